@@ -1,0 +1,174 @@
+/** The wire contract: what travels between a store, a payer and Farthing, as JSON. The server is checked against it. */
+
+export type CheckoutStatus = 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
+
+/** A payment session for one order. */
+export type Checkout = {
+  id: string
+  orderId: string
+  /** Decimal amount in `priceCurrency`, exactly as the store sent it. */
+  priceAmount: string
+  /** ISO 4217 code. */
+  priceCurrency: string
+  status: CheckoutStatus
+  /** ISO 8601 UTC; after it the checkout is no longer payable. */
+  expiresAt: string
+  /** The hosted payment page, which x402 clients may pay as well. */
+  checkoutUrl: string
+  createdAt: string
+  successRedirectUrl: string | null
+}
+
+/** How firmly a payment stands on its chain. */
+export type Finality = 'included' | 'safe' | 'finalized'
+
+/** The payment that completed a checkout. */
+export type CheckoutPayment = {
+  transaction: string
+  payer: string
+  /** CAIP-2 identifier, for example `eip155:8453`. */
+  network: string
+  asset: string
+  /** Integer amount in the asset's smallest unit. */
+  amount: string
+  finality: Finality | 'reversed'
+}
+
+/** What the store itself sees of its checkout. */
+export type StoreCheckout = Checkout & { payment: CheckoutPayment | null }
+
+export type CreateCheckout = {
+  orderId: string
+  /** A string such as "12.50", greater than zero, at most 6 decimals. */
+  priceAmount: string
+  priceCurrency: string
+  successRedirectUrl?: string
+  /** 300 to 604800. Default: 86400, or 3600 where an exchange rate is locked. */
+  expiresInSeconds?: number
+}
+
+export type StoreMode = 'live' | 'test'
+
+/** From `minAmount` USDC on, a payment completes its checkout only at this finality. */
+export type FinalityRule = { minAmount: string; finality: Finality }
+
+export type Store = {
+  id: string
+  mode: StoreMode
+  name: string
+  logoUrl: string | null
+  /** `#rrggbb` in lower case. */
+  accentColor: string | null
+  finalityPolicy: FinalityRule[]
+  createdAt: string
+}
+
+export type UpdateStore = {
+  name?: string
+  logoUrl?: string | null
+  accentColor?: string | null
+  finalityPolicy?: FinalityRule[]
+}
+
+export type WalletFamily = 'EVM' | 'SOLANA'
+export type CustodialType = 'CUSTODIAL' | 'NON_CUSTODIAL'
+
+export type RegisterWallet = { walletAddress: string; custodialType: CustodialType }
+
+export type Wallet = {
+  id: string
+  storeId: string
+  family: WalletFamily
+  walletAddress: string
+  custodialType: CustodialType
+  /** Whether this deployment can settle payments to this wallet now. */
+  payable: boolean
+  /** Whether new checkouts are paid to this wallet. */
+  current: boolean
+  createdAt: string
+}
+
+export type EventType =
+  | 'checkout.created'
+  | 'checkout.processing'
+  | 'checkout.reopened'
+  | 'checkout.completed'
+  | 'checkout.expired'
+  | 'checkout.canceled'
+  | 'wallet.registered'
+  | 'wallet.retired'
+  | 'key.created'
+  | 'key.revoked'
+
+/** An API key as events tell of it: never its secret. */
+export type ApiKey = { id: string; createdAt: string; expiresAt: string | null; revokedAt: string | null }
+
+export type EventObject = { checkout: StoreCheckout } | { wallet: Wallet } | { key: ApiKey }
+
+/** One entry of a store's event log. */
+export type Event = {
+  id: string
+  type: EventType
+  /** 1, 2, 3 … for each store, without gaps. */
+  sequence: number
+  createdAt: string
+  checkoutId: string | null
+  /** Counts the changes of that checkout. */
+  checkoutVersion: number | null
+  data: EventObject
+}
+
+/** A page of a list. `nextCursor` is null on the last page. */
+export type Page<Item> = { data: Item[]; nextCursor: string | null }
+
+/** A page of the event log. `cursor` is always there: pass it as `after` to hear what happens next. */
+export type EventPage = { data: Event[]; cursor: string; hasMore: boolean }
+
+export type Asset = { symbol: string; address: string; decimals: number }
+
+export type Network = {
+  name: string
+  /** The service's own name of the chain, for example `BASE_MAINNET`. */
+  chainId: string
+  /** CAIP-2 identifier. */
+  network: string
+  family: WalletFamily
+  mode: StoreMode
+  assets: Asset[]
+}
+
+/** A currency that checkouts can be priced in now. */
+export type Currency = { code: string; name: string; source: string; asOf: string | null }
+
+/** One accepted way to pay, as x402 version 2 writes it. */
+export type PaymentRequirements = {
+  scheme: 'exact'
+  network: string
+  asset: string
+  /** Integer amount in the asset's smallest unit. */
+  amount: string
+  payTo: string
+  maxTimeoutSeconds: number
+  /** The token's EIP-712 domain. */
+  extra: { name: string; version: string }
+}
+
+/** The 402 answer: body, and base64 in the PAYMENT-REQUIRED header. */
+export type PaymentRequired = {
+  x402Version: 2
+  error?: string
+  resource: { url: string; description: string; mimeType: string }
+  accepts: PaymentRequirements[]
+}
+
+/** An error, RFC 9457. */
+export type ProblemDetails = {
+  type: string
+  title: string
+  status: number
+  detail: string
+  /** Stable; programs decide by it. */
+  code: string
+  requestId: string
+  errors?: { pointer: string; code: string; detail: string }[]
+}

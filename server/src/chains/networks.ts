@@ -1,0 +1,99 @@
+import { parseEvmAddress } from './evm.ts'
+import { parseSolanaAddress } from './svm.ts'
+
+/**
+ * Networks and tokens as data. To add a token, add one entry to `assets`; to add a network, one entry here. A token's
+ * `domain` is its EIP-712 domain, which payers sign: on Base mainnet that is "USD Coin", not the symbol.
+ */
+export type Family = 'EVM' | 'SOLANA'
+export type Mode = 'live' | 'test'
+
+type Asset = {
+  readonly symbol: string
+  readonly address: string
+  readonly decimals: number
+  readonly domain: { readonly name: string; readonly version: string }
+}
+
+export type Network = {
+  readonly name: string
+  /** The service's own name of the chain. */
+  readonly chainId: string
+  /** CAIP-2 identifier. */
+  readonly caip2: string
+  readonly family: Family
+  readonly mode: Mode
+  readonly assets: readonly Asset[]
+}
+
+export const networks: readonly Network[] = [
+  {
+    name: 'Base',
+    chainId: 'BASE_MAINNET',
+    caip2: 'eip155:8453',
+    family: 'EVM',
+    mode: 'live',
+    assets: [
+      {
+        symbol: 'USDC',
+        address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+        decimals: 6,
+        domain: { name: 'USD Coin', version: '2' },
+      },
+    ],
+  },
+  {
+    name: 'Base Sepolia',
+    chainId: 'BASE_SEPOLIA',
+    caip2: 'eip155:84532',
+    family: 'EVM',
+    mode: 'test',
+    assets: [
+      {
+        symbol: 'USDC',
+        address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+        decimals: 6,
+        domain: { name: 'USDC', version: '2' },
+      },
+    ],
+  },
+  {
+    name: 'Local chain',
+    chainId: 'LOCAL',
+    caip2: 'eip155:31337',
+    family: 'EVM',
+    mode: 'test',
+    assets: [
+      {
+        symbol: 'USDC',
+        address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+        decimals: 6,
+        domain: { name: 'USDC', version: '2' },
+      },
+    ],
+  },
+]
+
+/** Addresses that are tokens, not wallets: money sent there is lost. Known ones of every network, enabled or not. */
+const tokenAddresses = new Set([
+  ...networks.flatMap(({ assets }) => assets.map(({ address }) => address)),
+  // USDC and USDT on Ethereum, whose addresses people paste by mistake.
+  '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  '0xdAC17F958D2ee523a2206206994597C13D831ec7',
+  // USDC and USDT on Solana, mainnet and devnet.
+  'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+  '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+  'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB',
+])
+
+/** The address in its family's canonical form, or the reason why nothing may be paid to it. */
+export function parseWalletAddress(
+  family: Family,
+  text: string,
+): { readonly address: string } | { readonly refusal: string } {
+  const parsed = family === 'EVM' ? parseEvmAddress(text) : parseSolanaAddress(text)
+  if ('refusal' in parsed) return parsed
+  if (tokenAddresses.has(parsed.address))
+    return { refusal: 'This is the address of a token, not of a wallet.' }
+  return parsed
+}

@@ -1,0 +1,39 @@
+import type { StoreCheckout } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { StoreId } from '../ids.ts'
+import { Problem } from '../problems.ts'
+import { toStoreWire } from './checkout.ts'
+import { moveCheckouts } from './move.ts'
+import { lockCheckout } from './rows.ts'
+
+/** Withdraws an unpaid checkout. Repeating it changes nothing. */
+export async function cancelCheckout(
+  ctx: Context,
+  storeId: StoreId,
+  checkoutId: string,
+  now: Date,
+): Promise<StoreCheckout> {
+  return await ctx.db.transaction(async (tx) => {
+    const found = await lockCheckout(tx, storeId, checkoutId)
+    if (!found) throw new Problem('not_found', 'There is no such checkout.')
+    const { checkout, isPastExpiry } = found
+    if (checkout.status === 'PROCESSING') {
+      throw new Problem('payment_in_progress', 'A payment is being settled. Its outcome decides.', {
+        retryAfterSeconds: 5,
+      })
+    }
+    if (checkout.status === 'COMPLETED') throw new Problem('not_cancelable', 'The checkout is COMPLETED.')
+    if (checkout.status === 'EXPIRED' || (checkout.status === 'OPEN' && isPastExpiry)) {
+      throw new Problem('not_cancelable', 'The checkout is EXPIRED.')
+    }
+    if (checkout.status === 'CANCELED') return toStoreWire(ctx, checkout, null)
+    const [canceled = checkout] = await moveCheckouts(
+      ctx,
+      tx,
+      [checkout],
+      { status: 'CANCELED', payment: null },
+      now,
+    )
+    return toStoreWire(ctx, canceled, null)
+  })
+}

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import type { CreateCheckout, FinalityRule, Checkout as WireCheckout } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import { groupCommit, sqlState } from '../db.ts'
+import { type CheckoutId, newId } from '../ids.ts'
+import { parseDecimal, parsePrice } from '../money.ts'
+import { invalid, type Mistake, Problem } from '../problems.ts'
+import { currencies } from '../rates/iso4217.ts'
+import { priceInUnits, quoteCurrency } from '../rates/quote.ts'
+import type { Authenticator, Caller } from '../stores/authenticate.ts'
+import { checkText, checkWebUrl } from '../stores/check-text.ts'
+import { networksFor, type Store } from '../stores/store.ts'
+import { type Checkout, type Option, toStoreWire, toWire } from './checkout.ts'
+import { checkoutExists, insertCheckouts, type NewCheckout, readStoredAnswer } from './rows.ts'
+
+/** Where the price needs no rate, nothing drifts; where it does, the rate is only promised for an hour. */
+const lifetimeSeconds = 86_400
+const lifetimeWithRateSeconds = 3_600
+const orderIdBytesMax = 255
+/** Measured on 2 cores: two batches of up to 128 keep the database busy; more only adds waiting. */
+const batchRowsMax = 128
+const batchesInFlightMax = 2
+/** How often a create starts over because its store changed meanwhile. Each time means another change by its owner. */
+const revisionTriesMax = 5
+
+export type IdempotencyKey = { readonly route: string; readonly key: string; readonly bodyHash: Buffer }
+
+type Created = {
+  readonly id: CheckoutId
+  /** The answer's bytes: a repeat of the request gets exactly the same. */
+  readonly body: string
+  readonly isReplay: boolean
+}
+
+export type CreateCheckoutVerb = (
+  caller: Caller,
+  input: CreateCheckout,
+  idempotency: IdempotencyKey | null,
+  now: Date,
+) => Promise<Created>
+
+/** Creates join into group commits, so the verb is opened once a process. */
+export function openCreateCheckout(ctx: Context, authenticator: Authenticator): CreateCheckoutVerb {
+  const insert = groupCommit<NewCheckout, boolean>({
+    write: async (batch) => {
+      const made = await insertCheckouts(ctx.db, batch)
+      return batch.map(({ checkout }) => made.has(checkout.id))
+    },
+    writeAgain: (row) => insertAlone(ctx, row),
+    batchRowsMax,
+    batchesInFlightMax,
+    observe: (rows) => ctx.metrics.batchRows.observe({ statement: 'create' }, rows),
+  })
+
+  return async (caller, input, idempotency, now) => {
+    let current = caller
+    for (let attempt = 0; attempt < revisionTriesMax; attempt++) {
+      const { store } = current.holder
+      // An answer that was given stands, even if the request would be refused today.
+      const draft = await draftCheckout(ctx, current, input, idempotency, now).catch(async (problem) => {
+        const replay = await findReplay(ctx, store, idempotency)
+        if (replay) return replay
+        throw problem
+      })
+      if ('isReplay' in draft) return draft
+      if (await insert(draft))
+        return { id: draft.checkout.id, body: JSON.stringify(draft.answer), isReplay: false }
+      const replay = await findReplay(ctx, store, idempotency)
+      if (replay) return replay
+      current = await authenticator.refresh(current)
+    }
+    throw new Problem('unavailable', 'The store was being changed. Repeat the request.', {
+      retryAfterSeconds: 1,
+    })
+  }
+}
+
+async function insertAlone(ctx: Context, row: NewCheckout): Promise<boolean> {
+  return await ctx.db
+    .transaction(async (tx) => {
+      if ((await insertCheckouts(tx, [row])).size > 0) return true
+      // The batch that failed may have committed: then this is our own row.
+      return await checkoutExists(tx, row.checkout.id)
+    })
+    .catch((error) => {
+      if (sqlState(error) !== lockNotAvailable) throw error
+      throw new Problem(
+        'idempotency_in_progress',
+        'Another request with this Idempotency-Key is still running.',
+        {
+          retryAfterSeconds: 1,
+        },
+      )
+    })
+}
+
+const lockNotAvailable = '55P03'
+
+async function findReplay(
+  ctx: Context,
+  store: Store,
+  idempotency: IdempotencyKey | null,
+): Promise<Created | null> {
+  if (!idempotency) return null
+  const stored = await readStoredAnswer(ctx.db, store.id, idempotency.route, idempotency.key)
+  if (!stored) return null
+  if (!stored.bodyHash.equals(idempotency.bodyHash)) {
+    throw new Problem(
+      'idempotency_key_reused',
+      'This Idempotency-Key belongs to a request with another body.',
+    )
+  }
+  ctx.metrics.idempotentReplays.inc()
+  return { id: stored.resourceId, body: stored.body, isReplay: true }
+}
+
+/** Works out everything about a checkout before it is written. */
+async function draftCheckout(
+  ctx: Context,
+  { holder: { store, wallets } }: Caller,
+  input: CreateCheckout,
+  idempotency: IdempotencyKey | null,
+  now: Date,
+): Promise<NewCheckout> {
+  const price = parsePrice(input.priceAmount)
+  const mistakes: Mistake[] = [
+    ...checkText('/orderId', input.orderId, orderIdBytesMax),
+    ...(price
+      ? []
+      : [
+          {
+            pointer: '/priceAmount',
+            code: 'amount',
+            detail:
+              'Must be a decimal above zero such as "12.50", with at most 15 digits before the point and 6 after it.',
+          },
+        ]),
+    ...(currencies.has(input.priceCurrency)
+      ? []
+      : [{ pointer: '/priceCurrency', code: 'currency', detail: 'Must be an ISO 4217 code in upper case.' }]),
+    ...(input.successRedirectUrl === undefined
+      ? []
+      : checkWebUrl('/successRedirectUrl', input.successRedirectUrl, store.mode)),
+  ]
+  if (!price || mistakes.length > 0) throw invalid(...mistakes)
+
+  const quote = await quoteCurrency(ctx, input.priceCurrency, now)
+  const options = networksFor(ctx, store.mode).flatMap((network) => {
+    const wallet = wallets.find(({ family }) => family === network.family)
+    if (!wallet) return []
+    return network.assets.map(
+      (asset): Option => ({
+        network: network.caip2,
+        asset: asset.address,
+        amount: priceInUnits(price, quote, asset.decimals).toString(),
+        payTo: wallet.address,
+      }),
+    )
+  })
+  if (options.length === 0) throw walletRequired(ctx, store)
+
+  const lifetime = input.expiresInSeconds ?? (quote ? lifetimeWithRateSeconds : lifetimeSeconds)
+  const checkout: Checkout = {
+    id: newId('ch', ctx.config.cell, now),
+    storeId: store.id,
+    orderId: input.orderId,
+    priceAmount: input.priceAmount,
+    priceCurrency: input.priceCurrency,
+    successRedirectUrl: input.successRedirectUrl ?? null,
+    options,
+    finality: finalityFor(store.finalityPolicy, priceInUnits(price, quote, policyDecimals)),
+    status: 'OPEN',
+    version: 1,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + lifetime * 1_000),
+  }
+  return {
+    checkout,
+    rate: quote,
+    revision: store.revision,
+    event: { id: newId('evt', ctx.config.cell, now), data: { checkout: toStoreWire(ctx, checkout, null) } },
+    idempotency,
+    answer: toWire(ctx, checkout) satisfies WireCheckout,
+  }
+}
+
+/** Policies speak of USDC, which has 6 decimals. */
+const policyDecimals = 6
+
+function finalityFor(policy: readonly FinalityRule[], units: bigint): FinalityRule['finality'] {
+  const rule = policy.findLast(({ minAmount }) => {
+    const { coefficient, scale } = parseDecimal(minAmount)
+    return coefficient * 10n ** BigInt(policyDecimals - scale) <= units
+  })
+  assert(rule, 'a policy begins at zero')
+  return rule.finality
+}
+
+function walletRequired(ctx: Context, store: Store): Problem {
+  const family = networksFor(ctx, store.mode).some(({ family }) => family === 'EVM') ? 'evm' : 'solana'
+  const address = `${ctx.config.baseUrl}/api/v1/stores/${store.id}/wallets/${family}`
+  return new Problem(
+    'wallet_required',
+    `Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,
+  )
+}

@@ -1,0 +1,17 @@
+import type { Context } from '../context.ts'
+import { moveCheckouts } from './move.ts'
+import { lockExpired } from './rows.ts'
+
+/** Keeps a transaction short when a backlog has built up. */
+const checkoutsPerRun = 500
+
+/** Moves OPEN checkouts whose time has passed to EXPIRED. Returns how many. Any number of processes may sweep at once. */
+export async function expireCheckouts(ctx: Context, now: Date): Promise<number> {
+  const expired = await ctx.db.transaction(async (tx) => {
+    const due = await lockExpired(tx, checkoutsPerRun)
+    if (due.length === 0) return 0
+    return (await moveCheckouts(ctx, tx, due, { status: 'EXPIRED', payment: null }, now)).length
+  })
+  ctx.metrics.checkoutsExpired.inc(expired)
+  return expired
+}

@@ -1,0 +1,281 @@
+import type { CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
+import type { Database, Transaction } from '../db.ts'
+import type { CheckoutId, StoreId } from '../ids.ts'
+import type { Checkout, Option } from './checkout.ts'
+
+type Reader = Database | Transaction
+
+type CheckoutRow = {
+  id: CheckoutId
+  store_id: StoreId
+  order_id: string
+  price_amount: string
+  price_currency: string
+  success_redirect_url: string | null
+  options: Option[]
+  finality: Checkout['finality']
+  status: CheckoutStatus
+  version: number
+  created_at: Date
+  expires_at: Date
+}
+
+/** A checkout about to be made, with its event and, where the request named a key, the answer to keep. */
+export type NewCheckout = {
+  readonly checkout: Checkout
+  readonly rate: object | null
+  /** The store's revision that the checkout was computed from. */
+  readonly revision: number
+  readonly event: { readonly id: string; readonly data: object }
+  readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: Buffer } | null
+  readonly answer: object
+}
+
+export type StoredAnswer = {
+  readonly resourceId: CheckoutId
+  readonly bodyHash: Buffer
+  readonly body: string
+}
+
+/**
+ * Writes a batch in one statement: the idempotency row first, the checkout only where that row is ours, the event only
+ * where the checkout is. Returns the ids that were written now. A row is left out if its key is taken, if its id is
+ * (our own earlier try), or if its store has changed since it was computed.
+ * Keys are inserted in order: two batches that wait for each other's keys the other way round would deadlock.
+ */
+export async function insertCheckouts(db: Reader, batch: readonly NewCheckout[]): Promise<Set<CheckoutId>> {
+  const rows = await db.query<{ id: CheckoutId }>(
+    `with input as (
+       select i.* from json_to_recordset($1) as i (
+         id text, store_id text, revision integer, order_id text, price_amount text, price_currency text,
+         success_redirect_url text, options json, rate json, finality text, created_at timestamptz,
+         expires_at timestamptz, event_id text, event_data json, route text, key text, body_hash text, answer json)
+       join stores s on s.id = i.store_id and s.revision = i.revision
+     ), keyed as (
+       insert into idempotency_keys (store_id, route, key, body_hash, resource_id, answer, created_at)
+       select store_id, route, key, decode(body_hash, 'base64'), id, answer, created_at
+       from input where key is not null
+       order by store_id, route, key
+       on conflict do nothing
+       returning resource_id
+     ), made as (
+       insert into checkouts (id, store_id, order_id, price_amount, price_currency, success_redirect_url, options,
+                              rate, finality, status, version, created_at, expires_at)
+       select id, store_id, order_id, price_amount, price_currency, success_redirect_url, options,
+              rate, finality, 'OPEN', 1, created_at, expires_at
+       from input where key is null or id in (select resource_id from keyed)
+       on conflict do nothing
+       returning id
+     ), told as (
+       insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
+       select event_id, store_id, 'checkout.created', id, 1, event_data, created_at
+       from input where id in (select id from made)
+     )
+     select id from made`,
+    [JSON.stringify(batch.map(toInput))],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+function toInput({ checkout, rate, revision, event, idempotency, answer }: NewCheckout) {
+  return {
+    id: checkout.id,
+    store_id: checkout.storeId,
+    revision,
+    order_id: checkout.orderId,
+    price_amount: checkout.priceAmount,
+    price_currency: checkout.priceCurrency,
+    success_redirect_url: checkout.successRedirectUrl,
+    options: checkout.options,
+    rate,
+    finality: checkout.finality,
+    created_at: checkout.createdAt,
+    expires_at: checkout.expiresAt,
+    event_id: event.id,
+    event_data: event.data,
+    ...(idempotency && {
+      route: idempotency.route,
+      key: idempotency.key,
+      body_hash: idempotency.bodyHash.toString('base64'),
+      answer,
+    }),
+  }
+}
+
+/** The first answer to a request with this key, byte for byte. */
+export async function readStoredAnswer(
+  db: Reader,
+  storeId: StoreId,
+  route: string,
+  key: string,
+): Promise<StoredAnswer | null> {
+  const [row] = await db.query<{ resource_id: CheckoutId; body_hash: Buffer; body: string }>(
+    'select resource_id, body_hash, answer::text as body from idempotency_keys where store_id = $1 and route = $2 and key = $3',
+    [storeId, route, key],
+  )
+  return row ? { resourceId: row.resource_id, bodyHash: row.body_hash, body: row.body } : null
+}
+
+/** Forgets answers that nobody can still be waiting for. */
+export async function deleteOldAnswers(db: Database, keptHours: number, limit: number): Promise<number> {
+  const [row] = await db.query<{ deleted: number }>(
+    `with old as (
+       select store_id, route, key from idempotency_keys
+       where created_at < clock() - make_interval(hours => $1) limit $2 for update skip locked
+     ), deleted as (
+       delete from idempotency_keys k using old
+       where k.store_id = old.store_id and k.route = old.route and k.key = old.key returning 1
+     )
+     select count(*)::int as deleted from deleted`,
+    [keptHours, limit],
+  )
+  return row?.deleted ?? 0
+}
+
+export async function checkoutExists(db: Reader, checkoutId: CheckoutId): Promise<boolean> {
+  return (await db.query('select 1 as found from checkouts where id = $1', [checkoutId])).length > 0
+}
+
+/** Anyone's view, by id alone. `isPastExpiry` is judged by the database's clock. */
+export async function readPublicCheckout(
+  db: Reader,
+  checkoutId: string,
+): Promise<{ checkout: Checkout; isPastExpiry: boolean } | null> {
+  const [row] = await db.query<CheckoutRow & { is_past_expiry: boolean }>(
+    'select *, expires_at <= clock() as is_past_expiry from checkouts where id = $1',
+    [checkoutId],
+  )
+  return row ? { checkout: toCheckout(row), isPastExpiry: row.is_past_expiry } : null
+}
+
+const storeColumns = `c.*, (
+  select json_build_object('transaction', k.transaction_hash, 'payer', k.payer, 'network', k.network, 'asset', k.asset,
+    'amount', k.amount::text, 'finality', case when k.reversed_at is not null then 'reversed'
+      when k.finalized_at is not null then 'finalized' when k.safe_at is not null then 'safe' else 'included' end)
+  from credits k where k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is null
+) as payment`
+
+export type StoreRow = { readonly checkout: Checkout; readonly payment: CheckoutPayment | null }
+
+export async function readCheckout(
+  db: Reader,
+  storeId: StoreId,
+  checkoutId: string,
+): Promise<StoreRow | null> {
+  const [row] = await db.query<CheckoutRow & { payment: CheckoutPayment | null }>(
+    `select ${storeColumns} from checkouts c where c.id = $2 and c.store_id = $1`,
+    [storeId, checkoutId],
+  )
+  return row ? { checkout: toCheckout(row), payment: row.payment } : null
+}
+
+/** The payment that completes a checkout now, if there is one. */
+export async function readLivePayment(db: Reader, checkoutId: CheckoutId): Promise<CheckoutPayment | null> {
+  const [row] = await db.query<{ payment: CheckoutPayment | null }>(
+    `select ${storeColumns} from checkouts c where c.id = $1`,
+    [checkoutId],
+  )
+  return row?.payment ?? null
+}
+
+/** Newest first. Ids are made in the order of time, so a range of ids is a range of time. */
+export async function listCheckouts(
+  db: Database,
+  storeId: StoreId,
+  page: { status: string | null; orderId: string | null; from: string; before: string; limit: number },
+): Promise<StoreRow[]> {
+  // Each combination of filters is its own statement, so that each is planned for the index that serves it.
+  const conditions = ['c.store_id = $1', 'c.id >= $2', 'c.id < $3']
+  const values: unknown[] = [storeId, page.from, page.before, page.limit]
+  for (const [column, value] of [
+    ['status', page.status],
+    ['order_id', page.orderId],
+  ] as const) {
+    if (value !== null) conditions.push(`c.${column} = $${values.push(value)}`)
+  }
+  const rows = await db.query<CheckoutRow & { payment: CheckoutPayment | null }>(
+    `select ${storeColumns} from checkouts c where ${conditions.join(' and ')} order by c.id desc limit $4`,
+    values,
+  )
+  return rows.map((row) => ({ checkout: toCheckout(row), payment: row.payment }))
+}
+
+/** Locks checkouts that ran out unpaid, skipping those that another process is busy with. */
+export async function lockExpired(tx: Transaction, limit: number): Promise<Checkout[]> {
+  const rows = await tx.query<CheckoutRow>(
+    `select * from checkouts where status = 'OPEN' and expires_at <= clock()
+     order by expires_at limit $1 for update skip locked`,
+    [limit],
+  )
+  return rows.map(toCheckout)
+}
+
+export async function lockCheckout(
+  tx: Transaction,
+  storeId: StoreId,
+  checkoutId: string,
+): Promise<{ checkout: Checkout; isPastExpiry: boolean } | null> {
+  const [row] = await tx.query<CheckoutRow & { is_past_expiry: boolean }>(
+    'select *, expires_at <= clock() as is_past_expiry from checkouts where id = $2 and store_id = $1 for update',
+    [storeId, checkoutId],
+  )
+  return row ? { checkout: toCheckout(row), isPastExpiry: row.is_past_expiry } : null
+}
+
+/** One change of a checkout, its row locked by the caller: its new status and version, and the event that says so. */
+export type Move = {
+  readonly checkout: Checkout
+  readonly type: EventType
+  readonly eventId: string
+  readonly data: { readonly checkout: StoreCheckout }
+  readonly now: Date
+}
+
+export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promise<number> {
+  const [row] = await tx.query<{ moved: number }>(
+    `with input as (
+       select * from json_to_recordset($1) as i (
+         id text, status text, version integer, event_id text, type text, data json, created_at timestamptz)
+     ), moved as (
+       update checkouts c set status = i.status, version = i.version
+       from input i where c.id = i.id and c.version = i.version - 1
+       returning c.id, c.store_id
+     ), told as (
+       insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
+       select i.event_id, m.store_id, i.type, i.id, i.version, i.data, i.created_at
+       from input i join moved m on m.id = i.id
+     )
+     select count(*)::int as moved from moved`,
+    [
+      JSON.stringify(
+        moves.map(({ checkout, type, eventId, data, now }) => ({
+          id: checkout.id,
+          status: checkout.status,
+          version: checkout.version,
+          event_id: eventId,
+          type,
+          data,
+          created_at: now,
+        })),
+      ),
+    ],
+  )
+  return row?.moved ?? 0
+}
+
+function toCheckout(row: CheckoutRow): Checkout {
+  return {
+    id: row.id,
+    storeId: row.store_id,
+    orderId: row.order_id,
+    priceAmount: row.price_amount,
+    priceCurrency: row.price_currency,
+    successRedirectUrl: row.success_redirect_url,
+    options: row.options,
+    finality: row.finality,
+    status: row.status,
+    version: row.version,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  }
+}

@@ -1,0 +1,14 @@
+import type { Config } from './config.ts'
+import type { Database } from './db.ts'
+import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
+
+/** What every verb may use. Made once, in main.ts. */
+export type Context = {
+  readonly config: Config
+  readonly db: Database
+  readonly log: Log
+  readonly metrics: Metrics
+  /** The process's clock. Doors call it and pass the time down; nothing else reads a clock. */
+  readonly now: () => Date
+}

@@ -1,0 +1,27 @@
+import type { Context } from '../context.ts'
+import { assignSequences, lockCounters, storesWithUnsequenced } from './rows.ts'
+
+/**
+ * Gives committed events their place in their store's log: 1, 2, 3 … without gaps.
+ *
+ * Writers insert events without a number, so a busy store does not serialise its own writes. Here, one process at a
+ * time per store holds the store's counter row, and only then looks for events without a number: the look must be a
+ * second statement, because a single one would number by a snapshot taken before it had the lock. Numbers follow
+ * `position`, which was drawn under the checkout's row lock, so a checkout's versions are always in order. A crash
+ * leaves events without a number; the next run finds them.
+ */
+const storesPerRun = 200
+/** Bounds how long one store's backlog keeps the others waiting. */
+const eventsPerStore = 1_000
+
+/** Numbers what is waiting now. Returns how many events were numbered. */
+export async function assignWaitingSequences(ctx: Context): Promise<number> {
+  const waiting = await storesWithUnsequenced(ctx.db, storesPerRun)
+  if (waiting.length === 0) return 0
+  const assigned = await ctx.db.transaction(async (tx) => {
+    const locked = await lockCounters(tx, waiting)
+    return locked.length === 0 ? 0 : await assignSequences(tx, locked, eventsPerStore)
+  })
+  ctx.metrics.eventsSequenced.inc(assigned)
+  return assigned
+}

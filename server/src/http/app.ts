@@ -1,0 +1,256 @@
+import { Ajv } from 'ajv'
+import formats from 'ajv-formats'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { openCreateCheckout } from '../checkouts/create.ts'
+import type { Context } from '../context.ts'
+import { newId } from '../ids.ts'
+import { Problem, type ProblemCode } from '../problems.ts'
+import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
+import { parseBody } from './body.ts'
+import { addressBucket, openLimiter } from './limits.ts'
+import { type Health, isReady } from './operations.ts'
+import { payRoutes } from './pay.ts'
+import { renderProblem } from './problem.ts'
+import { publicRoutes } from './public-api.ts'
+import { mountReference } from './reference/page.ts'
+import type { Route } from './route.ts'
+import { storeRoutes } from './store-api.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null
+    /** The body as it arrived. */
+    bodyBytes: Buffer
+    problemCode: ProblemCode | null
+  }
+}
+
+/** A payment header is about 1 KiB, with many extensions 4. Above this Node answers 431 by itself. */
+const headerBytesMax = 12_288
+/** Whoever sends slower than this is holding a socket, not making a request. */
+const headersTimeoutMs = 5_000
+const requestTimeoutMs = 15_000
+/** Longer than the 60 s after which common balancers drop idle connections, so that they and not we close them. */
+const keepAliveTimeoutMs = 65_000
+const timeoutCheckMs = 1_000
+/** Makes a client come back through the balancer now and then. */
+const requestsPerSocketMax = 10_000
+const connectionsMax = 10_000
+
+/** Builds the HTTP application. It listens only when it is told to, so tests call it without a socket. */
+export function buildApp(ctx: Context, health: Health): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: ctx.config.bodyLimitBytes,
+    trustProxy: ctx.config.trustedProxies.length > 0 ? [...ctx.config.trustedProxies] : false,
+    genReqId: () => newId('req', ctx.config.cell, ctx.now()),
+    routerOptions: { maxParamLength: 200 },
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    maxRequestsPerSocket: requestsPerSocketMax,
+    http: {
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: timeoutCheckMs,
+    },
+    frameworkErrors: (error, request, reply) => void sendProblem(ctx, error, request, reply),
+    clientErrorHandler(error, socket) {
+      if (socket.writable) socket.end(renderClientError(ctx, error.code))
+      else socket.destroy()
+    },
+  })
+  app.server.maxConnections = connectionsMax
+  app.decorateRequest('caller', null)
+  app.decorateRequest('problemCode', null)
+  app.decorateRequest('bodyBytes')
+  app.setErrorHandler((error, request, reply) => sendProblem(ctx, error, request, reply))
+  app.setValidatorCompiler(({ schema, httpPart }) =>
+    (httpPart === 'body' ? bodies : queries).compile(schema as object),
+  )
+  observe(app, ctx)
+  // A kept-alive connection would hold up the stop until its client or its time-out ends it.
+  app.addHook(
+    'onSend',
+    async (_request, reply) => void (health.isDraining && reply.header('connection', 'close')),
+  )
+
+  const authenticator = openAuthenticator(ctx)
+  const admit = openAdmission(ctx, authenticator)
+  const store = [...storeRoutes(ctx, openCreateCheckout(ctx, authenticator)), ...publicRoutes(ctx)]
+  const pay = payRoutes(ctx)
+  const routes = [...store, ...pay]
+  app.setNotFoundHandler((request) => refuseUnknown(routes, request))
+  app.addHook('onRequest', (request, reply) => admit(routeOf(request), request, reply))
+
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      'application/json',
+      { parseAs: 'buffer' },
+      async (request: FastifyRequest, body: Buffer) => {
+        request.bodyBytes = body
+        // Clients declare JSON even where they send nothing, as to cancel.
+        return body.length === 0 ? undefined : parseBody(body)
+      },
+    )
+    for (const route of store) mount(scope, route)
+  })
+  void app.register(async (scope) => {
+    // Payers' clients send what they like as the body. It is read, up to the limit, and ignored.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async () => undefined)
+    scope.addHook('onRequest', async (_request, reply) => void reply.headers(crossOrigin))
+    for (const route of pay) {
+      mount(scope, route)
+      scope.options(route.path, (_request, reply) => reply.code(204).headers(preflight).send())
+    }
+  })
+  mountReference(app, ctx, routes)
+  app.get('/livez', (_request, reply) => reply.send('alive\n'))
+  app.get('/readyz', async (_request, reply) => {
+    const ready = await isReady(ctx, health)
+    return reply.code(ready ? 200 : 503).send(ready ? 'ready\n' : 'not ready\n')
+  })
+  return app
+}
+
+const common = { allErrors: true, removeAdditional: false, useDefaults: false, strict: false } as const
+const bodies = formats.default(new Ajv({ ...common, coerceTypes: false }))
+// Everything in a query is text; numbers in it must be read as numbers.
+const queries = formats.default(new Ajv({ ...common, coerceTypes: true }))
+
+/** Any page may ask for the ways to pay and may pay: there is no cookie and no key to abuse. */
+const crossOrigin = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id',
+}
+const preflight = {
+  'access-control-allow-methods': 'POST, OPTIONS',
+  // The stock x402 browser client sends Access-Control-Expose-Headers as a request header.
+  'access-control-allow-headers': 'PAYMENT-SIGNATURE, Access-Control-Expose-Headers, Content-Type',
+  'access-control-max-age': '86400',
+}
+
+function mount(scope: FastifyInstance, route: Route): void {
+  scope.route({
+    method: route.method,
+    url: route.path,
+    schema: { ...(route.body && { body: route.body }), ...(route.query && { querystring: route.query }) },
+    config: { route },
+    handler: route.handle,
+  })
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    route?: Route
+  }
+}
+
+function routeOf(request: FastifyRequest): Route | undefined {
+  return request.routeOptions.config.route
+}
+
+/** Who may go on: limits first, then the key, then whether the store in the path is the key's own. */
+function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthenticator>) {
+  const keys = openLimiter('key', ctx.config.keyRequestsPerSecond, ctx.now)
+  const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
+  return async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const limitAddress = () => addresses.take(addressBucket(request.ip), reply)
+    // Probes come every second from one address and must not be refused.
+    if (request.url === '/livez' || request.url === '/readyz') return
+    if (!route?.isKeyed) return limitAddress()
+    const header = request.headers['x-api-key']
+    const caller = await authenticator.authenticate(
+      typeof header === 'string' ? header : undefined,
+      limitAddress,
+    )
+    keys.take(caller.keyId, reply)
+    request.caller = caller
+    const { storeId } = request.params as { storeId?: string }
+    if (storeId !== undefined && storeId !== caller.holder.store.id) {
+      throw new Problem('not_found', 'There is no such store.')
+    }
+  }
+}
+
+function refuseUnknown(routes: readonly Route[], request: FastifyRequest): never {
+  const path = request.url.split('?')[0] ?? ''
+  const methods = routes.filter((route) => matches(route.path, path)).map(({ method }) => method)
+  if (methods.length === 0) throw new Problem('not_found', 'There is nothing at this address. See /docs/api.')
+  throw new Problem('method_not_allowed', `This address takes ${methods.join(', ')}.`, {
+    headers: { allow: methods.join(', ') },
+  })
+}
+
+function matches(pattern: string, path: string): boolean {
+  const expected = pattern.split('/')
+  const parts = path.split('/')
+  return (
+    expected.length === parts.length && expected.every((part, i) => part.startsWith(':') || part === parts[i])
+  )
+}
+
+/** One line and one measurement a request. */
+function observe(app: FastifyInstance, ctx: Context): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    reply.header('cache-control', 'no-store')
+    reply.header('x-content-type-options', 'nosniff')
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'unknown'
+    ctx.metrics.requests.observe(
+      { method: request.method, route, status: reply.statusCode },
+      reply.elapsedTime / 1_000,
+    )
+    ctx.log.info({
+      requestId: request.id,
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      ...(request.caller && { storeId: request.caller.holder.store.id }),
+      ...(request.problemCode && { code: request.problemCode }),
+    })
+  })
+}
+
+function sendProblem(
+  ctx: Context,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const { status, headers, body, code } = renderProblem(ctx, error, request.id)
+  request.problemCode = code
+  ctx.metrics.problems.inc({ code })
+  if (status >= 500) {
+    const cause = error instanceof Problem ? (error.cause ?? error) : error
+    ctx.log.error({ requestId: request.id, code, err: cause }, 'request failed')
+  }
+  return reply.code(status).headers(headers).send(body)
+}
+
+const clientErrors: Readonly<Record<string, ProblemCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/** What does not parse as HTTP never becomes a request, so its answer is written by hand. */
+function renderClientError(ctx: Context, errorCode: string): string {
+  const code = clientErrors[errorCode] ?? 'bad_request'
+  ctx.metrics.problems.inc({ code })
+  const requestId = newId('req', ctx.config.cell, ctx.now())
+  const { status, headers, body } = renderProblem(
+    ctx,
+    new Problem(code, 'The request was not read.'),
+    requestId,
+  )
+  const lines = Object.entries({
+    ...headers,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  })
+  return `HTTP/1.1 ${status} ${code}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
+}

@@ -1,0 +1,95 @@
+import type { ProblemDetails } from '@farthing/sdk'
+import type { FastifyError } from 'fastify'
+import type { Context } from '../context.ts'
+import { type Mistake, Problem, type ProblemCode, problems } from '../problems.ts'
+
+export type ProblemAnswer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly code: ProblemCode
+}
+
+/** The one place where a refusal, or a bug, becomes HTTP: RFC 9457. Private causes never reach the body. */
+export function renderProblem(ctx: Context, error: unknown, requestId: string): ProblemAnswer {
+  const problem = error instanceof Problem ? error : fromFramework(error)
+  const [status, title] = problems[problem.code]
+  const { errors, members, retryAfterSeconds, headers } = problem.extras
+  const details: ProblemDetails = {
+    type: `${ctx.config.baseUrl}/docs/errors/${problem.code}`,
+    title,
+    status,
+    detail: problem.message,
+    code: problem.code,
+    requestId,
+    ...(errors && { errors: [...errors] }),
+    ...members,
+  }
+  return {
+    status,
+    code: problem.code,
+    body: JSON.stringify(details),
+    headers: {
+      'content-type': 'application/problem+json',
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
+      ...headers,
+    },
+  }
+}
+
+const frameworkCodes: Readonly<Record<string, ProblemCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'bad_request',
+  FST_ERR_BAD_URL: 'bad_request',
+  FST_ERR_MAX_PARAM_LENGTH: 'not_found',
+}
+
+function fromFramework(error: unknown): Problem {
+  if (!(error instanceof Error)) return bug(error)
+  const { code, validation, validationContext } = error as FastifyError
+  if (validation) {
+    const mistakes = validation.slice(0, mistakesMax).map((found) => toMistake(found, validationContext))
+    return new Problem(
+      'invalid_request',
+      mistakes.map(({ pointer, detail }) => `${pointer || 'The body'} ${detail}.`).join(' '),
+      {
+        errors: mistakes,
+      },
+    )
+  }
+  const known = frameworkCodes[code]
+  return known ? new Problem(known, problems[known][2]) : bug(error)
+}
+
+/** A body made of mistakes need not be answered with all of them. */
+const mistakesMax = 20
+
+function bug(cause: unknown): Problem {
+  return new Problem(
+    'internal_error',
+    'This is a fault of ours, and it was recorded. Name the requestId if you ask about it.',
+    { cause },
+  )
+}
+
+function toMistake(
+  found: NonNullable<FastifyError['validation']>[number],
+  part: string | undefined,
+): Mistake {
+  const { instancePath, keyword, params, message } = found
+  const property = params.additionalProperty ?? params.missingProperty
+  const path = property === undefined ? instancePath : `${instancePath}/${escapePointer(String(property))}`
+  const detail =
+    keyword === 'additionalProperties'
+      ? 'is not a known field'
+      : keyword === 'required'
+        ? 'is required'
+        : (message ?? keyword)
+  const allowed = keyword === 'enum' ? `: ${(params.allowedValues as unknown[]).join(', ')}` : ''
+  return { pointer: part === 'querystring' ? path.slice(1) : path, code: keyword, detail: detail + allowed }
+}
+
+function escapePointer(text: string): string {
+  return text.replaceAll('~', '~0').replaceAll('/', '~1')
+}

@@ -1,0 +1,56 @@
+import type { Network } from '@farthing/sdk'
+import { networks } from '../chains/networks.ts'
+import type { Context } from '../context.ts'
+import { listCurrencies } from '../rates/list.ts'
+import { type Route, sendJson } from './route.ts'
+import * as schemas from './schemas.ts'
+
+/** What anyone may ask: where and in what payments are taken here. */
+export function publicRoutes(ctx: Context): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/networks',
+      operationId: 'listNetworks',
+      summary: 'List the networks and assets that payments are taken in',
+      isKeyed: false,
+      answers: {
+        200: { description: 'The networks that this deployment settles on.', schema: schemas.NetworkList },
+      },
+      problems: [],
+      async handle(_request, reply) {
+        return sendJson(reply, 200, { data: listNetworks(ctx) })
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/currencies',
+      operationId: 'listCurrencies',
+      summary: 'List the currencies that checkouts can be priced in now',
+      isKeyed: false,
+      answers: {
+        200: {
+          description: 'Currencies with a fresh rate. USD is always there.',
+          schema: schemas.CurrencyList,
+        },
+      },
+      problems: [],
+      async handle(_request, reply) {
+        return sendJson(reply, 200, { data: await listCurrencies(ctx, ctx.now()) })
+      },
+    },
+  ]
+}
+
+function listNetworks(ctx: Context): Network[] {
+  return networks
+    .filter(({ chainId }) => ctx.config.networks.includes(chainId))
+    .map(({ name, chainId, caip2, family, mode, assets }) => ({
+      name,
+      chainId,
+      network: caip2,
+      family,
+      mode,
+      assets: assets.map(({ symbol, address, decimals }) => ({ symbol, address, decimals })),
+    }))
+}

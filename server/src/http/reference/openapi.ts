@@ -1,0 +1,134 @@
+import { type ProblemCode, problems } from '../../problems.ts'
+import type { Route } from '../route.ts'
+import { components, ProblemDetails } from '../schemas.ts'
+
+/** Refusals that any operation may give. */
+const anyRoute: readonly ProblemCode[] = ['bad_request', 'rate_limited', 'internal_error', 'unavailable']
+const anyKeyedRoute: readonly ProblemCode[] = ['invalid_api_key']
+const anyInput: readonly ProblemCode[] = ['invalid_request']
+const anyBody: readonly ProblemCode[] = ['malformed_json', 'unsupported_media_type', 'body_too_large']
+
+/** The OpenAPI 3.1 document of the mounted routes. Their schemas are JSON Schema already and are used as they are. */
+export function describeApi(routes: readonly Route[], baseUrl: string): object {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Farthing',
+      version: '1',
+      description: 'A hosted crypto checkout. Within v1 only fields, events and codes are added.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: baseUrl }],
+    paths: describePaths(routes),
+    components: {
+      schemas: Object.fromEntries(
+        Object.entries(components).map(([name, schema]) => [name, withReferences(schema, name)]),
+      ),
+      securitySchemes: { storeKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' } },
+    },
+  }
+}
+
+function describePaths(routes: readonly Route[]): Record<string, Record<string, object>> {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route) }
+  }
+  return paths
+}
+
+function describeOperation(route: Route): object {
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(route.description && { description: route.description }),
+    security: route.isKeyed ? [{ storeKey: [] }] : [],
+    parameters: describeParameters(route),
+    ...(route.body && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: withReferences(route.body) } },
+      },
+    }),
+    responses: { ...describeAnswers(route), ...describeProblems(route) },
+  }
+}
+
+function describeParameters(route: Route): object[] {
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const query = route.query as { properties?: Record<string, { description?: string }> } | undefined
+  const inQuery = Object.entries(query?.properties ?? {}).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: false,
+    ...(description && { description }),
+    schema,
+  }))
+  const headers = Object.entries(route.requestHeaders ?? {}).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  }))
+  return [...inPath, ...inQuery, ...headers]
+}
+
+function describeAnswers(route: Route): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(route.answers).map(([status, { description, schema, headers }]) => [
+      status,
+      {
+        description,
+        ...(headers && {
+          headers: Object.fromEntries(
+            Object.entries(headers).map(([name, about]) => [
+              name,
+              { description: about, schema: { type: 'string' } },
+            ]),
+          ),
+        }),
+        content: { 'application/json': { schema: withReferences(schema) } },
+      },
+    ]),
+  )
+}
+
+function describeProblems(route: Route): Record<string, object> {
+  const takesInput =
+    route.body !== undefined || route.query !== undefined || route.requestHeaders !== undefined
+  const codes = new Set([
+    ...anyRoute,
+    ...(route.isKeyed ? anyKeyedRoute : []),
+    ...(takesInput ? anyInput : []),
+    ...(route.method === 'GET' ? [] : anyBody),
+    ...route.problems,
+  ])
+  const byStatus = Map.groupBy(codes, (code) => problems[code][0])
+  return Object.fromEntries(
+    [...byStatus].map(([status, group]) => [
+      status,
+      {
+        description: group.map((code) => `\`${code}\`: ${problems[code][1]}.`).join(' '),
+        content: { 'application/problem+json': { schema: withReferences(ProblemDetails) } },
+      },
+    ]),
+  )
+}
+
+const names = new Map<unknown, string>(Object.entries(components).map(([name, schema]) => [schema, name]))
+
+/** The schema with every named shape inside it replaced by a reference. */
+function withReferences(schema: unknown, self?: string): unknown {
+  const name = names.get(schema)
+  if (name !== undefined && name !== self) return { $ref: `#/components/schemas/${name}` }
+  if (Array.isArray(schema)) return schema.map((item) => withReferences(item))
+  if (typeof schema !== 'object' || schema === null) return schema
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, withReferences(value)]))
+}

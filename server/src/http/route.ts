@@ -1,0 +1,37 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { ProblemCode } from '../problems.ts'
+
+/** One operation of the API. The same value is mounted, validates, and becomes part of the OpenAPI document. */
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'PATCH'
+  /** With :parameters. */
+  readonly path: string
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  /** Whether the caller must show a store's key. */
+  readonly isKeyed: boolean
+  readonly query?: TSchema
+  readonly body?: TSchema
+  readonly requestHeaders?: Readonly<Record<string, string>>
+  readonly answers: Readonly<Record<number, Answer>>
+  /** Refusals particular to this operation, beside those that every operation may give. */
+  readonly problems: readonly ProblemCode[]
+  readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+}
+
+type Answer = {
+  readonly description: string
+  readonly schema: TSchema
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
+  return sendText(reply, status, JSON.stringify(value))
+}
+
+/** Sends JSON that is text already, byte for byte. */
+export function sendText(reply: FastifyReply, status: number, json: string): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(json)
+}

@@ -1,0 +1,347 @@
+import type * as Wire from '@farthing/sdk'
+import Type, { type Static, type TSchema } from 'typebox'
+
+/**
+ * The shapes of requests and answers. They validate what comes in, make the OpenAPI document, and must agree with the
+ * SDK's types: a difference does not compile.
+ */
+type Agrees<A, B> = [A] extends [B] ? ([B] extends [A] ? unknown : never) : never
+function of<Wanted>() {
+  return <Schema extends TSchema>(schema: Schema & Agrees<Static<Schema>, Wanted>): Schema => schema
+}
+
+const closed = { additionalProperties: false }
+const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+const timestamp = () => Type.String({ format: 'date-time' })
+
+const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED'] as const
+const eventTypes = [
+  'checkout.created',
+  'checkout.processing',
+  'checkout.reopened',
+  'checkout.completed',
+  'checkout.expired',
+  'checkout.canceled',
+  'wallet.registered',
+  'wallet.retired',
+  'key.created',
+  'key.revoked',
+] as const
+
+const checkoutFields = {
+  id: Type.String({ description: 'Begins with ch_.' }),
+  orderId: Type.String({ description: 'The store’s own order identifier, as it was sent.' }),
+  priceAmount: Type.String({ description: 'Decimal amount in priceCurrency, as it was sent.' }),
+  priceCurrency: Type.String({ description: 'ISO 4217 code.' }),
+  status: Type.Enum([...statuses]),
+  expiresAt: Type.String({ format: 'date-time', description: 'After it the checkout is no longer payable.' }),
+  checkoutUrl: Type.String({
+    description: 'The hosted payment page; x402 clients may pay this address as well.',
+  }),
+  createdAt: timestamp(),
+  successRedirectUrl: nullable(Type.String()),
+}
+
+export const Checkout = of<Wire.Checkout>()(Type.Object(checkoutFields, closed))
+
+const CheckoutPayment = of<Wire.CheckoutPayment>()(
+  Type.Object(
+    {
+      transaction: Type.String(),
+      payer: Type.String(),
+      network: Type.String({ description: 'CAIP-2 identifier.' }),
+      asset: Type.String(),
+      amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
+      finality: Type.Enum(['included', 'safe', 'finalized', 'reversed']),
+    },
+    closed,
+  ),
+)
+
+export const StoreCheckout = of<Wire.StoreCheckout>()(
+  Type.Object({ ...checkoutFields, payment: nullable(CheckoutPayment) }, closed),
+)
+
+export const CreateCheckout = of<Wire.CreateCheckout>()(
+  Type.Object(
+    {
+      orderId: Type.String({ description: '1 to 255 bytes; need not be unique.' }),
+      priceAmount: Type.String({
+        description:
+          'A decimal above zero: at most 15 digits before the point and 6 after it. A string, not a number.',
+        examples: ['12.50'],
+      }),
+      priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.', examples: ['USD'] }),
+      successRedirectUrl: Type.Optional(
+        Type.String({
+          maxLength: 2048,
+          description: 'Where the buyer goes after paying. https, without credentials.',
+        }),
+      ),
+      expiresInSeconds: Type.Optional(
+        Type.Integer({
+          minimum: 300,
+          maximum: 604_800,
+          description: 'Default: 86400, or 3600 where an exchange rate is locked.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+
+const FinalityRule = of<Wire.FinalityRule>()(
+  Type.Object(
+    {
+      minAmount: Type.String({ pattern: '^(0|[1-9]\\d{0,14})(\\.\\d{1,6})?$', description: 'In USDC.' }),
+      finality: Type.Enum(['included', 'safe', 'finalized']),
+    },
+    closed,
+  ),
+)
+
+const storeSettings = {
+  logoUrl: nullable(Type.String({ maxLength: 2048 })),
+  finalityPolicy: Type.Array(FinalityRule, {
+    minItems: 1,
+    maxItems: 10,
+    description: 'How firmly a payment must stand before its checkout is COMPLETED, by amount.',
+  }),
+}
+
+export const Store = of<Wire.Store>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with st_.' }),
+      mode: Type.Enum(['live', 'test']),
+      name: Type.String(),
+      ...storeSettings,
+      accentColor: nullable(Type.String()),
+      createdAt: timestamp(),
+    },
+    closed,
+  ),
+)
+
+export const UpdateStore = of<Wire.UpdateStore>()(
+  Type.Object(
+    {
+      name: Type.Optional(Type.String({ description: '1 to 100 bytes.' })),
+      logoUrl: Type.Optional(storeSettings.logoUrl),
+      accentColor: Type.Optional(nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }))),
+      finalityPolicy: Type.Optional(storeSettings.finalityPolicy),
+    },
+    { ...closed, minProperties: 1 },
+  ),
+)
+
+export const RegisterWallet = of<Wire.RegisterWallet>()(
+  Type.Object(
+    {
+      walletAddress: Type.String({ maxLength: 100, description: 'In the family’s own format.' }),
+      custodialType: Type.Enum(['CUSTODIAL', 'NON_CUSTODIAL']),
+    },
+    closed,
+  ),
+)
+
+export const Wallet = of<Wire.Wallet>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with wal_.' }),
+      storeId: Type.String(),
+      family: Type.Enum(['EVM', 'SOLANA']),
+      walletAddress: Type.String(),
+      custodialType: Type.Enum(['CUSTODIAL', 'NON_CUSTODIAL']),
+      payable: Type.Boolean({
+        description: 'Whether this deployment can settle payments to this wallet now.',
+      }),
+      current: Type.Boolean({ description: 'Whether new checkouts are paid to this wallet.' }),
+      createdAt: timestamp(),
+    },
+    closed,
+  ),
+)
+
+const ApiKey = of<Wire.ApiKey>()(
+  Type.Object(
+    {
+      id: Type.String(),
+      createdAt: timestamp(),
+      expiresAt: nullable(timestamp()),
+      revokedAt: nullable(timestamp()),
+    },
+    closed,
+  ),
+)
+
+const Event = of<Wire.Event>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with evt_.' }),
+      type: Type.Enum([...eventTypes]),
+      sequence: Type.Integer({ description: '1, 2, 3 … for each store, without gaps.' }),
+      createdAt: timestamp(),
+      checkoutId: nullable(Type.String()),
+      checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes of that checkout.' })),
+      data: Type.Union([
+        Type.Object({ checkout: StoreCheckout }, closed),
+        Type.Object({ wallet: Wallet }, closed),
+        Type.Object({ key: ApiKey }, closed),
+      ]),
+    },
+    closed,
+  ),
+)
+
+const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
+export const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(
+  Type.Object({ data: Type.Array(StoreCheckout), nextCursor }, closed),
+)
+export const WalletPage = of<Wire.Page<Wire.Wallet>>()(
+  Type.Object({ data: Type.Array(Wallet), nextCursor }, closed),
+)
+export const EventPage = of<Wire.EventPage>()(
+  Type.Object(
+    {
+      data: Type.Array(Event),
+      cursor: Type.String({ description: 'Pass it as after to hear what happens next.' }),
+      hasMore: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+
+const Network = of<Wire.Network>()(
+  Type.Object(
+    {
+      name: Type.String(),
+      chainId: Type.String({
+        description: 'The service’s own name of the chain.',
+        examples: ['BASE_MAINNET'],
+      }),
+      network: Type.String({ description: 'CAIP-2 identifier.', examples: ['eip155:8453'] }),
+      family: Type.Enum(['EVM', 'SOLANA']),
+      mode: Type.Enum(['live', 'test']),
+      assets: Type.Array(
+        Type.Object({ symbol: Type.String(), address: Type.String(), decimals: Type.Integer() }, closed),
+      ),
+    },
+    closed,
+  ),
+)
+export const NetworkList = of<{ data: Wire.Network[] }>()(Type.Object({ data: Type.Array(Network) }, closed))
+
+const Currency = of<Wire.Currency>()(
+  Type.Object(
+    {
+      code: Type.String(),
+      name: Type.String(),
+      source: Type.String({
+        description: 'Where its rate comes from; fixed for USD, which is USDC one to one.',
+      }),
+      asOf: nullable(timestamp()),
+    },
+    closed,
+  ),
+)
+export const CurrencyList = of<{ data: Wire.Currency[] }>()(
+  Type.Object({ data: Type.Array(Currency) }, closed),
+)
+
+export const PaymentRequired = of<Wire.PaymentRequired>()(
+  Type.Object(
+    {
+      x402Version: Type.Literal(2),
+      error: Type.Optional(Type.String()),
+      resource: Type.Object(
+        { url: Type.String(), description: Type.String(), mimeType: Type.String() },
+        closed,
+      ),
+      accepts: Type.Array(
+        Type.Object(
+          {
+            scheme: Type.Literal('exact'),
+            network: Type.String({ description: 'CAIP-2 identifier.' }),
+            asset: Type.String({ description: 'Token contract address.' }),
+            amount: Type.String({ description: 'Integer amount in the token’s smallest unit.' }),
+            payTo: Type.String(),
+            maxTimeoutSeconds: Type.Integer(),
+            extra: Type.Object({ name: Type.String(), version: Type.String() }, closed),
+          },
+          closed,
+        ),
+      ),
+    },
+    closed,
+  ),
+)
+
+export const ProblemDetails = of<Wire.ProblemDetails>()(
+  Type.Object({
+    type: Type.String({ description: 'A page about this code.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    code: Type.String({ description: 'Stable; programs decide by it.' }),
+    requestId: Type.String(),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed)),
+    ),
+  }),
+)
+
+const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
+const cursor = Type.Optional(Type.String({ maxLength: 100, description: 'nextCursor of the page before.' }))
+
+export const PageQuery = Type.Object({ limit, cursor }, closed)
+
+export const CheckoutQuery = Type.Object(
+  {
+    limit,
+    cursor,
+    status: Type.Optional(Type.Enum([...statuses])),
+    orderId: Type.Optional(Type.String({ maxLength: 255 })),
+    createdFrom: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Created at this time or later.' }),
+    ),
+    createdBefore: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Created before this time.' }),
+    ),
+  },
+  closed,
+)
+
+export const EventQuery = Type.Object(
+  {
+    limit,
+    after: Type.Optional(
+      Type.String({
+        maxLength: 40,
+        description: 'The cursor of the page before. Without it: from the start.',
+      }),
+    ),
+    type: Type.Optional(Type.Enum([...eventTypes])),
+    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
+  },
+  closed,
+)
+
+/** Shapes with a name of their own in the OpenAPI document. */
+export const components = {
+  Checkout,
+  CheckoutPayment,
+  StoreCheckout,
+  CreateCheckout,
+  FinalityRule,
+  Store,
+  UpdateStore,
+  RegisterWallet,
+  Wallet,
+  ApiKey,
+  Event,
+  Network,
+  Currency,
+  PaymentRequired,
+  ProblemDetails,
+}

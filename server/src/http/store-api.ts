@@ -1,0 +1,294 @@
+import type { CreateCheckout, RegisterWallet, UpdateStore, WalletFamily } from '@farthing/sdk'
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { cancelCheckout } from '../checkouts/cancel.ts'
+import type { CreateCheckoutVerb } from '../checkouts/create.ts'
+import { listCheckouts, readCheckout } from '../checkouts/read.ts'
+import type { Context } from '../context.ts'
+import { readEvents } from '../events/read.ts'
+import { isId, type StoreId } from '../ids.ts'
+import { invalid } from '../problems.ts'
+import type { Caller } from '../stores/authenticate.ts'
+import { listWallets } from '../stores/rows.ts'
+import { storeToWire, walletToWire } from '../stores/store.ts'
+import { updateStore } from '../stores/update.ts'
+import { registerWallet, retireWallet } from '../stores/wallets.ts'
+import { readIdempotencyKey } from './idempotency.ts'
+import { type Route, sendJson, sendText } from './route.ts'
+import * as schemas from './schemas.ts'
+
+const limitDefault = 20
+
+/** The store's door: every operation belongs to the store whose key was shown, and sees nothing of any other. */
+export function storeRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
+  return [...checkoutRoutes(ctx, createCheckout), ...eventRoutes(ctx), ...settingsRoutes(ctx)]
+}
+
+function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/checkouts',
+      operationId: 'createCheckout',
+      summary: 'Create a checkout',
+      isKeyed: true,
+      body: schemas.CreateCheckout,
+      requestHeaders: {
+        'Idempotency-Key':
+          '1 to 255 visible ASCII characters. A repeat with the same bytes gets the first answer, for at least 24 hours.',
+      },
+      answers: {
+        201: {
+          description: 'Created, OPEN.',
+          schema: schemas.Checkout,
+          headers: {
+            Location: 'Where the checkout can be read.',
+            'Idempotency-Replayed': 'true if this is the answer to an earlier request.',
+          },
+        },
+      },
+      problems: [
+        'wallet_required',
+        'idempotency_in_progress',
+        'idempotency_key_reused',
+        'currency_unsupported',
+        'rate_unavailable',
+      ],
+      async handle(request, reply) {
+        const idempotency = readIdempotencyKey(request, 'POST /api/v1/checkouts')
+        const { id, body, isReplay } = await createCheckout(
+          caller(request),
+          request.body as CreateCheckout,
+          idempotency,
+          ctx.now(),
+        )
+        reply.header('location', `${ctx.config.baseUrl}/api/v1/checkouts/${id}`)
+        if (isReplay) reply.header('idempotency-replayed', 'true')
+        return sendText(reply, 201, body)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/checkouts',
+      operationId: 'listCheckouts',
+      summary: 'List checkouts, newest first',
+      isKeyed: true,
+      query: schemas.CheckoutQuery,
+      answers: { 200: { description: 'One page.', schema: schemas.CheckoutPage } },
+      problems: [],
+      async handle(request, reply) {
+        const query = request.query as Static<typeof schemas.CheckoutQuery>
+        const page = await listCheckouts(ctx, storeOf(request), {
+          status: query.status ?? null,
+          orderId: query.orderId ?? null,
+          createdFrom: query.createdFrom === undefined ? null : parseTime('createdFrom', query.createdFrom),
+          createdBefore:
+            query.createdBefore === undefined ? null : parseTime('createdBefore', query.createdBefore),
+          cursor: query.cursor ?? null,
+          limit: query.limit ?? limitDefault,
+        })
+        return sendJson(reply, 200, page)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/checkouts/:checkoutId',
+      operationId: 'getCheckout',
+      summary: 'Read a checkout',
+      isKeyed: true,
+      answers: {
+        200: { description: 'The checkout and its payment, if there is one.', schema: schemas.StoreCheckout },
+      },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        return sendJson(reply, 200, await readCheckout(ctx, storeOf(request), param(request, 'checkoutId')))
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/checkouts/:checkoutId/cancel',
+      operationId: 'cancelCheckout',
+      summary: 'Cancel an unpaid checkout',
+      description: 'Canceling it again changes nothing and is answered alike.',
+      isKeyed: true,
+      answers: { 200: { description: 'Canceled.', schema: schemas.StoreCheckout } },
+      problems: ['not_found', 'payment_in_progress', 'not_cancelable'],
+      async handle(request, reply) {
+        return sendJson(
+          reply,
+          200,
+          await cancelCheckout(ctx, storeOf(request), param(request, 'checkoutId'), ctx.now()),
+        )
+      },
+    },
+  ]
+}
+
+function eventRoutes(ctx: Context): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/events',
+      operationId: 'listEvents',
+      summary: 'Read the store’s event log, oldest first',
+      description: 'Sequences have no gaps: a store that reads on from its last cursor cannot miss an event.',
+      isKeyed: true,
+      query: schemas.EventQuery,
+      answers: { 200: { description: 'One page.', schema: schemas.EventPage } },
+      problems: ['log_restarted'],
+      async handle(request, reply) {
+        const query = request.query as Static<typeof schemas.EventQuery>
+        const page = await readEvents(ctx, storeOf(request), {
+          after: query.after ?? null,
+          type: query.type ?? null,
+          checkoutId: query.checkoutId ?? null,
+          limit: query.limit ?? limitDefault,
+        })
+        return sendJson(reply, 200, page)
+      },
+    },
+  ]
+}
+
+function settingsRoutes(ctx: Context): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/stores/:storeId',
+      operationId: 'getStore',
+      summary: 'Read the store',
+      isKeyed: true,
+      answers: { 200: { description: 'The store.', schema: schemas.Store } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        return sendJson(reply, 200, storeToWire(caller(request).holder.store))
+      },
+    },
+    {
+      method: 'PATCH',
+      path: '/api/v1/stores/:storeId',
+      operationId: 'updateStore',
+      summary: 'Change the store’s name, looks or finality policy',
+      description:
+        'Fields that are left out stay as they are. Checkouts that exist keep the policy they were made with.',
+      isKeyed: true,
+      body: schemas.UpdateStore,
+      answers: { 200: { description: 'The changed store.', schema: schemas.Store } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        return sendJson(
+          reply,
+          200,
+          storeToWire(await updateStore(ctx, storeOf(request), request.body as UpdateStore)),
+        )
+      },
+    },
+    registerRoute(ctx, 'SOLANA', 'solana', 'registerSolanaWallet', 'Register a Solana wallet'),
+    registerRoute(ctx, 'EVM', 'evm', 'registerEvmWallet', 'Register an EVM wallet'),
+    {
+      method: 'GET',
+      path: '/api/v1/stores/:storeId/wallets',
+      operationId: 'listWallets',
+      summary: 'List the store’s wallets, newest first',
+      isKeyed: true,
+      query: schemas.PageQuery,
+      answers: {
+        200: { description: 'One page; retired wallets are not in it.', schema: schemas.WalletPage },
+      },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        const { limit = limitDefault, cursor } = request.query as Static<typeof schemas.PageQuery>
+        if (cursor !== undefined && !isId('wal', cursor)) {
+          throw invalid({
+            pointer: 'cursor',
+            code: 'cursor',
+            detail: 'This is not a cursor that we gave out.',
+          })
+        }
+        const { store } = caller(request).holder
+        const wallets = await listWallets(ctx.db, store.id, { before: cursor ?? null, limit: limit + 1 })
+        const page = wallets.slice(0, limit)
+        const nextCursor = wallets.length > limit ? (page.at(-1)?.id ?? null) : null
+        return sendJson(reply, 200, {
+          data: page.map((wallet) => walletToWire(ctx, store.mode, wallet)),
+          nextCursor,
+        })
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/stores/:storeId/wallets/:walletId/retire',
+      operationId: 'retireWallet',
+      summary: 'Take a wallet out of use for new checkouts',
+      description: 'Checkouts that exist are still paid to it.',
+      isKeyed: true,
+      answers: { 200: { description: 'Retired.', schema: schemas.Wallet } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        return sendJson(
+          reply,
+          200,
+          await retireWallet(ctx, storeOf(request), param(request, 'walletId'), ctx.now()),
+        )
+      },
+    },
+  ]
+}
+
+function registerRoute(
+  ctx: Context,
+  family: WalletFamily,
+  segment: string,
+  operationId: string,
+  summary: string,
+): Route {
+  return {
+    method: 'POST',
+    path: `/api/v1/stores/:storeId/wallets/${segment}`,
+    operationId,
+    summary,
+    description:
+      'New checkouts are paid to the wallet that was registered last. Registering a wallet again makes it current.',
+    isKeyed: true,
+    body: schemas.RegisterWallet,
+    answers: {
+      201: {
+        description: 'Registered, or registered before; current in either case.',
+        schema: schemas.Wallet,
+      },
+    },
+    problems: ['not_found', 'wallet_conflict'],
+    async handle(request, reply) {
+      const wallet = await registerWallet(
+        ctx,
+        storeOf(request),
+        family,
+        request.body as RegisterWallet,
+        ctx.now(),
+      )
+      return sendJson(reply, 201, wallet)
+    },
+  }
+}
+
+function caller(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error(`${request.routeOptions.url} was reached without a key`)
+  return request.caller
+}
+
+function storeOf(request: FastifyRequest): StoreId {
+  return caller(request).holder.store.id
+}
+
+function param(request: FastifyRequest, name: string): string {
+  return (request.params as Record<string, string>)[name] ?? ''
+}
+
+function parseTime(pointer: string, text: string): Date {
+  const time = new Date(text)
+  // Before 1970 and after the year 10889 an id has no room for the time.
+  if (Number.isNaN(time.getTime()) || time.getTime() < 0 || time.getTime() >= 2 ** 48) {
+    throw invalid({ pointer, code: 'time', detail: 'Must be an ISO 8601 time from 1970 on.' })
+  }
+  return time
+}

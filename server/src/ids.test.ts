@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { firstIdAt, isId, newId } from './ids.ts'
+
+const time = fc.date({ min: new Date(0), max: new Date(2 ** 48 - 1), noInvalidDate: true })
+
+test('an id is its prefix, its cell and 26 characters', () => {
+  assert.match(newId('ch', '00', new Date()), /^ch_00[0-9a-hjkmnp-tv-z]{26}$/)
+})
+
+test('ids of one cell sort as their times do', () => {
+  fc.assert(
+    fc.property(time, time, (a, b) => {
+      fc.pre(a.getTime() < b.getTime())
+      assert(newId('ch', '00', a) < newId('ch', '00', b))
+    }),
+  )
+})
+
+test('no id made at a time is below the first id of that time, and none before it is above', () => {
+  fc.assert(
+    fc.property(time, (at) => {
+      fc.pre(at.getTime() > 0)
+      const first = firstIdAt('ch', '00', at)
+      assert(first <= newId('ch', '00', at))
+      assert(first > newId('ch', '00', new Date(at.getTime() - 1)))
+    }),
+  )
+})
+
+test('100,000 ids of one millisecond are different', () => {
+  const now = new Date()
+  assert.equal(new Set(Array.from({ length: 100_000 }, () => newId('ch', '00', now))).size, 100_000)
+})
+
+test('only ids are taken for ids', () => {
+  assert(isId('ch', newId('ch', '00', new Date())))
+  fc.assert(fc.property(fc.string(), (text) => !isId('ch', text)))
+  const id = newId('ch', '00', new Date())
+  for (const wrong of [
+    id.toUpperCase(),
+    `${id}0`,
+    id.slice(0, -1),
+    id.replace('ch', 'st'),
+    `${id.slice(0, -1)}i`,
+    ` ${id}`,
+  ]) {
+    assert(!isId('ch', wrong), wrong)
+  }
+})

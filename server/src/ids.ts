@@ -1,0 +1,60 @@
+import { randomFillSync } from 'node:crypto'
+
+/**
+ * An id is prefix + cell + 26 characters of lower-case Crockford base32: 48 bits of milliseconds, then 80 random bits.
+ * Ids of one cell sort by the time they were made, so inserts stay local in an index of any size and a range of time
+ * is a range of ids. 80 random bits cannot be guessed.
+ */
+export type Id<Prefix extends string> = `${Prefix}_${string}`
+export type CheckoutId = Id<'ch'>
+export type StoreId = Id<'st'>
+export type WalletId = Id<'wal'>
+export type EventId = Id<'evt'>
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const timeLength = 10
+const randomLength = 16
+
+export function newId<Prefix extends string>(prefix: Prefix, cell: string, now: Date): Id<Prefix> {
+  return `${prefix}_${cell}${encodeTime(now)}${randomText(randomLength)}`
+}
+
+/** The smallest id that could have been made at this time: for ranges of ids that mean ranges of time. */
+export function firstIdAt<Prefix extends string>(prefix: Prefix, cell: string, time: Date): Id<Prefix> {
+  return `${prefix}_${cell}${encodeTime(time)}${'0'.repeat(randomLength)}`
+}
+
+export function isId<Prefix extends string>(prefix: Prefix, text: string): text is Id<Prefix> {
+  return (
+    text.startsWith(`${prefix}_`) && /^[0-9a-z]{2}[0-9a-hjkmnp-tv-z]{26}$/.test(text.slice(prefix.length + 1))
+  )
+}
+
+/** Random Crockford base32, 5 bits a character. */
+export function randomText(length: number): string {
+  let text = ''
+  for (let i = 0; i < length; i++) text += alphabet[randomByte() & 31]
+  return text
+}
+
+function encodeTime(time: Date): string {
+  let milliseconds = time.getTime()
+  let text = ''
+  for (let i = 0; i < timeLength; i++) {
+    text = alphabet[milliseconds % 32] + text
+    milliseconds = Math.floor(milliseconds / 32)
+  }
+  return text
+}
+
+// Random bytes are drawn by the page: one system call for a few hundred ids.
+const pool = new Uint8Array(4096)
+let used = pool.length
+
+function randomByte(): number {
+  if (used === pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  return pool[used++] as number
+}

@@ -1,0 +1,110 @@
+import { parseArgs } from 'node:util'
+import { ConfigError, readConfig } from './config.ts'
+import type { Context } from './context.ts'
+import { openDatabase } from './db.ts'
+import { dev } from './dev.ts'
+import { openLog } from './log.ts'
+import { openMetrics } from './metrics.ts'
+import { checkSchema, migrate, SchemaError } from './migrate.ts'
+import { keyCommand, storeCommand, UsageError } from './operator.ts'
+import { Problem } from './problems.ts'
+import { serve, work } from './processes.ts'
+
+const usage = `Farthing: a hosted crypto checkout that a store can run itself.
+
+  serve                        answer HTTP
+  work                         do what takes time: expiry, event sequences, rates
+  dev                          both, with a database and a demo store of its own
+  migrate                      bring the database's schema up to date
+
+  store create --name NAME     make a store and its first key; --test for a test store,
+                               --evm-wallet ADDRESS and --solana-wallet ADDRESS to be paid at once
+  store list
+  key create STORE             make another key
+  key list STORE
+  key rotate KEY               a new key; the old one ends after --overlap-hours (default 24)
+  key revoke KEY               end a key now
+
+Settings come from the environment: see .env.example.
+`
+
+const [command = '', ...rest] = process.argv.slice(2)
+
+try {
+  await run()
+} catch (error) {
+  const isExplained =
+    error instanceof ConfigError ||
+    error instanceof SchemaError ||
+    error instanceof UsageError ||
+    error instanceof Problem
+  process.stderr.write(
+    isExplained ? `${error.message}\n` : `${error instanceof Error ? error.stack : error}\n`,
+  )
+  process.exitCode = 1
+}
+
+async function run(): Promise<void> {
+  switch (command) {
+    case 'serve':
+    case 'work': {
+      const ctx = openContext(command)
+      await (ctx.config.migrateOnStart ? migrate(ctx.db) : checkSchema(ctx.db))
+      return await (command === 'serve' ? serve(ctx) : work(ctx))
+    }
+    case 'dev':
+      return await dev(openContext)
+    case 'migrate':
+      return await briefly(async (ctx) => {
+        const applied = await migrate(ctx.db)
+        print(applied.length === 0 ? 'The schema is up to date.' : `Applied ${applied.join(', ')}.`)
+      })
+    case 'store':
+    case 'key': {
+      const { values, positionals } = parseArgs({
+        args: rest,
+        allowPositionals: true,
+        options: {
+          name: { type: 'string' },
+          test: { type: 'boolean' },
+          'evm-wallet': { type: 'string' },
+          'solana-wallet': { type: 'string' },
+          'overlap-hours': { type: 'string' },
+        },
+      })
+      const perform = command === 'store' ? storeCommand : keyCommand
+      return await briefly(async (ctx) => {
+        await checkSchema(ctx.db)
+        print(await perform(ctx, positionals, values))
+      })
+    }
+    default:
+      process.stdout.write(usage)
+      if (command !== '' && command !== 'help' && command !== '--help')
+        throw new UsageError(`There is no command ${command}.`)
+  }
+}
+
+async function briefly(perform: (ctx: Context) => Promise<void>): Promise<void> {
+  const ctx = openContext('command')
+  try {
+    await perform(ctx)
+  } finally {
+    await ctx.db.close()
+  }
+}
+
+function openContext(name: string, overrides: Readonly<Record<string, string>> = {}): Context {
+  const config = readConfig(Object.keys(overrides).length > 0 ? overrides : undefined)
+  const log = openLog(config.logLevel)
+  const db = openDatabase({
+    url: config.databaseUrl,
+    connections: config.databaseConnections,
+    name: `farthing-${name}`,
+  })
+  return { config, log, db, metrics: openMetrics(), now: () => new Date() }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}

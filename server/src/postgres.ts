@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process'
+import { chown, mkdir, readFile, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+
+export type Cluster = { readonly url: (database: string) => string; readonly stop: () => Promise<void> }
+
+/**
+ * A private PostgreSQL in a folder of our own, made from the installed binaries: for `dev` and for tests. It listens on
+ * loopback only and keeps its data when stopped. PostgreSQL refuses to run as root, so root hands it to the user
+ * `postgres` that its package made.
+ */
+export async function startCluster(folder: string, settings: readonly string[] = []): Promise<Cluster> {
+  const bin = await findBinaries()
+  const data = join(folder, 'data')
+  const asRoot = process.getuid?.() === 0
+  await mkdir(folder, { recursive: true })
+  if (asRoot) {
+    const { stdout } = await execute('id', ['-u', 'postgres'])
+    await chown(folder, Number.parseInt(stdout, 10), -1)
+  }
+  const run = async (program: string, args: string[]) => {
+    const path = join(bin, program)
+    return asRoot
+      ? await execute('runuser', ['-u', 'postgres', '--', path, ...args], { cwd: '/' })
+      : await execute(path, args)
+  }
+  const isNew = !(await stat(join(data, 'PG_VERSION')).catch(() => null))
+  if (isNew) {
+    await run('initdb', [
+      '-D',
+      data,
+      '-U',
+      'farthing',
+      '-A',
+      'trust',
+      '-k',
+      '-E',
+      'UTF8',
+      '--locale=C.UTF-8',
+      '--no-instructions',
+    ])
+  }
+  // Left over from a process that was killed; pg_ctl stop without one is an error we expect.
+  await run('pg_ctl', ['-D', data, '-w', '-m', 'fast', 'stop']).catch(() => {})
+  const port = await freePort()
+  const options = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', ...settings]
+  const log = join(data, 'server.log')
+  try {
+    await run('pg_ctl', [
+      '-D',
+      data,
+      '-w',
+      '-s',
+      '-l',
+      log,
+      '-o',
+      options.map((option) => `-c ${option}`).join(' '),
+      'start',
+    ])
+  } catch (cause) {
+    throw new Error(`PostgreSQL did not start:\n${await readFile(log, 'utf8').catch(() => '')}`, { cause })
+  }
+  return {
+    url: (database) => `postgres://farthing@127.0.0.1:${port}/${database}`,
+    stop: async () => void (await run('pg_ctl', ['-D', data, '-w', '-m', 'fast', 'stop'])),
+  }
+}
+
+async function findBinaries(): Promise<string> {
+  const candidates = [18, 17, 16, 15].map((version) => `/usr/lib/postgresql/${version}/bin`)
+  for (const folder of [...candidates, '/usr/local/bin', '/usr/bin', '/opt/homebrew/bin']) {
+    if (await stat(join(folder, 'initdb')).catch(() => null)) return folder
+  }
+  throw new Error(
+    'No PostgreSQL 15 or later is installed. On Debian: apt-get install postgresql. Or set DATABASE_URL.',
+  )
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  return await new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}

@@ -1,0 +1,150 @@
+/**
+ * Every refusal we can explain: one table, each code with its status, a title, and what its reader should do next.
+ * A Problem becomes RFC 9457 JSON in http/problem.ts. Anything else that is thrown is our bug and a 500.
+ */
+export const problems = {
+  malformed_json: [
+    400,
+    'The body is not JSON',
+    'Send one JSON object, without repeated keys, nested at most 8 deep.',
+  ],
+  malformed_payment: [
+    400,
+    'The payment header cannot be read',
+    'Send one PAYMENT-SIGNATURE header: standard base64 of an x402 version 2 payload.',
+  ],
+  bad_request: [
+    400,
+    'The request is not valid HTTP',
+    'Check the request line, the headers and the length of the body.',
+  ],
+  invalid_api_key: [
+    401,
+    'The API key is missing or wrong',
+    'Send the store’s key in the X-API-Key header. A key that was revoked or has run out is refused as well.',
+  ],
+  not_found: [
+    404,
+    'There is no such thing here',
+    'Check the id, and that the key belongs to the store that owns it.',
+  ],
+  method_not_allowed: [
+    405,
+    'This address does not take that method',
+    'See the Allow header for the methods it takes.',
+  ],
+  request_timeout: [408, 'The request took too long to arrive', 'Send the whole request within 15 seconds.'],
+  idempotency_in_progress: [
+    409,
+    'A request with this Idempotency-Key is still running',
+    'Repeat the same request after a moment.',
+  ],
+  wallet_required: [
+    409,
+    'The store has no wallet that can be paid',
+    'Register a wallet of a family that this deployment can settle, then create the checkout.',
+  ],
+  wallet_conflict: [
+    409,
+    'This address is registered with another custodialType',
+    'Retire the registered wallet first, then register the address again.',
+  ],
+  not_cancelable: [
+    409,
+    'The checkout can no longer be canceled',
+    'It has been paid or has expired. Read it to see which.',
+  ],
+  payment_in_progress: [
+    409,
+    'A payment for this checkout is being settled',
+    'Wait for its outcome: read the checkout again after the time in Retry-After.',
+  ],
+  already_paid: [409, 'The checkout is already paid', 'Nothing was charged. Do not send this payment again.'],
+  log_restarted: [
+    409,
+    'The event log was restarted after a restore',
+    'Read the events again from the cursor in resumeAfter.',
+  ],
+  checkout_expired: [
+    410,
+    'The checkout has expired',
+    'Ask the store for a new checkout. Nothing was charged.',
+  ],
+  checkout_canceled: [
+    410,
+    'The store canceled the checkout',
+    'Ask the store for a new checkout. Nothing was charged.',
+  ],
+  body_too_large: [413, 'The body is too large', 'Send at most 64 KiB.'],
+  unsupported_media_type: [415, 'The body is not declared as JSON', 'Send Content-Type: application/json.'],
+  invalid_request: [
+    422,
+    'The request has values that are not allowed',
+    'Each entry of errors says where and why.',
+  ],
+  idempotency_key_reused: [
+    422,
+    'This Idempotency-Key was used for another request',
+    'Use a new key for a new request. The same key answers only the same bytes.',
+  ],
+  currency_unsupported: [
+    422,
+    'No rate source has this currency',
+    'Price the checkout in a currency that GET /api/v1/currencies lists.',
+  ],
+  rate_limited: [429, 'Too many requests', 'Wait for the time in Retry-After.'],
+  headers_too_large: [431, 'The headers are too large', 'Send at most 12 KiB of headers.'],
+  internal_error: [
+    500,
+    'Something went wrong on our side',
+    'Whether the request took effect is not known. Repeat it with the same Idempotency-Key.',
+  ],
+  unavailable: [
+    503,
+    'The service cannot answer now',
+    'Whether the request took effect is not known. Repeat it with the same Idempotency-Key.',
+  ],
+  rate_unavailable: [
+    503,
+    'No fresh exchange rate for this currency',
+    'Try again after the time in Retry-After, or price the checkout in USD, which needs no rate.',
+  ],
+  settlement_unavailable: [
+    503,
+    'Payments cannot be settled now',
+    'Nothing was charged. Repeat the same request with the same payment after the time in Retry-After.',
+  ],
+} as const satisfies Record<string, readonly [status: number, title: string, advice: string]>
+
+export type ProblemCode = keyof typeof problems
+
+/** One wrong value in a request: where it is (a JSON pointer, or the header's or parameter's name) and why. */
+export type Mistake = { readonly pointer: string; readonly code: string; readonly detail: string }
+
+export type ProblemExtras = {
+  readonly errors?: readonly Mistake[]
+  readonly retryAfterSeconds?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Members added to the problem's JSON. */
+  readonly members?: Readonly<Record<string, unknown>>
+}
+
+/** A refusal we can explain to the caller. */
+export class Problem extends Error {
+  override readonly name = 'Problem'
+  readonly code: ProblemCode
+  readonly extras: ProblemExtras
+  constructor(code: ProblemCode, detail: string, extras: ProblemExtras & ErrorOptions = {}) {
+    super(detail, extras.cause === undefined ? {} : { cause: extras.cause })
+    this.code = code
+    this.extras = extras
+  }
+}
+
+export function invalid(...errors: readonly Mistake[]): Problem {
+  return new Problem(
+    'invalid_request',
+    errors.map((error) => `${error.pointer}: ${error.detail}`).join(' '),
+    { errors },
+  )
+}

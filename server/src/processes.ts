@@ -1,0 +1,71 @@
+import type { AddressInfo, Server } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Context } from './context.ts'
+import { buildApp } from './http/app.ts'
+import { type Health, openOperations } from './http/operations.ts'
+import { startWorker } from './worker.ts'
+
+/** What is in flight when we are told to stop gets this long; orchestrators kill after 30 s by default. */
+const stopTimeoutMs = 25_000
+
+/** Answers HTTP until the process is told to stop. */
+export async function serve(ctx: Context): Promise<void> {
+  await untilStopped(ctx, [await startServing(ctx)])
+}
+
+/** Does background work until the process is told to stop. */
+export async function work(ctx: Context): Promise<void> {
+  const health: Health = { isDraining: false }
+  const operations = await openOperations(ctx, health)
+  const worker = startWorker(ctx)
+  ctx.log.info({ operationsPort: portOf(operations) }, 'working')
+  await untilStopped(ctx, [
+    async () => {
+      health.isDraining = true
+      await worker.stop()
+      operations.close()
+    },
+  ])
+}
+
+/** Both in one process, as `dev` runs them. */
+export async function serveAndWork(ctx: Context, ready: (address: string) => Promise<void>): Promise<void> {
+  const stopServing = await startServing(ctx, ready)
+  const worker = startWorker(ctx)
+  await untilStopped(ctx, [stopServing, () => worker.stop()])
+}
+
+async function startServing(
+  ctx: Context,
+  ready?: (address: string) => Promise<void>,
+): Promise<() => Promise<void>> {
+  const health: Health = { isDraining: false }
+  const app = buildApp(ctx, health)
+  const address = await app.listen({ host: ctx.config.host, port: ctx.config.port })
+  const operations = await openOperations(ctx, health)
+  ctx.log.info({ address, operationsPort: portOf(operations) }, 'listening')
+  await ready?.(address)
+  return async () => {
+    // First say no to the balancer, then stop listening, then let what is in flight finish.
+    health.isDraining = true
+    await wait(ctx.config.drainSeconds * 1_000)
+    await app.close()
+    operations.close()
+  }
+}
+
+async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[]): Promise<void> {
+  const signal = await new Promise<string>((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve(name))
+  })
+  ctx.log.info({ signal }, 'stopping')
+  // Being killed is safe at any time; stopping gently only spares clients a retry. So it never takes for ever.
+  setTimeout(() => process.exit(1), stopTimeoutMs + ctx.config.drainSeconds * 1_000).unref()
+  for (const stop of stops) await stop()
+  await ctx.db.close()
+  ctx.log.info('stopped')
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}

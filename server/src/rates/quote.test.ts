@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { freshDatabase } from '../../test/support/database.ts'
+import { readConfig } from '../config.ts'
+import type { Context } from '../context.ts'
+import { openLog } from '../log.ts'
+import { openMetrics } from '../metrics.ts'
+import { parsePrice } from '../money.ts'
+import { Problem } from '../problems.ts'
+import { priceInUnits, type Quote, quoteCurrency } from './quote.ts'
+import { replaceRates } from './rows.ts'
+import { sources } from './sources.ts'
+
+const now = new Date('2026-11-13T17:00:00Z')
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const ecbAsOf = new Date('2026-11-13T00:00:00Z')
+
+async function freshContext(): Promise<Context> {
+  const { url, db } = await freshDatabase()
+  const config = readConfig({ DATABASE_URL: url, BASE_URL: 'https://pay.example' })
+  return { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => now }
+}
+
+async function store(ctx: Context, name: string, asOf: Date, rates: Readonly<Record<string, string>>) {
+  const source = sources.find((candidate) => candidate.name === name)
+  assert(source)
+  await replaceRates(ctx.db, source, { asOf, perBase: new Map(Object.entries(rates)) })
+}
+
+const exchangeRates = { USD: '1', EUR: '0.860363', JPY: '154.31' }
+const ecbRates = { EUR: '1', USD: '1.1623', JPY: '179.36', ISK: '146.80' }
+
+async function loadedContext(): Promise<Context> {
+  const ctx = await freshContext()
+  await store(ctx, 'exchange', now, exchangeRates)
+  await store(ctx, 'ecb', ecbAsOf, ecbRates)
+  return ctx
+}
+
+function isProblem(code: string, retryAfterSeconds: number | undefined, detail: RegExp) {
+  return (error: unknown) => {
+    assert(error instanceof Problem)
+    assert.equal(error.code, code)
+    assert.equal(error.extras.retryAfterSeconds, retryAfterSeconds)
+    assert.match(error.message, detail)
+    return true
+  }
+}
+
+test('USD needs no rate, so it can always be priced', async () => {
+  assert.equal(await quoteCurrency(await freshContext(), 'USD', now), null)
+})
+
+test('a fresh exchange is preferred to the ECB, and the ECB serves what the exchange does not have', async () => {
+  const ctx = await loadedContext()
+  assert.deepEqual(await quoteCurrency(ctx, 'JPY', now), {
+    source: 'exchange',
+    perBase: '154.31',
+    usdPerBase: '1',
+    asOf: now,
+  })
+  assert.deepEqual(await quoteCurrency(ctx, 'ISK', now), {
+    source: 'ecb',
+    perBase: '146.80',
+    usdPerBase: '1.1623',
+    asOf: ecbAsOf,
+  })
+})
+
+test('a rate is used up to its limit of age and not a millisecond longer', async () => {
+  const ctx = await loadedContext()
+  const sourceAt = async (time: number) => (await quoteCurrency(ctx, 'EUR', new Date(time)))?.source
+  const exchangeEnd = now.getTime() + 5 * minuteMs
+  assert.equal(await sourceAt(exchangeEnd), 'exchange')
+  assert.equal(await sourceAt(exchangeEnd + 1), 'ecb')
+  const ecbEnd = ecbAsOf.getTime() + 120 * hourMs
+  assert.equal(await sourceAt(ecbEnd), 'ecb')
+  await assert.rejects(sourceAt(ecbEnd + 1), isProblem('rate_unavailable', 60, /no fresh rate of EUR/))
+})
+
+test('a stale rate is refused with its age, when to try again and what works meanwhile', async () => {
+  const ctx = await loadedContext()
+  const later = new Date(ecbAsOf.getTime() + 121 * hourMs)
+  await assert.rejects(
+    quoteCurrency(ctx, 'EUR', later),
+    isProblem(
+      'rate_unavailable',
+      60,
+      /exchange is of 2026-11-13T17:00:00.000Z, that of ecb is of 2026-11-13T00:00:00.000Z\. Try again in 60 seconds, or price the checkout in USD/,
+    ),
+  )
+  await assert.rejects(
+    quoteCurrency(ctx, 'ISK', later),
+    isProblem('rate_unavailable', 3_600, /Try again in 3600 seconds/),
+  )
+})
+
+test('a rate from further in the future than it may be old is not used', async () => {
+  const ctx = await loadedContext()
+  const ahead = new Date(now.getTime() - 5 * minuteMs)
+  assert.equal((await quoteCurrency(ctx, 'EUR', ahead))?.source, 'exchange')
+  assert.equal((await quoteCurrency(ctx, 'EUR', new Date(ahead.getTime() - 1)))?.source, 'ecb')
+})
+
+test('a currency that no source has is refused for good, with what to use instead', async () => {
+  const ctx = await loadedContext()
+  const detail = /No rate source has XTS\. Price the checkout in USD, .*GET \/api\/v1\/currencies/
+  await assert.rejects(quoteCurrency(ctx, 'XTS', now), isProblem('currency_unsupported', undefined, detail))
+})
+
+test('while a source was never reached, nothing is said to be unsupported', async () => {
+  const ctx = await freshContext()
+  await assert.rejects(
+    quoteCurrency(ctx, 'EUR', now),
+    isProblem('rate_unavailable', 60, /exchange was never reached, ecb was/),
+  )
+  await store(ctx, 'exchange', now, exchangeRates)
+  await assert.rejects(
+    quoteCurrency(ctx, 'ISK', now),
+    isProblem('rate_unavailable', 3_600, /: ecb was never reached\./),
+  )
+  assert.equal((await quoteCurrency(ctx, 'EUR', now))?.source, 'exchange')
+})
+
+test('a currency is never priced with a dollar of another file', async () => {
+  const ctx = await loadedContext()
+  await ctx.db.query(
+    "update rates set as_of = as_of - interval '1 minute' where source = 'exchange' and currency = 'JPY'",
+  )
+  assert.equal((await quoteCurrency(ctx, 'JPY', now))?.source, 'ecb')
+})
+
+test('a code outside ISO 4217 is the caller’s mistake', async () => {
+  const ctx = await freshContext()
+  await assert.rejects(quoteCurrency(ctx, 'BTC', now), { name: 'AssertionError' })
+})
+
+test('rates of any length pass through the database digit by digit', async () => {
+  const ctx = await freshContext()
+  const long = `${'9'.repeat(30)}.${'0'.repeat(29)}1`
+  const tiny = `0.${'0'.repeat(29)}1`
+  await store(ctx, 'ecb', ecbAsOf, { EUR: '1', USD: long, JPY: tiny })
+  const quote = await quoteCurrency(ctx, 'JPY', now)
+  assert.deepEqual(quote, { source: 'ecb', perBase: tiny, usdPerBase: long, asOf: ecbAsOf })
+})
+
+function priceOf(text: string) {
+  const price = parsePrice(text)
+  assert(price)
+  return price
+}
+
+test('prices become units, rounded up once', async () => {
+  const ctx = await loadedContext()
+  const inUnits = async (text: string, currency: string) =>
+    priceInUnits(priceOf(text), await quoteCurrency(ctx, currency, now), 6)
+  assert.equal(await inUnits('12.50', 'USD'), 12_500_000n)
+  assert.equal(await inUnits('0.000001', 'USD'), 1n)
+  assert.equal(await inUnits('154.31', 'JPY'), 1_000_000n)
+  assert.equal(await inUnits('1000', 'JPY'), 6_480_462n)
+  assert.equal(await inUnits('0.000001', 'JPY'), 1n)
+  assert.equal(await inUnits('146.80', 'ISK'), 1_162_300n)
+})
+
+const digits = fc.stringMatching(/^\d{1,30}$/)
+const anyRate = fc.tuple(digits, fc.option(digits)).map(toText).filter(isPositive)
+const anyPrice = fc
+  .tuple(fc.stringMatching(/^(0|[1-9]\d{0,14})$/), fc.option(fc.stringMatching(/^\d{1,6}$/)))
+  .map(toText)
+  .filter(isPositive)
+
+function toText([whole, fraction]: [string, string | null]): string {
+  return fraction === null ? whole : `${whole}.${fraction}`
+}
+
+function isPositive(text: string): boolean {
+  return /[1-9]/.test(text)
+}
+
+/** The decimal × 10^30, by its digits alone. */
+function scaled(text: string): bigint {
+  const [whole = '', fraction = ''] = text.split('.')
+  return BigInt(whole + fraction.padEnd(30, '0'))
+}
+
+/** Whether units is the least integer that is worth at least price × usdPerBase ÷ perBase. */
+function isLeast(
+  units: bigint,
+  price: string,
+  usdPerBase: string,
+  perBase: string,
+  decimals: number,
+): boolean {
+  const owed = scaled(price) * scaled(usdPerBase) * 10n ** BigInt(decimals)
+  const worth = (count: bigint) => count * scaled(perBase) * 10n ** 30n
+  return worth(units) >= owed && worth(units - 1n) < owed
+}
+
+test('whatever price, rates and token: the store gets no less than it asked for, the buyer pays no unit too many', () => {
+  const anyDecimals = fc.integer({ min: 0, max: 18 })
+  fc.assert(
+    fc.property(anyPrice, anyRate, anyRate, anyDecimals, (price, usdPerBase, perBase, decimals) => {
+      const quote: Quote = { source: 'ecb', perBase, usdPerBase, asOf: now }
+      assert(isLeast(priceInUnits(priceOf(price), quote, decimals), price, usdPerBase, perBase, decimals))
+    }),
+    { numRuns: 1_000 },
+  )
+  fc.assert(
+    fc.property(anyPrice, anyDecimals, (price, decimals) => {
+      assert(isLeast(priceInUnits(priceOf(price), null, decimals), price, '1', '1', decimals))
+    }),
+  )
+})

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import type { Context } from '../context.ts'
+import { type Decimal, one, parseDecimal, toUnits } from '../money.ts'
+import { Problem } from '../problems.ts'
+import { currencies } from './iso4217.ts'
+import { type RateRow, readRates } from './rows.ts'
+import { type Source, sources } from './sources.ts'
+
+/** How a price becomes US dollars: price × usdPerBase ÷ perBase. */
+export type Quote = {
+  readonly source: string
+  readonly perBase: string
+  readonly usdPerBase: string
+  readonly asOf: Date
+}
+
+/** The rate to price in this currency now; null for USD, which is USDC one to one. */
+export async function quoteCurrency(ctx: Context, currency: string, now: Date): Promise<Quote | null> {
+  assert(currencies.has(currency), `not an ISO 4217 code: ${currency}`)
+  if (currency === 'USD') return null
+  const byCurrency = Map.groupBy(await readRates(ctx.db, currency), (row) => row.currency)
+  const rows = byCurrency.get(currency) ?? []
+  const usdRows = byCurrency.get('USD') ?? []
+  const quote = pickQuote(rows, usdRows, now)
+  if (quote) return quote
+  throw refuse(ctx, currency, rows, usdRows)
+}
+
+/**
+ * The first source by preference whose rates of the currency and of USD are both fresh. They must also be of one file:
+ * a currency that was left behind when two files arrived at once is no rate.
+ */
+export function pickQuote(rows: readonly RateRow[], usdRows: readonly RateRow[], now: Date): Quote | null {
+  for (const source of sources) {
+    const row = ofSource(rows, source)
+    const usd = ofSource(usdRows, source)
+    if (row && usd && row.asOf.getTime() === usd.asOf.getTime() && isFresh(source, row.asOf, now)) {
+      return { source: source.name, perBase: row.perBase, usdPerBase: usd.perBase, asOf: row.asOf }
+    }
+  }
+  return null
+}
+
+/** A price in the smallest unit of a token that is worth one US dollar, rounded up. */
+export function priceInUnits(price: Decimal, quote: Quote | null, decimals: number): bigint {
+  if (quote === null) return toUnits(price, one, one, decimals)
+  return toUnits(price, parseDecimal(quote.usdPerBase), parseDecimal(quote.perBase), decimals)
+}
+
+/** As far in the future as too old: written by a machine whose clock is wrong, so its true age is not known. */
+function isFresh(source: Source, asOf: Date, now: Date): boolean {
+  return Math.abs(now.getTime() - asOf.getTime()) <= source.maxAgeMs
+}
+
+function ofSource(rows: readonly RateRow[], source: Source): RateRow | undefined {
+  return rows.find((row) => row.source === source.name)
+}
+
+function refuse(
+  ctx: Context,
+  currency: string,
+  rows: readonly RateRow[],
+  usdRows: readonly RateRow[],
+): Problem {
+  // Every source's file has USD, so one without it was never loaded, and nobody knows what it would have had.
+  const used = sources.filter(({ setting }) => ctx.config[setting] !== '')
+  const awaited = used.filter((source) => ofSource(rows, source) || !ofSource(usdRows, source))
+  if (awaited.length === 0) {
+    return new Problem(
+      'currency_unsupported',
+      `No rate source has ${currency}. Price the checkout in USD, which needs no rate, or in a currency that GET /api/v1/currencies lists.`,
+    )
+  }
+  const retryAfterSeconds = Math.min(...awaited.map(({ refreshMs }) => refreshMs)) / 1000
+  const known = awaited.map((source) => {
+    const row = ofSource(rows, source)
+    return row ? `that of ${source.name} is of ${row.asOf.toISOString()}` : `${source.name} was never reached`
+  })
+  return new Problem(
+    'rate_unavailable',
+    `There is no fresh rate of ${currency}: ${known.join(', ')}. Try again in ${retryAfterSeconds} seconds, or price the checkout in USD, which needs no rate.`,
+    { retryAfterSeconds },
+  )
+}

@@ -1,0 +1,53 @@
+import type { Database } from '../db.ts'
+import type { Rates, Source } from './sources.ts'
+
+export type RateRow = {
+  readonly source: string
+  readonly currency: string
+  readonly perBase: string
+  readonly asOf: Date
+}
+
+/**
+ * Puts a source's rates in place of its earlier ones and returns the time of its newest. A file older than the stored
+ * one changes nothing. The base's row is the gate: it is locked first and decides which file is newer, so two files
+ * that arrive at once do not deadlock, and the newer stands whole. A currency that only the older has may stay behind
+ * with its own time; quotes ask that times agree.
+ */
+export async function replaceRates(db: Database, source: Source, { asOf, perBase }: Rates): Promise<Date> {
+  const incoming = [...perBase].map(([currency, rate]) => ({ currency, per_base: rate }))
+  const [row] = await db.query<{ newest: Date }>(
+    `with incoming as (
+       select currency, per_base from json_to_recordset($4) as entry (currency text, per_base numeric)
+     ), gate as (
+       insert into rates (source, currency, per_base, as_of)
+       select $1::text, currency, per_base, $3::timestamptz from incoming where currency = $2
+       on conflict (source, currency) do update set per_base = excluded.per_base, as_of = excluded.as_of
+         where rates.as_of <= excluded.as_of
+       returning source, as_of
+     ), upserted as (
+       insert into rates (source, currency, per_base, as_of)
+       select gate.source, incoming.currency, incoming.per_base, gate.as_of
+       from gate, incoming where incoming.currency <> $2
+       on conflict (source, currency) do update set per_base = excluded.per_base, as_of = excluded.as_of
+     ), deleted as (
+       delete from rates using gate
+       where rates.source = gate.source and rates.currency not in (select currency from incoming)
+     )
+     select greatest($3, max(as_of)) as newest from rates where source = $1`,
+    [source.name, source.base, asOf, JSON.stringify(incoming)],
+  )
+  return row?.newest ?? asOf
+}
+
+/** What is needed to price in one currency: its rates and those of USD, of every source. */
+export async function readRates(db: Database, currency: string): Promise<RateRow[]> {
+  return await db.query<RateRow>(
+    `select source, currency, per_base as "perBase", as_of as "asOf" from rates where currency in ($1, 'USD')`,
+    [currency],
+  )
+}
+
+export async function readAllRates(db: Database): Promise<RateRow[]> {
+  return await db.query<RateRow>('select source, currency, per_base as "perBase", as_of as "asOf" from rates')
+}

@@ -1,0 +1,74 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Context } from '../context.ts'
+import { Problem } from '../problems.ts'
+import { hashSecret, parseKey } from './api-keys.ts'
+import { type KeyHolder, readKeyHolder } from './rows.ts'
+
+/**
+ * Who is calling. A key's holder is remembered for a second, so that a busy store costs one look-up a second, not one a
+ * request. What must not be a second old says so itself: a create names the store's revision, and the database refuses
+ * it if the store has changed since (see checkouts/create.ts). So a revoked key stops creating at once and stops
+ * reading within a second.
+ */
+const rememberedMs = 1_000
+/** Bounds memory: beyond it the oldest entry goes. */
+const entriesMax = 10_000
+
+export type Caller = { readonly keyId: string; readonly holder: KeyHolder }
+
+export type Authenticator = {
+  /** The caller, or a Problem. `beforeLookup` runs if the key is not one that was seen to be good. */
+  authenticate(header: string | undefined, beforeLookup: () => void): Promise<Caller>
+  /** The same caller by what the database says now. */
+  refresh(caller: Caller): Promise<Caller>
+}
+
+type Entry = { readonly holder: Promise<KeyHolder | null>; readonly until: number }
+
+export function openAuthenticator(ctx: Context): Authenticator {
+  const entries = new Map<string, Entry>()
+  const known = new Set<string>()
+
+  async function lookUp(keyId: string): Promise<KeyHolder | null> {
+    const now = ctx.now().getTime()
+    const entry = entries.get(keyId)
+    if (entry && entry.until > now) return await entry.holder
+    const holder = readKeyHolder(ctx.db, keyId)
+    remember(entries, keyId, { holder, until: now + rememberedMs })
+    // A failed look-up is not an answer to remember.
+    holder.catch(() => entries.delete(keyId))
+    return await holder
+  }
+
+  return {
+    async authenticate(header, beforeLookup) {
+      const key = header === undefined ? null : parseKey(header)
+      if (!key || !known.has(key.id)) beforeLookup()
+      const holder = key && (await lookUp(key.id))
+      // An unknown id costs the same comparison as a wrong secret.
+      const expected = holder?.secretHash ?? Buffer.alloc(32)
+      const isRight = timingSafeEqual(hashSecret(key?.secret ?? ''), expected)
+      if (!key || !holder || !isRight || holder.store.mode !== key.mode) {
+        if (key && !holder) known.delete(key.id)
+        throw new Problem('invalid_api_key', 'Send a valid store key in the X-API-Key header.', {
+          headers: { 'www-authenticate': 'ApiKey' },
+        })
+      }
+      if (known.size >= entriesMax) known.clear()
+      known.add(key.id)
+      return { keyId: key.id, holder }
+    },
+    async refresh({ keyId }) {
+      entries.delete(keyId)
+      const holder = await lookUp(keyId)
+      if (!holder) throw new Problem('invalid_api_key', 'This key was revoked or has run out.')
+      return { keyId, holder }
+    },
+  }
+}
+
+function remember(entries: Map<string, Entry>, keyId: string, entry: Entry): void {
+  entries.delete(keyId)
+  entries.set(keyId, entry)
+  if (entries.size > entriesMax) entries.delete(entries.keys().next().value as string)
+}

@@ -1,0 +1,34 @@
+import type { Mode } from '../chains/networks.ts'
+import type { Mistake } from '../problems.ts'
+
+/** Control characters, and those that reorder text: what is shown must be what was written. */
+const hidden = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+
+export function checkText(pointer: string, text: string, bytesMax: number): Mistake[] {
+  const bytes = Buffer.byteLength(text)
+  if (bytes < 1 || bytes > bytesMax)
+    return [{ pointer, code: 'length', detail: `Must be 1 to ${bytesMax} bytes of UTF-8.` }]
+  if (!text.isWellFormed() || hidden.test(text)) {
+    return [
+      {
+        pointer,
+        code: 'characters',
+        detail: 'Must not hold control characters or ones that change the direction of text.',
+      },
+    ]
+  }
+  return []
+}
+
+/** https only; a test store may also use http to this machine, where no certificate is to be had. */
+export function checkWebUrl(pointer: string, text: string, mode: Mode): Mistake[] {
+  const mistake = (detail: string) => [{ pointer, code: 'url', detail }]
+  // Whitespace and control characters are stripped by URL parsers, each in its own way: "java\tscript:" is javascript:.
+  if (/[\s\p{Cc}\\]/u.test(text) || !text.isWellFormed() || !URL.canParse(text))
+    return mistake('Must be an absolute URL.')
+  const url = new URL(text)
+  if (url.username !== '' || url.password !== '') return mistake('Must not carry a user name or password.')
+  const isLoopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && mode === 'test' && isLoopback)) return []
+  return mistake(mode === 'test' ? 'Must use https, or http to localhost.' : 'Must use https.')
+}

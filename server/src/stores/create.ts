@@ -1,0 +1,24 @@
+import type { Mode } from '../chains/networks.ts'
+import type { Context } from '../context.ts'
+import { newId } from '../ids.ts'
+import { insertStore } from './rows.ts'
+import { defaultFinalityPolicy, type Store } from './store.ts'
+
+export async function createStore(
+  ctx: Context,
+  input: { name: string; mode: Mode },
+  now: Date,
+): Promise<Store> {
+  const store: Store = {
+    id: newId('st', ctx.config.cell, now),
+    mode: input.mode,
+    name: input.name,
+    logoUrl: null,
+    accentColor: null,
+    finalityPolicy: defaultFinalityPolicy,
+    revision: 1,
+    createdAt: now,
+  }
+  await ctx.db.transaction((tx) => insertStore(tx, store))
+  return store
+}

@@ -1,0 +1,222 @@
+import type { FinalityRule } from '@farthing/sdk'
+import type { Family, Mode } from '../chains/networks.ts'
+import type { Database, Transaction } from '../db.ts'
+import type { StoreId, WalletId } from '../ids.ts'
+import type { Key, Store, Wallet } from './store.ts'
+
+type Reader = Database | Transaction
+
+type StoreRow = {
+  id: StoreId
+  mode: Mode
+  name: string
+  logo_url: string | null
+  accent_color: string | null
+  finality_policy: FinalityRule[]
+  revision: number
+  created_at: Date
+}
+
+type WalletRow = {
+  id: WalletId
+  store_id: StoreId
+  family: Family
+  address: string
+  custodial_type: Wallet['custodialType']
+  is_current: boolean
+  created_at: Date
+  retired_at: Date | null
+}
+
+type KeyRow = {
+  id: string
+  store_id: StoreId
+  created_at: Date
+  expires_at: Date | null
+  revoked_at: Date | null
+}
+
+/** Everything a request needs of its store, found by the key it named. */
+export type KeyHolder = {
+  readonly secretHash: Buffer
+  readonly store: Store
+  /** Current active wallet of each family: where new checkouts are paid. */
+  readonly wallets: readonly { readonly family: Family; readonly address: string }[]
+}
+
+/** The holder of a key that is neither revoked nor out of time. */
+export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {
+  const [row] = await db.query<StoreRow & { secret_hash: Buffer; wallets: KeyHolder['wallets'] | null }>(
+    `select k.secret_hash, s.*, (
+       select json_agg(json_build_object('family', w.family, 'address', w.address)) from (
+         select distinct on (family) family, address from wallets
+         where store_id = s.id and retired_at is null order by family, registration desc
+       ) w
+     ) as wallets
+     from api_keys k join stores s on s.id = k.store_id
+     where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock())`,
+    [keyId],
+  )
+  return row ? { secretHash: row.secret_hash, store: toStore(row), wallets: row.wallets ?? [] } : null
+}
+
+export async function insertStore(tx: Transaction, store: Store): Promise<void> {
+  await tx.query(
+    `with made as (
+       insert into stores (id, mode, name, finality_policy, created_at) values ($1, $2, $3, $4, $5) returning id
+     )
+     insert into event_counters (store_id) select id from made`,
+    [store.id, store.mode, store.name, JSON.stringify(store.finalityPolicy), store.createdAt],
+  )
+}
+
+export async function listStores(db: Database): Promise<Store[]> {
+  return (await db.query<StoreRow>('select * from stores order by id')).map(toStore)
+}
+
+/** Locks the store for a change that new checkouts must see, and raises its revision. */
+export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Store | null> {
+  const [row] = await tx.query<StoreRow>(
+    'update stores set revision = revision + 1 where id = $1 returning *',
+    [storeId],
+  )
+  return row ? toStore(row) : null
+}
+
+export async function updateStore(tx: Transaction, store: Store): Promise<void> {
+  await tx.query(
+    'update stores set name = $2, logo_url = $3, accent_color = $4, finality_policy = $5 where id = $1',
+    [store.id, store.name, store.logoUrl, store.accentColor, JSON.stringify(store.finalityPolicy)],
+  )
+}
+
+export async function insertKey(tx: Transaction, key: Key, secretHash: Buffer): Promise<void> {
+  await tx.query('insert into api_keys (id, store_id, secret_hash, created_at) values ($1, $2, $3, $4)', [
+    key.id,
+    key.storeId,
+    secretHash,
+    key.createdAt,
+  ])
+}
+
+export async function readKey(db: Reader, keyId: string): Promise<Key | null> {
+  const [row] = await db.query<KeyRow>('select * from api_keys where id = $1', [keyId])
+  return row ? toKey(row) : null
+}
+
+export async function listKeys(db: Database, storeId: StoreId): Promise<Key[]> {
+  return (await db.query<KeyRow>('select * from api_keys where store_id = $1 order by id', [storeId])).map(
+    toKey,
+  )
+}
+
+/** Ends a key at a time that is not later than the end it already has. */
+export async function expireKey(tx: Transaction, keyId: string, seconds: number): Promise<Key | null> {
+  const [row] = await tx.query<KeyRow>(
+    `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
+     where id = $1 and revoked_at is null returning *`,
+    [keyId, seconds],
+  )
+  return row ? toKey(row) : null
+}
+
+export async function revokeKey(tx: Transaction, keyId: string): Promise<Key | null> {
+  const [row] = await tx.query<KeyRow>(
+    'update api_keys set revoked_at = clock() where id = $1 and revoked_at is null returning *',
+    [keyId],
+  )
+  return row ? toKey(row) : null
+}
+
+const walletColumns = `w.*, w.registration = (
+  select max(o.registration) from wallets o
+  where o.store_id = w.store_id and o.family = w.family and o.retired_at is null
+) as is_current`
+
+export async function findActiveWallet(
+  tx: Transaction,
+  storeId: StoreId,
+  family: Family,
+  address: string,
+): Promise<Wallet | null> {
+  const [row] = await tx.query<WalletRow>(
+    `select ${walletColumns} from wallets w
+     where w.store_id = $1 and w.family = $2 and w.address = $3 and w.retired_at is null`,
+    [storeId, family, address],
+  )
+  return row ? toWallet(row) : null
+}
+
+export async function insertWallet(tx: Transaction, wallet: Wallet): Promise<void> {
+  await tx.query(
+    `insert into wallets (id, store_id, family, address, custodial_type, created_at) values ($1, $2, $3, $4, $5, $6)`,
+    [wallet.id, wallet.storeId, wallet.family, wallet.address, wallet.custodialType, wallet.createdAt],
+  )
+}
+
+/** Makes a wallet the newest registration of its family, which is what current means. */
+export async function renewWallet(tx: Transaction, walletId: WalletId): Promise<void> {
+  await tx.query('update wallets set registration = default where id = $1', [walletId])
+}
+
+export async function readWallet(db: Reader, storeId: StoreId, walletId: string): Promise<Wallet | null> {
+  const [row] = await db.query<WalletRow>(
+    `select ${walletColumns} from wallets w where w.store_id = $1 and w.id = $2`,
+    [storeId, walletId],
+  )
+  return row ? toWallet(row) : null
+}
+
+export async function listWallets(
+  db: Database,
+  storeId: StoreId,
+  page: { before: string | null; limit: number },
+): Promise<Wallet[]> {
+  const rows = await db.query<WalletRow>(
+    `select ${walletColumns} from wallets w
+     where w.store_id = $1 and w.retired_at is null and ($2::text is null or w.id < $2)
+     order by w.id desc limit $3`,
+    [storeId, page.before, page.limit],
+  )
+  return rows.map(toWallet)
+}
+
+export async function retireWallet(tx: Transaction, walletId: WalletId, now: Date): Promise<void> {
+  await tx.query('update wallets set retired_at = $2 where id = $1 and retired_at is null', [walletId, now])
+}
+
+function toStore(row: StoreRow): Store {
+  return {
+    id: row.id,
+    mode: row.mode,
+    name: row.name,
+    logoUrl: row.logo_url,
+    accentColor: row.accent_color,
+    finalityPolicy: row.finality_policy,
+    revision: row.revision,
+    createdAt: row.created_at,
+  }
+}
+
+function toWallet(row: WalletRow): Wallet {
+  return {
+    id: row.id,
+    storeId: row.store_id,
+    family: row.family,
+    address: row.address,
+    custodialType: row.custodial_type,
+    isCurrent: row.is_current,
+    createdAt: row.created_at,
+    retiredAt: row.retired_at,
+  }
+}
+
+function toKey(row: KeyRow): Key {
+  return {
+    id: row.id,
+    storeId: row.store_id,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  }
+}

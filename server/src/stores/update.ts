@@ -1,0 +1,47 @@
+import type { FinalityRule, UpdateStore } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { StoreId } from '../ids.ts'
+import { parseDecimal } from '../money.ts'
+import { invalid, type Mistake, Problem } from '../problems.ts'
+import { checkText, checkWebUrl } from './check-text.ts'
+import { lockStore, updateStore as updateRow } from './rows.ts'
+import type { Store } from './store.ts'
+
+export async function updateStore(ctx: Context, storeId: StoreId, change: UpdateStore): Promise<Store> {
+  return await ctx.db.transaction(async (tx) => {
+    const store = await lockStore(tx, storeId)
+    if (!store) throw new Problem('not_found', 'There is no such store.')
+    const mistakes = [
+      ...(change.name === undefined ? [] : checkText('/name', change.name, 100)),
+      ...(change.logoUrl ? checkWebUrl('/logoUrl', change.logoUrl, store.mode) : []),
+      ...(change.finalityPolicy ? checkPolicy(change.finalityPolicy) : []),
+    ]
+    if (mistakes.length > 0) throw invalid(...mistakes)
+    const changed: Store = {
+      ...store,
+      name: change.name ?? store.name,
+      logoUrl: change.logoUrl === undefined ? store.logoUrl : change.logoUrl,
+      accentColor:
+        change.accentColor === undefined ? store.accentColor : (change.accentColor?.toLowerCase() ?? null),
+      finalityPolicy: change.finalityPolicy ?? store.finalityPolicy,
+    }
+    await updateRow(tx, changed)
+    return changed
+  })
+}
+
+/** Rules start at zero and rise, so that every amount has exactly one. */
+function checkPolicy(policy: readonly FinalityRule[]): Mistake[] {
+  const amounts = policy.map(({ minAmount }) => parseDecimal(minAmount))
+  const micros = amounts.map(({ coefficient, scale }) => coefficient * 10n ** BigInt(6 - scale))
+  const isRising = micros.every((amount, i) => (i === 0 ? amount === 0n : amount > (micros[i - 1] ?? 0n)))
+  return isRising
+    ? []
+    : [
+        {
+          pointer: '/finalityPolicy',
+          code: 'order',
+          detail: 'The first minAmount must be 0, and each must be larger than the one before.',
+        },
+      ]
+}

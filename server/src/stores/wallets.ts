@@ -1,0 +1,75 @@
+import type { RegisterWallet, Wallet as WireWallet } from '@farthing/sdk'
+import { type Family, parseWalletAddress } from '../chains/networks.ts'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../db.ts'
+import { appendEvent, newEvent } from '../events/append.ts'
+import { newId, type StoreId } from '../ids.ts'
+import { invalid, Problem } from '../problems.ts'
+import * as rows from './rows.ts'
+import { type Store, type Wallet, walletToWire } from './store.ts'
+
+/** Registers a wallet, or makes a registered one current again. New checkouts of its family are paid to it. */
+export async function registerWallet(
+  ctx: Context,
+  storeId: StoreId,
+  family: Family,
+  input: RegisterWallet,
+  now: Date,
+): Promise<WireWallet> {
+  const parsed = parseWalletAddress(family, input.walletAddress)
+  if ('refusal' in parsed)
+    throw invalid({ pointer: '/walletAddress', code: 'address', detail: parsed.refusal })
+  return await ctx.db.transaction(async (tx) => {
+    const store = await lock(tx, storeId)
+    const existing = await rows.findActiveWallet(tx, storeId, family, parsed.address)
+    if (existing && existing.custodialType !== input.custodialType) {
+      throw new Problem(
+        'wallet_conflict',
+        `${parsed.address} is registered as ${existing.custodialType} (${existing.id}). Retire that wallet first.`,
+      )
+    }
+    const wallet: Wallet = existing ?? {
+      id: newId('wal', ctx.config.cell, now),
+      storeId,
+      family,
+      address: parsed.address,
+      custodialType: input.custodialType,
+      isCurrent: true,
+      createdAt: now,
+      retiredAt: null,
+    }
+    if (!existing) await rows.insertWallet(tx, wallet)
+    else if (!existing.isCurrent) await rows.renewWallet(tx, wallet.id)
+    const wire = walletToWire(ctx, store.mode, { ...wallet, isCurrent: true })
+    if (!existing?.isCurrent)
+      await appendEvent(tx, newEvent(ctx, storeId, 'wallet.registered', { wallet: wire }, now))
+    return wire
+  })
+}
+
+/** Takes a wallet out of use for new checkouts. Those already created still name it, and are still paid to it. */
+export async function retireWallet(
+  ctx: Context,
+  storeId: StoreId,
+  walletId: string,
+  now: Date,
+): Promise<WireWallet> {
+  return await ctx.db.transaction(async (tx) => {
+    const store = await lock(tx, storeId)
+    const wallet = await rows.readWallet(tx, storeId, walletId)
+    if (!wallet) throw new Problem('not_found', 'There is no such wallet.')
+    const wire = walletToWire(ctx, store.mode, { ...wallet, retiredAt: now })
+    if (wallet.retiredAt === null) {
+      await rows.retireWallet(tx, wallet.id, now)
+      await appendEvent(tx, newEvent(ctx, storeId, 'wallet.retired', { wallet: wire }, now))
+    }
+    return wire
+  })
+}
+
+/** The store's lock makes registrations of one store follow each other. */
+async function lock(tx: Transaction, storeId: StoreId): Promise<Store> {
+  const store = await rows.lockStore(tx, storeId)
+  if (!store) throw new Problem('not_found', 'There is no such store.')
+  return store
+}

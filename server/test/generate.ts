@@ -1,0 +1,22 @@
+/** Writes the files that are generated and committed: `npm run generate`. The tests compare them. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '../src/db.ts'
+import { migrate } from '../src/migrate.ts'
+import { startCluster } from '../src/postgres.ts'
+import { dumpSchema, generateOpenApi, openApiFile, schemaFile } from './support/generated.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'farthing-generate-'))
+const cluster = await startCluster(folder)
+try {
+  const url = cluster.url('postgres')
+  const db = openDatabase({ url, connections: 4, name: 'generate' })
+  await migrate(db)
+  await db.close()
+  await writeFile(schemaFile, await dumpSchema(url))
+  await writeFile(openApiFile, generateOpenApi())
+} finally {
+  await cluster.stop()
+  await rm(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { freshDatabase } from './support/database.ts'
+import { dumpSchema, generateOpenApi, openApiFile, schemaFile } from './support/generated.ts'
+
+const hint = 'Run npm run generate and commit the result.'
+
+test('server/test/schema.sql is what the migrations make', async () => {
+  const { url } = await freshDatabase()
+  assert.equal(await dumpSchema(url), await readFile(schemaFile, 'utf8'), hint)
+})
+
+test('docs/api/openapi.json is what the mounted routes say', async () => {
+  assert.equal(generateOpenApi(), await readFile(openApiFile, 'utf8'), hint)
+})

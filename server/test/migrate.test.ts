@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkSchema, migrate, SchemaError } from '../src/migrate.ts'
+import { freshDatabase } from './support/database.ts'
+
+test('eight processes that start at once apply each migration once', async () => {
+  const { db } = await freshDatabase('template0')
+  const runs = await Promise.all(Array.from({ length: 8 }, () => migrate(db)))
+  const applied = runs.flat().sort()
+  const rows = await db.query<{ name: string }>('select name from schema_migrations order by version')
+  assert.deepEqual(
+    applied,
+    rows.map(({ name }) => name),
+  )
+  assert(applied.length > 0)
+})
+
+test('an empty database is refused with the command that mends it', async () => {
+  const { db } = await freshDatabase('template0')
+  await assert.rejects(
+    checkSchema(db),
+    (error) => error instanceof SchemaError && /migrate/.test(error.message),
+  )
+})
+
+test('a migration that was changed after it was applied is refused', async () => {
+  const { db } = await freshDatabase()
+  await db.query("update schema_migrations set sql = sql || ' ' where version = 1")
+  await assert.rejects(checkSchema(db), /must not change/)
+})
+
+test('an older program works with a newer schema unless a newer migration is breaking', async () => {
+  const { db } = await freshDatabase()
+  await db.query(
+    "insert into schema_migrations (version, name, sql, breaking) values (9998, '9998_more.sql', '', false)",
+  )
+  await checkSchema(db)
+  await db.query(
+    "insert into schema_migrations (version, name, sql, breaking) values (9999, '9999_new.sql', '', true)",
+  )
+  await assert.rejects(checkSchema(db), /Upgrade first/)
+})

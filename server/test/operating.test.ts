@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { openDatabase } from '../src/db.ts'
+import { buildApp } from '../src/http/app.ts'
+import { makeStore, openTestApp } from './support/app.ts'
+import { freshDatabase } from './support/database.ts'
+import { startProcess } from './support/process.ts'
+
+const order = { orderId: 'order-1', priceAmount: '1', priceCurrency: 'USD' }
+
+test('serve says it is alive and ready, counts its requests, and answers each with its id', async () => {
+  const { url } = await freshDatabase()
+  const serve = await startProcess('serve', { DATABASE_URL: url })
+  const operations = `http://127.0.0.1:${serve.started.operationsPort}`
+  for (const door of [serve.started.address, operations]) {
+    assert.equal((await fetch(`${door}/livez`)).status, 200)
+    assert.equal((await fetch(`${door}/readyz`)).status, 200)
+  }
+  const answer = await fetch(`${serve.started.address}/api/v1/networks`)
+  assert.match(answer.headers.get('x-request-id') ?? '', /^req_00/)
+  const metrics = await (await fetch(`${operations}/metrics`)).text()
+  assert.match(
+    metrics,
+    /http_server_request_duration_seconds_count\{method="GET",route="\/api\/v1\/networks",status="200"\} 1/,
+  )
+  assert.equal(
+    (await fetch(`${serve.started.address}/metrics`)).status,
+    404,
+    'metrics do not face the public',
+  )
+})
+
+test('a request that is under way when serve is told to stop still gets its answer, and serve ends by itself', async () => {
+  const { ctx, databaseUrl } = await openTestApp()
+  const { key } = await makeStore(ctx)
+  const serve = await startProcess('serve', { DATABASE_URL: databaseUrl })
+  const port = Number.parseInt(new URL(serve.started.address ?? '').port, 10)
+  const body = JSON.stringify(order)
+  const socket = connect(port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk
+  })
+  const ended = new Promise((resolve) => socket.once('close', resolve))
+  socket.write(
+    `POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+  )
+  await new Promise((resolve) => socket.once('data', resolve))
+  assert.match(answer, /100 Continue/, 'the request has been received')
+  const stopped = serve.kill('SIGTERM')
+  await new Promise<void>((resolve) => {
+    serve.child.stdout?.on('data', (chunk) => /"stopping"/.test(String(chunk)) && resolve())
+  })
+  socket.write(body)
+  await ended
+  assert.match(answer, /HTTP\/1\.1 201 Created/)
+  assert.equal(await stopped, 0)
+})
+
+test('work stops within a second of being told to', async () => {
+  const { url } = await freshDatabase()
+  const work = await startProcess('work', { DATABASE_URL: url })
+  assert.equal((await fetch(`http://127.0.0.1:${work.started.operationsPort}/readyz`)).status, 200)
+  assert.equal(await work.kill('SIGTERM'), 0)
+})
+
+test('secrets that pass through serve never reach its output, whatever the answer', async () => {
+  const { ctx, databaseUrl } = await openTestApp()
+  const { key } = await makeStore(ctx)
+  const withPassword = databaseUrl.replace('farthing@', 'farthing:canary-password@')
+  const serve = await startProcess('serve', { DATABASE_URL: withPassword, LOG_LEVEL: 'debug' })
+  const secret = key.split('_').at(-1) ?? ''
+  const payment = Buffer.from(
+    JSON.stringify({ x402Version: 2, payload: { signature: 'canary-signature'.repeat(8) } }),
+  ).toString('base64')
+  const call = (path: string, init: RequestInit) => fetch(`${serve.started.address}${path}`, init)
+  const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'PAYMENT-SIGNATURE': payment }
+  const created = await call('/api/v1/checkouts', { method: 'POST', headers, body: JSON.stringify(order) })
+  assert.equal(created.status, 201)
+  const { id } = (await created.json()) as { id: string }
+  const statuses = [
+    await call('/api/v1/checkouts', { method: 'POST', headers, body: `{"secret":"${key}"` }),
+    await call(`/api/v1/checkouts/${id}`, { method: 'POST', headers }),
+    await call('/api/v1/checkouts', { headers: { 'X-API-Key': key.slice(0, -1) } }),
+    await call(`/api/v1/checkouts/${key}`, { headers }),
+    await call(`/nowhere?api_key=${key}`, {}),
+  ].map(({ status }) => status)
+  assert.deepEqual(statuses, [400, 503, 401, 404, 404])
+  await serve.kill('SIGTERM')
+  assert.match(serve.output(), /"status":201/)
+  for (const canary of [secret, payment, 'canary-password', 'canary-signature'])
+    assert(!serve.output().includes(canary), canary)
+})
+
+test('a wrong setting stops serve at once with a sentence about each', async () => {
+  await assert.rejects(
+    startProcess('serve', { DATABASE_URL: 'nowhere', PORT: 'x' }),
+    /DATABASE_URL must[^\n]*\nPORT must/,
+  )
+})
+
+test('the address that counts is the client’s behind a trusted proxy, and the proxy’s own otherwise', async () => {
+  const settings = { ADDRESS_REQUESTS_PER_SECOND: '1' }
+  const ask = async (app: Awaited<ReturnType<typeof openTestApp>>, client: string) =>
+    (
+      await app.request({
+        url: '/api/v1/networks',
+        headers: { 'x-forwarded-for': client },
+        remoteAddress: '10.0.0.1',
+      })
+    ).statusCode
+  const trusting = await openTestApp({ ...settings, TRUSTED_PROXIES: '10.0.0.0/8' })
+  trusting.clock.now = new Date()
+  assert.deepEqual(
+    [await ask(trusting, '192.0.2.1'), await ask(trusting, '192.0.2.2'), await ask(trusting, '192.0.2.1')],
+    [200, 200, 429],
+  )
+  const wary = await openTestApp(settings)
+  wary.clock.now = new Date()
+  assert.deepEqual([await ask(wary, '192.0.2.1'), await ask(wary, '192.0.2.2')], [200, 429])
+})
+
+test('a key has its own limit, told in headers, and a wrong key counts against its address', async () => {
+  const { ctx, clock, request } = await openTestApp({
+    KEY_REQUESTS_PER_SECOND: '2',
+    ADDRESS_REQUESTS_PER_SECOND: '3',
+  })
+  const { key } = await makeStore(ctx)
+  clock.now = new Date()
+  const list = (apiKey: string) => request({ url: '/api/v1/checkouts', headers: { 'x-api-key': apiKey } })
+  const answers = [await list(key), await list(key), await list(key)]
+  assert.deepEqual(
+    answers.map(({ statusCode }) => statusCode),
+    [200, 200, 429],
+  )
+  assert.equal(answers[1]?.headers.ratelimit, '"key";r=0;t=1')
+  assert.equal(answers[2]?.headers['retry-after'], '1')
+  const wrong = [await list('sk_live_x'), await list('sk_live_x'), await list('sk_live_x')]
+  assert.deepEqual(
+    wrong.map(({ statusCode }) => statusCode),
+    [401, 401, 429],
+  )
+})
+
+test('a database that cannot be reached makes serve not ready, and a request an explained 503', async () => {
+  const { app, ctx } = await openTestApp()
+  const { key } = await makeStore(ctx)
+  const gone = openDatabase({ url: 'postgres://farthing@127.0.0.1:9/none', connections: 4, name: 'gone' })
+  const cut = buildApp({ ...ctx, db: gone }, { isDraining: false })
+  assert.equal((await cut.inject('/readyz')).statusCode, 503)
+  const answer = await cut.inject({ url: '/api/v1/checkouts', headers: { 'x-api-key': key } })
+  assert.equal(answer.statusCode, 503)
+  assert.equal(answer.json().code, 'unavailable')
+  assert.equal((await app.inject('/readyz')).statusCode, 200)
+  await gone.close()
+})

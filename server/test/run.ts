@@ -1,0 +1,46 @@
+/**
+ * Runs the tests: `npm test`, or `npm test -- server/src/money.test.ts` for some of them. One private PostgreSQL serves
+ * them all; each file clones its own database from a migrated template, so files run side by side.
+ */
+import { spawn } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '../src/db.ts'
+import { migrate } from '../src/migrate.ts'
+import { startCluster } from '../src/postgres.ts'
+
+const root = new URL('../../', import.meta.url).pathname
+const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
+const files =
+  asked.length > 0
+    ? asked
+    : globSync('{server,sdk}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })
+
+const folder = await mkdtemp(join(tmpdir(), 'farthing-test-'))
+const cluster = await startCluster(folder, [
+  'max_connections=300',
+  'shared_buffers=256MB',
+  'cluster_name=farthing_test',
+])
+let status = 1
+try {
+  const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'test-setup' })
+  await admin.query('create database template_farthing')
+  await admin.close()
+  const template = openDatabase({ url: cluster.url('template_farthing'), connections: 4, name: 'test-setup' })
+  await migrate(template)
+  await template.close()
+  const tests = spawn(process.execPath, ['--test', '--test-concurrency=2', ...flags, ...files.sort()], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, FARTHING_TEST_CLUSTER: cluster.url('') },
+  })
+  status = await new Promise((resolve) => tests.once('exit', (code) => resolve(code ?? 1)))
+} finally {
+  await cluster.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+process.exit(status)

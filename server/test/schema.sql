@@ -1,0 +1,396 @@
+CREATE FUNCTION public.clock() RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+  select now() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
+$$;
+
+CREATE TABLE public.api_keys (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    secret_hash bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+);
+
+CREATE TABLE public.authorizations (
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    nonce text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text COLLATE pg_catalog."C",
+    store_id text COLLATE pg_catalog."C",
+    state text NOT NULL,
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    valid_after numeric(78,0) NOT NULL,
+    valid_before numeric(78,0) NOT NULL,
+    signature bytea NOT NULL,
+    reason text,
+    claimed_at timestamp with time zone NOT NULL,
+    CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
+    CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
+    CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
+);
+
+CREATE TABLE public.broadcasts (
+    hash text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    nonce bigint NOT NULL,
+    bytes bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    first_sent_at timestamp with time zone
+);
+
+CREATE TABLE public.checkouts (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    order_id text NOT NULL COLLATE pg_catalog."C",
+    price_amount text NOT NULL,
+    price_currency text NOT NULL,
+    success_redirect_url text,
+    options json NOT NULL,
+    rate json,
+    finality text NOT NULL,
+    status text NOT NULL,
+    version integer NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT checkouts_check CHECK ((expires_at > created_at)),
+    CONSTRAINT checkouts_finality_check CHECK ((finality = ANY (ARRAY['included'::text, 'safe'::text, 'finalized'::text]))),
+    CONSTRAINT checkouts_order_id_check CHECK (((octet_length(order_id) >= 1) AND (octet_length(order_id) <= 255))),
+    CONSTRAINT checkouts_price_currency_check CHECK ((price_currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT checkouts_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'PROCESSING'::text, 'COMPLETED'::text, 'EXPIRED'::text, 'CANCELED'::text]))),
+    CONSTRAINT checkouts_version_check CHECK ((version >= 1))
+);
+
+CREATE TABLE public.credits (
+    network text NOT NULL COLLATE pg_catalog."C",
+    block_hash text NOT NULL COLLATE pg_catalog."C",
+    log_index integer NOT NULL,
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    block_number bigint NOT NULL,
+    block_time timestamp with time zone NOT NULL,
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    "position" integer NOT NULL,
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    nonce text COLLATE pg_catalog."C",
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    store_id text COLLATE pg_catalog."C",
+    checkout_id text COLLATE pg_catalog."C",
+    disposition text NOT NULL,
+    first_seen_block_time timestamp with time zone NOT NULL,
+    included_at timestamp with time zone NOT NULL,
+    safe_at timestamp with time zone,
+    finalized_at timestamp with time zone,
+    reversed_at timestamp with time zone,
+    orphaned_at timestamp with time zone,
+    CONSTRAINT credits_amount_check CHECK ((amount > (0)::numeric)),
+    CONSTRAINT credits_check CHECK (((disposition = 'unmatched'::text) OR (checkout_id IS NOT NULL))),
+    CONSTRAINT credits_disposition_check CHECK ((disposition = ANY (ARRAY['exact'::text, 'late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text]))),
+    CONSTRAINT credits_log_index_check CHECK ((log_index >= 0)),
+    CONSTRAINT credits_position_check CHECK (("position" >= 0))
+);
+
+CREATE TABLE public.deliveries (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    endpoint_id text NOT NULL COLLATE pg_catalog."C",
+    event_id text NOT NULL COLLATE pg_catalog."C",
+    state text DEFAULT 'pending'::text NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    leased_until timestamp with time zone,
+    CONSTRAINT deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'undeliverable'::text])))
+);
+
+CREATE TABLE public.event_counters (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    last_sequence bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.event_log (
+    only_row boolean DEFAULT true NOT NULL,
+    epoch integer DEFAULT 1 NOT NULL,
+    CONSTRAINT event_log_only_row_check CHECK (only_row)
+);
+
+CREATE TABLE public.events (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    "position" bigint NOT NULL,
+    sequence bigint,
+    type text NOT NULL,
+    checkout_id text COLLATE pg_catalog."C",
+    checkout_version integer,
+    data json NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT events_check CHECK (((checkout_id IS NULL) = (checkout_version IS NULL)))
+);
+
+ALTER TABLE public.events ALTER COLUMN "position" ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.events_position_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.idempotency_keys (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    route text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    body_hash bytea NOT NULL,
+    resource_id text NOT NULL COLLATE pg_catalog."C",
+    answer json NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT idempotency_keys_body_hash_check CHECK ((octet_length(body_hash) = 32)),
+    CONSTRAINT idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))
+);
+
+CREATE TABLE public.rates (
+    source text NOT NULL COLLATE pg_catalog."C",
+    currency text NOT NULL COLLATE pg_catalog."C",
+    per_base numeric NOT NULL,
+    as_of timestamp with time zone NOT NULL,
+    CONSTRAINT rates_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT rates_per_base_check CHECK ((per_base > (0)::numeric))
+);
+
+CREATE TABLE public.schedules (
+    name text NOT NULL COLLATE pg_catalog."C",
+    run_at timestamp with time zone NOT NULL,
+    leased_until timestamp with time zone,
+    attempt bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.schema_migrations (
+    version integer NOT NULL,
+    name text NOT NULL,
+    sql text NOT NULL,
+    breaking boolean NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.settlers (
+    network text NOT NULL COLLATE pg_catalog."C",
+    address text NOT NULL COLLATE pg_catalog."C",
+    state text DEFAULT 'active'::text NOT NULL,
+    next_nonce bigint NOT NULL,
+    lease_holder text,
+    leased_until timestamp with time zone,
+    epoch bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT settlers_next_nonce_check CHECK ((next_nonce >= 0)),
+    CONSTRAINT settlers_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text, 'retired'::text])))
+);
+
+CREATE TABLE public.stores (
+    id text NOT NULL COLLATE pg_catalog."C",
+    mode text NOT NULL,
+    name text NOT NULL,
+    logo_url text,
+    accent_color text,
+    finality_policy jsonb NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT stores_accent_color_check CHECK ((accent_color ~ '^#[0-9a-f]{6}$'::text)),
+    CONSTRAINT stores_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+
+CREATE TABLE public.transaction_calls (
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    settler_nonce bigint NOT NULL,
+    place integer NOT NULL,
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    nonce text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT transaction_calls_place_check CHECK ((place >= 0))
+);
+
+CREATE TABLE public.transactions (
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    nonce bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT transactions_nonce_check CHECK ((nonce >= 0))
+);
+
+CREATE TABLE public.wallets (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    family text NOT NULL,
+    address text NOT NULL COLLATE pg_catalog."C",
+    custodial_type text NOT NULL,
+    registration bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    retired_at timestamp with time zone,
+    CONSTRAINT wallets_custodial_type_check CHECK ((custodial_type = ANY (ARRAY['CUSTODIAL'::text, 'NON_CUSTODIAL'::text]))),
+    CONSTRAINT wallets_family_check CHECK ((family = ANY (ARRAY['EVM'::text, 'SOLANA'::text])))
+);
+
+ALTER TABLE public.wallets ALTER COLUMN registration ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.wallets_registration_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.webhook_endpoints (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    url text NOT NULL,
+    types text[] DEFAULT '{}'::text[] NOT NULL,
+    secrets jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    disabled_at timestamp with time zone
+);
+
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.authorizations
+    ADD CONSTRAINT authorizations_pkey PRIMARY KEY (network, asset, payer, nonce);
+
+ALTER TABLE ONLY public.broadcasts
+    ADD CONSTRAINT broadcasts_pkey PRIMARY KEY (hash);
+
+ALTER TABLE ONLY public.checkouts
+    ADD CONSTRAINT checkouts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.credits
+    ADD CONSTRAINT credits_pkey PRIMARY KEY (network, block_hash, log_index);
+
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id);
+
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.event_counters
+    ADD CONSTRAINT event_counters_pkey PRIMARY KEY (store_id);
+
+ALTER TABLE ONLY public.event_log
+    ADD CONSTRAINT event_log_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY public.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.idempotency_keys
+    ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, route, key);
+
+ALTER TABLE ONLY public.rates
+    ADD CONSTRAINT rates_pkey PRIMARY KEY (source, currency);
+
+ALTER TABLE ONLY public.schedules
+    ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY public.settlers
+    ADD CONSTRAINT settlers_pkey PRIMARY KEY (network, address);
+
+ALTER TABLE ONLY public.stores
+    ADD CONSTRAINT stores_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.transaction_calls
+    ADD CONSTRAINT transaction_calls_pkey PRIMARY KEY (network, settler, settler_nonce, place);
+
+ALTER TABLE ONLY public.transactions
+    ADD CONSTRAINT transactions_pkey PRIMARY KEY (network, settler, nonce);
+
+ALTER TABLE ONLY public.wallets
+    ADD CONSTRAINT wallets_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id);
+
+CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
+
+CREATE INDEX authorizations_by_checkout ON public.authorizations USING btree (checkout_id);
+
+CREATE UNIQUE INDEX authorizations_one_unresolved_per_checkout ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
+
+CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE (state = 'claimed'::text);
+
+CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
+
+CREATE INDEX checkouts_by_order ON public.checkouts USING btree (store_id, order_id, id);
+
+CREATE INDEX checkouts_by_status ON public.checkouts USING btree (store_id, status, id);
+
+CREATE INDEX checkouts_by_store ON public.checkouts USING btree (store_id, id);
+
+CREATE INDEX checkouts_to_expire ON public.checkouts USING btree (expires_at) WHERE (status = 'OPEN'::text);
+
+CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
+
+CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
+
+CREATE UNIQUE INDEX credits_one_exact_per_checkout ON public.credits USING btree (checkout_id) WHERE ((orphaned_at IS NULL) AND (disposition = 'exact'::text));
+
+CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (nonce IS NOT NULL));
+
+CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (network, transaction_hash, "position") WHERE (orphaned_at IS NULL);
+
+CREATE INDEX deliveries_due ON public.deliveries USING btree (run_at) WHERE (state = 'pending'::text);
+
+CREATE UNIQUE INDEX events_by_sequence ON public.events USING btree (store_id, sequence) WHERE (sequence IS NOT NULL);
+
+CREATE UNIQUE INDEX events_one_per_version ON public.events USING btree (checkout_id, checkout_version) WHERE (type ~~ 'checkout.%'::text);
+
+CREATE INDEX events_unsequenced ON public.events USING btree (store_id, "position") WHERE (sequence IS NULL);
+
+CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING brin (created_at);
+
+CREATE INDEX transaction_calls_by_authorization ON public.transaction_calls USING btree (network, asset, payer, nonce);
+
+CREATE INDEX wallets_by_store ON public.wallets USING btree (store_id, id);
+
+CREATE UNIQUE INDEX wallets_one_active_per_address ON public.wallets USING btree (store_id, family, address) WHERE (retired_at IS NULL);
+
+CREATE INDEX webhook_endpoints_by_store ON public.webhook_endpoints USING btree (store_id, id);
+
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.authorizations
+    ADD CONSTRAINT authorizations_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
+
+ALTER TABLE ONLY public.broadcasts
+    ADD CONSTRAINT broadcasts_network_settler_nonce_fkey FOREIGN KEY (network, settler, nonce) REFERENCES public.transactions(network, settler, nonce);
+
+ALTER TABLE ONLY public.credits
+    ADD CONSTRAINT credits_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
+
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES public.webhook_endpoints(id);
+
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.events(id);
+
+ALTER TABLE ONLY public.event_counters
+    ADD CONSTRAINT event_counters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.transaction_calls
+    ADD CONSTRAINT transaction_calls_network_asset_payer_nonce_fkey FOREIGN KEY (network, asset, payer, nonce) REFERENCES public.authorizations(network, asset, payer, nonce);
+
+ALTER TABLE ONLY public.transaction_calls
+    ADD CONSTRAINT transaction_calls_network_settler_settler_nonce_fkey FOREIGN KEY (network, settler, settler_nonce) REFERENCES public.transactions(network, settler, nonce);
+
+ALTER TABLE ONLY public.transactions
+    ADD CONSTRAINT transactions_network_settler_fkey FOREIGN KEY (network, settler) REFERENCES public.settlers(network, address);
+
+ALTER TABLE ONLY public.wallets
+    ADD CONSTRAINT wallets_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

@@ -1,0 +1,71 @@
+import { after } from 'node:test'
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import { readConfig } from '../../src/config.ts'
+import type { Context } from '../../src/context.ts'
+import { openDatabase } from '../../src/db.ts'
+import { buildApp } from '../../src/http/app.ts'
+import { openLog } from '../../src/log.ts'
+import { openMetrics } from '../../src/metrics.ts'
+import { createKey } from '../../src/stores/api-keys.ts'
+import { createStore } from '../../src/stores/create.ts'
+import type { Store } from '../../src/stores/store.ts'
+import { registerWallet } from '../../src/stores/wallets.ts'
+import { freshDatabase } from './database.ts'
+
+/** A wallet of nobody's, for stores that need one. */
+export const wallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+
+export type TestApp = {
+  readonly ctx: Context
+  readonly app: FastifyInstance
+  readonly databaseUrl: string
+  /** Time that the process sees. Set it to move it; the database has its own clock. */
+  readonly clock: { now: Date | null }
+  request(options: InjectOptions): Promise<LightMyRequestResponse>
+}
+
+/** The whole HTTP application on a database of its own, called without a socket. Limits are out of the way. */
+export async function openTestApp(settings: Readonly<Record<string, string>> = {}): Promise<TestApp> {
+  const { url } = await freshDatabase()
+  const config = readConfig({
+    DATABASE_URL: url,
+    BASE_URL: 'https://farthing.example',
+    CHECKOUT_PAGE_URL: 'https://pay.farthing.example/c',
+    NETWORKS: 'BASE_MAINNET,BASE_SEPOLIA',
+    KEY_REQUESTS_PER_SECOND: '1000000',
+    ADDRESS_REQUESTS_PER_SECOND: '1000000',
+    ...settings,
+  })
+  const clock: TestApp['clock'] = { now: null }
+  const db = openDatabase({ url, connections: 8, name: 'test-app' })
+  const ctx: Context = {
+    config,
+    db,
+    log: openLog('silent'),
+    metrics: openMetrics(),
+    now: () => clock.now ?? new Date(),
+  }
+  const app = buildApp(ctx, { isDraining: false })
+  after(async () => {
+    await app.close()
+    await db.close()
+  })
+  await app.ready()
+  return { ctx, app, databaseUrl: url, clock, request: (options) => app.inject(options) }
+}
+
+export type TestStore = { readonly store: Store; readonly key: string }
+
+/** A store with a key, and with an EVM wallet unless told otherwise. */
+export async function makeStore(
+  ctx: Context,
+  options: { mode?: 'live' | 'test'; evmWallet?: string | null } = {},
+): Promise<TestStore> {
+  const now = ctx.now()
+  const store = await createStore(ctx, { name: 'Shop', mode: options.mode ?? 'live' }, now)
+  const walletAddress = options.evmWallet === undefined ? wallet : options.evmWallet
+  if (walletAddress)
+    await registerWallet(ctx, store.id, 'EVM', { walletAddress, custodialType: 'NON_CUSTODIAL' }, now)
+  const { text } = await createKey(ctx, store.id, now)
+  return { store, key: text }
+}

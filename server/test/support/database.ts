@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { after } from 'node:test'
+import { type Database, openDatabase } from '../../src/db.ts'
+import { randomText } from '../../src/ids.ts'
+
+/** An empty, migrated database of this test file's own, dropped when the file is done. */
+export async function freshDatabase(template = 'template_farthing'): Promise<{ url: string; db: Database }> {
+  const cluster = process.env.FARTHING_TEST_CLUSTER
+  assert(cluster, 'Run tests with npm test, which starts PostgreSQL.')
+  const name = `test_${randomText(12)}`
+  const admin = openDatabase({ url: `${cluster}postgres`, connections: 4, name: 'test-admin' })
+  await admin.query(`create database ${name} template ${template}`)
+  const url = `${cluster}${name}`
+  const db = openDatabase({ url, connections: 8, name: 'test' })
+  after(async () => {
+    await db.close()
+    await admin.query(`drop database ${name} with (force)`)
+    await admin.close()
+  })
+  return { url, db }
+}

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { readConfig } from '../../src/config.ts'
+import type { Context } from '../../src/context.ts'
+import { openDatabase } from '../../src/db.ts'
+import { payRoutes } from '../../src/http/pay.ts'
+import { publicRoutes } from '../../src/http/public-api.ts'
+import { describeApi } from '../../src/http/reference/openapi.ts'
+import { storeRoutes } from '../../src/http/store-api.ts'
+import { openLog } from '../../src/log.ts'
+import { openMetrics } from '../../src/metrics.ts'
+
+export const schemaFile = new URL('../schema.sql', import.meta.url).pathname
+export const openApiFile = new URL('../../../docs/api/openapi.json', import.meta.url).pathname
+
+/** The migrated schema as SQL, without what differs between installations. */
+export async function dumpSchema(url: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('pg_dump', [
+    '--schema-only',
+    '--no-owner',
+    '--no-privileges',
+    '--no-comments',
+    url,
+  ])
+  const lines = stdout.split('\n').filter((line) => !/^(--|SET |SELECT pg_catalog|\\)/.test(line))
+  return `${lines
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()}\n`
+}
+
+/** The OpenAPI document as it is committed: with an address that stands for any deployment's. */
+export function generateOpenApi(): string {
+  const config = readConfig({ DATABASE_URL: 'postgres://unused', BASE_URL: 'https://farthing.example' })
+  // Routes are described, never called: the database is not opened before it is first used.
+  const db = openDatabase({ url: config.databaseUrl, connections: 4, name: 'describe' })
+  const ctx: Context = { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => new Date() }
+  const unused = () => Promise.reject(new Error('described, not called'))
+  const routes = [...storeRoutes(ctx, unused), ...publicRoutes(ctx), ...payRoutes(ctx)]
+  return `${JSON.stringify(describeApi(routes, config.baseUrl), null, 2)}\n`
+}

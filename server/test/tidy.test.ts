@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { findMess } from './tidy.ts'
+
+const root = new URL('../src/', import.meta.url).pathname
+
+test('the house is tidy', () => {
+  const paths = globSync('**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
+  assert(paths.length > 30)
+  assert.deepEqual(findMess(paths.map((path) => ({ path, text: readFileSync(root + path, 'utf8') }))), [])
+})
+
+const broken: readonly [rule: string, path: string, text: string, complaint: RegExp][] = [
+  ['an import upwards', 'stores/store.ts', "import { x } from '../checkouts/checkout.ts'", /beside or above/],
+  [
+    'an import of a sibling room',
+    'payments/claim.ts',
+    "import type { Store } from '../stores/store.ts'",
+    /beside or above/,
+  ],
+  ['an import() upwards', 'chains/evm.ts', "await import('../http/app.ts')", /beside or above/],
+  ['a re-export from above', 'db.ts', "export { Context } from './context.ts'", /beside or above/],
+  ['a room without a floor', 'helpers/x.ts', '', /no floor/],
+  ['a name that says nothing', 'stores/store-service.ts', '', /says nothing/],
+  ['reading the environment', 'db.ts', 'process.env.HOME', /only config.ts/],
+  ['reading a clock', 'checkouts/pay.ts', 'const now = new Date()', /clock/],
+  ['reading a clock in milliseconds', 'http/pay.ts', 'Date.now()', /clock/],
+  ['a float', 'money.ts', "parseFloat('1.5')", /float/],
+  ['a number out of text', 'rates/quote.ts', 'Number(rate)', /float/],
+  [
+    'SQL outside rows.ts',
+    'checkouts/pay.ts',
+    "q('select 1 from a'); q(`\n  insert into b values (1)`)",
+    /2 SQL statements/,
+  ],
+  ['a long file', 'ids.ts', '\n'.repeat(400), /lines/],
+]
+
+for (const [rule, path, text, complaint] of broken) {
+  test(`${rule} is found`, () => {
+    assert.match(findMess([{ path, text }]).join('\n'), complaint)
+  })
+}
+
+test('a crowded folder is found', () => {
+  const sources = Array.from({ length: 13 }, (_, i) => ({ path: `stores/file${i}.ts`, text: '' }))
+  assert.match(findMess(sources).join('\n'), /13 files/)
+})
+
+test('what the rules allow is not found', () => {
+  const text = "import { db } from '../db.ts'\n// new Date() in a comment\nconst q = 'select 1 from stores'"
+  assert.deepEqual(findMess([{ path: 'stores/read.ts', text }]), [])
+})

@@ -1,0 +1,85 @@
+import { posix } from 'node:path'
+
+/**
+ * The rules of the house, as a pure function over the sources: `findMess` returns one sentence for each broken rule.
+ * Kept apart from its test so that the test can also show it broken sources.
+ */
+export type Source = { /** Relative to server/src. */ readonly path: string; readonly text: string }
+
+/** From the roof to the ground. A file may import what stands below it, never what stands beside or above. */
+const floors: readonly (readonly string[])[] = [
+  ['main.ts'],
+  ['dev.ts'],
+  ['processes.ts', 'operator.ts'],
+  ['http', 'worker.ts'],
+  ['checkouts'],
+  ['payments', 'stores'],
+  ['events', 'rates'],
+  ['chains'],
+  ['schedule.ts', 'migrate.ts', 'postgres.ts', 'context.ts'],
+  ['db.ts'],
+  ['metrics.ts', 'log.ts', 'config.ts', 'money.ts', 'ids.ts', 'problems.ts'],
+]
+
+const fileLinesMax = 400
+const folderFilesMax = 12
+const bannedNames = /(service|manager|helper|util|utils|shared|common|lib|repository|impl)(\.|\/|$)/i
+/** Files that are SQL by name; any other may hold the one statement it is named for. */
+const sqlFiles = /(^|\/)(rows|db|migrate|schedule)\.ts$/
+const statement = /[`'"]\s*(?:select|insert into|update|delete from|with(?: recursive)?)\s+[\w"*(]/g
+
+export function findMess(sources: readonly Source[]): string[] {
+  return [...sources.flatMap(findMessInFile), ...findCrowdedFolders(sources)]
+}
+
+function findMessInFile({ path, text }: Source): string[] {
+  const mess: string[] = []
+  const say = (sentence: string) => mess.push(`${path}: ${sentence}`)
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1')
+
+  for (const target of importsOf(path, code)) {
+    if (floorOf(target) === undefined) say(`imports ${target}, which stands on no floor`)
+    else if (!mayImport(path, target)) say(`imports ${target}, which is beside or above it`)
+  }
+  if (floorOf(path) === undefined) say('stands on no floor: give it one in server/test/tidy.ts')
+  if (bannedNames.test(path)) say('has a name that says nothing about what is inside')
+  if (path !== 'config.ts' && /process\.env/.test(code)) say('reads the environment: only config.ts may')
+  if (path !== 'main.ts' && /Date\.now\(|new Date\(\)|performance\.now\(/.test(code))
+    say('reads a clock: take the time as an argument')
+  if (/parseFloat|Number\(|toFixed\(/.test(code)) say('makes a float out of text: money is bigint units')
+  const statements = code.match(statement)?.length ?? 0
+  if (!sqlFiles.test(path) && statements > 1) say(`holds ${statements} SQL statements: move them to rows.ts`)
+  const lines = text.split('\n').length
+  if (lines > fileLinesMax) say(`has ${lines} lines: which second noun is it hiding?`)
+  return mess
+}
+
+/** Local imports, as paths relative to server/src. */
+function importsOf(path: string, code: string): string[] {
+  return [...code.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, target]) =>
+    posix.join(posix.dirname(path), target ?? ''),
+  )
+}
+
+function floorOf(path: string): number | undefined {
+  const floor = floors.findIndex((rooms) => rooms.includes(roomOf(path)))
+  return floor === -1 ? undefined : floor
+}
+
+function roomOf(path: string): string {
+  return path.includes('/') ? path.slice(0, path.indexOf('/')) : path
+}
+
+function mayImport(from: string, to: string): boolean {
+  return roomOf(from) === roomOf(to) || (floorOf(from) ?? 0) < (floorOf(to) ?? 0)
+}
+
+function findCrowdedFolders(sources: readonly Source[]): string[] {
+  const folders = Map.groupBy(
+    sources.filter(({ path }) => path.includes('/')),
+    ({ path }) => posix.dirname(path),
+  )
+  return [...folders]
+    .filter(([, files]) => files.length > folderFilesMax)
+    .map(([folder, files]) => `${folder}: has ${files.length} files: which second noun is it hiding?`)
+}
