@@ -34,6 +34,20 @@ export type CheckoutPayment = {
   finality: Finality | 'reversed'
 }
 
+/** What became of money that arrived. Only `exact` completes a checkout. */
+export type Disposition = 'exact' | 'late' | 'underpaid' | 'overpaid' | 'unmatched'
+
+/** Money that arrived at a wallet of the store's. */
+export type Payment = CheckoutPayment & {
+  id: string
+  checkoutId: string | null
+  payTo: string
+  disposition: Disposition
+  includedAt: string
+  safeAt: string | null
+  finalizedAt: string | null
+}
+
 /** What the store itself sees of its checkout. */
 export type StoreCheckout = Checkout & { payment: CheckoutPayment | null }
 
@@ -95,6 +109,13 @@ export type EventType =
   | 'checkout.completed'
   | 'checkout.expired'
   | 'checkout.canceled'
+  | 'payment.late'
+  | 'payment.underpaid'
+  | 'payment.overpaid'
+  | 'payment.unmatched'
+  | 'payment.finalized'
+  | 'payment.reorged'
+  | 'payment.reversed'
   | 'wallet.registered'
   | 'wallet.retired'
   | 'key.created'
@@ -103,7 +124,11 @@ export type EventType =
 /** An API key as events tell of it: never its secret. */
 export type ApiKey = { id: string; createdAt: string; expiresAt: string | null; revokedAt: string | null }
 
-export type EventObject = { checkout: StoreCheckout } | { wallet: Wallet } | { key: ApiKey }
+export type EventObject =
+  | { checkout: StoreCheckout }
+  | { checkout: StoreCheckout | null; payment: Payment }
+  | { wallet: Wallet }
+  | { key: ApiKey }
 
 /** One entry of a store's event log. */
 export type Event = {

@@ -106,7 +106,10 @@ create table events (
   check ((checkout_id is null) = (checkout_version is null))
 );
 create unique index events_by_sequence on events (store_id, sequence) where sequence is not null;
-create unique index events_one_per_version on events (checkout_id, checkout_version) where type like 'checkout.%';
+-- Events that are not about a version of their checkout, as those about payments, are told apart by their id: so the
+-- index also finds all events of a checkout.
+create unique index events_one_per_version on events
+  (checkout_id, checkout_version, (case when type like 'checkout.%' then '' else id end)) where checkout_id is not null;
 create index events_unsequenced on events (store_id, position) where sequence is null;
 
 create table event_counters (

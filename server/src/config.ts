@@ -22,6 +22,11 @@ export type Config = {
   readonly logLevel: string
   readonly ecbRatesUrl: string
   readonly exchangeRatesUrl: string
+  readonly baseMainnetRpcUrls: readonly string[]
+  readonly baseSepoliaRpcUrls: readonly string[]
+  readonly localRpcUrls: readonly string[]
+  readonly settlerKeysFile: string
+  readonly crashAt: string
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -154,6 +159,37 @@ export const settings: { readonly [Key in keyof Config]: Setting<Config[Key]> } 
     fallback: 'https://api.coinbase.com/v2/exchange-rates?currency=USD',
     parse: optionalUrl,
   },
+  baseMainnetRpcUrls: {
+    name: 'BASE_MAINNET_RPC_URLS',
+    about: 'JSON-RPC nodes of Base, separated by commas. work needs two that do not share a fate.',
+    fallback: '',
+    parse: urlList,
+  },
+  baseSepoliaRpcUrls: {
+    name: 'BASE_SEPOLIA_RPC_URLS',
+    about: 'JSON-RPC nodes of Base Sepolia, separated by commas.',
+    fallback: '',
+    parse: urlList,
+  },
+  localRpcUrls: {
+    name: 'LOCAL_RPC_URLS',
+    about: 'JSON-RPC nodes of a local chain with id 31337, separated by commas.',
+    fallback: '',
+    parse: urlList,
+  },
+  settlerKeysFile: {
+    name: 'SETTLER_KEYS_FILE',
+    about:
+      'File of the private keys that work pays gas with, one 0x… a line. Readable by work alone; serve needs none.',
+    fallback: '',
+    parse: anyText,
+  },
+  crashAt: {
+    name: 'CRASH_AT',
+    about: 'For tests: the named point at which the process kills itself.',
+    fallback: '',
+    parse: anyText,
+  },
 }
 
 /** Thrown by readConfig: the message lists every mistake, one a line. */
@@ -223,6 +259,12 @@ function url(...protocols: string[]) {
       : {
           mistake: `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
         }
+}
+
+function urlList(text: string) {
+  const parsed = list(text)
+  const wrong = parsed.value.some((item) => 'mistake' in url('https:', 'http:')(item))
+  return wrong ? { mistake: 'must be URLs separated by commas' } : parsed
 }
 
 function optionalUrl(text: string) {

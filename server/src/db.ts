@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import pg from 'pg'
 import { Problem } from './problems.ts'
+import { openWakeUps, type WakeUps } from './wake.ts'
 
 /**
  * Two ways to PostgreSQL, because they must not mix:
@@ -13,6 +14,7 @@ import { Problem } from './problems.ts'
 export type Database = {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
+  readonly wakeUps: WakeUps
   close(): Promise<void>
 }
 
@@ -53,16 +55,23 @@ export function openDatabase(options: {
   pool.on('error', () => {})
   let turn = 0
 
+  async function query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    turn = (turn + 1) % pipelined.length
+    const slot = pipelined[turn]
+    assert(slot)
+    return await slot.query<Row>(text, values)
+  }
+  const wakeUps = openWakeUps(connection, query)
+
   return {
-    async query<Row extends object>(text: string, values: readonly unknown[] = []) {
-      turn = (turn + 1) % pipelined.length
-      const slot = pipelined[turn]
-      assert(slot)
-      return await slot.query<Row>(text, values)
-    },
+    query,
+    wakeUps,
     async transaction(work) {
       const client = await pool.connect().catch(refuseUnavailable)
       let broken = false
+      // A connection that breaks between two statements says so as an event; the next statement fails by itself.
+      const ignore = () => {}
+      client.on('error', ignore)
       try {
         await client.query('begin')
         const result = await work({
@@ -79,11 +88,12 @@ export function openDatabase(options: {
           })
         throw broken ? unavailable(error) : error
       } finally {
+        client.off('error', ignore)
         client.release(broken)
       }
     },
     async close() {
-      await Promise.all([...pipelined.map((slot) => slot.close()), pool.end()])
+      await Promise.all([...pipelined.map((slot) => slot.close()), pool.end(), wakeUps.close()])
     },
   }
 }

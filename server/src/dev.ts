@@ -1,7 +1,14 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
+import { networks } from './chains/networks.ts'
+import { forgetChain } from './chains/rows.ts'
+import { openSigner } from './chains/signer.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './db.ts'
+import { startLocalChain } from './local-chain.ts'
 import { migrate } from './migrate.ts'
+import { insertSettler } from './payments/lanes/rows.ts'
 import { startCluster } from './postgres.ts'
 import { serveAndWork } from './processes.ts'
 import { createKey } from './stores/api-keys.ts'
@@ -15,12 +22,20 @@ const port = '8402'
 /** The second account of the well-known test phrase: a wallet that everybody may look into. */
 const demoWallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
-/** One command from a clone to a running checkout: a private PostgreSQL, the schema, a demo store, serve and work. */
+/** One command from a clone to a running checkout: a private PostgreSQL, a chain, a demo store, serve and work. */
 export async function dev(
   open: (name: string, environment: Readonly<Record<string, string>>) => Context,
 ): Promise<void> {
   step('Starting PostgreSQL')
   const cluster = await startCluster(folder, ['cluster_name=farthing_dev'])
+  step('Starting a chain')
+  const network = networks.find(({ chainId }) => chainId === 'LOCAL')
+  assert(network)
+  const chain = await startLocalChain({
+    chainId: 31337,
+    blockTimeSeconds: 1,
+    assets: network.assets.map(({ address, domain }) => ({ address, ...domain })),
+  })
   try {
     await ensureDatabase(cluster.url('postgres'))
     const ctx = open('dev', {
@@ -29,16 +44,33 @@ export async function dev(
       PORT: port,
       OPERATIONS_PORT: '0',
       NETWORKS: 'LOCAL',
+      LOCAL_RPC_URLS: chain.url,
       LOG_LEVEL: 'error',
       ECB_RATES_URL: '',
       EXCHANGE_RATES_URL: '',
     })
     step('Migrating')
     await migrate(ctx.db)
-    await serveAndWork(ctx, async () => show(ctx, await makeDemoKey(ctx)))
+    // The chain is new with every start, so nothing that was known of the last one holds, and neither do its nonces.
+    await forgetChain(ctx.db, network.caip2)
+    const signer = openSigner(`0x${randomBytes(32).toString('hex')}`)
+    await rpc(chain.url, 'anvil_setBalance', [signer.address, '0x56bc75e2d63100000'])
+    await insertSettler(ctx.db, network.caip2, signer.address, 0)
+    await serveAndWork(ctx, [signer], async () => show(ctx, await makeDemoKey(ctx)))
   } finally {
+    await chain.stop()
     await cluster.stop()
   }
+}
+
+async function rpc(url: string, method: string, params: readonly unknown[]): Promise<void> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+  const answer = (await response.json()) as { error?: { message: string } }
+  assert(!answer.error, answer.error?.message)
 }
 
 async function ensureDatabase(adminUrl: string): Promise<void> {

@@ -30,6 +30,28 @@ export function isId<Prefix extends string>(prefix: Prefix, text: string): text 
   )
 }
 
+/**
+ * The 128 bits of an id's body: 16 bytes that travel with a settlement on the chain, from which the id can be found
+ * again.
+ */
+export function markerOf(id: string): `0x${string}` {
+  let value = 0n
+  for (const character of id.slice(-(timeLength + randomLength)))
+    value = value * 32n + BigInt(alphabet.indexOf(character))
+  return `0x${value.toString(16).padStart(32, '0')}`
+}
+
+/** The id that a marker came from. */
+export function idOfMarker<Prefix extends string>(prefix: Prefix, cell: string, marker: string): Id<Prefix> {
+  let value = BigInt(marker)
+  let text = ''
+  for (let i = 0; i < timeLength + randomLength; i++) {
+    text = alphabet[Number.parseInt((value % 32n).toString(), 10)] + text
+    value /= 32n
+  }
+  return `${prefix}_${cell}${text}`
+}
+
 /** Random Crockford base32, 5 bits a character. */
 export function randomText(length: number): string {
   let text = ''

@@ -6,14 +6,16 @@ import { dev } from './dev.ts'
 import { openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
 import { checkSchema, migrate, SchemaError } from './migrate.ts'
-import { keyCommand, storeCommand, UsageError } from './operator.ts'
+import { keyCommand, settlerCommand, storeCommand, UsageError } from './operator.ts'
+import { startReconciling } from './payments/credits/reconcile.ts'
+import { openChains } from './payments/doors.ts'
 import { Problem } from './problems.ts'
 import { serve, work } from './processes.ts'
 
 const usage = `Farthing: a hosted crypto checkout that a store can run itself.
 
   serve                        answer HTTP
-  work                         do what takes time: expiry, event sequences, rates
+  work                         do what takes time: settling, following chains, expiry, events, rates
   dev                          both, with a database and a demo store of its own
   migrate                      bring the database's schema up to date
 
@@ -24,6 +26,11 @@ const usage = `Farthing: a hosted crypto checkout that a store can run itself.
   key list STORE
   key rotate KEY               a new key; the old one ends after --overlap-hours (default 24)
   key revoke KEY               end a key now
+  reconcile                    after the database was put back to an earlier point, before serving:
+                               compare the books with the chains
+  settler add NETWORK ADDRESS  let an account pay the gas of settlements, e.g. on BASE_MAINNET
+  settler list
+  settler drain ADDRESS        give an account no more payments, and retire it when it is done
 
 Settings come from the environment: see .env.example.
 `
@@ -59,8 +66,17 @@ async function run(): Promise<void> {
         const applied = await migrate(ctx.db)
         print(applied.length === 0 ? 'The schema is up to date.' : `Applied ${applied.join(', ')}.`)
       })
+    case 'reconcile':
+      return await briefly(async (ctx) => {
+        await checkSchema(ctx.db)
+        await startReconciling(ctx, openChains(ctx))
+        print(
+          'Start work and serve now. Payments are taken again when nothing from before can still be on its way: about 7 minutes.',
+        )
+      })
     case 'store':
-    case 'key': {
+    case 'key':
+    case 'settler': {
       const { values, positionals } = parseArgs({
         args: rest,
         allowPositionals: true,
@@ -72,7 +88,7 @@ async function run(): Promise<void> {
           'overlap-hours': { type: 'string' },
         },
       })
-      const perform = command === 'store' ? storeCommand : keyCommand
+      const perform = { store: storeCommand, key: keyCommand, settler: settlerCommand }[command]
       return await briefly(async (ctx) => {
         await checkSchema(ctx.db)
         print(await perform(ctx, positionals, values))

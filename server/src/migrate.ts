@@ -24,6 +24,8 @@ export async function migrate(db: Database): Promise<string[]> {
   const done: string[] = []
   for (const migration of [null, ...migrations]) {
     await db.transaction(async (tx) => {
+      // Whoever comes second waits for the first, however long its migration takes.
+      await tx.script('set local lock_timeout = 0; set local statement_timeout = 0')
       await tx.query('select pg_advisory_xact_lock($1)', [lock])
       if (migration === null) return await prepare(tx)
       const [applied] = await tx.query<Applied>('select * from schema_migrations where version = $1', [
@@ -55,7 +57,7 @@ export async function checkSchema(db: Database): Promise<void> {
   const known = await readMigrations()
   for (const migration of known) {
     const row = applied.find(({ version }) => version === migration.version)
-    if (!row) throw new SchemaError(`The schema lacks ${migration.name}. Run: farthing-server migrate`)
+    if (!row) throw new SchemaError(`The schema lacks ${migration.name}. Run: npm run server migrate`)
     if (row.sql !== migration.sql) {
       throw new SchemaError(
         `${migration.name} is not the file that was applied. Applied migrations must not change.`,

@@ -1,6 +1,12 @@
+import { parseEvmAddress } from './chains/evm.ts'
+import { parseWalletAddress } from './chains/networks.ts'
 import type { Context } from './context.ts'
 import { isId, type StoreId } from './ids.ts'
+import { openChains } from './payments/doors.ts'
+import { drainSettler, insertSettler, listSettlers } from './payments/lanes/rows.ts'
+import type { Mistake } from './problems.ts'
 import { createKey, revokeKey, rotateKey } from './stores/api-keys.ts'
+import { checkText } from './stores/check-text.ts'
 import { createStore } from './stores/create.ts'
 import { listKeys, listStores } from './stores/rows.ts'
 import type { Key } from './stores/store.ts'
@@ -12,6 +18,16 @@ type Options = Readonly<Record<string, string | boolean | undefined>>
 /** A command that cannot be understood; the message says what was missing. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
+}
+
+const wallets = [
+  ['evm-wallet', 'EVM'],
+  ['solana-wallet', 'SOLANA'],
+] as const
+
+function refuse(mistakes: readonly Mistake[]): void {
+  const [mistake] = mistakes
+  if (mistake) throw new UsageError(`${mistake.pointer}: ${mistake.detail}`)
 }
 
 export async function storeCommand(
@@ -29,12 +45,15 @@ export async function storeCommand(
   if (typeof options.name !== 'string' || options.name === '')
     throw new UsageError('A store needs --name NAME.')
   const now = ctx.now()
+  refuse(checkText('--name', options.name, 100))
+  for (const [option, family] of wallets) {
+    const address = options[option]
+    const parsed = typeof address === 'string' ? parseWalletAddress(family, address) : {}
+    if ('refusal' in parsed) throw new UsageError(`--${option}: ${parsed.refusal}`)
+  }
   const store = await createStore(ctx, { name: options.name, mode: options.test ? 'test' : 'live' }, now)
   const lines = [`Store  ${store.id} (${store.mode})`]
-  for (const [option, family] of [
-    ['evm-wallet', 'EVM'],
-    ['solana-wallet', 'SOLANA'],
-  ] as const) {
+  for (const [option, family] of wallets) {
     const walletAddress = options[option]
     if (typeof walletAddress !== 'string') continue
     const wallet = await registerWallet(
@@ -86,6 +105,45 @@ export async function keyCommand(
       return 'Revoked.'
     default:
       throw new UsageError(`There is no command key ${verb ?? ''}.`)
+  }
+}
+
+export async function settlerCommand(ctx: Context, [verb, ...subjects]: readonly string[]): Promise<string> {
+  switch (verb) {
+    case 'add': {
+      const [chainId, address] = subjects
+      const chain = openChains(ctx).find(({ network }) => network.chainId === chainId)
+      if (!chain)
+        throw new UsageError(
+          `Say: settler add NETWORK ADDRESS, with a network that is in NETWORKS and has nodes (${chainId ?? 'none'} has not).`,
+        )
+      const parsed = parseEvmAddress(address ?? '')
+      if ('refusal' in parsed) throw new UsageError(parsed.refusal)
+      const settler = parsed.address.toLowerCase()
+      const nonce = await chain.rpc.call<string>('eth_getTransactionCount', [settler, 'pending'])
+      const isNew = await insertSettler(ctx.db, chain.network.caip2, settler, Number.parseInt(nonce, 16))
+      return isNew
+        ? `${parsed.address} settles on ${chain.network.name}. Put its key into SETTLER_KEYS_FILE of work.`
+        : 'It is a settler already.'
+    }
+    case 'list': {
+      const settlers = await listSettlers(ctx.db, null)
+      const lines = settlers.map(
+        ({ network, address, state, nextNonce, minedNonce, balanceWei }) =>
+          `${network}  ${address}  ${state}  nonce ${nextNonce}, mined ${minedNonce}  ${balanceWei === null ? 'balance not known' : `${balanceWei} wei`}`,
+      )
+      return lines.join('\n') || 'There are no settlers yet.'
+    }
+    case 'drain': {
+      const parsed = parseEvmAddress(subjects[0] ?? '')
+      if ('refusal' in parsed) throw new UsageError(parsed.refusal)
+      const drained = await drainSettler(ctx.db, parsed.address.toLowerCase())
+      if (drained === 0)
+        throw new UsageError('There is no active settler with this address. See: settler list.')
+      return 'It takes no new payments. It is retired when all it has sent is mined; keep its key until then.'
+    }
+    default:
+      throw new UsageError('Say: settler add NETWORK ADDRESS, settler list or settler drain ADDRESS.')
   }
 }
 

@@ -75,9 +75,7 @@ async function findBinaries(): Promise<string> {
   for (const folder of [...candidates, '/usr/local/bin', '/usr/bin', '/opt/homebrew/bin']) {
     if (await stat(join(folder, 'initdb')).catch(() => null)) return folder
   }
-  throw new Error(
-    'No PostgreSQL 15 or later is installed. On Debian: apt-get install postgresql. Or set DATABASE_URL.',
-  )
+  throw new Error('No PostgreSQL 15 or later is installed. On Debian: apt-get install postgresql.')
 }
 
 async function freePort(): Promise<number> {

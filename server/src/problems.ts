@@ -60,6 +60,21 @@ export const problems = {
     'Wait for its outcome: read the checkout again after the time in Retry-After.',
   ],
   already_paid: [409, 'The checkout is already paid', 'Nothing was charged. Do not send this payment again.'],
+  authorization_used: [
+    409,
+    'This payment belongs to another checkout',
+    'It was not taken here. Sign a new payment for this checkout.',
+  ],
+  payment_not_applied: [
+    409,
+    'The payment arrived but did not complete the checkout',
+    'The member payment says what became of it. Ask the store; do not pay again.',
+  ],
+  payment_identifier_reused: [
+    409,
+    'This payment-identifier was used for another payment',
+    'Use a new identifier for a new payment. The same identifier answers only the same payment.',
+  ],
   log_restarted: [
     409,
     'The event log was restarted after a restore',
@@ -75,7 +90,11 @@ export const problems = {
     'The store canceled the checkout',
     'Ask the store for a new checkout. Nothing was charged.',
   ],
-  body_too_large: [413, 'The body is too large', 'Send at most 64 KiB.'],
+  body_too_large: [
+    413,
+    'The body is too large',
+    'Send a smaller one: the limit is 64 KiB, unless the operator has set another.',
+  ],
   unsupported_media_type: [415, 'The body is not declared as JSON', 'Send Content-Type: application/json.'],
   invalid_request: [
     422,

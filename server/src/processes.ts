@@ -1,8 +1,12 @@
+import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { openSigner, type Signer } from './chains/signer.ts'
+import { ConfigError } from './config.ts'
 import type { Context } from './context.ts'
 import { buildApp } from './http/app.ts'
 import { type Health, openOperations } from './http/operations.ts'
+import { openChains } from './payments/doors.ts'
 import { startWorker } from './worker.ts'
 
 /** What is in flight when we are told to stop gets this long; orchestrators kill after 30 s by default. */
@@ -15,9 +19,10 @@ export async function serve(ctx: Context): Promise<void> {
 
 /** Does background work until the process is told to stop. */
 export async function work(ctx: Context): Promise<void> {
+  requireWitnesses(ctx)
   const health: Health = { isDraining: false }
   const operations = await openOperations(ctx, health)
-  const worker = startWorker(ctx)
+  const worker = startWorker(ctx, await readSigners(ctx.config.settlerKeysFile))
   ctx.log.info({ operationsPort: portOf(operations) }, 'working')
   await untilStopped(ctx, [
     async () => {
@@ -29,9 +34,13 @@ export async function work(ctx: Context): Promise<void> {
 }
 
 /** Both in one process, as `dev` runs them. */
-export async function serveAndWork(ctx: Context, ready: (address: string) => Promise<void>): Promise<void> {
+export async function serveAndWork(
+  ctx: Context,
+  signers: readonly Signer[],
+  ready: (address: string) => Promise<void>,
+): Promise<void> {
   const stopServing = await startServing(ctx, ready)
-  const worker = startWorker(ctx)
+  const worker = startWorker(ctx, signers)
   await untilStopped(ctx, [stopServing, () => worker.stop()])
 }
 
@@ -64,6 +73,28 @@ async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[
   for (const stop of stops) await stop()
   await ctx.db.close()
   ctx.log.info('stopped')
+}
+
+/** What is not on the chain must be said by enough nodes: one that lies or lags must not make a payer pay twice. */
+function requireWitnesses(ctx: Context): void {
+  for (const { network, rpc } of openChains(ctx)) {
+    if (rpc.endpoints < network.witnessesMin) {
+      throw new ConfigError(`${network.chainId}_RPC_URLS must name at least ${network.witnessesMin} nodes.`)
+    }
+  }
+}
+
+/** The settlers' keys: one a line, as 0x and 64 hexadecimal digits. Empty lines and # comments are skipped. */
+async function readSigners(file: string): Promise<Signer[]> {
+  if (file === '') return []
+  const lines = (await readFile(file, 'utf8')).split('\n').map((line) => line.trim())
+  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'))
+  if (!keys.every((key) => /^0x[0-9a-fA-F]{64}$/.test(key))) {
+    throw new ConfigError(
+      `SETTLER_KEYS_FILE (${file}) must hold one key a line: 0x and 64 hexadecimal digits.`,
+    )
+  }
+  return keys.map((key) => openSigner(key as `0x${string}`))
 }
 
 function portOf(server: Server): number {

@@ -1,11 +1,25 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Chain } from './chains/chain.ts'
+import { checkChain } from './chains/check.ts'
+import { followOnce } from './chains/follower.ts'
+import { releaseFollower } from './chains/rows.ts'
+import type { Signer } from './chains/signer.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
+import { reviewCheckouts } from './checkouts/review.ts'
 import { deleteOldAnswers } from './checkouts/rows.ts'
+import { updateStatus } from './checkouts/update-status.ts'
 import type { Context } from './context.ts'
+import type { Transaction } from './db.ts'
 import { assignWaitingSequences } from './events/assign-sequence.ts'
+import { randomText } from './ids.ts'
+import { buryDead, openListener } from './payments/credits/resolve.ts'
+import { openChains } from './payments/doors.ts'
+import { stepLane } from './payments/lanes/lane.ts'
+import { releaseSettler } from './payments/lanes/rows.ts'
 import { refreshRates } from './rates/refresh.ts'
 import { sources } from './rates/sources.ts'
 import { runIfDue } from './schedule.ts'
+import type { Channel } from './wake.ts'
 
 /**
  * Background work: loops that look for something to do, do it, and look again at once; when there was nothing, they
@@ -15,8 +29,13 @@ export type Worker = { stop(): Promise<void> }
 
 type Loop = {
   readonly name: string
-  readonly restMs: number /** Whether there may be more. */
+  readonly restMs: number
+  /** What cuts the rest short. */
+  readonly wakeOn?: Channel
+  /** Whether there may be more. */
   readonly run: () => Promise<boolean>
+  /** Lets another process go on at once. */
+  readonly release?: () => Promise<void>
 }
 
 /** After a failure: long enough not to hammer a database that is coming back. */
@@ -25,9 +44,11 @@ const failureRestMs = 1_000
 const answersKeptHours = 48
 const answersPerRun = 5_000
 
-export function startWorker(ctx: Context): Worker {
+export function startWorker(ctx: Context, signers: readonly Signer[] = []): Worker {
   const stopping = new AbortController()
-  const running = loops(ctx).map((loop) => runLoop(ctx, loop, stopping.signal))
+  const running = [...loops(ctx), ...settlement(ctx, signers)].map((loop) =>
+    runLoop(ctx, loop, stopping.signal),
+  )
   return {
     async stop() {
       stopping.abort()
@@ -47,6 +68,7 @@ function loops(ctx: Context): Loop[] {
           refreshRates(ctx, source, ctx.now()),
         ),
       ),
+    scheduled(ctx, 'review', 60, () => reviewCheckouts(ctx, ctx.now())),
     scheduled(ctx, 'forget-answers', 600, async () => {
       while ((await deleteOldAnswers(ctx.db, answersKeptHours, answersPerRun)) === answersPerRun);
     }),
@@ -64,8 +86,61 @@ function scheduled(ctx: Context, name: string, everySeconds: number, run: () => 
   }
 }
 
+/** Settling: one follower and one grave-digger a network, one lane a network and key. */
+function settlement(ctx: Context, signers: readonly Signer[]): Loop[] {
+  const holder = randomText(16)
+  const look = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
+  return openChains(ctx).flatMap((chain): Loop[] => {
+    const { caip2, blockTimeMs } = chain.network
+    const listener = openListener(ctx, chain, look)
+    const check = openCheck(ctx, chain)
+    return [
+      {
+        name: `follow ${caip2}`,
+        // The next block is seen an eighth of its time after it came.
+        restMs: blockTimeMs / 8,
+        run: async () => (await check()) && (await followOnce(ctx, chain, holder, listener)) === true,
+        release: () => releaseFollower(ctx.db, caip2, holder),
+      },
+      { name: `bury ${caip2}`, restMs: blockTimeMs, run: async () => (await buryDead(ctx, chain, look)) > 0 },
+      ...signers.map((signer): Loop => {
+        const lane = { chain, signer, holder, updateStatus: look }
+        return {
+          name: `lane ${caip2} ${signer.address}`,
+          restMs: 250,
+          wakeOn: 'claims',
+          run: async () => (await check()) && (await stepLane(ctx, lane)) === true,
+          release: () => releaseSettler(ctx.db, caip2, signer.address, holder),
+        }
+      }),
+    ]
+  })
+}
+
+/** Nothing is followed or sent on a chain before it has been found to be the right one. */
+function openCheck(ctx: Context, chain: Chain): () => Promise<boolean> {
+  let isGood = false
+  return async () => {
+    if (isGood) return true
+    const mistakes = await checkChain(chain)
+    if (mistakes.length > 0) throw new Error(mistakes.join(' '))
+    isGood = true
+    ctx.log.info({ network: chain.network.caip2 }, 'the chain is what it should be')
+    return true
+  }
+}
+
 async function runLoop(ctx: Context, loop: Loop, stopping: AbortSignal): Promise<void> {
+  let wake = () => {}
+  let isWoken = false
+  const unlisten = loop.wakeOn
+    ? ctx.db.wakeUps.listen(loop.wakeOn, () => {
+        isWoken = true
+        wake()
+      })
+    : () => {}
   while (!stopping.aborted) {
+    isWoken = false
     let restMs = loop.restMs
     try {
       if (await loop.run()) restMs = 0
@@ -74,6 +149,13 @@ async function runLoop(ctx: Context, loop: Loop, stopping: AbortSignal): Promise
       ctx.metrics.taskFailures.inc({ task: loop.name })
       ctx.log.error({ task: loop.name, err: error }, 'background work failed and will be tried again')
     }
-    if (restMs > 0) await wait(restMs, undefined, { signal: stopping }).catch(() => {})
+    if (restMs === 0 || (isWoken && restMs !== failureRestMs)) continue
+    const rested = new AbortController()
+    wake = () => rested.abort()
+    await wait(restMs, undefined, { signal: AbortSignal.any([stopping, rested.signal]) }).catch(() => {})
   }
+  unlisten()
+  await loop
+    .release?.()
+    .catch((error) => ctx.log.warn({ task: loop.name, err: error }, 'a lease could not be given back'))
 }

@@ -71,9 +71,28 @@ test('secrets that pass through serve never reach its output, whatever the answe
   const withPassword = databaseUrl.replace('farthing@', 'farthing:canary-password@')
   const serve = await startProcess('serve', { DATABASE_URL: withPassword, LOG_LEVEL: 'debug' })
   const secret = key.split('_').at(-1) ?? ''
-  const payment = Buffer.from(
-    JSON.stringify({ x402Version: 2, payload: { signature: 'canary-signature'.repeat(8) } }),
-  ).toString('base64')
+  const signature = `0x${'ca11ab1e'.repeat(16)}1b`
+  const account = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+  const payload = {
+    x402Version: 2,
+    accepted: {
+      scheme: 'exact',
+      network: 'eip155:8453',
+      asset: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+    },
+    payload: {
+      signature,
+      authorization: {
+        from: account,
+        to: account,
+        value: '1',
+        validAfter: '0',
+        validBefore: '1',
+        nonce: `0x${'7'.repeat(64)}`,
+      },
+    },
+  }
+  const payment = Buffer.from(JSON.stringify(payload)).toString('base64')
   const call = (path: string, init: RequestInit) => fetch(`${serve.started.address}${path}`, init)
   const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'PAYMENT-SIGNATURE': payment }
   const created = await call('/api/v1/checkouts', { method: 'POST', headers, body: JSON.stringify(order) })
@@ -89,7 +108,7 @@ test('secrets that pass through serve never reach its output, whatever the answe
   assert.deepEqual(statuses, [400, 503, 401, 404, 404])
   await serve.kill('SIGTERM')
   assert.match(serve.output(), /"status":201/)
-  for (const canary of [secret, payment, 'canary-password', 'canary-signature'])
+  for (const canary of [secret, payment, 'canary-password', signature])
     assert(!serve.output().includes(canary), canary)
 })
 

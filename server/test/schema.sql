@@ -29,9 +29,24 @@ CREATE TABLE public.authorizations (
     signature bytea NOT NULL,
     reason text,
     claimed_at timestamp with time zone NOT NULL,
+    sends integer DEFAULT 0 NOT NULL,
+    is_contract boolean DEFAULT false NOT NULL,
+    spent_block_number bigint,
+    spent_block_hash text COLLATE pg_catalog."C",
+    spent_reason text,
+    payment_identifier text COLLATE pg_catalog."C",
+    resolved_at timestamp with time zone,
     CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
     CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
+);
+
+CREATE TABLE public.blocks (
+    network text NOT NULL COLLATE pg_catalog."C",
+    number bigint NOT NULL,
+    hash text NOT NULL COLLATE pg_catalog."C",
+    parent_hash text NOT NULL COLLATE pg_catalog."C",
+    block_time timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.broadcasts (
@@ -41,7 +56,8 @@ CREATE TABLE public.broadcasts (
     nonce bigint NOT NULL,
     bytes bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    first_sent_at timestamp with time zone
+    first_sent_at timestamp with time zone,
+    last_sent_at timestamp with time zone
 );
 
 CREATE TABLE public.checkouts (
@@ -89,6 +105,7 @@ CREATE TABLE public.credits (
     finalized_at timestamp with time zone,
     reversed_at timestamp with time zone,
     orphaned_at timestamp with time zone,
+    announced text,
     CONSTRAINT credits_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT credits_check CHECK (((disposition = 'unmatched'::text) OR (checkout_id IS NOT NULL))),
     CONSTRAINT credits_disposition_check CHECK ((disposition = ANY (ARRAY['exact'::text, 'late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text]))),
@@ -141,6 +158,18 @@ ALTER TABLE public.events ALTER COLUMN "position" ADD GENERATED ALWAYS AS IDENTI
     CACHE 1
 );
 
+CREATE TABLE public.followers (
+    network text NOT NULL COLLATE pg_catalog."C",
+    lease_holder text,
+    leased_until timestamp with time zone,
+    head_number bigint DEFAULT 0 NOT NULL,
+    head_time timestamp with time zone,
+    base_fee numeric(78,0),
+    head_seen_at timestamp with time zone,
+    safe_number bigint DEFAULT 0 NOT NULL,
+    finalized_number bigint DEFAULT 0 NOT NULL
+);
+
 CREATE TABLE public.idempotency_keys (
     store_id text NOT NULL COLLATE pg_catalog."C",
     route text NOT NULL COLLATE pg_catalog."C",
@@ -160,6 +189,12 @@ CREATE TABLE public.rates (
     as_of timestamp with time zone NOT NULL,
     CONSTRAINT rates_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT rates_per_base_check CHECK ((per_base > (0)::numeric))
+);
+
+CREATE TABLE public.restores (
+    network text NOT NULL COLLATE pg_catalog."C",
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone
 );
 
 CREATE TABLE public.schedules (
@@ -185,6 +220,11 @@ CREATE TABLE public.settlers (
     lease_holder text,
     leased_until timestamp with time zone,
     epoch bigint DEFAULT 0 NOT NULL,
+    alive_at timestamp with time zone,
+    mined_nonce bigint DEFAULT 0 NOT NULL,
+    balance_wei numeric(78,0),
+    balance_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT settlers_next_nonce_check CHECK ((next_nonce >= 0)),
     CONSTRAINT settlers_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text, 'retired'::text])))
 );
@@ -218,6 +258,7 @@ CREATE TABLE public.transactions (
     settler text NOT NULL COLLATE pg_catalog."C",
     nonce bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    mined_at timestamp with time zone,
     CONSTRAINT transactions_nonce_check CHECK ((nonce >= 0))
 );
 
@@ -259,6 +300,9 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.authorizations
     ADD CONSTRAINT authorizations_pkey PRIMARY KEY (network, asset, payer, nonce);
 
+ALTER TABLE ONLY public.blocks
+    ADD CONSTRAINT blocks_pkey PRIMARY KEY (network, number);
+
 ALTER TABLE ONLY public.broadcasts
     ADD CONSTRAINT broadcasts_pkey PRIMARY KEY (hash);
 
@@ -283,11 +327,17 @@ ALTER TABLE ONLY public.event_log
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.followers
+    ADD CONSTRAINT followers_pkey PRIMARY KEY (network);
+
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, route, key);
 
 ALTER TABLE ONLY public.rates
     ADD CONSTRAINT rates_pkey PRIMARY KEY (source, currency);
+
+ALTER TABLE ONLY public.restores
+    ADD CONSTRAINT restores_pkey PRIMARY KEY (network);
 
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
@@ -317,9 +367,15 @@ CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
 
 CREATE INDEX authorizations_by_checkout ON public.authorizations USING btree (checkout_id);
 
+CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
+
+CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
+
 CREATE UNIQUE INDEX authorizations_one_unresolved_per_checkout ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
 CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE (state = 'claimed'::text);
+
+CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (network, valid_before) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
 CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
 
@@ -329,7 +385,13 @@ CREATE INDEX checkouts_by_status ON public.checkouts USING btree (store_id, stat
 
 CREATE INDEX checkouts_by_store ON public.checkouts USING btree (store_id, id);
 
+CREATE INDEX checkouts_processing ON public.checkouts USING btree (id) WHERE (status = 'PROCESSING'::text);
+
 CREATE INDEX checkouts_to_expire ON public.checkouts USING btree (expires_at) WHERE (status = 'OPEN'::text);
+
+CREATE INDEX credits_by_authorization ON public.credits USING btree (network, asset, payer, nonce);
+
+CREATE INDEX credits_by_block ON public.credits USING btree (network, block_number) WHERE (orphaned_at IS NULL);
 
 CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 
@@ -341,17 +403,27 @@ CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree 
 
 CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (network, transaction_hash, "position") WHERE (orphaned_at IS NULL);
 
+CREATE INDEX credits_unmatched ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL));
+
 CREATE INDEX deliveries_due ON public.deliveries USING btree (run_at) WHERE (state = 'pending'::text);
 
 CREATE UNIQUE INDEX events_by_sequence ON public.events USING btree (store_id, sequence) WHERE (sequence IS NOT NULL);
 
-CREATE UNIQUE INDEX events_one_per_version ON public.events USING btree (checkout_id, checkout_version) WHERE (type ~~ 'checkout.%'::text);
+CREATE UNIQUE INDEX events_one_per_version ON public.events USING btree (checkout_id, checkout_version, (
+CASE
+    WHEN (type ~~ 'checkout.%'::text) THEN ''::text
+    ELSE id
+END)) WHERE (checkout_id IS NOT NULL);
 
 CREATE INDEX events_unsequenced ON public.events USING btree (store_id, "position") WHERE (sequence IS NULL);
 
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING brin (created_at);
 
 CREATE INDEX transaction_calls_by_authorization ON public.transaction_calls USING btree (network, asset, payer, nonce);
+
+CREATE INDEX transactions_unmined ON public.transactions USING btree (network, settler, nonce) WHERE (mined_at IS NULL);
+
+CREATE INDEX wallets_by_address ON public.wallets USING btree (lower(address)) WHERE (family = 'EVM'::text);
 
 CREATE INDEX wallets_by_store ON public.wallets USING btree (store_id, id);
 

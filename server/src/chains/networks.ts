@@ -23,6 +23,13 @@ export type Network = {
   readonly caip2: string
   readonly family: Family
   readonly mode: Mode
+  readonly blockTimeMs: number
+  /** Blocks on top of a block before "it did not happen" may be said of what it does not contain. */
+  readonly negativeDepth: number
+  /** How many nodes must agree before a payment is given up for dead. */
+  readonly witnessesMin: number
+  /** Above this price of gas (wei) nothing is sent: a spike must not empty the settlers. */
+  readonly maxFeePerGas: bigint
   readonly assets: readonly Asset[]
 }
 
@@ -33,6 +40,10 @@ export const networks: readonly Network[] = [
     caip2: 'eip155:8453',
     family: 'EVM',
     mode: 'live',
+    blockTimeMs: 2_000,
+    negativeDepth: 12,
+    witnessesMin: 2,
+    maxFeePerGas: 5_000_000_000n,
     assets: [
       {
         symbol: 'USDC',
@@ -48,6 +59,10 @@ export const networks: readonly Network[] = [
     caip2: 'eip155:84532',
     family: 'EVM',
     mode: 'test',
+    blockTimeMs: 2_000,
+    negativeDepth: 12,
+    witnessesMin: 1,
+    maxFeePerGas: 5_000_000_000n,
     assets: [
       {
         symbol: 'USDC',
@@ -63,6 +78,10 @@ export const networks: readonly Network[] = [
     caip2: 'eip155:31337',
     family: 'EVM',
     mode: 'test',
+    blockTimeMs: 1_000,
+    negativeDepth: 3,
+    witnessesMin: 1,
+    maxFeePerGas: 500_000_000_000n,
     assets: [
       {
         symbol: 'USDC',

@@ -1,6 +1,6 @@
 import type { StoreCheckout } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { StoreId } from '../ids.ts'
+import { isId, type StoreId } from '../ids.ts'
 import { Problem } from '../problems.ts'
 import { toStoreWire } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
@@ -13,6 +13,7 @@ export async function cancelCheckout(
   checkoutId: string,
   now: Date,
 ): Promise<StoreCheckout> {
+  if (!isId('ch', checkoutId)) throw new Problem('not_found', 'There is no such checkout.')
   return await ctx.db.transaction(async (tx) => {
     const found = await lockCheckout(tx, storeId, checkoutId)
     if (!found) throw new Problem('not_found', 'There is no such checkout.')
@@ -27,13 +28,7 @@ export async function cancelCheckout(
       throw new Problem('not_cancelable', 'The checkout is EXPIRED.')
     }
     if (checkout.status === 'CANCELED') return toStoreWire(ctx, checkout, null)
-    const [canceled = checkout] = await moveCheckouts(
-      ctx,
-      tx,
-      [checkout],
-      { status: 'CANCELED', payment: null },
-      now,
-    )
+    const [canceled = checkout] = await moveCheckouts(ctx, tx, [checkout], { status: 'CANCELED' }, now)
     return toStoreWire(ctx, canceled, null)
   })
 }

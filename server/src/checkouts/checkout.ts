@@ -1,4 +1,11 @@
-import type { CheckoutPayment, CheckoutStatus, EventType, Checkout as Wire } from '@farthing/sdk'
+import type {
+  CheckoutPayment,
+  CheckoutStatus,
+  Disposition,
+  EventType,
+  Finality,
+  Checkout as Wire,
+} from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
 
@@ -16,12 +23,14 @@ export type Checkout = {
   readonly priceCurrency: string
   readonly successRedirectUrl: string | null
   readonly options: readonly Option[]
-  readonly finality: 'included' | 'safe' | 'finalized'
+  readonly finality: Finality
   readonly status: CheckoutStatus
   readonly version: number
   readonly createdAt: Date
   readonly expiresAt: Date
 }
+
+export const orderIdBytesMax = 255
 
 /** One way to pay, as it was offered: a wallet or a rate that changes later does not move it. */
 export type Option = {
@@ -47,6 +56,73 @@ export const arrows: { readonly [From in CheckoutStatus]: { readonly [To in Chec
     EXPIRED: { COMPLETED: 'checkout.completed' },
     CANCELED: { COMPLETED: 'checkout.completed' },
   }
+
+/** Money that stands on the chain for a checkout. */
+export type Credit = {
+  readonly key: string
+  readonly amount: bigint
+  /** What was asked for in that asset, at that address; null if nothing was. */
+  readonly due: bigint | null
+  /** Whether it is an authorization that was claimed while the checkout could be paid. */
+  readonly isClaimed: boolean
+  /** Time of the first block that included it, kept when it is included again. */
+  readonly firstBlockTime: Date
+  readonly blockNumber: number
+  readonly logIndex: number
+  readonly disposition: Disposition
+  readonly finality: Finality
+}
+
+export type Facts = {
+  /** Live credits only: those whose block is part of the chain. */
+  readonly credits: readonly Credit[]
+  /** Whether an authorization that we committed may still move money. */
+  readonly hasUnresolved: boolean
+}
+
+const finalityRank: Readonly<Record<Finality, number>> = { included: 0, safe: 1, finalized: 2 }
+
+/**
+ * What a checkout's facts make of it: a pure function, asked again after every fact, as often as one likes. The exact
+ * credit stays exact while it lives; without one, the earliest full payment that was on time becomes it; everything
+ * else that arrives is late, underpaid or overpaid.
+ */
+export function evaluate(
+  checkout: Pick<Checkout, 'status' | 'expiresAt' | 'finality'>,
+  { credits, hasUnresolved }: Facts,
+  now: Date,
+): { readonly status: CheckoutStatus; readonly dispositions: ReadonlyMap<string, Disposition> } {
+  const isOnTime = (credit: Credit) =>
+    checkout.status !== 'CANCELED' && (credit.isClaimed || credit.firstBlockTime <= checkout.expiresAt)
+  const isFull = (credit: Credit) => credit.due !== null && credit.amount === credit.due
+  const exact =
+    credits.find(({ disposition }) => disposition === 'exact') ??
+    credits
+      .filter((credit) => isFull(credit) && isOnTime(credit))
+      .toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)[0]
+  const dispositions = new Map(
+    credits.map((credit): [string, Disposition] => {
+      if (credit === exact) return [credit.key, 'exact']
+      if (!isOnTime(credit)) return [credit.key, 'late']
+      return [credit.key, credit.due !== null && credit.amount < credit.due ? 'underpaid' : 'overpaid']
+    }),
+  )
+  return { status: statusFrom(checkout, exact, hasUnresolved, now), dispositions }
+}
+
+function statusFrom(
+  checkout: Pick<Checkout, 'status' | 'expiresAt' | 'finality'>,
+  exact: Credit | undefined,
+  hasUnresolved: boolean,
+  now: Date,
+): CheckoutStatus {
+  if (exact && finalityRank[exact.finality] >= finalityRank[checkout.finality]) return 'COMPLETED'
+  // Left only for COMPLETED: what is still on its way to being final does not bring them back to life.
+  if (checkout.status === 'EXPIRED' || checkout.status === 'CANCELED') return checkout.status
+  if (exact || hasUnresolved) return 'PROCESSING'
+  if (checkout.status === 'COMPLETED') return 'PROCESSING'
+  return now >= checkout.expiresAt ? 'EXPIRED' : 'OPEN'
+}
 
 /** What anyone who knows its id may see: the interface's Checkout, field for field. */
 export function toWire(ctx: Context, checkout: Checkout): Wire {

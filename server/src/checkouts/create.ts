@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CreateCheckout, FinalityRule, Checkout as WireCheckout } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import { crashPoint } from '../crash.ts'
 import { groupCommit, sqlState } from '../db.ts'
 import { type CheckoutId, newId } from '../ids.ts'
 import { parseDecimal, parsePrice } from '../money.ts'
@@ -10,16 +11,19 @@ import { priceInUnits, quoteCurrency } from '../rates/quote.ts'
 import type { Authenticator, Caller } from '../stores/authenticate.ts'
 import { checkText, checkWebUrl } from '../stores/check-text.ts'
 import { networksFor, type Store } from '../stores/store.ts'
-import { type Checkout, type Option, toStoreWire, toWire } from './checkout.ts'
+import { type Checkout, type Option, orderIdBytesMax, toStoreWire, toWire } from './checkout.ts'
 import { checkoutExists, insertCheckouts, type NewCheckout, readStoredAnswer } from './rows.ts'
 
 /** Where the price needs no rate, nothing drifts; where it does, the rate is only promised for an hour. */
 const lifetimeSeconds = 86_400
 const lifetimeWithRateSeconds = 3_600
-const orderIdBytesMax = 255
 /** Measured on 2 cores: two batches of up to 128 keep the database busy; more only adds waiting. */
 const batchRowsMax = 128
 const batchesInFlightMax = 2
+/** A key that another request holds must not keep a whole batch waiting: its rows then go on singly. */
+const batchLockTimeoutMs = 200
+/** How long a request waits for another one with its key. */
+const lockTimeoutMs = 5_000
 /** How often a create starts over because its store changed meanwhile. Each time means another change by its owner. */
 const revisionTriesMax = 5
 
@@ -43,7 +47,7 @@ export type CreateCheckoutVerb = (
 export function openCreateCheckout(ctx: Context, authenticator: Authenticator): CreateCheckoutVerb {
   const insert = groupCommit<NewCheckout, boolean>({
     write: async (batch) => {
-      const made = await insertCheckouts(ctx.db, batch)
+      const made = await insertCheckouts(ctx.db, batch, batchLockTimeoutMs)
       return batch.map(({ checkout }) => made.has(checkout.id))
     },
     writeAgain: (row) => insertAlone(ctx, row),
@@ -60,13 +64,19 @@ export function openCreateCheckout(ctx: Context, authenticator: Authenticator): 
       const draft = await draftCheckout(ctx, current, input, idempotency, now).catch(async (problem) => {
         const replay = await findReplay(ctx, store, idempotency)
         if (replay) return replay
+        // The store as it is remembered may lack the wallet that it was given a moment ago.
+        if (attempt === 0 && problem instanceof Problem && problem.code === 'wallet_required') return null
         throw problem
       })
-      if ('isReplay' in draft) return draft
-      if (await insert(draft))
-        return { id: draft.checkout.id, body: JSON.stringify(draft.answer), isReplay: false }
-      const replay = await findReplay(ctx, store, idempotency)
-      if (replay) return replay
+      if (draft) {
+        if ('isReplay' in draft) return draft
+        crashPoint(ctx, 'create-before')
+        const isMade = await insert(draft)
+        crashPoint(ctx, 'create-after')
+        if (isMade) return { id: draft.checkout.id, body: JSON.stringify(draft.answer), isReplay: false }
+        const replay = await findReplay(ctx, store, idempotency)
+        if (replay) return replay
+      }
       current = await authenticator.refresh(current)
     }
     throw new Problem('unavailable', 'The store was being changed. Repeat the request.', {
@@ -78,7 +88,7 @@ export function openCreateCheckout(ctx: Context, authenticator: Authenticator): 
 async function insertAlone(ctx: Context, row: NewCheckout): Promise<boolean> {
   return await ctx.db
     .transaction(async (tx) => {
-      if ((await insertCheckouts(tx, [row])).size > 0) return true
+      if ((await insertCheckouts(tx, [row], lockTimeoutMs)).size > 0) return true
       // The batch that failed may have committed: then this is our own row.
       return await checkoutExists(tx, row.checkout.id)
     })

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { crashPoint } from '../crash.ts'
 import { moveCheckouts } from './move.ts'
 import { lockExpired } from './rows.ts'
 
@@ -10,8 +11,11 @@ export async function expireCheckouts(ctx: Context, now: Date): Promise<number> 
   const expired = await ctx.db.transaction(async (tx) => {
     const due = await lockExpired(tx, checkoutsPerRun)
     if (due.length === 0) return 0
-    return (await moveCheckouts(ctx, tx, due, { status: 'EXPIRED', payment: null }, now)).length
+    const moved = await moveCheckouts(ctx, tx, due, { status: 'EXPIRED' }, now)
+    crashPoint(ctx, 'expire-before-commit')
+    return moved.length
   })
+  if (expired > 0) crashPoint(ctx, 'expire-after-commit')
   ctx.metrics.checkoutsExpired.inc(expired)
   return expired
 }

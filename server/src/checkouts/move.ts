@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { CheckoutPayment, CheckoutStatus } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../db.ts'
-import { newId } from '../ids.ts'
+import { type CheckoutId, newId } from '../ids.ts'
 import { arrows, type Checkout, toStoreWire } from './checkout.ts'
 import { writeMoves } from './rows.ts'
 
@@ -14,14 +14,14 @@ export async function moveCheckouts(
   ctx: Context,
   tx: Transaction,
   checkouts: readonly Checkout[],
-  to: { status: CheckoutStatus; payment: CheckoutPayment | null },
+  to: { status: CheckoutStatus; payments?: ReadonlyMap<CheckoutId, CheckoutPayment | null> },
   now: Date,
 ): Promise<Checkout[]> {
   const moves = checkouts.map((before) => {
     const type = arrows[before.status][to.status]
     assert(type, `no arrow from ${before.status} to ${to.status}`)
     const checkout: Checkout = { ...before, status: to.status, version: before.version + 1 }
-    const data = { checkout: toStoreWire(ctx, checkout, to.payment) }
+    const data = { checkout: toStoreWire(ctx, checkout, to.payments?.get(checkout.id) ?? null) }
     return { checkout, type, eventId: newId('evt', ctx.config.cell, now), data, now }
   })
   assert.equal(await writeMoves(tx, moves), moves.length)

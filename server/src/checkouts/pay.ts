@@ -1,68 +1,228 @@
-import type { CheckoutPayment, PaymentRequired } from '@farthing/sdk'
+import type { CheckoutPayment, PaymentRequired, Payment as WirePayment } from '@farthing/sdk'
 import { networks } from '../chains/networks.ts'
+import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
+import { crashPoint } from '../crash.ts'
 import { isId } from '../ids.ts'
+import { isBoundTo } from '../payments/bound-nonce.ts'
+import type { Budgets } from '../payments/budget.ts'
+import type { Claim } from '../payments/claim.ts'
+import { toPayment } from '../payments/credits/credit.ts'
+import type { Readiness } from '../payments/lanes/readiness.ts'
+import type { Outcomes } from '../payments/outcome.ts'
+import type { Payment, ReadPayment } from '../payments/payload.ts'
+import { readInFlightUnits } from '../payments/rows.ts'
+import { type ChainDoor, findMismatch, maxTimeoutSeconds, verifyPayment } from '../payments/verify.ts'
 import { Problem } from '../problems.ts'
-import type { Checkout, Option } from './checkout.ts'
-import { readLivePayment, readPublicCheckout } from './rows.ts'
+import { type Checkout, type Option, toStoreWire } from './checkout.ts'
+import { readPayView } from './payment-rows.ts'
 
-/** How long a payer's authorization may be good for. It bounds how long one payment can hold a checkout. */
-const maxTimeoutSeconds = 300
+/** What a payer's door needs of the settling side. Opened once a process. */
+export type PayEngine = {
+  /** By CAIP-2. A network without nodes has no door. */
+  readonly doors: ReadonlyMap<string, ChainDoor>
+  readonly claim: Claim
+  readonly outcomes: Outcomes
+  readonly readiness: Readiness
+  readonly budgets: Budgets
+}
 
-/** What a request to pay gets. Problems are thrown. */
+/** What a request to pay gets. Refusals in HTTP's own words are thrown as Problems. */
 export type PayAnswer =
-  | { readonly kind: 'required'; readonly required: PaymentRequired }
+  | { readonly kind: 'required'; readonly required: PaymentRequired; readonly refused: Refused | null }
   | { readonly kind: 'paid'; readonly checkout: Checkout; readonly payment: CheckoutPayment }
+  | {
+      readonly kind: 'pending'
+      readonly checkout: Checkout
+      readonly transaction: string
+      readonly network: string
+      readonly payer: string
+    }
+
+type Refused = { readonly reason: string; readonly network: string; readonly payer: string }
+
+export type PayRequest = {
+  readonly resourceUrl: string
+  readonly payment: ReadPayment
+  /** Where it came from, for what too many bad payments cost. */
+  readonly address: string
+}
+
+/** A payer who waits longer would be cut off by something in between. */
+const settleTimeoutMs = 25_000
+/** An authorization that finds another one under way waits this long for its verdict. */
+const otherTimeoutMs = 5_000
+/** Each round means that somebody else changed the checkout meanwhile. */
+const roundsMax = 20
 
 /**
- * Answers a request to pay. The situations are tried in a fixed order, and the first that fits answers; a 402 invites
- * the payer to sign, so it is only ever given while the checkout is OPEN and within its time.
+ * Answers a request to pay. The situations are tried in a fixed order on fresh reads, and the first that fits answers.
+ * Whenever something was waited for, claimed or refused, the order is run again from the top: a duplicate that was
+ * overtaken by its twin must see the twin's outcome. A 402 invites the payer to sign, so it is given only while the
+ * checkout is OPEN, which it never is while anything that was committed for sending may still move money.
  */
 export async function payCheckout(
   ctx: Context,
+  engine: PayEngine,
   checkoutId: string,
-  request: { readonly resourceUrl: string; readonly payment: 'none' | 'unreadable' | 'present' },
+  request: PayRequest,
 ): Promise<PayAnswer> {
-  const found = isId('ch', checkoutId) ? await readPublicCheckout(ctx.db, checkoutId) : null
-  if (!found) throw new Problem('not_found', 'There is no such checkout.')
-  const { checkout, isPastExpiry } = found
+  const payment = request.payment.kind === 'present' ? request.payment.payment : null
+  const start = ctx.now().getTime()
+  let otherUntil: number | null = null
+  let refused: Refused | null = null
+  let hasClaimed = false
 
-  if (checkout.status === 'COMPLETED') {
-    if (request.payment !== 'none')
-      throw new Problem('already_paid', 'The checkout was paid before. This payment was not taken.')
-    const payment = await readLivePayment(ctx.db, checkout.id)
-    if (payment) return { kind: 'paid', checkout, payment }
-    // The payment left the chain between the two reads: its fate is being looked at.
-    throw inProgress()
-  }
-  if (checkout.status === 'PROCESSING') throw inProgress()
-  if (checkout.status === 'CANCELED')
-    throw new Problem('checkout_canceled', 'The store withdrew this checkout.')
-  if (checkout.status === 'EXPIRED' || isPastExpiry) {
-    throw new Problem(
-      'checkout_expired',
-      `This checkout could be paid until ${checkout.expiresAt.toISOString()}.`,
-    )
-  }
+  for (let round = 0; round < roundsMax; round++) {
+    const view = isId('ch', checkoutId) ? await readPayView(ctx.db, checkoutId, payment) : null
+    if (!view) throw new Problem('not_found', 'There is no such checkout.')
+    const { checkout, known } = view
 
-  const required = requirePayment(checkout, request.resourceUrl)
-  if (request.payment === 'none') return { kind: 'required', required }
-  if (request.payment === 'unreadable') throw new MalformedPayment(required)
-  throw new Problem('settlement_unavailable', 'No settler is running. Nothing was charged.', {
-    retryAfterSeconds: 30,
+    if (payment && known?.checkoutId === checkout.id) {
+      if (known.credit?.disposition === 'exact') {
+        crashPoint(ctx, 'answer-before')
+        return { kind: 'paid', checkout, payment: toPayment(known.credit) }
+      }
+      if (known.credit) throw notApplied(toPayment(known.credit))
+      if (known.state === 'claimed' || known.state === 'sent') {
+        const left = start + settleTimeoutMs - ctx.now().getTime()
+        if (left <= 0) return pending(checkout, payment, known.transaction)
+        crashPoint(ctx, 'wait-before')
+        await engine.outcomes.waitForChange(checkout.id, checkout.version, left)
+        crashPoint(ctx, 'wait-after')
+        continue
+      }
+      if (hasClaimed) engine.budgets.noteFailure(payment.authorization.from, request.address)
+      if (known.state === 'dead' || hasClaimed)
+        refused = refusal(payment, known.reason ?? 'authorization_expired')
+    } else if (
+      known &&
+      !(known.checkoutId === null && payment && isBoundTo(payment.authorization.nonce, checkout.id))
+    ) {
+      throw new Problem('authorization_used', 'This authorization was presented for another checkout before.')
+    }
+    if (view.isIdentifierTaken) {
+      throw new Problem(
+        'payment_identifier_reused',
+        'The payment-identifier names another payment of this store.',
+      )
+    }
+
+    if (checkout.status === 'COMPLETED') {
+      if (request.payment.kind !== 'none') {
+        throw new Problem('already_paid', 'The checkout was paid before. This payment was not taken.')
+      }
+      if (view.payment) return { kind: 'paid', checkout, payment: toPayment(view.payment) }
+      throw inProgress()
+    }
+    if (checkout.status === 'PROCESSING') {
+      otherUntil ??= ctx.now().getTime() + otherTimeoutMs
+      const left = otherUntil - ctx.now().getTime()
+      if (!payment || left <= 0) throw inProgress()
+      await engine.outcomes.waitForChange(checkout.id, checkout.version, left)
+      continue
+    }
+    if (checkout.status === 'CANCELED')
+      throw new Problem('checkout_canceled', 'The store withdrew this checkout.')
+    if (checkout.status === 'EXPIRED' || view.isPastExpiry) {
+      throw new Problem(
+        'checkout_expired',
+        `This checkout could be paid until ${checkout.expiresAt.toISOString()}.`,
+      )
+    }
+
+    const required = requirePayment(checkout, request.resourceUrl, refused)
+    if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
+    if (!payment || refused) return { kind: 'required', required, refused }
+
+    crashPoint(ctx, 'verify-before')
+    const verified = await verify(ctx, engine, checkout, payment, request.address)
+    if (!verified.isValid) {
+      refused = refusal(payment, verified.reason)
+      continue
+    }
+    crashPoint(ctx, 'claim-before')
+    const processing = toStoreWire(ctx, { ...checkout, status: 'PROCESSING' }, null)
+    hasClaimed = await engine.claim({
+      checkoutId: checkout.id,
+      network: payment.network,
+      transfer: verified.transfer,
+      identifier: payment.identifier,
+      data: { checkout: processing },
+      now: ctx.now(),
+    })
+    crashPoint(ctx, 'claim-after')
+  }
+  throw new Problem('unavailable', 'The checkout is busy. Repeat the same request with the same payment.', {
+    retryAfterSeconds: 1,
+  })
+}
+
+/** Asks whether a payment would settle. Trouble of ours is a 503, never a refusal of the payer's money. */
+async function verify(
+  ctx: Context,
+  engine: PayEngine,
+  checkout: Checkout,
+  payment: Payment,
+  address: string,
+) {
+  const door = engine.doors.get(payment.network)
+  const isOffered = checkout.options.some(({ network }) => network === payment.network)
+  if (!isOffered) return { isValid: false, reason: 'invalid_network' } as const
+  if (!door) throw unsettled('This deployment has no node of that network.')
+  const mismatch = findMismatch(door, checkout.id, checkout.options, payment, ctx.now())
+  if (mismatch !== null) {
+    engine.budgets.noteFailure(payment.authorization.from, address)
+    return { isValid: false, reason: mismatch } as const
+  }
+  const why = await engine.readiness(payment.network)
+  if (why !== null) throw unsettled(why)
+  await engine.budgets.slowDown(payment.authorization.from, address)
+  const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.authorization.from)
+  try {
+    const verified = await verifyPayment(door, checkout.id, checkout.options, payment, inFlight, ctx.now())
+    if (!verified.isValid) engine.budgets.noteFailure(payment.authorization.from, address)
+    return verified
+  } catch (cause) {
+    if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
+    throw unsettled('The chain cannot be asked now.', cause)
+  }
+}
+
+function unsettled(detail: string, cause?: unknown): Problem {
+  return new Problem('settlement_unavailable', `${detail} Nothing was charged.`, {
+    retryAfterSeconds: 5,
+    cause,
   })
 }
 
 /** A payment header that cannot be read. It may be sent again in the right form, so the terms go with the refusal. */
 export class MalformedPayment extends Problem {
   readonly required: PaymentRequired
-  constructor(required: PaymentRequired) {
-    super(
-      'malformed_payment',
-      'PAYMENT-SIGNATURE must be one header: standard base64 of x402 version 2 JSON.',
-    )
+  constructor(required: PaymentRequired, why: string) {
+    super('malformed_payment', `The PAYMENT-SIGNATURE header cannot be read: ${why}.`)
     this.required = required
   }
+}
+
+function refusal(payment: Payment, reason: string): Refused {
+  return { reason, network: payment.network, payer: payment.authorization.from }
+}
+
+function pending(checkout: Checkout, payment: Payment, transaction: string | null): PayAnswer {
+  return {
+    kind: 'pending',
+    checkout,
+    transaction: transaction ?? '',
+    network: payment.network,
+    payer: payment.authorization.from,
+  }
+}
+
+function notApplied(payment: WirePayment): Problem {
+  return new Problem('payment_not_applied', `The payment is ${payment.disposition}.`, {
+    members: { payment },
+  })
 }
 
 function inProgress(): Problem {
@@ -71,9 +231,10 @@ function inProgress(): Problem {
   })
 }
 
-function requirePayment(checkout: Checkout, url: string): PaymentRequired {
+function requirePayment(checkout: Checkout, url: string, refused: Refused | null): PaymentRequired {
   return {
     x402Version: 2,
+    ...(refused && { error: refused.reason }),
     resource: {
       url,
       description: `Checkout ${checkout.id} for order ${checkout.orderId}`,

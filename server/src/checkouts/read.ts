@@ -2,7 +2,8 @@ import type { Page, StoreCheckout } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { firstIdAt, isId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
-import { toStoreWire } from './checkout.ts'
+import { checkText } from '../stores/check-text.ts'
+import { orderIdBytesMax, toStoreWire } from './checkout.ts'
 import { listCheckouts as listRows, readCheckout as readRow } from './rows.ts'
 
 export async function readCheckout(
@@ -10,7 +11,7 @@ export async function readCheckout(
   storeId: StoreId,
   checkoutId: string,
 ): Promise<StoreCheckout> {
-  const row = await readRow(ctx.db, storeId, checkoutId)
+  const row = isId('ch', checkoutId) ? await readRow(ctx.db, storeId, checkoutId) : null
   if (!row) throw new Problem('not_found', 'There is no such checkout.')
   return toStoreWire(ctx, row.checkout, row.payment)
 }
@@ -31,6 +32,8 @@ export async function listCheckouts(
   if (query.cursor !== null && !isId('ch', query.cursor)) {
     throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
   }
+  const mistakes = query.orderId === null ? [] : checkText('orderId', query.orderId, orderIdBytesMax)
+  if (mistakes.length > 0) throw invalid(...mistakes)
   const { cell } = ctx.config
   const end = query.createdBefore ? firstIdAt('ch', cell, query.createdBefore) : 'ch~'
   const rows = await listRows(ctx.db, storeId, {

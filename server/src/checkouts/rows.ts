@@ -5,7 +5,7 @@ import type { Checkout, Option } from './checkout.ts'
 
 type Reader = Database | Transaction
 
-type CheckoutRow = {
+export type CheckoutRow = {
   id: CheckoutId
   store_id: StoreId
   order_id: string
@@ -42,11 +42,18 @@ export type StoredAnswer = {
  * where the checkout is. Returns the ids that were written now. A row is left out if its key is taken, if its id is
  * (our own earlier try), or if its store has changed since it was computed.
  * Keys are inserted in order: two batches that wait for each other's keys the other way round would deadlock.
+ * A key that another transaction holds is waited for, up to `lockTimeoutMs`, set for this statement alone.
  */
-export async function insertCheckouts(db: Reader, batch: readonly NewCheckout[]): Promise<Set<CheckoutId>> {
+export async function insertCheckouts(
+  db: Reader,
+  batch: readonly NewCheckout[],
+  lockTimeoutMs: number,
+): Promise<Set<CheckoutId>> {
   const rows = await db.query<{ id: CheckoutId }>(
-    `with input as (
-       select i.* from json_to_recordset($1) as i (
+    `with patience as materialized (
+       select set_config('lock_timeout', $2, true)
+     ), input as (
+       select i.* from patience, json_to_recordset($1) as i (
          id text, store_id text, revision integer, order_id text, price_amount text, price_currency text,
          success_redirect_url text, options json, rate json, finality text, created_at timestamptz,
          expires_at timestamptz, event_id text, event_data json, route text, key text, body_hash text, answer json)
@@ -72,7 +79,7 @@ export async function insertCheckouts(db: Reader, batch: readonly NewCheckout[])
        from input where id in (select id from made)
      )
      select id from made`,
-    [JSON.stringify(batch.map(toInput))],
+    [JSON.stringify(batch.map(toInput)), String(lockTimeoutMs)],
   )
   return new Set(rows.map(({ id }) => id))
 }
@@ -119,12 +126,11 @@ export async function readStoredAnswer(
 /** Forgets answers that nobody can still be waiting for. */
 export async function deleteOldAnswers(db: Database, keptHours: number, limit: number): Promise<number> {
   const [row] = await db.query<{ deleted: number }>(
-    `with old as (
-       select store_id, route, key from idempotency_keys
-       where created_at < clock() - make_interval(hours => $1) limit $2 for update skip locked
-     ), deleted as (
-       delete from idempotency_keys k using old
-       where k.store_id = old.store_id and k.route = old.route and k.key = old.key returning 1
+    `with deleted as (
+       delete from idempotency_keys where ctid = any (array(
+         select ctid from idempotency_keys
+         where created_at < clock() - make_interval(hours => $1) limit $2 for update skip locked
+       )) returning 1
      )
      select count(*)::int as deleted from deleted`,
     [keptHours, limit],
@@ -134,18 +140,6 @@ export async function deleteOldAnswers(db: Database, keptHours: number, limit: n
 
 export async function checkoutExists(db: Reader, checkoutId: CheckoutId): Promise<boolean> {
   return (await db.query('select 1 as found from checkouts where id = $1', [checkoutId])).length > 0
-}
-
-/** Anyone's view, by id alone. `isPastExpiry` is judged by the database's clock. */
-export async function readPublicCheckout(
-  db: Reader,
-  checkoutId: string,
-): Promise<{ checkout: Checkout; isPastExpiry: boolean } | null> {
-  const [row] = await db.query<CheckoutRow & { is_past_expiry: boolean }>(
-    'select *, expires_at <= clock() as is_past_expiry from checkouts where id = $1',
-    [checkoutId],
-  )
-  return row ? { checkout: toCheckout(row), isPastExpiry: row.is_past_expiry } : null
 }
 
 const storeColumns = `c.*, (
@@ -167,15 +161,6 @@ export async function readCheckout(
     [storeId, checkoutId],
   )
   return row ? { checkout: toCheckout(row), payment: row.payment } : null
-}
-
-/** The payment that completes a checkout now, if there is one. */
-export async function readLivePayment(db: Reader, checkoutId: CheckoutId): Promise<CheckoutPayment | null> {
-  const [row] = await db.query<{ payment: CheckoutPayment | null }>(
-    `select ${storeColumns} from checkouts c where c.id = $1`,
-    [checkoutId],
-  )
-  return row?.payment ?? null
 }
 
 /** Newest first. Ids are made in the order of time, so a range of ids is a range of time. */
@@ -263,7 +248,7 @@ export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promi
   return row?.moved ?? 0
 }
 
-function toCheckout(row: CheckoutRow): Checkout {
+export function toCheckout(row: CheckoutRow): Checkout {
   return {
     id: row.id,
     storeId: row.store_id,

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { crashPoint } from '../crash.ts'
 import { assignSequences, lockCounters, storesWithUnsequenced } from './rows.ts'
 
 /**
@@ -20,8 +21,12 @@ export async function assignWaitingSequences(ctx: Context): Promise<number> {
   if (waiting.length === 0) return 0
   const assigned = await ctx.db.transaction(async (tx) => {
     const locked = await lockCounters(tx, waiting)
-    return locked.length === 0 ? 0 : await assignSequences(tx, locked, eventsPerStore)
+    if (locked.length === 0) return 0
+    const numbered = await assignSequences(tx, locked, eventsPerStore)
+    crashPoint(ctx, 'sequence-before-commit')
+    return numbered
   })
+  if (assigned > 0) crashPoint(ctx, 'sequence-after-commit')
   ctx.metrics.eventsSequenced.inc(assigned)
   return assigned
 }

@@ -1,6 +1,6 @@
 import type { Event, EventPage, EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { StoreId } from '../ids.ts'
+import { isId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import { type EventRow, lastSequence, listEvents, readEpoch } from './rows.ts'
 
@@ -10,6 +10,9 @@ export async function readEvents(
   storeId: StoreId,
   query: { after: string | null; type: EventType | null; checkoutId: string | null; limit: number },
 ): Promise<EventPage> {
+  if (query.checkoutId !== null && !isId('ch', query.checkoutId)) {
+    throw invalid({ pointer: 'checkoutId', code: 'id', detail: 'A checkout’s id begins with ch_.' })
+  }
   const epoch = await readEpoch(ctx.db)
   const after = await parseCursor(ctx, storeId, epoch, query.after)
   // One more than asked for tells whether there is a next page.

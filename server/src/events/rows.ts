@@ -22,14 +22,19 @@ export async function listEvents(
   storeId: StoreId,
   page: { after: bigint; type: EventType | null; checkoutId: string | null; limit: number },
 ): Promise<EventRow[]> {
+  // Each combination of filters is its own statement: one for all would be planned to sort a store's whole log.
+  const conditions = ['store_id = $1', 'sequence > $2']
+  const values: unknown[] = [storeId, page.after.toString(), page.limit]
+  for (const [column, value] of [
+    ['type', page.type],
+    ['checkout_id', page.checkoutId],
+  ] as const) {
+    if (value !== null) conditions.push(`${column} = $${values.push(value)}`)
+  }
   return await db.query<EventRow>(
     `select id, sequence, type, checkout_id, checkout_version, data, created_at
-     from events
-     where store_id = $1 and sequence > $2 and sequence is not null
-       and ($3::text is null or type = $3) and ($4::text is null or checkout_id = $4)
-     order by sequence
-     limit $5`,
-    [storeId, page.after.toString(), page.type, page.checkoutId, page.limit],
+     from events where ${conditions.join(' and ')} order by sequence limit $3`,
+    values,
   )
 }
 

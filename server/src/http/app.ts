@@ -2,8 +2,14 @@ import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { openCreateCheckout } from '../checkouts/create.ts'
+import type { PayEngine } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
 import { newId } from '../ids.ts'
+import { openBudgets } from '../payments/budget.ts'
+import { openClaim } from '../payments/claim.ts'
+import { openDoors } from '../payments/doors.ts'
+import { openReadiness } from '../payments/lanes/readiness.ts'
+import { openOutcomes } from '../payments/outcome.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { parseBody } from './body.ts'
@@ -53,7 +59,11 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: timeoutCheckMs,
     },
-    frameworkErrors: (error, request, reply) => void sendProblem(ctx, error, request, reply),
+    // What the router refuses never reaches a hook.
+    frameworkErrors(error, request, reply) {
+      reply.headers(always).header('x-request-id', request.id)
+      void sendProblem(ctx, error, request, reply)
+    },
     clientErrorHandler(error, socket) {
       if (socket.writable) socket.end(renderClientError(ctx, error.code))
       else socket.destroy()
@@ -77,10 +87,15 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   const authenticator = openAuthenticator(ctx)
   const admit = openAdmission(ctx, authenticator)
   const store = [...storeRoutes(ctx, openCreateCheckout(ctx, authenticator)), ...publicRoutes(ctx)]
-  const pay = payRoutes(ctx)
+  const engine = openPayEngine(ctx)
+  app.addHook('onClose', async () => engine.outcomes.close())
+  const pay = payRoutes(ctx, engine)
   const routes = [...store, ...pay]
   app.setNotFoundHandler((request) => refuseUnknown(routes, request))
   app.addHook('onRequest', (request, reply) => admit(routeOf(request), request, reply))
+  // Where nobody asked for a body it is read, up to the limit, and ignored: whatever it is, it is no fault of ours.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, async () => undefined)
 
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
@@ -96,10 +111,10 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     for (const route of store) mount(scope, route)
   })
   void app.register(async (scope) => {
-    // Payers' clients send what they like as the body. It is read, up to the limit, and ignored.
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async () => undefined)
-    scope.addHook('onRequest', async (_request, reply) => void reply.headers(crossOrigin))
+    // Payers' clients send what they like as the body, under names of types that are none.
+    scope.addHook('onRequest', async (request) => void delete request.headers['content-type'])
+    // On sending, so that a payer who is over the limit can read that as well.
+    scope.addHook('onSend', async (_request, reply) => void reply.headers(crossOrigin))
     for (const route of pay) {
       mount(scope, route)
       scope.options(route.path, (_request, reply) => reply.code(204).headers(preflight).send())
@@ -112,6 +127,16 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     return reply.code(ready ? 200 : 503).send(ready ? 'ready\n' : 'not ready\n')
   })
   return app
+}
+
+function openPayEngine(ctx: Context): PayEngine {
+  return {
+    doors: openDoors(ctx),
+    claim: openClaim(ctx),
+    outcomes: openOutcomes(ctx),
+    readiness: openReadiness(ctx),
+    budgets: openBudgets(ctx),
+  }
 }
 
 const common = { allErrors: true, removeAdditional: false, useDefaults: false, strict: false } as const
@@ -166,12 +191,20 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
       limitAddress,
     )
     keys.take(caller.keyId, reply)
-    request.caller = caller
+    request.caller = needsPresent(route) ? await authenticator.refresh(caller) : caller
     const { storeId } = request.params as { storeId?: string }
     if (storeId !== undefined && storeId !== caller.holder.store.id) {
       throw new Problem('not_found', 'There is no such store.')
     }
   }
+}
+
+/**
+ * Whether a caller as remembered from up to a second ago will not do: a revoked key must not change anything (creates
+ * are refused by the database itself), and a store that was just changed must be read back as it is now.
+ */
+function needsPresent({ method, operationId }: Route): boolean {
+  return method === 'GET' ? operationId === 'getStore' : operationId !== 'createCheckout'
 }
 
 function refuseUnknown(routes: readonly Route[], request: FastifyRequest): never {
@@ -191,12 +224,12 @@ function matches(pattern: string, path: string): boolean {
   )
 }
 
+const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
 /** One line and one measurement a request. */
 function observe(app: FastifyInstance, ctx: Context): void {
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id)
-    reply.header('cache-control', 'no-store')
-    reply.header('x-content-type-options', 'nosniff')
+    reply.headers(always).header('x-request-id', request.id)
   })
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'unknown'
@@ -248,7 +281,9 @@ function renderClientError(ctx: Context, errorCode: string): string {
     requestId,
   )
   const lines = Object.entries({
+    ...always,
     ...headers,
+    'x-request-id': requestId,
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   })

@@ -22,7 +22,9 @@ export function parseBody(bytes: Buffer): unknown {
 /** One pass over the text. What is not JSON may slip through here: JSON.parse has the last word. */
 function checkNesting(text: string): void {
   const keys: (Set<string> | null)[] = []
-  const token = /"(?:[^"\\]|\\.)*"|[{}[\]]/gs
+  // A string that does not end matches too: were it no match, each quote in it would be tried again to the end.
+  const token = /"(?:[^"\\]|\\.?)*"?|[{}[\]]/gs
+  const colon = /\s*:/y
   for (let match = token.exec(text); match; match = token.exec(text)) {
     const [found] = match
     if (found === '{' || found === '[') {
@@ -32,7 +34,8 @@ function checkNesting(text: string): void {
       keys.pop()
     } else {
       const seen = keys.at(-1)
-      if (!seen || !/^\s*:/.test(text.slice(token.lastIndex, token.lastIndex + 32))) continue
+      colon.lastIndex = token.lastIndex
+      if (!seen || !colon.test(text)) continue
       const key = JSON.parse(found) as string
       if (seen.has(key)) throw malformed(`the key ${found} is there twice`)
       seen.add(key)

@@ -2,8 +2,9 @@ import type { PaymentRequired } from '@farthing/sdk'
 import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { toWire } from '../checkouts/checkout.ts'
-import { MalformedPayment, type PayAnswer, payCheckout } from '../checkouts/pay.ts'
+import { MalformedPayment, type PayAnswer, type PayEngine, payCheckout } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
+import { readPayment } from '../payments/payload.ts'
 import { Problem } from '../problems.ts'
 import { type Route, sendJson } from './route.ts'
 import * as schemas from './schemas.ts'
@@ -14,15 +15,24 @@ const answers = {
     schema: schemas.Checkout,
     headers: { 'PAYMENT-RESPONSE': 'Base64 of the settlement’s JSON.' },
   },
+  202: {
+    description:
+      'Claimed, and not known yet. Repeat the same request with the same payment; do not sign another.',
+    schema: schemas.Checkout,
+    headers: { 'PAYMENT-RESPONSE': 'settlement_pending, and the transaction.', 'Retry-After': 'Seconds.' },
+  },
   402: {
     description: 'Not paid yet: the ways to pay.',
     schema: schemas.PaymentRequired,
-    headers: { 'PAYMENT-REQUIRED': 'Base64 of the same JSON.' },
+    headers: {
+      'PAYMENT-REQUIRED': 'Base64 of the same JSON.',
+      'PAYMENT-RESPONSE': 'Only after a refused payment: base64 of why.',
+    },
   },
 }
 
 /** The payer's door: no key, any origin, any body. The same operation stands on the API's path and on checkoutUrl. */
-export function payRoutes(ctx: Context): Route[] {
+export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
   const apiUrl = `${ctx.config.baseUrl}/api/v1/checkouts`
   const pageUrl = ctx.config.checkoutPageUrl
   const shared = {
@@ -38,6 +48,9 @@ export function payRoutes(ctx: Context): Route[] {
       'payment_in_progress',
       'checkout_expired',
       'checkout_canceled',
+      'authorization_used',
+      'payment_not_applied',
+      'payment_identifier_reused',
       'settlement_unavailable',
     ],
   } as const
@@ -50,7 +63,7 @@ export function payRoutes(ctx: Context): Route[] {
       summary: 'Pay a checkout with x402',
       description:
         'Call it without a payment to get the ways to pay, sign one, and call it again with the payment.',
-      handle: (request, reply) => pay(ctx, apiUrl, request, reply),
+      handle: (request, reply) => pay(ctx, engine, apiUrl, request, reply),
     },
     {
       ...shared,
@@ -59,27 +72,29 @@ export function payRoutes(ctx: Context): Route[] {
       operationId: 'payCheckoutPage',
       summary: 'Pay a checkout at its checkoutUrl',
       description: 'The same operation as payCheckout, at the address that people open.',
-      handle: (request, reply) => pay(ctx, pageUrl, request, reply),
+      handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
   ]
 }
 
 async function pay(
   ctx: Context,
+  engine: PayEngine,
   url: string,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { checkoutId } = request.params as { checkoutId: string }
-  const payment = readPayment(request.headers['payment-signature'])
-  const answer = await payCheckout(ctx, checkoutId, { resourceUrl: `${url}/${checkoutId}`, payment }).catch(
-    (error) => {
-      if (!(error instanceof MalformedPayment)) throw error
-      throw new Problem(error.code, error.message, {
-        headers: { 'payment-required': encodeRequired(error.required) },
-      })
-    },
-  )
+  const answer = await payCheckout(ctx, engine, checkoutId, {
+    resourceUrl: `${url}/${checkoutId}`,
+    payment: readPayment(request.headers['payment-signature']),
+    address: request.ip,
+  }).catch((error) => {
+    if (!(error instanceof MalformedPayment)) throw error
+    throw new Problem(error.code, error.message, {
+      headers: { 'payment-required': encodeRequired(error.required) },
+    })
+  })
   return render(ctx, answer, reply)
 }
 
@@ -89,38 +104,46 @@ function encodeRequired(required: PaymentRequired): string {
 }
 
 function render(ctx: Context, answer: PayAnswer, reply: FastifyReply): FastifyReply {
-  if (answer.kind === 'required') {
-    reply.header('payment-required', encodeRequired(answer.required))
-    return sendJson(reply, 402, answer.required)
+  switch (answer.kind) {
+    case 'required': {
+      reply.header('payment-required', encodeRequired(answer.required))
+      if (answer.refused) {
+        const { reason, network, payer } = answer.refused
+        reply.header(
+          'payment-response',
+          encodeSettlement({ success: false, errorReason: reason, transaction: '', network, payer }),
+        )
+      }
+      return sendJson(reply, 402, answer.required)
+    }
+    case 'paid': {
+      const { transaction, network, payer } = answer.payment
+      reply.header('payment-response', encodeSettlement({ success: true, transaction, network, payer }))
+      return sendJson(reply, 200, toWire(ctx, answer.checkout))
+    }
+    case 'pending': {
+      const { transaction, network, payer } = answer
+      reply.header('retry-after', String(pendingRetrySeconds))
+      reply.header(
+        'payment-response',
+        encodeSettlement({ success: false, errorReason: 'settlement_pending', transaction, network, payer }),
+      )
+      return sendJson(reply, 202, toWire(ctx, answer.checkout))
+    }
   }
-  const { transaction, network, payer } = answer.payment
-  reply.header(
-    'payment-response',
-    encodePaymentResponseHeader({
-      success: true,
-      transaction,
-      network: network as `${string}:${string}`,
-      payer,
-    }),
-  )
-  return sendJson(reply, 200, toWire(ctx, answer.checkout))
 }
 
-/**
- * Node joins repeated headers with a comma and its base64 decoder skips what it does not know, so two readers could
- * take one header for two payments. Only canonical base64 is read: encoding it again must give the same text.
- */
-function readPayment(header: string | string[] | undefined): 'none' | 'unreadable' | 'present' {
-  if (header === undefined) return 'none'
-  if (typeof header !== 'string' || header === '') return 'unreadable'
-  const bytes = Buffer.from(header, 'base64')
-  if (bytes.toString('base64') !== header) return 'unreadable'
-  try {
-    const payload: unknown = JSON.parse(bytes.toString())
-    const isVersion2 =
-      typeof payload === 'object' && payload !== null && 'x402Version' in payload && payload.x402Version === 2
-    return isVersion2 ? 'present' : 'unreadable'
-  } catch {
-    return 'unreadable'
-  }
+/** Two blocks: the next look will most likely find it settled. */
+const pendingRetrySeconds = 4
+
+type Settlement = {
+  success: boolean
+  errorReason?: string
+  transaction: string
+  network: string
+  payer: string
+}
+
+function encodeSettlement(settlement: Settlement): string {
+  return encodePaymentResponseHeader(settlement as Parameters<typeof encodePaymentResponseHeader>[0])
 }

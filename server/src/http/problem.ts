@@ -1,6 +1,7 @@
 import type { ProblemDetails } from '@farthing/sdk'
 import type { FastifyError } from 'fastify'
 import type { Context } from '../context.ts'
+import { sqlState } from '../db.ts'
 import { type Mistake, Problem, type ProblemCode, problems } from '../problems.ts'
 
 export type ProblemAnswer = {
@@ -47,7 +48,7 @@ const frameworkCodes: Readonly<Record<string, ProblemCode>> = {
 
 function fromFramework(error: unknown): Problem {
   if (!(error instanceof Error)) return bug(error)
-  const { code, validation, validationContext } = error as FastifyError
+  const { code, statusCode = 500, validation, validationContext } = error as FastifyError
   if (validation) {
     const mistakes = validation.slice(0, mistakesMax).map((found) => toMistake(found, validationContext))
     return new Problem(
@@ -58,9 +59,22 @@ function fromFramework(error: unknown): Problem {
       },
     )
   }
-  const known = frameworkCodes[code]
+  if (sqlState(error) === lockNotAvailable) {
+    return new Problem(
+      'unavailable',
+      'Somebody else is changing this. Nothing was changed by this request.',
+      {
+        cause: error,
+        retryAfterSeconds: 1,
+      },
+    )
+  }
+  const known = frameworkCodes[code] ?? (statusCode < 500 ? 'bad_request' : null)
   return known ? new Problem(known, problems[known][2]) : bug(error)
 }
+
+/** SQLSTATE of a lock that was not given within the time a client would wait. */
+const lockNotAvailable = '55P03'
 
 /** A body made of mistakes need not be answered with all of them. */
 const mistakesMax = 20

@@ -22,6 +22,13 @@ const eventTypes = [
   'checkout.completed',
   'checkout.expired',
   'checkout.canceled',
+  'payment.late',
+  'payment.underpaid',
+  'payment.overpaid',
+  'payment.unmatched',
+  'payment.finalized',
+  'payment.reorged',
+  'payment.reversed',
   'wallet.registered',
   'wallet.retired',
   'key.created',
@@ -44,15 +51,28 @@ const checkoutFields = {
 
 export const Checkout = of<Wire.Checkout>()(Type.Object(checkoutFields, closed))
 
-const CheckoutPayment = of<Wire.CheckoutPayment>()(
+const paymentFields = {
+  transaction: Type.String(),
+  payer: Type.String(),
+  network: Type.String({ description: 'CAIP-2 identifier.' }),
+  asset: Type.String(),
+  amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
+  finality: Type.Enum(['included', 'safe', 'finalized', 'reversed']),
+}
+
+const CheckoutPayment = of<Wire.CheckoutPayment>()(Type.Object(paymentFields, closed))
+
+const Payment = of<Wire.Payment>()(
   Type.Object(
     {
-      transaction: Type.String(),
-      payer: Type.String(),
-      network: Type.String({ description: 'CAIP-2 identifier.' }),
-      asset: Type.String(),
-      amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
-      finality: Type.Enum(['included', 'safe', 'finalized', 'reversed']),
+      ...paymentFields,
+      id: Type.String({ description: 'Begins with pay_.' }),
+      checkoutId: nullable(Type.String()),
+      payTo: Type.String(),
+      disposition: Type.Enum(['exact', 'late', 'underpaid', 'overpaid', 'unmatched']),
+      includedAt: timestamp(),
+      safeAt: nullable(timestamp()),
+      finalizedAt: nullable(timestamp()),
     },
     closed,
   ),
@@ -186,6 +206,7 @@ const Event = of<Wire.Event>()(
       checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes of that checkout.' })),
       data: Type.Union([
         Type.Object({ checkout: StoreCheckout }, closed),
+        Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
         Type.Object({ wallet: Wallet }, closed),
         Type.Object({ key: ApiKey }, closed),
       ]),
@@ -331,6 +352,7 @@ export const EventQuery = Type.Object(
 export const components = {
   Checkout,
   CheckoutPayment,
+  Payment,
   StoreCheckout,
   CreateCheckout,
   FinalityRule,

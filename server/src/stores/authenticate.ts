@@ -7,8 +7,8 @@ import { type KeyHolder, readKeyHolder } from './rows.ts'
 /**
  * Who is calling. A key's holder is remembered for a second, so that a busy store costs one look-up a second, not one a
  * request. What must not be a second old says so itself: a create names the store's revision, and the database refuses
- * it if the store has changed since (see checkouts/create.ts). So a revoked key stops creating at once and stops
- * reading within a second.
+ * it if the store has changed since (see checkouts/create.ts); other changes look the caller up again (http/app.ts). So a
+ * revoked key stops changing anything at once and stops reading within a second.
  */
 const rememberedMs = 1_000
 /** Bounds memory: beyond it the oldest entry goes. */
@@ -49,6 +49,8 @@ export function openAuthenticator(ctx: Context): Authenticator {
       const expected = holder?.secretHash ?? Buffer.alloc(32)
       const isRight = timingSafeEqual(hashSecret(key?.secret ?? ''), expected)
       if (!key || !holder || !isRight || holder.store.mode !== key.mode) {
+        // Whoever guesses at a key in use was not counted yet.
+        if (key && known.has(key.id)) beforeLookup()
         if (key && !holder) known.delete(key.id)
         throw new Problem('invalid_api_key', 'Send a valid store key in the X-API-Key header.', {
           headers: { 'www-authenticate': 'ApiKey' },

@@ -24,8 +24,9 @@ export function checkText(pointer: string, text: string, bytesMax: number): Mist
 export function checkWebUrl(pointer: string, text: string, mode: Mode): Mistake[] {
   const mistake = (detail: string) => [{ pointer, code: 'url', detail }]
   // Whitespace and control characters are stripped by URL parsers, each in its own way: "java\tscript:" is javascript:.
-  if (/[\s\p{Cc}\\]/u.test(text) || !text.isWellFormed() || !URL.canParse(text))
-    return mistake('Must be an absolute URL.')
+  // Without its two slashes "https:shop" is a host to one reader and, on an https page, a path to another.
+  const isPlain = /^[a-z]+:\/\/[^/?#@]/i.test(text) && !/[\s\p{Cc}\\]/u.test(text) && text.isWellFormed()
+  if (!isPlain || !URL.canParse(text)) return mistake('Must be an absolute URL.')
   const url = new URL(text)
   if (url.username !== '' || url.password !== '') return mistake('Must not carry a user name or password.')
   const isLoopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)

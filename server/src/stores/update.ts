@@ -13,7 +13,7 @@ export async function updateStore(ctx: Context, storeId: StoreId, change: Update
     if (!store) throw new Problem('not_found', 'There is no such store.')
     const mistakes = [
       ...(change.name === undefined ? [] : checkText('/name', change.name, 100)),
-      ...(change.logoUrl ? checkWebUrl('/logoUrl', change.logoUrl, store.mode) : []),
+      ...(typeof change.logoUrl === 'string' ? checkWebUrl('/logoUrl', change.logoUrl, store.mode) : []),
       ...(change.finalityPolicy ? checkPolicy(change.finalityPolicy) : []),
     ]
     if (mistakes.length > 0) throw invalid(...mistakes)

@@ -3,7 +3,7 @@ import { type Family, parseWalletAddress } from '../chains/networks.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
-import { newId, type StoreId } from '../ids.ts'
+import { isId, newId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import * as rows from './rows.ts'
 import { type Store, type Wallet, walletToWire } from './store.ts'
@@ -54,6 +54,7 @@ export async function retireWallet(
   walletId: string,
   now: Date,
 ): Promise<WireWallet> {
+  if (!isId('wal', walletId)) throw new Problem('not_found', 'There is no such wallet.')
   return await ctx.db.transaction(async (tx) => {
     const store = await lock(tx, storeId)
     const wallet = await rows.readWallet(tx, storeId, walletId)

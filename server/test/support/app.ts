@@ -1,4 +1,3 @@
-import { after } from 'node:test'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { readConfig } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
@@ -10,6 +9,7 @@ import { createKey } from '../../src/stores/api-keys.ts'
 import { createStore } from '../../src/stores/create.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { registerWallet } from '../../src/stores/wallets.ts'
+import { atEnd } from './at-end.ts'
 import { freshDatabase } from './database.ts'
 
 /** A wallet of nobody's, for stores that need one. */
@@ -46,7 +46,7 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
     now: () => clock.now ?? new Date(),
   }
   const app = buildApp(ctx, { isDraining: false })
-  after(async () => {
+  atEnd(async () => {
     await app.close()
     await db.close()
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after } from 'node:test'
 import { type Database, openDatabase } from '../../src/db.ts'
 import { randomText } from '../../src/ids.ts'
+import { atEnd } from './at-end.ts'
 
 /** An empty, migrated database of this test file's own, dropped when the file is done. */
 export async function freshDatabase(template = 'template_farthing'): Promise<{ url: string; db: Database }> {
@@ -12,7 +12,7 @@ export async function freshDatabase(template = 'template_farthing'): Promise<{ u
   await admin.query(`create database ${name} template ${template}`)
   const url = `${cluster}${name}`
   const db = openDatabase({ url, connections: 8, name: 'test' })
-  after(async () => {
+  atEnd(async () => {
     await db.close()
     await admin.query(`drop database ${name} with (force)`)
     await admin.close()

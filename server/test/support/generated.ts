@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import type { PayEngine } from '../../src/checkouts/pay.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
 import { openDatabase } from '../../src/db.ts'
@@ -36,6 +37,6 @@ export function generateOpenApi(): string {
   const db = openDatabase({ url: config.databaseUrl, connections: 4, name: 'describe' })
   const ctx: Context = { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => new Date() }
   const unused = () => Promise.reject(new Error('described, not called'))
-  const routes = [...storeRoutes(ctx, unused), ...publicRoutes(ctx), ...payRoutes(ctx)]
+  const routes = [...storeRoutes(ctx, unused), ...publicRoutes(ctx), ...payRoutes(ctx, {} as PayEngine)]
   return `${JSON.stringify(describeApi(routes, config.baseUrl), null, 2)}\n`
 }

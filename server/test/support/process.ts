@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { after } from 'node:test'
+import { atEnd } from './at-end.ts'
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname
 
@@ -31,7 +31,7 @@ export async function startProcess(
       ...environment,
     },
   })
-  after(() => child.kill('SIGKILL'))
+  atEnd(() => child.kill('SIGKILL'))
   let output = ''
   child.stderr?.on('data', (chunk) => {
     output += chunk

@@ -101,13 +101,13 @@ function describeAnswers(route: Route): Record<string, object> {
 }
 
 function describeProblems(route: Route): Record<string, object> {
-  const takesInput =
-    route.body !== undefined || route.query !== undefined || route.requestHeaders !== undefined
+  const takesInput = route.body !== undefined || route.query !== undefined
   const codes = new Set([
     ...anyRoute,
     ...(route.isKeyed ? anyKeyedRoute : []),
     ...(takesInput ? anyInput : []),
-    ...(route.method === 'GET' ? [] : anyBody),
+    // The payer's door reads a body only to ignore it.
+    ...(route.method === 'GET' ? [] : route.isKeyed ? anyBody : (['body_too_large'] as const)),
     ...route.problems,
   ])
   const byStatus = Map.groupBy(codes, (code) => problems[code][0])

@@ -1,0 +1,179 @@
+import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
+import type { Network } from './networks.ts'
+import { openRpc, type Rpc, type RpcOutcome, unwrap } from './rpc.ts'
+
+/** One EVM chain and how to ask it. All hex that is compared is lower case. */
+export type Chain = {
+  readonly network: Network
+  /** The number in the CAIP-2 identifier, which payers sign. */
+  readonly id: number
+  readonly rpc: Rpc
+}
+
+export type Hex = `0x${string}`
+
+export type Block = {
+  readonly number: number
+  readonly hash: Hex
+  readonly parentHash: Hex
+  readonly time: Date
+  readonly baseFee: bigint
+}
+
+export type Log = {
+  readonly address: Hex
+  readonly topics: readonly Hex[]
+  readonly data: Hex
+  readonly blockHash: Hex
+  readonly transactionHash: Hex
+  readonly logIndex: number
+}
+
+export const multicall: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
+
+export function openChain(network: Network, urls: readonly string[], now: () => Date): Chain {
+  const id = Number.parseInt(network.caip2.slice('eip155:'.length), 10)
+  return { network, id, rpc: openRpc(urls, id, now) }
+}
+
+type RawBlock = { number: Hex; hash: Hex; parentHash: Hex; timestamp: Hex; baseFeePerGas?: Hex } | null
+
+function toBlock(raw: RawBlock): Block | null {
+  if (!raw) return null
+  return {
+    number: Number.parseInt(raw.number, 16),
+    hash: raw.hash.toLowerCase() as Hex,
+    parentHash: raw.parentHash.toLowerCase() as Hex,
+    time: new Date(Number.parseInt(raw.timestamp, 16) * 1_000),
+    baseFee: BigInt(raw.baseFeePerGas ?? '0x0'),
+  }
+}
+
+export type Heads = {
+  readonly latest: Block
+  readonly safe: number
+  readonly finalized: number
+}
+
+/** Where the chain stands, in one request. Nodes without safe or finalized blocks yet answer null: nothing is. */
+export async function readHeads(chain: Chain): Promise<Heads | null> {
+  const outcomes = await chain.rpc.batch([
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+    { method: 'eth_getBlockByNumber', params: ['safe', false] },
+    { method: 'eth_getBlockByNumber', params: ['finalized', false] },
+  ])
+  const latest = toBlock(unwrap<RawBlock>(outcomes[0]))
+  if (!latest) return null
+  return { latest, safe: numberOr(outcomes[1], 0), finalized: numberOr(outcomes[2], 0) }
+}
+
+/** Account nonces after a block: how many transactions of each account are mined by then. */
+export async function readNonces(
+  chain: Chain,
+  accounts: readonly string[],
+  number: number,
+): Promise<number[]> {
+  const at = `0x${number.toString(16)}`
+  const outcomes = await chain.rpc.batch(
+    accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, at] })),
+  )
+  return outcomes.map((outcome) => Number.parseInt(unwrap<Hex>(outcome), 16))
+}
+
+function numberOr(outcome: RpcOutcome | undefined, fallback: number): number {
+  if (!outcome || 'error' in outcome) return fallback
+  return toBlock(outcome.result as RawBlock)?.number ?? fallback
+}
+
+export async function readBlocks(chain: Chain, numbers: readonly number[]): Promise<(Block | null)[]> {
+  const outcomes = await chain.rpc.batch(
+    numbers.map((number) => ({
+      method: 'eth_getBlockByNumber',
+      params: [`0x${number.toString(16)}`, false],
+    })),
+  )
+  return outcomes.map((outcome) => toBlock(unwrap<RawBlock>(outcome)))
+}
+
+type RawLog = { address: Hex; topics: Hex[]; data: Hex; blockHash: Hex; transactionHash: Hex; logIndex: Hex }
+
+/** Logs of our tokens in the blocks with these hashes, each block's in order. A hash the node has dropped is an error. */
+export async function readLogs(
+  chain: Chain,
+  hashes: readonly Hex[],
+  topics: readonly Hex[],
+): Promise<Log[][]> {
+  const address = chain.network.assets.map((asset) => asset.address)
+  const outcomes = await chain.rpc.batch(
+    hashes.map((blockHash) => ({
+      method: 'eth_getLogs',
+      params: [{ blockHash, address, topics: [topics] }],
+    })),
+  )
+  return outcomes.map((outcome) =>
+    unwrap<RawLog[]>(outcome)
+      .map((raw) => ({
+        address: raw.address.toLowerCase() as Hex,
+        topics: raw.topics.map((topic) => topic.toLowerCase() as Hex),
+        data: raw.data.toLowerCase() as Hex,
+        blockHash: raw.blockHash.toLowerCase() as Hex,
+        transactionHash: raw.transactionHash.toLowerCase() as Hex,
+        logIndex: Number.parseInt(raw.logIndex, 16),
+      }))
+      .sort((a, b) => a.logIndex - b.logIndex),
+  )
+}
+
+export type Call = { readonly target: string; readonly callData: Hex }
+export type CallResult = { readonly success: boolean; readonly returnData: Hex }
+
+export const aggregate3 = [
+  {
+    type: 'function',
+    name: 'aggregate3',
+    stateMutability: 'payable',
+    inputs: [
+      {
+        name: 'calls',
+        type: 'tuple[]',
+        components: [
+          { name: 'target', type: 'address' },
+          { name: 'allowFailure', type: 'bool' },
+          { name: 'callData', type: 'bytes' },
+        ],
+      },
+    ],
+    outputs: [
+      {
+        name: 'returnData',
+        type: 'tuple[]',
+        components: [
+          { name: 'success', type: 'bool' },
+          { name: 'returnData', type: 'bytes' },
+        ],
+      },
+    ],
+  },
+] as const
+
+/** Calldata of Multicall3 for calls that may each fail alone. */
+export function aggregateCalldata(calls: readonly Call[]): Hex {
+  const args = calls.map(({ target, callData }) => ({ target: target as Hex, allowFailure: true, callData }))
+  return encodeFunctionData({ abi: aggregate3, functionName: 'aggregate3', args: [args] })
+}
+
+export function decodeAggregate(data: Hex): readonly CallResult[] {
+  return decodeFunctionResult({ abi: aggregate3, functionName: 'aggregate3', data })
+}
+
+/** Generous for what is only simulated, and below what common nodes allow. */
+const simulationGas = '0x2625a00'
+
+/** Many reads in one eth_call, at a block tag or, by hash, at exactly one block. */
+export function readManyParams(
+  calls: readonly Call[],
+  from: string,
+  at: string | { blockHash: Hex },
+): readonly unknown[] {
+  return [{ from, to: multicall, data: aggregateCalldata(calls), gas: simulationGas }, at]
+}

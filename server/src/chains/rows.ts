@@ -1,0 +1,155 @@
+import type { Database, Transaction } from '../db.ts'
+import type { Block, Hex } from './chain.ts'
+
+/** SQL of the follower: how far each chain was read. */
+export type Follower = {
+  readonly headNumber: number
+  readonly headTime: Date | null
+  readonly baseFee: bigint
+  readonly safeNumber: number
+  readonly finalizedNumber: number
+  /** How long ago the head last moved, by the database's clock. */
+  readonly headAgeSeconds: number | null
+}
+
+type FollowerRow = {
+  head_number: string
+  head_time: Date | null
+  base_fee: string | null
+  safe_number: string
+  finalized_number: string
+  head_age: number | null
+}
+
+const followerColumns =
+  'head_number, head_time, base_fee, safe_number, finalized_number, extract(epoch from clock() - head_seen_at)::float8 as head_age'
+
+function toFollower(row: FollowerRow): Follower {
+  return {
+    headNumber: Number.parseInt(row.head_number, 10),
+    headTime: row.head_time,
+    baseFee: BigInt(row.base_fee ?? '0'),
+    safeNumber: Number.parseInt(row.safe_number, 10),
+    finalizedNumber: Number.parseInt(row.finalized_number, 10),
+    headAgeSeconds: row.head_age,
+  }
+}
+
+/** Takes or keeps the lead on a network; null while another process has it. */
+export async function leaseFollower(
+  db: Database,
+  network: string,
+  holder: string,
+  seconds: number,
+): Promise<Follower | null> {
+  const [row] = await db.query<FollowerRow>(
+    `insert into followers as f (network, lease_holder, leased_until)
+     values ($1, $2, clock() + make_interval(secs => $3))
+     on conflict (network) do update set lease_holder = $2, leased_until = excluded.leased_until
+       where f.lease_holder = $2 or f.leased_until is null or f.leased_until <= clock()
+     returning ${followerColumns}`,
+    [network, holder, seconds],
+  )
+  return row ? toFollower(row) : null
+}
+
+export async function releaseFollower(db: Database, network: string, holder: string): Promise<void> {
+  await db.query('update followers set leased_until = null where network = $1 and lease_holder = $2', [
+    network,
+    holder,
+  ])
+}
+
+export async function readFollower(db: Database, network: string): Promise<Follower | null> {
+  const [row] = await db.query<FollowerRow>(`select ${followerColumns} from followers where network = $1`, [
+    network,
+  ])
+  return row ? toFollower(row) : null
+}
+
+/** Makes changes to a network's chain follow each other, whoever makes them. */
+export async function lockFollower(tx: Transaction, network: string): Promise<void> {
+  await tx.query('select network from followers where network = $1 for no key update', [network])
+}
+
+type BlockRow = { number: string; hash: Hex; parent_hash: Hex; block_time: Date }
+
+export type StoredBlock = Pick<Block, 'number' | 'hash' | 'parentHash' | 'time'>
+
+function toBlock(row: BlockRow): StoredBlock {
+  return {
+    number: Number.parseInt(row.number, 10),
+    hash: row.hash,
+    parentHash: row.parent_hash,
+    time: row.block_time,
+  }
+}
+
+export async function readTip(db: Database | Transaction, network: string): Promise<StoredBlock | null> {
+  const [row] = await db.query<BlockRow>(
+    'select * from blocks where network = $1 order by number desc limit 1',
+    [network],
+  )
+  return row ? toBlock(row) : null
+}
+
+/** The newest blocks at or below a number, newest first. */
+export async function readStoredBlocks(
+  db: Database,
+  network: string,
+  upTo: number,
+  limit: number,
+): Promise<StoredBlock[]> {
+  const rows = await db.query<BlockRow>(
+    'select * from blocks where network = $1 and number <= $2 order by number desc limit $3',
+    [network, upTo, limit],
+  )
+  return rows.map(toBlock)
+}
+
+export async function insertBlock(tx: Transaction, network: string, block: Block): Promise<void> {
+  await tx.query(
+    `with made as (
+       insert into blocks (network, number, hash, parent_hash, block_time) values ($1, $2, $3, $4, $5)
+     )
+     update followers set head_number = $2, head_time = $5, base_fee = $6, head_seen_at = clock() where network = $1`,
+    [network, block.number, block.hash, block.parentHash, block.time, block.baseFee.toString()],
+  )
+}
+
+/** Takes the upper end off the chain and returns the hashes that are no longer part of it. */
+export async function deleteBlocksAbove(tx: Transaction, network: string, number: number): Promise<Hex[]> {
+  const rows = await tx.query<{ hash: Hex }>(
+    'delete from blocks where network = $1 and number > $2 returning hash',
+    [network, number],
+  )
+  return rows.map(({ hash }) => hash)
+}
+
+export async function deleteBlocksBelow(db: Database, network: string, number: number): Promise<void> {
+  await db.query('delete from blocks where network = $1 and number < $2', [network, number])
+}
+
+export async function writeFinality(
+  tx: Transaction,
+  network: string,
+  safe: number,
+  finalized: number,
+): Promise<void> {
+  await tx.query('update followers set safe_number = $2, finalized_number = $3 where network = $1', [
+    network,
+    safe,
+    finalized,
+  ])
+}
+
+/** Forgets how far a chain was read, where it was replaced by another of the same name. */
+export async function forgetChain(db: Database, network: string): Promise<void> {
+  await db.query(
+    `with gone as (delete from blocks where network = $1), idle as (
+       update settlers set state = 'retired' where network = $1
+     )
+     delete from followers where network = $1`,
+    [network],
+  )
+}

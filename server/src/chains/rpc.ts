@@ -1,0 +1,157 @@
+/**
+ * JSON-RPC to several endpoints of one chain. An endpoint is used only after it has said that it is on the right chain.
+ * A call goes to the endpoint that answered last; when that fails, to the next. What the node itself answers, be it an
+ * error, is an answer and is not asked again elsewhere.
+ */
+export type Rpc = {
+  call<Result>(method: string, params: readonly unknown[]): Promise<Result>
+  /** Several calls in one request. Each gets its own result or error. */
+  batch(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
+  /** The same call to every endpoint that answers: for what two must agree on, and for sending. */
+  callAll<Result>(method: string, params: readonly unknown[]): Promise<readonly Result[]>
+  readonly endpoints: number
+}
+
+type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
+export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcAnswerError }
+
+/** A node that answers slower than this is no use to a payer who is waiting. */
+const timeoutMs = 5_000
+/** A broken endpoint is left alone this long before it is tried first again. */
+const restMs = 5_000
+/** What providers answer, with status 200, when they are asked too often: not an answer to the call. */
+const limitExceeded = -32005
+const answerBytesMax = 64 * 1024 * 1024
+
+/** The node understood the call and said no. */
+export class RpcAnswerError extends Error {
+  override readonly name = 'RpcAnswerError'
+  readonly code: number
+  readonly data: unknown
+  constructor(code: number, message: string, data: unknown) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+}
+
+/** No endpoint gave an answer: whether the call took effect is not known. */
+export class RpcUnavailableError extends Error {
+  override readonly name = 'RpcUnavailableError'
+}
+
+type Endpoint = { readonly url: string; isChecked: boolean; restUntil: number }
+
+export function openRpc(urls: readonly string[], chainId: number, now: () => Date): Rpc {
+  const endpoints: Endpoint[] = urls.map((url) => ({ url, isChecked: false, restUntil: 0 }))
+  let nextId = 1
+
+  async function post(endpoint: Endpoint, body: unknown): Promise<unknown> {
+    const response = await fetch(endpoint.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const length = response.headers.get('content-length')
+    if (length !== null && Number.parseInt(length, 10) > answerBytesMax)
+      throw new Error('the answer is too large')
+    if (!response.ok) throw new Error(`status ${response.status}`)
+    return await response.json()
+  }
+
+  async function ask(endpoint: Endpoint, calls: readonly RpcCall[]): Promise<RpcOutcome[]> {
+    if (!endpoint.isChecked) {
+      const [answer] = parse(await post(endpoint, [request({ method: 'eth_chainId', params: [] })]), 1)
+      const found = answer && 'result' in answer ? answer.result : null
+      if (found !== `0x${chainId.toString(16)}`)
+        throw new Error(`the node is on chain ${String(found)}, not ${chainId}`)
+      endpoint.isChecked = true
+    }
+    const outcomes = parse(await post(endpoint, calls.map(request)), calls.length)
+    const limited = outcomes.find((outcome) => 'error' in outcome && outcome.error.code === limitExceeded)
+    if (limited) throw new Error('the node refuses more requests for now')
+    return outcomes
+  }
+
+  function request({ method, params }: RpcCall) {
+    return { jsonrpc: '2.0', id: nextId++, method, params }
+  }
+
+  /** Healthy ones first, in the order they were given. */
+  function inOrder(): Endpoint[] {
+    const at = now().getTime()
+    return endpoints.toSorted((a, b) => (a.restUntil > at ? 1 : 0) - (b.restUntil > at ? 1 : 0))
+  }
+
+  async function tryInTurn(calls: readonly RpcCall[]): Promise<RpcOutcome[]> {
+    const failures: string[] = []
+    for (const endpoint of inOrder()) {
+      try {
+        return await ask(endpoint, calls)
+      } catch (error) {
+        fail(endpoint, error, failures)
+      }
+    }
+    throw new RpcUnavailableError(
+      `No node of chain ${chainId} answered: ${failures.join('; ') || 'none is configured'}.`,
+    )
+  }
+
+  function fail(endpoint: Endpoint, error: unknown, failures: string[]): void {
+    endpoint.isChecked = false
+    endpoint.restUntil = now().getTime() + restMs
+    // The host is enough to tell endpoints apart, and holds no key.
+    failures.push(`${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+
+  return {
+    endpoints: endpoints.length,
+    async call<Result>(method: string, params: readonly unknown[]) {
+      const [outcome] = await tryInTurn([{ method, params }])
+      return unwrap<Result>(outcome)
+    },
+    batch: (calls) => (calls.length === 0 ? Promise.resolve([]) : tryInTurn(calls)),
+    async callAll<Result>(method: string, params: readonly unknown[]) {
+      const failures: string[] = []
+      const answers = await Promise.all(
+        endpoints.map(async (endpoint) => {
+          try {
+            const [outcome] = await ask(endpoint, [{ method, params }])
+            return outcome
+          } catch (error) {
+            fail(endpoint, error, failures)
+            return null
+          }
+        }),
+      )
+      const given = answers.filter((answer) => answer != null)
+      if (given.length === 0)
+        throw new RpcUnavailableError(`No node of chain ${chainId} answered: ${failures.join('; ')}.`)
+      const results = given.filter((answer) => 'result' in answer).map(({ result }) => result as Result)
+      if (results.length === 0) return [unwrap<Result>(given[0])]
+      return results
+    },
+  }
+}
+
+export function unwrap<Result>(outcome: RpcOutcome | undefined): Result {
+  if (!outcome) throw new RpcUnavailableError('The node left a call unanswered.')
+  if ('error' in outcome) throw outcome.error
+  return outcome.result as Result
+}
+
+type Reply = { id?: unknown; result?: unknown; error?: { code?: unknown; message?: unknown; data?: unknown } }
+
+/** Puts the replies of a batch in the order of its calls: nodes may answer in any order. */
+function parse(answer: unknown, expected: number): RpcOutcome[] {
+  if (!Array.isArray(answer) || answer.length !== expected)
+    throw new Error('the node does not answer batches')
+  const replies = (answer as Reply[]).toSorted((a, b) => (a.id as number) - (b.id as number))
+  return replies.map(({ result, error }) => {
+    if (!error) return { result }
+    const code = typeof error.code === 'number' ? error.code : 0
+    return { error: new RpcAnswerError(code, String(error.message ?? 'unknown error'), error.data) }
+  })
+}

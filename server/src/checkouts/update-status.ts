@@ -1,0 +1,124 @@
+import type { CheckoutPayment, Disposition, EventType } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../db.ts'
+import { newId } from '../ids.ts'
+import { type CreditRow, finalityOf, toCheckoutPayment, toPayment } from '../payments/credits/credit.ts'
+import { type Checkout, type Credit, evaluate, toStoreWire } from './checkout.ts'
+import { moveCheckouts } from './move.ts'
+import * as rows from './payment-rows.ts'
+
+/**
+ * Looks again at checkouts whose facts changed: credits that came or went, authorizations whose fate was decided, time
+ * that passed. Locks them, computes dispositions and status from the facts, and writes what is different, with an event
+ * for each difference. Doing it once more changes nothing.
+ */
+export async function updateStatus(
+  ctx: Context,
+  tx: Transaction,
+  checkoutIds: readonly string[],
+  now: Date,
+): Promise<void> {
+  const checkouts = await rows.lockCheckouts(tx, checkoutIds)
+  const facts = await rows.readFacts(tx, checkoutIds)
+  const judged = checkouts.map((checkout) => judge(checkout, facts, now))
+
+  await rows.writeDispositions(
+    tx,
+    judged.flatMap(({ changed }) => changed),
+  )
+  for (const [status, group] of Map.groupBy(judged, ({ status }) => status)) {
+    const moving = group.filter(({ checkout }) => checkout.status !== status)
+    if (moving.length === 0) continue
+    const payments = new Map(moving.map(({ checkout, payment }) => [checkout.id, payment]))
+    await moveCheckouts(
+      ctx,
+      tx,
+      moving.map(({ checkout }) => checkout),
+      { status, payments },
+      now,
+    )
+  }
+  await announce(ctx, tx, judged, now)
+  // Paid is paid: what was not sent yet need not be.
+  await rows.rejectUnsent(
+    tx,
+    judged.filter(({ payment }) => payment !== null).map(({ checkout }) => checkout.id),
+  )
+}
+
+type Judged = {
+  readonly checkout: Checkout
+  readonly status: Checkout['status']
+  readonly payment: CheckoutPayment | null
+  readonly credits: readonly (CreditRow & { disposition: Disposition })[]
+  readonly changed: readonly { key: string; disposition: Disposition }[]
+}
+
+function judge(checkout: Checkout, facts: rows.Facts, now: Date): Judged {
+  const all = facts.credits.filter(({ checkoutId }) => checkoutId === checkout.id)
+  const live = all.filter(({ isOrphaned }) => !isOrphaned)
+  const { status, dispositions } = evaluate(
+    checkout,
+    { credits: live.map((row) => toCredit(checkout, row)), hasUnresolved: facts.unresolved.has(checkout.id) },
+    now,
+  )
+  const credits = all.map((row) => ({ ...row, disposition: dispositions.get(row.key) ?? row.disposition }))
+  const exact = credits.find((row) => !row.isOrphaned && row.disposition === 'exact')
+  const changed = live.flatMap((row) => {
+    const disposition = dispositions.get(row.key)
+    return disposition && disposition !== row.disposition ? [{ key: row.key, disposition }] : []
+  })
+  return { checkout, status, payment: exact ? toCheckoutPayment(exact) : null, credits, changed }
+}
+
+function toCredit(checkout: Checkout, row: CreditRow): Credit {
+  const offer = checkout.options.find(
+    ({ network, asset, payTo }) =>
+      network === row.network && asset.toLowerCase() === row.asset && payTo.toLowerCase() === row.payTo,
+  )
+  return {
+    key: row.key,
+    amount: row.amount,
+    due: offer ? BigInt(offer.amount) : null,
+    isClaimed: row.isClaimed,
+    firstBlockTime: row.firstBlockTime,
+    blockNumber: row.blockNumber,
+    logIndex: row.logIndex,
+    disposition: row.disposition,
+    finality: finalityOf(row),
+  }
+}
+
+/** What a store must be told of a credit, beside the status of its checkout. */
+function announcementOf(row: CreditRow & { disposition: Disposition }): string | null {
+  if (row.isReversed) return 'reversed'
+  if (row.isOrphaned) return row.isIncludedAgain ? null : 'reorged'
+  if (row.disposition !== 'exact') return row.disposition
+  return row.finalizedAt ? 'finalized' : null
+}
+
+async function announce(ctx: Context, tx: Transaction, judged: readonly Judged[], now: Date): Promise<void> {
+  const told = judged.flatMap(({ checkout, status, payment, credits }) =>
+    credits.flatMap((row) => {
+      const announcement = announcementOf(row)
+      if (announcement === null || announcement === row.announced) return []
+      const current = {
+        ...checkout,
+        status,
+        version: checkout.version + (status === checkout.status ? 0 : 1),
+      }
+      return {
+        key: row.key,
+        announcement,
+        event_id: newId('evt', ctx.config.cell, now),
+        store_id: checkout.storeId,
+        type: `payment.${announcement}` as EventType,
+        checkout_id: checkout.id,
+        checkout_version: current.version,
+        data: { checkout: toStoreWire(ctx, current, payment), payment: toPayment(row) },
+        created_at: now,
+      }
+    }),
+  )
+  if (told.length > 0) await rows.writeAnnouncements(tx, told)
+}

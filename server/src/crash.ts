@@ -1,0 +1,54 @@
+import type { Context } from './context.ts'
+
+/** Every place where a test may make a process die. `server/test/payments/crash` drives a payment through each of them. */
+export const crashPoints = [
+  // serve
+  'create-before',
+  'create-after',
+  'verify-before',
+  'claim-before',
+  'claim-after',
+  'wait-before',
+  'wait-after',
+  'answer-before',
+  // work: a lane
+  'simulate-before',
+  'simulate-after',
+  'reject-before-commit',
+  'reject-after-commit',
+  'send-before-commit',
+  'send-after-commit',
+  'broadcast-before-note',
+  'broadcast-after-note',
+  'replace-before-commit',
+  'replace-after-commit',
+  'fill-before-commit',
+  'fill-after-commit',
+  // work: the follower, at blocks that hold transfers
+  'block-before-commit',
+  'block-after-commit',
+  'orphan-before-commit',
+  'orphan-after-commit',
+  'finality-before-commit',
+  'finality-after-commit',
+  'adopt-before-commit',
+  // work: everything else
+  'bury-before-commit',
+  'bury-after-commit',
+  'sequence-before-commit',
+  'sequence-after-commit',
+  'expire-before-commit',
+  'expire-after-commit',
+  // reconcile
+  'reconcile-before-epoch',
+] as const
+
+export type CrashPoint = (typeof crashPoints)[number]
+
+/**
+ * Dies here as if the machine had, where the setting CRASH_AT names this point: kill -9 of itself, nothing is written,
+ * nothing is closed. Without the setting it costs a comparison.
+ */
+export function crashPoint(ctx: Context, name: CrashPoint): void {
+  if (ctx.config.crashAt === name) process.kill(process.pid, 'SIGKILL')
+}

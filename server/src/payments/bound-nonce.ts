@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import type { Hex } from 'viem'
+
+/**
+ * EIP-3009 signs no resource: a stolen authorization would pay for any checkout of the same price. A bound nonce names
+ * its checkout inside what is signed: "fart" in ASCII, 12 random bytes (so that a checkout can be signed for again),
+ * and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
+ */
+const prefix = '0x66617274'
+const randomBytes = 12
+const proofBytes = 16
+
+/** The nonce that only this checkout may claim. `random12` must be fresh: a used nonce can never be paid again. */
+export function makeBoundNonce(checkoutId: string, random12: Uint8Array): Hex {
+  assert.equal(random12.length, randomBytes)
+  return `${prefix}${Buffer.from(random12).toString('hex')}${prove(checkoutId, random12)}`
+}
+
+/** Whether the nonce belongs to one checkout. A stranger's random nonce looks so once in four billion. */
+export function isBound(nonce: Hex): boolean {
+  return nonce.startsWith(prefix)
+}
+
+/** Whether the nonce was made for this checkout; false for nonces that are bound to none. */
+export function isBoundTo(nonce: Hex, checkoutId: string): boolean {
+  if (!isBound(nonce) || !/^0x[0-9a-f]{64}$/i.test(nonce)) return false
+  const random12 = Buffer.from(nonce.slice(prefix.length, prefix.length + 2 * randomBytes), 'hex')
+  return nonce.slice(prefix.length + 2 * randomBytes).toLowerCase() === prove(checkoutId, random12)
+}
+
+function prove(checkoutId: string, random12: Uint8Array): string {
+  const hash = createHash('sha256').update(checkoutId, 'utf8').update(random12).digest()
+  return hash.toString('hex', 0, proofBytes)
+}

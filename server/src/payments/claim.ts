@@ -1,0 +1,69 @@
+import type { StoreCheckout } from '@farthing/sdk'
+import type { SignedTransfer } from '../chains/simulate.ts'
+import type { Context } from '../context.ts'
+import { groupCommit, sqlState } from '../db.ts'
+import { newId } from '../ids.ts'
+import { Problem } from '../problems.ts'
+import { claimAuthorizations, reclaimAuthorization } from './rows.ts'
+
+/** A payment that passed, about to be claimed for a checkout. */
+export type NewClaim = {
+  readonly checkoutId: string
+  /** CAIP-2. */
+  readonly network: string
+  readonly transfer: SignedTransfer
+  readonly identifier: string | null
+  readonly eventId: string
+  /** The checkout as the event will show it: PROCESSING. */
+  readonly data: { readonly checkout: StoreCheckout }
+  readonly now: Date
+}
+
+export type Claim = (claim: Omit<NewClaim, 'eventId'>) => Promise<boolean>
+
+const batchRowsMax = 128
+const batchesInFlightMax = 2
+const lockNotAvailable = '55P03'
+
+/**
+ * Claims an authorization for a checkout: from then on it is this checkout's for ever, and nothing else may be claimed
+ * for the checkout until its fate is known. True if this call made the claim. False says only that it did not: the
+ * caller must look again, and will find why.
+ */
+export function openClaim(ctx: Context): Claim {
+  const joined = groupCommit<NewClaim, boolean>({
+    write: async (batch) => {
+      const claimed = await claimAuthorizations(ctx.db, batch, 'skip locked')
+      return batch.map(({ eventId }) => claimed.has(eventId))
+    },
+    writeAgain: (claim) => claimAlone(ctx, claim),
+    batchRowsMax,
+    batchesInFlightMax,
+    observe: (rows) => ctx.metrics.batchRows.observe({ statement: 'claim' }, rows),
+  })
+  return async (input) => {
+    const claim = { ...input, eventId: newId('evt', ctx.config.cell, input.now) }
+    // What a batch skipped may only have been locked for a moment.
+    const isClaimed = (await joined(claim)) || (await claimAlone(ctx, claim))
+    if (isClaimed) ctx.db.wakeUps.send('claims')
+    return isClaimed
+  }
+}
+
+async function claimAlone(ctx: Context, claim: NewClaim): Promise<boolean> {
+  return await ctx.db
+    .transaction(async (tx) => {
+      const claimed = await claimAuthorizations(tx, [claim], '')
+      return claimed.has(claim.eventId) || (await reclaimAuthorization(tx, claim))
+    })
+    .catch((error) => {
+      if (sqlState(error) !== lockNotAvailable) throw error
+      throw new Problem(
+        'unavailable',
+        'The checkout is busy. Repeat the same request with the same payment.',
+        {
+          retryAfterSeconds: 1,
+        },
+      )
+    })
+}

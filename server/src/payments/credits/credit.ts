@@ -1,0 +1,120 @@
+import type { CheckoutPayment, Disposition, Finality, Payment } from '@farthing/sdk'
+import type { CheckoutId } from '../../ids.ts'
+
+/** Money seen on the chain, as the database has it and as a store is told of it. */
+export type CreditRow = {
+  /** Network, block hash and log index: where exactly it stands. */
+  readonly key: string
+  readonly paymentId: string
+  readonly checkoutId: CheckoutId | null
+  readonly network: string
+  readonly asset: string
+  readonly payer: string
+  readonly payTo: string
+  readonly amount: bigint
+  readonly transaction: string
+  readonly blockNumber: number
+  readonly logIndex: number
+  readonly disposition: Disposition
+  readonly announced: string | null
+  /** By an authorization that this checkout claimed and that was not rejected. */
+  readonly isClaimed: boolean
+  readonly firstBlockTime: Date
+  readonly includedAt: Date
+  readonly safeAt: Date | null
+  readonly finalizedAt: Date | null
+  readonly isOrphaned: boolean
+  readonly isReversed: boolean
+  /** Orphaned here, and standing in another block. */
+  readonly isIncludedAgain: boolean
+}
+
+export type RawCredit = {
+  network: string
+  block_hash: string
+  log_index: number
+  payment_id: string
+  checkout_id: CheckoutId
+  asset: string
+  payer: string
+  pay_to: string
+  amount: string
+  transaction_hash: string
+  block_number: string
+  disposition: Disposition
+  announced: string | null
+  first_seen_block_time: Date
+  included_at: Date
+  safe_at: Date | null
+  finalized_at: Date | null
+  orphaned_at: Date | null
+  reversed_at: Date | null
+  is_included_again: boolean
+  is_claimed: boolean
+}
+
+export function toCreditRow(row: RawCredit): CreditRow {
+  return {
+    key: `${row.network} ${row.block_hash} ${row.log_index}`,
+    paymentId: row.payment_id,
+    checkoutId: row.checkout_id,
+    network: row.network,
+    asset: row.asset,
+    payer: row.payer,
+    payTo: row.pay_to,
+    amount: BigInt(row.amount),
+    transaction: row.transaction_hash,
+    blockNumber: Number.parseInt(row.block_number, 10),
+    logIndex: row.log_index,
+    disposition: row.disposition,
+    announced: row.announced,
+    firstBlockTime: row.first_seen_block_time,
+    includedAt: row.included_at,
+    safeAt: row.safe_at,
+    finalizedAt: row.finalized_at,
+    isOrphaned: row.orphaned_at !== null,
+    isReversed: row.reversed_at !== null,
+    isIncludedAgain: row.is_included_again,
+    isClaimed: row.is_claimed,
+  }
+}
+
+/** In JSON, times are text and large numbers are numbers; amounts are below 2^53 only by luck, so they are text too. */
+export function creditFromJson(raw: RawCredit): CreditRow {
+  const time = (value: Date | null) => (value === null ? null : new Date(value))
+  return toCreditRow({
+    ...raw,
+    first_seen_block_time: new Date(raw.first_seen_block_time),
+    included_at: new Date(raw.included_at),
+    safe_at: time(raw.safe_at),
+    finalized_at: time(raw.finalized_at),
+  })
+}
+
+export function finalityOf(row: CreditRow): Finality {
+  return row.finalizedAt ? 'finalized' : row.safeAt ? 'safe' : 'included'
+}
+
+export function toCheckoutPayment(row: CreditRow): CheckoutPayment {
+  return {
+    transaction: row.transaction,
+    payer: row.payer,
+    network: row.network,
+    asset: row.asset,
+    amount: row.amount.toString(),
+    finality: row.isReversed ? 'reversed' : finalityOf(row),
+  }
+}
+
+export function toPayment(row: CreditRow & { disposition: Disposition }): Payment {
+  return {
+    ...toCheckoutPayment(row),
+    id: row.paymentId,
+    checkoutId: row.checkoutId,
+    payTo: row.payTo,
+    disposition: row.disposition,
+    includedAt: row.includedAt.toISOString(),
+    safeAt: row.safeAt?.toISOString() ?? null,
+    finalizedAt: row.finalizedAt?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,98 @@
+import type { Hex } from '../../chains/chain.ts'
+import type { Database, Transaction } from '../../db.ts'
+import type { Seen } from './rows.ts'
+
+export async function listSettlerAddresses(db: Database | Transaction, network: string): Promise<Hex[]> {
+  const rows = await db.query<{ address: Hex }>(
+    'select address from settlers where network = $1 order by address',
+    [network],
+  )
+  return rows.map(({ address }) => address)
+}
+
+/** Nonces go on from the chain's, the last hour of blocks is forgotten so that it is read again, and payments stop. */
+export async function beginRestore(
+  tx: Transaction,
+  network: string,
+  nonces: readonly { address: string; nonce: number }[],
+): Promise<void> {
+  await tx.query(
+    `update settlers s set next_nonce = greatest(s.next_nonce, i.nonce)
+     from json_to_recordset($2) as i (address text, nonce bigint) where s.network = $1 and s.address = i.address`,
+    [network, JSON.stringify(nonces)],
+  )
+  await tx.query(
+    `delete from blocks where network = $1
+       and block_time > (select max(block_time) - interval '1 hour' from blocks where network = $1)
+       and number > (select min(number) from blocks where network = $1)`,
+    [network],
+  )
+  await tx.query(
+    `insert into restores (network, started_at) values ($1, clock())
+     on conflict (network) do update set started_at = clock(), finished_at = null`,
+    [network],
+  )
+}
+
+export async function finishRestore(
+  db: Database,
+  network: string,
+  deepTime: Date,
+  seconds: number,
+): Promise<void> {
+  await db.query(
+    `update restores set finished_at = clock()
+     where network = $1 and finished_at is null and $2 > started_at + make_interval(secs => $3)`,
+    [network, deepTime, seconds],
+  )
+}
+
+export async function isRestoring(tx: Transaction, network: string): Promise<boolean> {
+  return (
+    (await tx.query('select 1 as one from restores where network = $1 and finished_at is null', [network]))
+      .length > 0
+  )
+}
+
+export async function raiseEpoch(db: Database): Promise<void> {
+  await db.query('update event_log set epoch = epoch + 1')
+}
+
+/**
+ * Records an authorization that was found on the chain: for the checkout its marker names, if that offered just this;
+ * without a checkout while a restore is being reconciled, so that it cannot be presented again.
+ */
+export async function insertRecovered(
+  tx: Transaction,
+  network: string,
+  seen: Seen,
+  signature: Hex,
+  checkoutId: string | null,
+  isRestoring: boolean,
+): Promise<{ checkoutId: string | null; storeId: string | null } | null> {
+  const [row] = await tx.query<{ checkout_id: string | null; store_id: string | null }>(
+    `with named as (
+       select c.id, c.store_id from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount text, "payTo" text)
+       where c.id = $8 and o.network = $1 and lower(o.asset) = $2 and lower(o."payTo") = $5 and o.amount = $6
+     )
+     insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount, valid_after,
+       valid_before, signature, claimed_at, sends)
+     select $1, $2, $3, $4, n.id, n.store_id, 'sent', $5, $6::numeric, 0, 0, decode($7, 'hex'), clock(), 1
+     from (select 1) one left join named n on true
+     where n.id is not null or $9
+     on conflict do nothing
+     returning checkout_id, store_id`,
+    [
+      network,
+      seen.asset,
+      seen.payer,
+      seen.nonce,
+      seen.to,
+      seen.value.toString(),
+      signature.slice(2),
+      checkoutId,
+      isRestoring,
+    ],
+  )
+  return row ? { checkoutId: row.checkout_id, storeId: row.store_id } : null
+}

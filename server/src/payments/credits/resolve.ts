@@ -1,0 +1,205 @@
+import type { Chain, Hex, Log } from '../../chains/chain.ts'
+import { decodeAggregate, readManyParams } from '../../chains/chain.ts'
+import { authorizationStateCalldata, type NonceEvent, readTransfers } from '../../chains/eip3009.ts'
+import type { Listener } from '../../chains/follower.ts'
+import { readFollower, readStoredBlocks } from '../../chains/rows.ts'
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import type { Transaction } from '../../db.ts'
+import { appendEvent, newEvent } from '../../events/append.ts'
+import { newId } from '../../ids.ts'
+import { noteMined } from '../lanes/rows.ts'
+import { buryAuthorizations, forgetSpentAbove, listPerhapsDead, noteSpent } from '../rows.ts'
+import { toPayment } from './credit.ts'
+import { finishReconciling, recoverClaims } from './reconcile.ts'
+import { listSettlerAddresses } from './reconcile-rows.ts'
+import * as credits from './rows.ts'
+
+/** Looks again at checkouts whose facts changed, in the transaction that changed them. Handed in from above. */
+export type UpdateStatus = (tx: Transaction, checkoutIds: readonly string[], now: Date) => Promise<void>
+
+/**
+ * Makes credits of what the follower reads. The only proof of payment is AuthorizationUsed(payer, nonce) and, directly
+ * after it, the Transfer it names: same token, same transaction, in a block of the chain, whoever sent it. Receipts,
+ * return values and authorizationState prove nothing: a failed transaction of ours may have been overtaken by another's
+ * that paid, and a used nonce may have been canceled or spent on something else.
+ */
+export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Listener {
+  const network = chain.network.caip2
+  return {
+    async onBlock(tx, block, logs) {
+      const seen = readByAsset(logs)
+      const found = await credits.findConcerns(tx, network, seen.authorized)
+      const concerns = await recoverClaims(ctx, tx, chain, found)
+      const paid = concerns.filter(({ claim }) => claim === null || claim.isMatch)
+      const changed = new Set<string>()
+      if (paid.length > 0) {
+        const now = ctx.now()
+        await credits.upsertCredits(
+          tx,
+          network,
+          block,
+          paid.map(({ seen, claim, walletStoreId }) => ({
+            seen,
+            paymentId: newId('pay', ctx.config.cell, now),
+            checkoutId: claim?.checkoutId ?? null,
+            storeId: claim?.storeId ?? walletStoreId,
+          })),
+        )
+        for (const { claim } of paid) if (claim?.checkoutId) changed.add(claim.checkoutId)
+      }
+      const spent = [
+        ...concerns
+          .filter(({ claim }) => claim !== null && !claim.isMatch)
+          .map(({ seen }) => ({
+            asset: seen.asset,
+            payer: seen.payer,
+            nonce: seen.nonce,
+            reason: 'nonce_spent_elsewhere',
+          })),
+        ...seen.usedOnly.map((event) => ({ ...keyOf(event), reason: 'nonce_spent_elsewhere' })),
+        ...seen.canceled.map((event) => ({ ...keyOf(event), reason: 'authorization_canceled' })),
+      ]
+      if (spent.length > 0) await noteSpent(tx, network, block, spent)
+      const adopted = await credits.adoptUnmatched(tx, network)
+      for (const id of adopted) changed.add(id)
+      if (changed.size > 0) await updateStatus(tx, [...changed], ctx.now())
+      if (adopted.length > 0) crashPoint(ctx, 'adopt-before-commit')
+    },
+    async onOrphaned(tx, hashes, number) {
+      const changed = await credits.orphanCredits(tx, network, hashes)
+      await forgetSpentAbove(tx, network, number)
+      if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+    },
+    accounts: () => listSettlerAddresses(ctx.db, network),
+    onNonces: (tx, accounts) => noteMined(tx, network, accounts),
+    async onFinality(tx, safe, finalized) {
+      const changed = await credits.advanceCredits(tx, network, safe, finalized)
+      if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+      await announceUnmatched(ctx, tx, network)
+    },
+    onCommit() {
+      ctx.db.wakeUps.send('outcomes')
+      // A block makes room in the lanes.
+      ctx.db.wakeUps.send('claims')
+    },
+  }
+}
+
+/** Below a cent of a 6-decimal token it is dust: a row, but no event. */
+const announcedUnitsMin = 10_000n
+
+/** Told only when it is safe: until then its claim may still be on the way to us. */
+async function announceUnmatched(ctx: Context, tx: Transaction, network: string): Promise<void> {
+  const unmatched = await credits.listUnannounced(tx, network, announcedUnitsMin)
+  for (const row of unmatched) {
+    const data = { checkout: null, payment: toPayment(row) }
+    await appendEvent(tx, newEvent(ctx, row.storeId, 'payment.unmatched', data, ctx.now()))
+  }
+  if (unmatched.length > 0)
+    await credits.noteAnnounced(
+      tx,
+      unmatched.map(({ paymentId }) => paymentId),
+    )
+}
+
+type ByAsset = {
+  authorized: credits.Seen[]
+  usedOnly: (NonceEvent & { asset: Hex })[]
+  canceled: (NonceEvent & { asset: Hex })[]
+}
+
+function readByAsset(logs: readonly Log[]): ByAsset {
+  const result: ByAsset = { authorized: [], usedOnly: [], canceled: [] }
+  for (const [asset, group] of Map.groupBy(logs, ({ address }) => address)) {
+    const { authorized, usedOnly, canceled } = readTransfers(group)
+    result.authorized.push(...authorized.map((transfer) => ({ ...transfer, asset })))
+    result.usedOnly.push(...usedOnly.map((event) => ({ ...event, asset })))
+    result.canceled.push(...canceled.map((event) => ({ ...event, asset })))
+  }
+  return result
+}
+
+function keyOf({ asset, payer, nonce }: NonceEvent & { asset: Hex }) {
+  return { asset, payer, nonce }
+}
+
+const buriedPerRun = 200
+
+/**
+ * Proves authorizations dead: at negative depth, by as many nodes as the network asks for, either a block is as late as
+ * validBefore and the nonce is unused in it, or the nonce was spent on something else or canceled. Nothing less lets a
+ * payer be asked to sign again after something was sent.
+ */
+export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
+  const network = chain.network.caip2
+  const stored = await readStoredBlocks(
+    ctx.db,
+    network,
+    Number.MAX_SAFE_INTEGER,
+    chain.network.negativeDepth + 1,
+  )
+  const deep = stored[chain.network.negativeDepth]
+  if (!deep) return 0
+  await finishReconciling(ctx, network, deep.time)
+  const candidates = await listPerhapsDead(ctx.db, network, deep, buriedPerRun)
+  if (candidates.length === 0) return 0
+  const states = await readStates(
+    chain,
+    deep.hash,
+    candidates.map(({ transfer }) => transfer),
+  )
+  const seconds = BigInt(Math.floor(deep.time.getTime() / 1_000))
+  const safeSeconds = await readSafeSeconds(ctx, network)
+  const dead = candidates.flatMap(({ transfer: { asset, authorization }, spentReason }, i) => {
+    const isUsed = states[i]
+    const key = { asset, payer: authorization.from, nonce: authorization.nonce }
+    if (isUsed === true && spentReason !== null) return { ...key, reason: spentReason }
+    if (isUsed === false && authorization.validBefore <= seconds)
+      return { ...key, reason: 'authorization_expired' }
+    // Used, and not noted by what: it was used before it was claimed. Every block in which it could have paid has been
+    // read twice once one as late as validBefore is safe; until then the follower may still find that it did.
+    if (isUsed === true && authorization.validBefore <= safeSeconds)
+      return { ...key, reason: 'nonce_spent_elsewhere' }
+    return []
+  })
+  if (dead.length === 0) return 0
+  const buried = await ctx.db.transaction(async (tx) => {
+    const changed = await buryAuthorizations(tx, network, dead)
+    await credits.reverseCredits(tx, network, dead as { asset: Hex; payer: Hex; nonce: Hex }[])
+    if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+    crashPoint(ctx, 'bury-before-commit')
+    return changed.length
+  })
+  crashPoint(ctx, 'bury-after-commit')
+  ctx.db.wakeUps.send('outcomes')
+  return buried
+}
+
+/** Time of the newest block that was read a second time. */
+async function readSafeSeconds(ctx: Context, network: string): Promise<bigint> {
+  const follower = await readFollower(ctx.db, network)
+  const [safe] = await readStoredBlocks(ctx.db, network, follower?.safeNumber ?? 0, 1)
+  return BigInt(Math.floor((safe?.time.getTime() ?? 0) / 1_000))
+}
+
+/** Whether each nonce is used at a block, where enough nodes agree; null where they do not. */
+async function readStates(
+  chain: Chain,
+  blockHash: Hex,
+  transfers: readonly { asset: string; authorization: { from: Hex; nonce: Hex } }[],
+): Promise<(boolean | null)[]> {
+  const calls = transfers.map(({ asset, authorization }) => ({
+    target: asset,
+    callData: authorizationStateCalldata(authorization.from, authorization.nonce),
+  }))
+  const zero = '0x0000000000000000000000000000000000000000'
+  const answers = await chain.rpc.callAll<Hex>('eth_call', readManyParams(calls, zero, { blockHash }))
+  const decoded = answers.map((answer) => decodeAggregate(answer))
+  return transfers.map((_, i) => {
+    const said = decoded.map((results) => (results[i]?.success ? BigInt(results[i].returnData) !== 0n : null))
+    const [first] = said
+    const isAgreed = said.length >= chain.network.witnessesMin && said.every((state) => state === first)
+    return isAgreed && first !== undefined ? first : null
+  })
+}

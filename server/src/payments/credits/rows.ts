@@ -1,0 +1,227 @@
+import type { Block, Hex } from '../../chains/chain.ts'
+import type { AuthorizedTransfer } from '../../chains/eip3009.ts'
+import type { Transaction } from '../../db.ts'
+import type { StoreId } from '../../ids.ts'
+import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
+
+/** SQL of credits: money seen on the chain. */
+export type Seen = AuthorizedTransfer & { readonly asset: Hex }
+
+type Place = { asset: Hex; payer: Hex; nonce: Hex }
+
+/** A transfer by authorization that concerns us: to a claim of ours, or to a wallet of ours. */
+export type Concern = {
+  readonly seen: Seen
+  readonly claim: {
+    readonly checkoutId: string | null
+    readonly storeId: string | null
+    readonly isMatch: boolean
+  } | null
+  /** The store whose wallet was paid, where there is no claim. */
+  readonly walletStoreId: string | null
+}
+
+/** Of a block's authorized transfers, those that are ours, in one query however many the block holds. */
+export async function findConcerns(
+  tx: Transaction,
+  network: string,
+  seen: readonly Seen[],
+): Promise<Concern[]> {
+  if (seen.length === 0) return []
+  const rows = await tx.query<{
+    place: number
+    is_claimed: boolean
+    checkout_id: string | null
+    store_id: string | null
+    is_match: boolean | null
+    wallet_store_id: string | null
+  }>(
+    `select i.place, a.nonce is not null as is_claimed, a.checkout_id, a.store_id,
+       a.pay_to = i.pay_to and a.amount = i.amount as is_match, w.store_id as wallet_store_id
+     from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
+     left join authorizations a on a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
+     left join lateral (select store_id from wallets where lower(address) = i.pay_to and family = 'EVM'
+       order by registration desc limit 1) w on a.checkout_id is null
+     where a.nonce is not null or w.store_id is not null
+     order by i.place`,
+    [
+      network,
+      JSON.stringify(
+        seen.map(({ asset, payer, nonce, to, value }, place) => ({
+          place,
+          asset,
+          payer,
+          nonce,
+          pay_to: to,
+          amount: value.toString(),
+        })),
+      ),
+    ],
+  )
+  return rows.flatMap((row) => {
+    const found = seen[row.place]
+    if (!found) return []
+    return {
+      seen: found,
+      claim: row.is_claimed
+        ? { checkoutId: row.checkout_id, storeId: row.store_id, isMatch: row.is_match === true }
+        : null,
+      walletStoreId: row.wallet_store_id,
+    }
+  })
+}
+
+export type NewCredit = {
+  readonly seen: Seen
+  readonly paymentId: string
+  readonly checkoutId: string | null
+  readonly storeId: string | null
+}
+
+/**
+ * Writes what a block credits. A new inclusion of the same transfer orphans the old one; a block that is canonical
+ * again clears its credits' marks; an unmatched credit that meets its claim is given to it. The disposition is settled
+ * under the checkout's lock by whoever updates its status; until then a credit that has a checkout counts as overpaid,
+ * which completes nothing.
+ */
+export async function upsertCredits(
+  tx: Transaction,
+  network: string,
+  block: Pick<Block, 'hash' | 'number' | 'time'>,
+  credits: readonly NewCredit[],
+): Promise<void> {
+  const input = JSON.stringify(
+    credits.map(({ seen, paymentId, checkoutId, storeId }) => ({
+      log_index: seen.logIndex,
+      payment_id: paymentId,
+      transaction_hash: seen.transactionHash,
+      position: seen.position,
+      asset: seen.asset,
+      payer: seen.payer,
+      nonce: seen.nonce,
+      pay_to: seen.to,
+      amount: seen.value.toString(),
+      store_id: storeId,
+      checkout_id: checkoutId,
+    })),
+  )
+  await tx.query(
+    `update credits k set orphaned_at = clock()
+     from json_to_recordset($2) as i (transaction_hash text, position integer, asset text, payer text, nonce text)
+     where k.network = $1 and k.orphaned_at is null and k.block_hash <> $3
+       and ((k.transaction_hash = i.transaction_hash and k.position = i.position)
+         or (k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce))`,
+    [network, input, block.hash],
+  )
+  await tx.query(
+    `insert into credits as k (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
+       position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time, included_at)
+     select $1, $3, i.log_index, coalesce(earlier.payment_id, i.payment_id), $4, $5, i.transaction_hash,
+       i.position, i.asset, i.payer, i.nonce, i.pay_to, i.amount, i.store_id, i.checkout_id,
+       case when i.checkout_id is null then 'unmatched' else 'overpaid' end,
+       coalesce(earlier.first_seen_block_time, $5), clock()
+     from json_to_recordset($2) as i (log_index integer, payment_id text, transaction_hash text, position integer,
+       asset text, payer text, nonce text, pay_to text, amount numeric, store_id text, checkout_id text)
+     left join lateral (select e.payment_id, e.first_seen_block_time from credits e
+       where e.network = $1 and e.asset = i.asset and e.payer = i.payer and e.nonce = i.nonce
+       order by e.included_at limit 1) earlier on true
+     on conflict (network, block_hash, log_index) do update set
+       orphaned_at = null,
+       checkout_id = coalesce(k.checkout_id, excluded.checkout_id),
+       store_id = coalesce(k.store_id, excluded.store_id),
+       disposition = case when k.checkout_id is null then excluded.disposition else k.disposition end`,
+    [network, input, block.hash, block.number, block.time],
+  )
+}
+
+/** Live credits that nobody had claimed when they were seen, and whose claim has been made since. */
+export async function adoptUnmatched(tx: Transaction, network: string): Promise<string[]> {
+  const rows = await tx.query<{ checkout_id: string }>(
+    `with waiting as (
+       select a.checkout_id, a.store_id, a.network, a.asset, a.payer, a.nonce
+       from authorizations a join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer
+         and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id is null
+         and k.pay_to = a.pay_to and k.amount = a.amount
+       where a.network = $1 and a.state in ('claimed', 'sent') and a.checkout_id is not null
+     ), locked as (
+       select id from checkouts where id in (select checkout_id from waiting) order by id for no key update
+     )
+     update credits k set checkout_id = w.checkout_id, store_id = w.store_id, disposition = 'overpaid'
+     from waiting w join locked l on l.id = w.checkout_id
+     where k.network = w.network and k.asset = w.asset and k.payer = w.payer and k.nonce = w.nonce
+       and k.orphaned_at is null
+     returning k.checkout_id`,
+    [network],
+  )
+  return rows.map(({ checkout_id }) => checkout_id)
+}
+
+/** Marks the credits of blocks that left the chain. Returns the checkouts concerned. */
+export async function orphanCredits(
+  tx: Transaction,
+  network: string,
+  hashes: readonly Hex[],
+): Promise<string[]> {
+  const rows = await tx.query<{ checkout_id: string | null }>(
+    `update credits set orphaned_at = clock(), safe_at = null, finalized_at = null
+     where network = $1 and block_hash = any($2) and orphaned_at is null returning checkout_id`,
+    [network, hashes],
+  )
+  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+}
+
+/** Records the finality that blocks have reached. Returns the checkouts concerned. */
+export async function advanceCredits(
+  tx: Transaction,
+  network: string,
+  safe: number,
+  finalized: number,
+): Promise<string[]> {
+  const rows = await tx.query<{ checkout_id: string | null }>(
+    `update credits set safe_at = coalesce(safe_at, clock()),
+       finalized_at = case when block_number <= $3 then coalesce(finalized_at, clock()) end
+     where network = $1 and orphaned_at is null and block_number <= $2
+       and (safe_at is null or (finalized_at is null and block_number <= $3))
+     returning checkout_id`,
+    [network, safe, finalized],
+  )
+  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+}
+
+/** Unmatched money that is safe on the chain and that its store has not been told of. */
+export async function listUnannounced(
+  tx: Transaction,
+  network: string,
+  unitsMin: bigint,
+): Promise<(CreditRow & { storeId: StoreId })[]> {
+  const rows = await tx.query<RawCredit & { store_id: StoreId }>(
+    `select k.*, false as is_included_again, false as is_claimed from credits k
+     where k.network = $1 and k.orphaned_at is null and k.checkout_id is null and k.store_id is not null
+       and k.safe_at is not null and k.announced is null and k.amount >= $2
+     limit 1000`,
+    [network, unitsMin.toString()],
+  )
+  return rows.map((row) => ({ ...toCreditRow(row), storeId: row.store_id }))
+}
+
+export async function noteAnnounced(tx: Transaction, paymentIds: readonly string[]): Promise<void> {
+  await tx.query(
+    `update credits set announced = 'unmatched' where payment_id = any($1) and orphaned_at is null`,
+    [paymentIds],
+  )
+}
+
+/** Ends the orphaned credits of authorizations that have died since: the money went back. */
+export async function reverseCredits(
+  tx: Transaction,
+  network: string,
+  dead: readonly Place[],
+): Promise<void> {
+  await tx.query(
+    `update credits k set reversed_at = clock()
+     from json_to_recordset($2) as i (asset text, payer text, nonce text)
+     where k.network = $1 and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce
+       and k.orphaned_at is not null and k.reversed_at is null`,
+    [network, JSON.stringify(dead)],
+  )
+}

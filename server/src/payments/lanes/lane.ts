@@ -1,0 +1,304 @@
+import { parseTransaction } from 'viem/utils'
+import { aggregateCalldata, type Chain, type Hex, multicall } from '../../chains/chain.ts'
+import { transferCalldata } from '../../chains/eip3009.ts'
+import { readFollower } from '../../chains/rows.ts'
+import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import type { Signer, Unsigned } from '../../chains/signer.ts'
+import { type Simulated, simulateAlone, simulateTransfers } from '../../chains/simulate.ts'
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import { markerOf } from '../../ids.ts'
+import type { UpdateStatus } from '../credits/resolve.ts'
+import { type Authorized, listSendable, readSentUnits, rejectAuthorizations } from '../rows.ts'
+import { reasonOf } from '../verify.ts'
+import * as settlers from './rows.ts'
+
+/**
+ * A lane settles from one key. Its life is a loop of small steps, each of which may be the last:
+ *
+ *   lease     hold the settler's row; a holder that lost it can no longer take a nonce
+ *   choose    claimed authorizations, oldest first; simulate them together; reject what the token refuses
+ *   commit    nonce, calls and signed bytes in one transaction, and what they carry becomes `sent`
+ *   broadcast only what is committed; every error means "not known", and the same bytes go out again
+ *   tend      send again what is not mined; replace the fee at the same nonce; fill a nonce nobody needs any more
+ *
+ * Batches make themselves: while transactions are in flight new claims gather, and leave together. What became of a
+ * call is never decided here: the follower finds it in the logs.
+ */
+export type Lane = {
+  readonly chain: Chain
+  readonly signer: Signer
+  /** This process's name in leases. */
+  readonly holder: string
+  readonly updateStatus: UpdateStatus
+}
+
+const leaseSeconds = 10
+/** A new payment need not wait for the block of the last one; from here on, what comes gathers into a batch. */
+const unminedMax = 3
+/** Full batches go out beyond that, up to here: gathering longer would not make them cheaper. */
+const unminedFullMax = 8
+/** About 90 KB of calldata; nodes take 128 KB. */
+const batchMax = 150
+/** A call in a batch, with room to spare: unused gas costs nothing. */
+const callGas = 120_000n
+const batchGas = 80_000n
+/** A contract wallet's own code runs in the call, so it goes alone and under this cap. */
+const contractGas = 500_000n
+/** Again with the same bytes: cheap, and nodes forget. */
+const resendSeconds = 3
+/** Five blocks without being mined: the fee was too low. */
+const replaceSeconds = 10
+const unminedRead = 20
+
+/** One step. True if there may be more to do at once. Null if another process holds the settler. */
+export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null> {
+  const { chain, signer, holder } = lane
+  const network = chain.network.caip2
+  const settler = await settlers.leaseSettler(ctx.db, network, signer.address, holder, leaseSeconds)
+  if (!settler) return null
+  const follower = await readFollower(ctx.db, network)
+  // Without a follower nobody would see what became of a send.
+  if (!follower?.headTime) return false
+  if (settler.isBalanceOld) await readBalance(ctx, chain, signer.address)
+  const unmined = await settlers.listUnmined(ctx.db, network, signer.address, unminedRead)
+  await tend(ctx, lane, unmined, follower.baseFee)
+  if (unmined.length >= unminedFullMax || settler.state !== 'active') return false
+
+  const sendable = await listSendable(ctx.db, network, follower.headTime, batchMax)
+  if (unmined.length >= unminedMax && sendable.length < batchMax) return false
+  const chosen = await choose(ctx, lane, sendable, follower.headNumber)
+  if (chosen.length === 0) return false
+  // Alone: whoever runs code of its own, and whoever was sent before without effect.
+  const alone = chosen.filter(({ transfer, sends }) => transfer.isContract || sends > 0)
+  const batch = alone.length > 0 ? alone.slice(0, 1) : chosen
+  const isSent = await send(ctx, lane, settler.epoch, batch, follower.baseFee)
+  return isSent && sendable.length > batch.length
+}
+
+async function readBalance(ctx: Context, chain: Chain, address: Hex): Promise<void> {
+  const wei = await chain.rpc.call<Hex>('eth_getBalance', [address, 'latest'])
+  await settlers.noteBalance(ctx.db, chain.network.caip2, address, BigInt(wei))
+}
+
+/** Simulates what could be sent, on what is in flight, and rejects what the token refuses. */
+async function choose(
+  ctx: Context,
+  lane: Lane,
+  sendable: readonly Authorized[],
+  headNumber: number,
+): Promise<readonly Authorized[]> {
+  if (sendable.length === 0) return []
+  const { chain, signer } = lane
+  const network = chain.network.caip2
+  const payers = [...new Set(sendable.map(({ transfer }) => transfer.authorization.from))]
+  const sent = await readSentUnits(ctx.db, network, payers)
+  crashPoint(ctx, 'simulate-before')
+  const verdicts = await simulate(chain, signer.address, sendable)
+  crashPoint(ctx, 'simulate-after')
+  const good: Authorized[] = []
+  const refused: { asset: string; payer: string; nonce: string; reason: string }[] = []
+  for (const [i, authorized] of sendable.entries()) {
+    const verdict = verdicts[i]
+    const { asset, authorization } = authorized.transfer
+    // A node behind the head may not have seen the money arrive. And a used nonce is a question for the logs.
+    if (!verdict || verdict.isNonceUsed) continue
+    const inFlight = authorized.state === 'sent' ? 0n : (sent.get(`${asset} ${authorization.from}`) ?? 0n)
+    if (verdict.isGood && verdict.balance >= authorization.value + inFlight) good.push(authorized)
+    else if (!verdict.isGood && authorized.state === 'claimed' && verdict.blockNumber >= headNumber) {
+      refused.push({
+        asset,
+        payer: authorization.from,
+        nonce: authorization.nonce,
+        reason:
+          verdict.balance < authorization.value
+            ? 'invalid_exact_evm_insufficient_balance'
+            : reasonOf(verdict.revertReason),
+      })
+    }
+  }
+  if (refused.length > 0) await reject(ctx, lane, refused)
+  return good
+}
+
+async function simulate(
+  chain: Chain,
+  from: Hex,
+  sendable: readonly Authorized[],
+): Promise<(Simulated | null)[]> {
+  const plain = sendable.filter(({ transfer }) => !transfer.isContract)
+  const joined = await simulateTransfers(
+    chain,
+    from,
+    plain.map(({ transfer }) => transfer),
+  ).catch((error) => {
+    if (!(error instanceof RpcAnswerError)) throw error
+    return null
+  })
+  const verdicts = new Map(plain.map((authorized, i) => [authorized, joined?.[i] ?? null]))
+  return await Promise.all(
+    sendable.map(async (authorized) => {
+      const known = verdicts.get(authorized)
+      if (known) return known
+      // Code of a payer's own, or a joined call that failed as a whole: each by itself.
+      return await simulateAlone(chain, from, authorized.transfer).catch((error) => {
+        if (!(error instanceof RpcAnswerError)) throw error
+        return null
+      })
+    }),
+  )
+}
+
+async function reject(
+  ctx: Context,
+  lane: Lane,
+  refused: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const changed = await rejectAuthorizations(tx, lane.chain.network.caip2, refused)
+    crashPoint(ctx, 'reject-before-commit')
+    if (changed.length > 0) await lane.updateStatus(tx, changed, ctx.now())
+  })
+  crashPoint(ctx, 'reject-after-commit')
+  ctx.db.wakeUps.send('outcomes')
+}
+
+async function send(
+  ctx: Context,
+  lane: Lane,
+  epoch: bigint,
+  batch: readonly Authorized[],
+  baseFee: bigint,
+): Promise<boolean> {
+  const { chain, signer, holder } = lane
+  const network = chain.network.caip2
+  const fees = feesFor(chain, baseFee)
+  if (!fees) return false
+  const byKey = new Map(batch.map((authorized) => [keyText(authorized.transfer), authorized]))
+  const signed = await ctx.db.transaction(async (tx) => {
+    const wanted = batch.map(({ transfer: { asset, authorization } }) => ({
+      asset,
+      payer: authorization.from,
+      nonce: authorization.nonce,
+    }))
+    const locked = await settlers.lockForSending(
+      tx,
+      { network, address: signer.address, holder, epoch },
+      wanted,
+    )
+    if (!locked || locked.keys.length === 0) return null
+    const carried = locked.keys.flatMap((key) => byKey.get(`${key.asset} ${key.payer} ${key.nonce}`) ?? [])
+    const transaction = signer.sign(chain, { ...callOf(carried), ...fees, nonce: locked.nonce })
+    await settlers.insertSend(tx, {
+      network,
+      settler: signer.address,
+      nonce: locked.nonce,
+      ...transaction,
+      keys: locked.keys,
+    })
+    crashPoint(ctx, 'send-before-commit')
+    return transaction
+  })
+  if (!signed) return false
+  crashPoint(ctx, 'send-after-commit')
+  await broadcast(ctx, chain, signed)
+  return true
+}
+
+function keyText({ asset, authorization }: Authorized['transfer']): string {
+  return `${asset} ${authorization.from} ${authorization.nonce}`
+}
+
+/** One goes straight to its token; several through Multicall3, where each may fail alone. */
+function callOf(carried: readonly Authorized[]): Pick<Unsigned, 'to' | 'data' | 'gas'> {
+  const calls = carried.map(({ transfer, checkoutId }) => ({
+    target: transfer.asset,
+    callData: transferCalldata(
+      transfer.authorization,
+      transfer.signature,
+      checkoutId ? markerOf(checkoutId) : '0x',
+    ),
+  }))
+  const [single] = calls
+  if (calls.length === 1 && single) {
+    const gas = carried[0]?.transfer.isContract ? contractGas : callGas + batchGas
+    return { to: single.target, data: single.callData, gas }
+  }
+  return { to: multicall, data: aggregateCalldata(calls), gas: batchGas + callGas * BigInt(calls.length) }
+}
+
+type Fees = Pick<Unsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
+
+/** Room for the base fee to double. Null while even the base fee is above what this network may cost. */
+function feesFor(chain: Chain, baseFee: bigint): Fees | null {
+  const cap = chain.network.maxFeePerGas
+  const tip = 1_000_000n
+  if (baseFee + tip > cap) return null
+  const wanted = baseFee * 2n + tip
+  return { maxFeePerGas: wanted > cap ? cap : wanted, maxPriorityFeePerGas: tip }
+}
+
+/** Sends committed bytes to every node. Whatever they say, what happened is found on the chain. */
+async function broadcast(
+  ctx: Context,
+  chain: Chain,
+  { hash, bytes }: { hash: Hex; bytes: Hex },
+): Promise<void> {
+  try {
+    await chain.rpc.callAll('eth_sendRawTransaction', [bytes])
+  } catch (error) {
+    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+    // "already known" and "nonce too low" are what success looks like the second time.
+    ctx.log.debug({ txHash: hash, err: error }, 'a node did not take a transaction')
+  }
+  crashPoint(ctx, 'broadcast-before-note')
+  await settlers.noteSent(ctx.db, hash)
+  crashPoint(ctx, 'broadcast-after-note')
+}
+
+/** Looks after what is in flight: only the lowest nonce can be stuck, the others wait for it. */
+async function tend(
+  ctx: Context,
+  lane: Lane,
+  unmined: readonly settlers.Unmined[],
+  baseFee: bigint,
+): Promise<void> {
+  for (const [i, transaction] of unmined.entries()) {
+    const isLowest = i === 0
+    if (isLowest && transaction.ageSeconds >= replaceSeconds) await replace(ctx, lane, transaction, baseFee)
+    else if (transaction.sentAgoSeconds === null || transaction.sentAgoSeconds >= resendSeconds) {
+      await broadcast(ctx, lane.chain, transaction)
+    }
+  }
+}
+
+/** Signs the same nonce again for more: the same calls while they are wanted, nothing once they are not. */
+async function replace(ctx: Context, lane: Lane, old: settlers.Unmined, baseFee: bigint): Promise<void> {
+  const { chain, signer } = lane
+  const before = parseTransaction(old.bytes)
+  const bump = (fee: bigint) => fee + fee / 8n + 1n
+  const cap = chain.network.maxFeePerGas
+  const fresh = baseFee * 2n + 1_000_000n
+  const bumped = bump(before.maxFeePerGas ?? 0n)
+  const wanted = bumped > fresh ? bumped : fresh
+  // A fill frees the nonce, so it is worth more than the cap.
+  if (old.isWanted && wanted > cap) return await broadcast(ctx, chain, old)
+  const call = old.isWanted
+    ? { to: before.to ?? multicall, data: before.data ?? '0x', gas: before.gas ?? 0n }
+    : { to: signer.address, data: '0x' as Hex, gas: 21_000n }
+  const signed = signer.sign(chain, {
+    ...call,
+    nonce: old.nonce,
+    maxFeePerGas: wanted,
+    maxPriorityFeePerGas: bump(before.maxPriorityFeePerGas ?? 0n),
+  })
+  crashPoint(ctx, old.isWanted ? 'replace-before-commit' : 'fill-before-commit')
+  await settlers.insertReplacement(ctx.db, {
+    network: chain.network.caip2,
+    settler: signer.address,
+    nonce: old.nonce,
+    ...signed,
+  })
+  crashPoint(ctx, old.isWanted ? 'replace-after-commit' : 'fill-after-commit')
+  await broadcast(ctx, chain, signed)
+}

@@ -1,0 +1,78 @@
+import type { Context } from '../context.ts'
+import { readVersions } from './rows.ts'
+
+/** Everything works without wake-ups, only slower: this is how often those who wait look by themselves. */
+const lookEveryMs = 500
+
+/**
+ * Waits for checkouts to change. All who wait in a process share one listener and one query; a look is asked for by a
+ * wake-up from the process that credited, within milliseconds, or by the clock.
+ */
+export type Outcomes = {
+  /** Resolves when the checkout has another version than this, or after the time. */
+  waitForChange(checkoutId: string, version: number, timeoutMs: number): Promise<void>
+  close(): void
+}
+
+type Waiter = { readonly checkoutId: string; readonly version: number; readonly done: () => void }
+
+export function openOutcomes(ctx: Context): Outcomes {
+  const waiters = new Set<Waiter>()
+  let isLooking = false
+  let isAskedAgain = false
+
+  async function look(): Promise<void> {
+    if (waiters.size === 0) return
+    if (isLooking) {
+      isAskedAgain = true
+      return
+    }
+    isLooking = true
+    try {
+      // Who begins to wait meanwhile was not asked for, and has its own look.
+      const asked = [...waiters]
+      const versions = await readVersions(ctx.db, [...new Set(asked.map(({ checkoutId }) => checkoutId))])
+      for (const waiter of asked) {
+        if (versions.get(waiter.checkoutId) !== waiter.version) waiter.done()
+      }
+    } catch (error) {
+      ctx.log.warn({ err: error }, 'outcomes could not be read and will be tried again')
+    } finally {
+      isLooking = false
+      if (isAskedAgain) {
+        isAskedAgain = false
+        void look()
+      }
+    }
+  }
+
+  let stop: (() => void) | null = null
+  const timer = setInterval(() => void look(), lookEveryMs)
+  timer.unref()
+
+  return {
+    waitForChange(checkoutId, version, timeoutMs) {
+      stop ??= ctx.db.wakeUps.listen('outcomes', () => void look())
+      return new Promise((resolve) => {
+        const timeout = setTimeout(() => waiter.done(), timeoutMs)
+        const waiter: Waiter = {
+          checkoutId,
+          version,
+          done() {
+            clearTimeout(timeout)
+            waiters.delete(waiter)
+            resolve()
+          },
+        }
+        waiters.add(waiter)
+        // It may have changed before we began to wait.
+        void look()
+      })
+    },
+    close() {
+      clearInterval(timer)
+      stop?.()
+      for (const waiter of [...waiters]) waiter.done()
+    },
+  }
+}

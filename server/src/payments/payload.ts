@@ -1,0 +1,115 @@
+import type { Hex } from '../chains/chain.ts'
+import type { Authorization } from '../chains/eip3009.ts'
+
+/** A payment as an x402 client sends it, read from its header. Hex is lower case; nothing is believed yet. */
+export type Payment = {
+  readonly scheme: string
+  /** CAIP-2. */
+  readonly network: string
+  readonly asset: Hex
+  readonly authorization: Authorization
+  readonly signature: Hex
+  /** The client's own name for this payment (extension payment-identifier). */
+  readonly identifier: string | null
+}
+
+export type ReadPayment =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unreadable'; readonly why: string }
+  | { readonly kind: 'present'; readonly payment: Payment }
+
+/** ERC-1271 wallets sign with as many bytes as they like; the header's own limit is 12 KiB. */
+const signatureBytesMax = 4_096
+
+/**
+ * Reads PAYMENT-SIGNATURE. Node joins repeated headers with a comma, and its base64 decoder skips what it does not
+ * know, so two readers could take one header for two payments: only canonical base64 is read, the text that encoding
+ * its own bytes gives.
+ */
+export function readPayment(header: string | readonly string[] | undefined): ReadPayment {
+  if (header === undefined) return { kind: 'none' }
+  if (typeof header !== 'string') return unreadable('there is more than one header')
+  const bytes = Buffer.from(header, 'base64')
+  if (header === '' || bytes.toString('base64') !== header) return unreadable('it is not standard base64')
+  let json: unknown
+  try {
+    json = JSON.parse(bytes.toString())
+  } catch {
+    return unreadable('it is not JSON')
+  }
+  return readPayload(json)
+}
+
+function readPayload(json: unknown): ReadPayment {
+  const root = asRecord(json)
+  if (root?.x402Version !== 2) return unreadable('x402Version must be 2')
+  const accepted = asRecord(root.accepted)
+  const payload = asRecord(root.payload)
+  const fields = asRecord(payload?.authorization)
+  if (!accepted || !payload || !fields)
+    return unreadable('accepted, payload or payload.authorization is missing')
+  const asset = asHex(accepted.asset, 20)
+  const from = asHex(fields.from, 20)
+  const to = asHex(fields.to, 20)
+  const nonce = asHex(fields.nonce, 32)
+  const value = asInteger(fields.value)
+  const validAfter = asInteger(fields.validAfter)
+  const validBefore = asInteger(fields.validBefore)
+  const signature = asSignature(payload.signature)
+  if (typeof accepted.scheme !== 'string' || typeof accepted.network !== 'string' || !asset) {
+    return unreadable('accepted must name scheme, network and asset')
+  }
+  if (!from || !to || !nonce || value === null || validAfter === null || validBefore === null) {
+    return unreadable('an authorization has from, to, value, validAfter, validBefore and nonce')
+  }
+  if (!signature) return unreadable('signature must be hexadecimal')
+  const identifier = readIdentifier(root.extensions)
+  if (identifier === undefined)
+    return unreadable('payment-identifier must be 16 to 128 of A-Z, a-z, 0-9, _ and -')
+  return {
+    kind: 'present',
+    payment: {
+      scheme: accepted.scheme,
+      network: accepted.network,
+      asset,
+      authorization: { from, to, value, validAfter, validBefore, nonce },
+      signature,
+      identifier,
+    },
+  }
+}
+
+/** The identifier, null where there is none, undefined where it is not one. */
+function readIdentifier(extensions: unknown): string | null | undefined {
+  const info = asRecord(asRecord(asRecord(extensions)?.['payment-identifier'])?.info)
+  if (info?.id === undefined || info.id === null) return null
+  return typeof info.id === 'string' && /^[A-Za-z0-9_-]{16,128}$/.test(info.id) ? info.id : undefined
+}
+
+function unreadable(why: string): ReadPayment {
+  return { kind: 'unreadable', why }
+}
+
+function asRecord(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined
+}
+
+function asHex(value: unknown, bytes: number): Hex | null {
+  if (typeof value !== 'string' || value.length !== 2 + bytes * 2 || !/^0x[0-9a-fA-F]*$/.test(value))
+    return null
+  return value.toLowerCase() as Hex
+}
+
+function asSignature(value: unknown): Hex | null {
+  if (typeof value !== 'string' || value.length > 2 + signatureBytesMax * 2) return null
+  return /^0x(?:[0-9a-fA-F]{2})+$/.test(value) ? (value.toLowerCase() as Hex) : null
+}
+
+/** Decimal digits below 2^256, written in one way only. */
+function asInteger(value: unknown): bigint | null {
+  if (typeof value !== 'string' || !/^(0|[1-9]\d{0,77})$/.test(value)) return null
+  const integer = BigInt(value)
+  return integer < 2n ** 256n ? integer : null
+}

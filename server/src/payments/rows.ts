@@ -1,0 +1,339 @@
+import type { Hex } from '../chains/chain.ts'
+import type { SignedTransfer } from '../chains/simulate.ts'
+import type { Database, Transaction } from '../db.ts'
+import { isBoundTo } from './bound-nonce.ts'
+import type { NewClaim } from './claim.ts'
+
+type Reader = Database | Transaction
+
+/** What a claim says of an authorization, as the settling side reads it. */
+export type Authorized = {
+  readonly network: string
+  readonly transfer: SignedTransfer
+  readonly checkoutId: string | null
+  readonly state: 'claimed' | 'sent' | 'rejected' | 'dead'
+  readonly sends: number
+}
+
+type AuthorizationRow = {
+  network: string
+  asset: Hex
+  payer: Hex
+  nonce: Hex
+  pay_to: Hex
+  amount: string
+  valid_after: string
+  valid_before: string
+  signature: Buffer
+  is_contract: boolean
+  checkout_id: string | null
+  state: Authorized['state']
+  sends: number
+}
+
+function toAuthorized(row: AuthorizationRow): Authorized {
+  return {
+    network: row.network,
+    checkoutId: row.checkout_id,
+    state: row.state,
+    sends: row.sends,
+    transfer: {
+      asset: row.asset,
+      isContract: row.is_contract,
+      signature: `0x${row.signature.toString('hex')}`,
+      authorization: {
+        from: row.payer,
+        to: row.pay_to,
+        value: BigInt(row.amount),
+        validAfter: BigInt(row.valid_after),
+        validBefore: BigInt(row.valid_before),
+        nonce: row.nonce,
+      },
+    },
+  }
+}
+
+/**
+ * Claims a batch in one statement. Lock the checkouts that can be paid; insert the authorizations, where a taken nonce
+ * or a checkout that has one already simply inserts nothing; move only the checkouts whose insert came back. (Moving
+ * first would leave a checkout PROCESSING without an authorization.) Returns the event ids of those that were claimed.
+ */
+export async function claimAuthorizations(
+  db: Reader,
+  batch: readonly NewClaim[],
+  locking: 'skip locked' | '',
+): Promise<Set<string>> {
+  const rows = await db.query<{ event_id: string }>(
+    `with input as (
+       select * from json_to_recordset($1) as i (
+         checkout_id text, network text, asset text, payer text, nonce text, pay_to text, amount numeric,
+         valid_after numeric, valid_before numeric, signature text, is_contract boolean, identifier text,
+         event_id text, data json, now timestamptz)
+     ), locked as (
+       select c.id, c.store_id from checkouts c
+       where c.id in (select checkout_id from input) and c.status = 'OPEN' and c.expires_at > clock()
+       order by c.id for no key update ${locking}
+     ), claimed as (
+       insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+         valid_after, valid_before, signature, is_contract, payment_identifier, claimed_at)
+       select i.network, i.asset, i.payer, i.nonce, l.id, l.store_id, 'claimed', i.pay_to, i.amount,
+         i.valid_after, i.valid_before, decode(i.signature, 'hex'), i.is_contract, i.identifier, clock()
+       from input i join locked l on l.id = i.checkout_id
+       order by i.network, i.asset, i.payer, i.nonce
+       on conflict do nothing
+       returning network, asset, payer, nonce, checkout_id
+     ), moved as (
+       update checkouts c set status = 'PROCESSING', version = c.version + 1
+       from claimed where c.id = claimed.checkout_id
+       returning c.id, c.store_id, c.version
+     ), told as (
+       insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
+       select i.event_id, m.store_id, 'checkout.processing', m.id, m.version, i.data, i.now
+       from claimed a
+       join moved m on m.id = a.checkout_id
+       join input i on i.network = a.network and i.asset = a.asset and i.payer = a.payer and i.nonce = a.nonce
+         and i.checkout_id = a.checkout_id
+       returning id
+     )
+     select id as event_id from told`,
+    [JSON.stringify(batch.map(toInput))],
+  )
+  return new Set(rows.map(({ event_id }) => event_id))
+}
+
+function toInput({ checkoutId, network, transfer, identifier, eventId, data, now }: NewClaim) {
+  const { from, to, value, validAfter, validBefore, nonce } = transfer.authorization
+  return {
+    checkout_id: checkoutId,
+    network,
+    asset: transfer.asset,
+    payer: from,
+    nonce,
+    pay_to: to,
+    amount: value.toString(),
+    valid_after: validAfter.toString(),
+    valid_before: validBefore.toString(),
+    signature: transfer.signature.slice(2),
+    is_contract: transfer.isContract,
+    identifier,
+    event_id: eventId,
+    data,
+    now,
+  }
+}
+
+/**
+ * Claims a rejected authorization of this checkout again, or one that was found on the chain after a restore and is
+ * bound to this checkout. Under the checkout's lock, never part of a batch.
+ */
+export async function reclaimAuthorization(tx: Transaction, claim: NewClaim): Promise<boolean> {
+  const { from, nonce } = claim.transfer.authorization
+  const rows = await tx.query(
+    `with locked as (
+       select id, store_id from checkouts
+       where id = $1 and status = 'OPEN' and expires_at > clock() for no key update
+     ), claimed as (
+       update authorizations a set state = 'claimed', reason = null, resolved_at = null, claimed_at = clock(),
+         checkout_id = locked.id, store_id = locked.store_id
+       from locked where ((a.checkout_id = locked.id and a.state = 'rejected') or (a.checkout_id is null and $9))
+         and a.network = $2 and a.asset = $3 and a.payer = $4 and a.nonce = $5
+       returning a.checkout_id
+     ), moved as (
+       update checkouts c set status = 'PROCESSING', version = c.version + 1
+       from claimed where c.id = claimed.checkout_id returning c.id, c.store_id, c.version
+     )
+     insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
+     select $6, store_id, 'checkout.processing', id, version, $7, $8 from moved returning id`,
+    [
+      claim.checkoutId,
+      claim.network,
+      claim.transfer.asset,
+      from,
+      nonce,
+      claim.eventId,
+      JSON.stringify(claim.data),
+      claim.now,
+      isBoundTo(nonce, claim.checkoutId),
+    ],
+  )
+  return rows.length > 0
+}
+
+/** What a payer has promised and not yet paid or failed to pay: it will need that much more than the next payment. */
+export async function readInFlightUnits(
+  db: Database,
+  network: string,
+  asset: string,
+  payer: string,
+): Promise<bigint> {
+  const [row] = await db.query<{ units: string }>(
+    `select coalesce(sum(a.amount), 0) as units from authorizations a
+     where a.network = $1 and a.asset = $2 and a.payer = $3 and a.state in ('claimed', 'sent')
+       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)`,
+    [network, asset, payer],
+  )
+  return BigInt(row?.units ?? '0')
+}
+
+/**
+ * Authorizations that a lane may send: claimed ones, and those whose first send was mined without effect. Twice
+ * without effect is enough: the rest is waiting until the authorization is dead.
+ */
+export async function listSendable(
+  db: Database,
+  network: string,
+  headTime: Date,
+  limit: number,
+): Promise<Authorized[]> {
+  const rows = await db.query<AuthorizationRow>(
+    `select a.* from authorizations a
+     where a.network = $1 and a.spent_block_number is null and a.valid_before > $2
+       and (a.state = 'claimed' or (a.state = 'sent' and a.sends < 2
+         and not exists (select 1 from transaction_calls c join transactions t on t.network = c.network
+           and t.settler = c.settler and t.nonce = c.settler_nonce
+           where c.network = a.network and c.asset = a.asset and c.payer = a.payer and c.nonce = a.nonce
+             and t.mined_at is null)))
+       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)
+     order by a.claimed_at
+     limit $3`,
+    // A block later than validBefore reverts the transfer, and the next one is about two seconds away.
+    [network, Math.floor(headTime.getTime() / 1_000) + 4, limit],
+  )
+  return rows.map(toAuthorized)
+}
+
+/** Of these payers, what is sent and not settled: a balance must cover it beside anything sent next. */
+export async function readSentUnits(
+  db: Database,
+  network: string,
+  payers: readonly string[],
+): Promise<Map<string, bigint>> {
+  const rows = await db.query<{ asset: string; payer: string; units: string }>(
+    `select a.asset, a.payer, sum(a.amount) as units from authorizations a
+     where a.network = $1 and a.payer = any($2) and a.state = 'sent'
+       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)
+     group by a.asset, a.payer`,
+    [network, payers],
+  )
+  return new Map(rows.map(({ asset, payer, units }) => [`${asset} ${payer}`, BigInt(units)]))
+}
+
+/** Ends claims that were never sent. `state = 'claimed'` is the whole safety of it: a sent one cannot match. */
+export async function rejectAuthorizations(
+  tx: Transaction,
+  network: string,
+  refused: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+): Promise<string[]> {
+  await lockCheckoutsOf(tx, network, refused)
+  const rows = await tx.query<{ checkout_id: string }>(
+    `update authorizations a set state = 'rejected', reason = i.reason, resolved_at = clock()
+     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
+     where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.state = 'claimed'
+     returning a.checkout_id`,
+    [network, JSON.stringify(refused)],
+  )
+  return rows.map(({ checkout_id }) => checkout_id)
+}
+
+/** Whoever changes an authorization's state locks its checkout first, in order of id: so nobody waits in a circle. */
+async function lockCheckoutsOf(
+  tx: Transaction,
+  network: string,
+  keys: readonly { asset: string; payer: string; nonce: string }[],
+): Promise<void> {
+  await tx.query(
+    `select id from checkouts where id in (
+       select a.checkout_id from authorizations a
+       join json_to_recordset($2) as i (asset text, payer text, nonce text)
+         on a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
+       where a.network = $1
+     ) order by id for no key update`,
+    [network, JSON.stringify(keys.map(({ asset, payer, nonce }) => ({ asset, payer, nonce })))],
+  )
+}
+
+/**
+ * Unresolved authorizations that cannot land any more by the time of a block, or whose nonce was spent by then. Money
+ * that the nonce moved and that is not this claim's (another amount, say) does not settle the claim.
+ */
+export async function listPerhapsDead(
+  db: Database,
+  network: string,
+  at: { time: Date; number: number },
+  limit: number,
+): Promise<(Authorized & { spentBlockHash: Hex | null; spentReason: string | null })[]> {
+  const rows = await db.query<
+    AuthorizationRow & { spent_block_hash: Hex | null; spent_reason: string | null }
+  >(
+    `select a.* from authorizations a
+     where a.network = $1 and a.state in ('claimed', 'sent') and (a.valid_before <= $2 or a.spent_block_number <= $3)
+       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null
+         and k.checkout_id is not distinct from a.checkout_id)
+     order by a.valid_before limit $4`,
+    [network, Math.floor(at.time.getTime() / 1_000), at.number, limit],
+  )
+  return rows.map((row) => ({
+    ...toAuthorized(row),
+    spentBlockHash: row.spent_block_hash,
+    spentReason: row.spent_reason,
+  }))
+}
+
+export async function buryAuthorizations(
+  tx: Transaction,
+  network: string,
+  dead: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+): Promise<string[]> {
+  await lockCheckoutsOf(tx, network, dead)
+  const rows = await tx.query<{ checkout_id: string | null }>(
+    `update authorizations a set state = 'dead', reason = i.reason, resolved_at = clock()
+     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
+     where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
+       and a.state in ('claimed', 'sent')
+       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null
+         and k.checkout_id is not distinct from a.checkout_id)
+     returning a.checkout_id`,
+    [network, JSON.stringify(dead)],
+  )
+  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+}
+
+/** Notes the block that spent a nonce on something else, or canceled it. */
+export async function noteSpent(
+  tx: Transaction,
+  network: string,
+  block: { number: number; hash: Hex },
+  spent: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+): Promise<void> {
+  await tx.query(
+    `update authorizations a set spent_block_number = $3, spent_block_hash = $4, spent_reason = i.reason
+     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
+     where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce`,
+    [network, JSON.stringify(spent), block.number, block.hash],
+  )
+}
+
+export async function forgetSpentAbove(tx: Transaction, network: string, number: number): Promise<void> {
+  await tx.query(
+    `update authorizations set spent_block_number = null, spent_block_hash = null, spent_reason = null
+     where network = $1 and spent_block_number > $2`,
+    [network, number],
+  )
+}
+
+/** Versions of checkouts, for those who wait for a change. A checkout is known here only as an id. */
+export async function readVersions(
+  db: Database,
+  checkoutIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await db.query<{ id: string; version: number }>(
+    'select id, version from checkouts where id = any($1)',
+    [checkoutIds],
+  )
+  return new Map(rows.map(({ id, version }) => [id, version]))
+}

@@ -1,0 +1,90 @@
+import pg from 'pg'
+
+/**
+ * Wake-ups between processes: "look again", without saying at what. They only save waiting: everything that listens
+ * also looks by itself twice a second, and after every reconnect. NOTIFY takes a lock on the whole database when its
+ * transaction commits, so it is never part of a transaction that does anything else, and a process sends at most one
+ * in 20 ms.
+ */
+export type WakeUps = {
+  send(channel: Channel): void
+  /** Calls back on every wake-up, ours or another process's, until the returned function is called. */
+  listen(channel: Channel, look: () => void): () => void
+  close(): Promise<void>
+}
+
+/** claims: there is something to settle. outcomes: something was settled, or will not be. */
+export type Channel = 'claims' | 'outcomes'
+
+const spacingMs = 20
+const reconnectMs = 500
+
+export function openWakeUps(
+  connection: pg.ClientConfig,
+  run: (text: string, values: unknown[]) => Promise<unknown>,
+): WakeUps {
+  const listeners = new Map<Channel, Set<() => void>>()
+  const pending = new Set<Channel>()
+  let timer: NodeJS.Timeout | null = null
+  let client: pg.Client | null = null
+  let reconnect: NodeJS.Timeout | null = null
+  let isClosed = false
+
+  function wake(channel: Channel): void {
+    for (const look of listeners.get(channel) ?? []) look()
+  }
+
+  function flush(): void {
+    timer = null
+    for (const channel of pending) {
+      // A wake-up that is lost costs half a second, and the statement that matters has committed already.
+      run('select pg_notify($1, $2)', [`farthing_${channel}`, '']).catch(() => {})
+    }
+    pending.clear()
+  }
+
+  async function connect(): Promise<void> {
+    const fresh = new pg.Client(connection)
+    client = fresh
+    const again = () => {
+      if (client !== fresh || isClosed) return
+      client = null
+      reconnect = setTimeout(() => void connect(), reconnectMs)
+      reconnect.unref()
+    }
+    fresh.on('error', again)
+    fresh.on('end', again)
+    fresh.on('notification', ({ channel }) => wake(channel.slice('farthing_'.length) as Channel))
+    try {
+      await fresh.connect()
+      for (const channel of listeners.keys()) await fresh.query(`listen farthing_${channel}`)
+      // Whatever was said while nobody listened is found by looking.
+      for (const channel of listeners.keys()) wake(channel)
+    } catch {
+      again()
+    }
+  }
+
+  return {
+    send(channel) {
+      // This process hears itself at once; the others when the timer fires.
+      wake(channel)
+      pending.add(channel)
+      timer ??= setTimeout(flush, spacingMs)
+    },
+    listen(channel, look) {
+      const looks = listeners.get(channel) ?? new Set()
+      const isNew = looks.size === 0
+      listeners.set(channel, looks.add(look))
+      if (!client) void connect()
+      else if (isNew) client.query(`listen farthing_${channel}`).catch(() => {})
+      return () => void looks.delete(look)
+    },
+    async close() {
+      isClosed = true
+      if (timer) clearTimeout(timer)
+      if (reconnect) clearTimeout(reconnect)
+      await client?.end().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,14 @@
+import { setTimeout as wait } from 'node:timers/promises'
+
+/** Waits for a condition, looking every few milliseconds, and fails if it is not met in time. */
+export async function until(
+  what: string,
+  condition: () => Promise<boolean>,
+  timeoutMs = 20_000,
+): Promise<void> {
+  const end = Date.now() + timeoutMs
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error(`${what}: not within ${timeoutMs} ms`)
+    await wait(20)
+  }
+}
