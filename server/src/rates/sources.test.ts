@@ -301,6 +301,7 @@ test('two megabytes of anything are answered in linear time', () => {
       (error) => error instanceof Error && error.message.length < 200,
     )
     const elapsedMs = performance.now() - start
-    assert(elapsedMs < 5_000, `${text.slice(0, 30)}: ${Math.round(elapsedMs)} ms`)
+    // A quadratic reader would take hours; a busy machine makes a linear one slow, not hours slow.
+    assert(elapsedMs < 60_000, `${text.slice(0, 30)}: ${Math.round(elapsedMs)} ms`)
   }
 })
