@@ -44,7 +44,9 @@ try {
     error instanceof ConfigError ||
     error instanceof SchemaError ||
     error instanceof UsageError ||
-    error instanceof Problem
+    error instanceof Problem ||
+    // What parseArgs says of wrong options is meant for the one who typed them.
+    (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
   process.stderr.write(
     isExplained ? `${error.message}\n` : `${error instanceof Error ? error.stack : error}\n`,
   )

@@ -1,6 +1,6 @@
 import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
 import type { Network } from './networks.ts'
-import { openRpc, type Rpc, type RpcOutcome, unwrap } from './rpc.ts'
+import { openRpc, type Rpc, type RpcOutcome, RpcUnavailableError, unwrap } from './rpc.ts'
 
 /** One EVM chain and how to ask it. All hex that is compared is lower case. */
 export type Chain = {
@@ -163,7 +163,11 @@ export function aggregateCalldata(calls: readonly Call[]): Hex {
 }
 
 export function decodeAggregate(data: Hex): readonly CallResult[] {
-  return decodeFunctionResult({ abi: aggregate3, functionName: 'aggregate3', data })
+  try {
+    return decodeFunctionResult({ abi: aggregate3, functionName: 'aggregate3', data })
+  } catch (cause) {
+    throw new RpcUnavailableError('A node answered what Multicall3 cannot have said.', { cause })
+  }
 }
 
 /** Generous for what is only simulated, and below what common nodes allow. */

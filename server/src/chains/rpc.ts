@@ -21,6 +21,8 @@ const timeoutMs = 5_000
 const restMs = 5_000
 /** What providers answer, with status 200, when they are asked too often: not an answer to the call. */
 const limitExceeded = -32005
+/** Where null means "there is none". Anywhere else it is what a node says that has lost its memory. */
+const nullable = new Set(['eth_getBlockByNumber'])
 const answerBytesMax = 64 * 1024 * 1024
 
 /** The node understood the call and said no. */
@@ -72,6 +74,8 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
     const outcomes = parse(await post(endpoint, calls.map(request)), calls.length)
     const limited = outcomes.find((outcome) => 'error' in outcome && outcome.error.code === limitExceeded)
     if (limited) throw new Error('the node refuses more requests for now')
+    const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
+    if (empty !== -1) throw new Error(`the node answers ${calls[empty]?.method} with nothing`)
     return outcomes
   }
 
@@ -140,6 +144,10 @@ export function unwrap<Result>(outcome: RpcOutcome | undefined): Result {
   if (!outcome) throw new RpcUnavailableError('The node left a call unanswered.')
   if ('error' in outcome) throw outcome.error
   return outcome.result as Result
+}
+
+function isNull(outcome: RpcOutcome | undefined): boolean {
+  return !outcome || ('result' in outcome && (outcome.result ?? null) === null)
 }
 
 type Reply = { id?: unknown; result?: unknown; error?: { code?: unknown; message?: unknown; data?: unknown } }

@@ -40,12 +40,46 @@ export type Simulate = (transfer: SignedTransfer) => Promise<Simulated>
 /** All transfers that are waiting at a moment are simulated in one call; alone, one goes at once. */
 export function openSimulate(chain: Chain, from: string): Simulate {
   const joined = groupCommit<SignedTransfer, Simulated>({
-    write: (transfers) => simulateTransfers(chain, from, transfers),
+    write: (transfers) => simulateApart(chain, from, transfers),
     writeAgain: (transfer) => simulateAlone(chain, from, transfer),
     batchRowsMax: transfersPerCall,
     batchesInFlightMax: callsInFlight,
   })
   return (transfer) => (transfer.isContract ? simulateAlone(chain, from, transfer) : joined(transfer))
+}
+
+/**
+ * As simulateTransfers, but payments that share a nonce do not meet: a payment that is presented twice at once would
+ * find its nonce used by its twin, and be refused while the twin is claimed. Twins share one verdict; rivals, which
+ * share the nonce and nothing else, get a call of their own.
+ */
+async function simulateApart(
+  chain: Chain,
+  from: string,
+  transfers: readonly SignedTransfer[],
+): Promise<readonly Simulated[]> {
+  const rounds: Map<string, SignedTransfer>[] = []
+  const roundOf = new Map<string, number>()
+  const nonces = new Map<string, number>()
+  const ids = transfers.map((transfer) => {
+    const { asset, authorization, signature } = transfer
+    const id = `${asset} ${transferCalldata(authorization, signature)}`
+    if (roundOf.has(id)) return id
+    const nonce = `${asset} ${authorization.from} ${authorization.nonce}`
+    const round = nonces.get(nonce) ?? 0
+    nonces.set(nonce, round + 1)
+    roundOf.set(id, round)
+    rounds[round] = (rounds[round] ?? new Map()).set(id, transfer)
+    return id
+  })
+  const verdicts = new Map<string, Simulated>()
+  await Promise.all(
+    rounds.map(async (round) => {
+      const simulated = await simulateTransfers(chain, from, [...round.values()])
+      for (const [i, id] of [...round.keys()].entries()) verdicts.set(id, simulated[i] as Simulated)
+    }),
+  )
+  return ids.map((id) => verdicts.get(id) as Simulated)
 }
 
 export async function simulateAlone(

@@ -92,8 +92,11 @@ export function evaluate(
   { credits, hasUnresolved }: Facts,
   now: Date,
 ): { readonly status: CheckoutStatus; readonly dispositions: ReadonlyMap<string, Disposition> } {
+  // What came too late stays late, also when a canceled checkout is completed by another payment afterwards.
   const isOnTime = (credit: Credit) =>
-    checkout.status !== 'CANCELED' && (credit.isClaimed || credit.firstBlockTime <= checkout.expiresAt)
+    checkout.status !== 'CANCELED' &&
+    credit.disposition !== 'late' &&
+    (credit.isClaimed || credit.firstBlockTime <= checkout.expiresAt)
   const isFull = (credit: Credit) => credit.due !== null && credit.amount === credit.due
   const exact =
     credits.find(({ disposition }) => disposition === 'exact') ??

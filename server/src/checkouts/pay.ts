@@ -1,4 +1,5 @@
 import type { CheckoutPayment, PaymentRequired, Payment as WirePayment } from '@farthing/sdk'
+import { getAddress } from 'viem/utils'
 import { networks } from '../chains/networks.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
@@ -50,6 +51,8 @@ export type PayRequest = {
 
 /** A payer who waits longer would be cut off by something in between. */
 const settleTimeoutMs = 25_000
+/** Where a block is not enough to complete a checkout, its coming changes no version: whoever waits looks this often. */
+const inclusionLookMs = 2_000
 /** An authorization that finds another one under way waits this long for its verdict. */
 const otherTimeoutMs = 5_000
 /** Each round means that somebody else changed the checkout meanwhile. */
@@ -80,6 +83,8 @@ export async function payCheckout(
 
     if (payment && known?.checkoutId === checkout.id) {
       if (known.credit?.disposition === 'exact') {
+        // In its block, but not yet as final as the store asks for.
+        if (checkout.status !== 'COMPLETED') return pending(checkout, payment, known.credit.transaction)
         crashPoint(ctx, 'answer-before')
         return { kind: 'paid', checkout, payment: toPayment(known.credit) }
       }
@@ -88,7 +93,8 @@ export async function payCheckout(
         const left = start + settleTimeoutMs - ctx.now().getTime()
         if (left <= 0) return pending(checkout, payment, known.transaction)
         crashPoint(ctx, 'wait-before')
-        await engine.outcomes.waitForChange(checkout.id, checkout.version, left)
+        const patienceMs = checkout.finality === 'included' ? left : Math.min(left, inclusionLookMs)
+        await engine.outcomes.waitForChange(checkout.id, checkout.version, patienceMs)
         crashPoint(ctx, 'wait-after')
         continue
       }
@@ -206,7 +212,7 @@ export class MalformedPayment extends Problem {
 }
 
 function refusal(payment: Payment, reason: string): Refused {
-  return { reason, network: payment.network, payer: payment.authorization.from }
+  return { reason, network: payment.network, payer: getAddress(payment.authorization.from) }
 }
 
 function pending(checkout: Checkout, payment: Payment, transaction: string | null): PayAnswer {
@@ -215,7 +221,7 @@ function pending(checkout: Checkout, payment: Payment, transaction: string | nul
     checkout,
     transaction: transaction ?? '',
     network: payment.network,
-    payer: payment.authorization.from,
+    payer: getAddress(payment.authorization.from),
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Context } from '../context.ts'
+import { groupCommit } from '../db.ts'
 import { readVersions } from './rows.ts'
 
 /** Everything works without wake-ups, only slower: this is how often those who wait look by themselves. */
 const lookEveryMs = 500
+const newWaitersMax = 200
 
 /**
  * Waits for checkouts to change. All who wait in a process share one listener and one query; a look is asked for by a
@@ -46,6 +48,17 @@ export function openOutcomes(ctx: Context): Outcomes {
     }
   }
 
+  /** Who begins to wait asks for itself alone: a thousand who wait already need not be asked about again. */
+  const readVersion = groupCommit<string, number | undefined>({
+    write: async (ids) => {
+      const versions = await readVersions(ctx.db, ids)
+      return ids.map((id) => versions.get(id))
+    },
+    writeAgain: async (id) => (await readVersions(ctx.db, [id])).get(id),
+    batchRowsMax: newWaitersMax,
+    batchesInFlightMax: 2,
+  })
+
   let stop: (() => void) | null = null
   const timer = setInterval(() => void look(), lookEveryMs)
   timer.unref()
@@ -65,8 +78,11 @@ export function openOutcomes(ctx: Context): Outcomes {
           },
         }
         waiters.add(waiter)
-        // It may have changed before we began to wait.
-        void look()
+        // It may have changed before we began to wait. If that cannot be read, the next look finds it.
+        readVersion(checkoutId).then(
+          (current) => current !== version && waiter.done(),
+          () => {},
+        )
       })
     },
     close() {

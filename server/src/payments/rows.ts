@@ -176,11 +176,16 @@ export async function readInFlightUnits(
   return BigInt(row?.units ?? '0')
 }
 
-/**
- * Authorizations that a lane may send: claimed ones, and those whose first send was mined without effect. Twice
- * without effect is enough: the rest is waiting until the authorization is dead.
- */
-export async function listSendable(
+const isUncredited = `not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+  and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)`
+
+/** A block later than validBefore reverts the transfer, and the next one is about two seconds away. */
+function sendableUntil(headTime: Date): number {
+  return Math.floor(headTime.getTime() / 1_000) + 4
+}
+
+/** Authorizations that wait for a lane, oldest first. */
+export async function listClaimed(
   db: Database,
   network: string,
   headTime: Date,
@@ -188,18 +193,34 @@ export async function listSendable(
 ): Promise<Authorized[]> {
   const rows = await db.query<AuthorizationRow>(
     `select a.* from authorizations a
-     where a.network = $1 and a.spent_block_number is null and a.valid_before > $2
-       and (a.state = 'claimed' or (a.state = 'sent' and a.sends < 2
-         and not exists (select 1 from transaction_calls c join transactions t on t.network = c.network
-           and t.settler = c.settler and t.nonce = c.settler_nonce
-           where c.network = a.network and c.asset = a.asset and c.payer = a.payer and c.nonce = a.nonce
-             and t.mined_at is null)))
-       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)
-     order by a.claimed_at
-     limit $3`,
-    // A block later than validBefore reverts the transfer, and the next one is about two seconds away.
-    [network, Math.floor(headTime.getTime() / 1_000) + 4, limit],
+     where a.network = $1 and a.state = 'claimed' and a.spent_block_number is null and a.valid_before > $2
+       and ${isUncredited}
+     order by a.claimed_at limit $3`,
+    [network, sendableUntil(headTime), limit],
+  )
+  return rows.map(toAuthorized)
+}
+
+/**
+ * Authorizations whose first send was mined without effect. Twice without effect is enough: the rest is waiting until
+ * the authorization is dead. This looks at everything that was sent in the last minutes, so it is not for every step.
+ */
+export async function listWithoutEffect(
+  db: Database,
+  network: string,
+  headTime: Date,
+  limit: number,
+): Promise<Authorized[]> {
+  const rows = await db.query<AuthorizationRow>(
+    `select a.* from authorizations a
+     where a.network = $1 and a.state = 'sent' and a.sends < 2 and a.spent_block_number is null
+       and a.valid_before > $2 and ${isUncredited}
+       and not exists (select 1 from transaction_calls c join transactions t on t.network = c.network
+         and t.settler = c.settler and t.nonce = c.settler_nonce
+         where c.network = a.network and c.asset = a.asset and c.payer = a.payer and c.nonce = a.nonce
+           and t.mined_at is null)
+     order by a.claimed_at limit $3`,
+    [network, sendableUntil(headTime), limit],
   )
   return rows.map(toAuthorized)
 }

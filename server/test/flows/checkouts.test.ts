@@ -246,6 +246,7 @@ test('the store sees the payment of a completed checkout', async () => {
     transaction,
     payer,
     network: 'eip155:8453',
+    // As the chain's logs name it, without its checksum.
     asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     amount: '2000000',
     finality: 'included',

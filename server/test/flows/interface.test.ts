@@ -1,7 +1,7 @@
 /** The interface specification, row by row: each test's name is the sentence or the table row that it keeps. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Checkout, PaymentRequired, PaymentRequirements } from '@farthing/sdk'
+import type { Checkout, PaymentRequired, PaymentRequirements, StoreCheckout } from '@farthing/sdk'
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from '@x402/core/http'
 import { openTestApp, wallet } from '../support/app.ts'
 import {
@@ -9,8 +9,10 @@ import {
   assertInvalid,
   assertProblem,
   completeByHand,
+  encodePayment,
   openShop,
   order,
+  paymentFor,
   send,
   solanaWallets,
 } from './support/shop.ts'
@@ -33,7 +35,7 @@ const [accepted] = required.accepts as [PaymentRequirements]
 test('| id | string | Checkout identifier, prefix `ch_` followed by characters. Assigned by the service. |', () => {
   assert.match(checkout.id, /^ch_.+$/)
 })
-test('| orderId | string | The store’s own order identifier, echoed from the request. |', () => {
+test("| orderId | string | The store's own order identifier, echoed from the request. |", () => {
   assert.equal(checkout.orderId, order.orderId)
 })
 test('| priceAmount | string | Decimal amount, quoted in `priceCurrency`. Sent as a string, not a number. |', () => {
@@ -57,10 +59,8 @@ test('| createdAt | string | ISO 8601 UTC timestamp. |', () => {
   const createdAt = new Date(checkout.createdAt)
   assert(createdAt >= startedAt && createdAt <= new Date())
 })
-test('| successRedirectUrl | string or null | Where the buyer is sent after a successful payment. |', () => {
+test('| successRedirectUrl | string or null | Where the buyer is sent after a successful payment. Null when none was supplied (null is shown in a completed checkout). |', async () => {
   assert.equal(checkout.successRedirectUrl, 'https://shop.example/thanks?order=1')
-})
-test('Null when none was supplied (null is shown in a completed checkout).', async () => {
   const plain = await shop.create()
   assert.equal(plain.successRedirectUrl, null)
   await completeByHand(farthing, plain.id)
@@ -91,13 +91,13 @@ for (const [family, title, walletAddress, other] of [
     assert.equal(answer.statusCode, 201, answer.body)
     assert.equal(answer.json().walletAddress, walletAddress)
   })
-  test(`${title}: | walletAddress | string | yes | Address of the wallet in the family’s own format. |`, async () => {
+  test(`${title}: | walletAddress | string | yes | Address of the wallet in the family's own format. |`, async () => {
     assertInvalid(await register({ custodialType: 'CUSTODIAL' }), '/walletAddress')
     assertInvalid(await register({ walletAddress: 1, custodialType: 'CUSTODIAL' }), '/walletAddress')
     const foreign = family === 'evm' ? solanaWallets[0] : wallet
     assertInvalid(await register({ walletAddress: foreign, custodialType: 'CUSTODIAL' }), '/walletAddress')
   })
-  test(`${title}: | custodialType | enum string | yes | Allowed values: \`CUSTODIAL\`, \`NON_CUSTODIAL\`. |`, async () => {
+  test(`${title}: | custodialType | enum string | yes | The type of custodial wallet this is. Allowed values: \`CUSTODIAL\`, \`NON_CUSTODIAL\`. |`, async () => {
     const answer = await register({ walletAddress: other, custodialType: 'CUSTODIAL' })
     assert.equal(answer.statusCode, 201, answer.body)
     assert.equal(answer.json().custodialType, 'CUSTODIAL')
@@ -125,14 +125,10 @@ for (const [family, title, walletAddress, other] of [
 test('| x402Version | integer | Protocol version of the body; the documented value is 2. |', () => {
   assert.equal(required.x402Version, 2)
 })
-test('| resource | object | `url` (string, the URL of the checkout endpoint being paid) |', () => {
+test('| resource | object | Fields: `url` (string, the URL of the checkout endpoint being paid), `description` (string, text naming the checkout and its order), `mimeType` (string, media type of the resource, `application/json`). |', () => {
   assert.equal(required.resource.url, `https://farthing.example/api/v1/checkouts/${checkout.id}`)
-})
-test('| resource | object | `description` (string, text naming the checkout and its order) |', () => {
   assert(required.resource.description.includes(checkout.id))
   assert(required.resource.description.includes(order.orderId))
-})
-test('| resource | object | `mimeType` (string, media type of the resource, `application/json`) |', () => {
   assert.equal(required.resource.mimeType, 'application/json')
 })
 test('| accepts | array of objects | One entry per accepted way to pay. |', () => {
@@ -150,11 +146,11 @@ test('| asset | string | Token contract address on the network. |', () => {
 test('| maxTimeoutSeconds | integer | Seconds; the documented value is 300. |', () => {
   assert.equal(accepted.maxTimeoutSeconds, 300)
 })
-test('| extra | object | Token metadata: `name` (string) and `version` (string), as the token’s EIP-712 domain |', () => {
-  // A deliberate deviation: the interface calls `name` the symbol, with which no wallet's signature would settle.
+test('| extra | object | Token metadata: `name` (string, token symbol) and `version` (string). |', () => {
+  // A deliberate deviation: `name` is that of the token's EIP-712 domain. With the symbol no signature would settle.
   assert.deepEqual(accepted.extra, { name: 'USD Coin', version: '2' })
 })
-test('| amount | string | Integer amount in the token’s smallest unit. For a token with 6 decimals, 1 token is 1000000 units. |', async () => {
+test("| amount | string | Integer amount in the token's smallest unit. For a token with 6 decimals, 1 token is 1000000 units. |", async () => {
   assert.equal(accepted.amount, '12500000')
   const { id } = await shop.create({ priceAmount: '1' })
   const one = await send(farthing.app, 'POST', `/api/v1/checkouts/${id}`)
@@ -187,7 +183,7 @@ test('`POST /api/v1/checkouts` — Response: the Checkout object of section 2.1,
   assert.equal(checkout.status, 'OPEN')
 })
 for (const [field, row] of [
-  ['orderId', '| orderId | string | yes | The store’s internal order identifier. |'],
+  ['orderId', "| orderId | string | yes | The store's internal order identifier. |"],
   ['priceAmount', '| priceAmount | string | yes | Decimal amount in `priceCurrency`. |'],
   ['priceCurrency', '| priceCurrency | string | yes | ISO 4217 currency code. |'],
 ] as const) {
@@ -222,18 +218,23 @@ test('| 1. No payment | No `PAYMENT-SIGNATURE` header. | Status 402. Header `PAY
   assert.equal(Buffer.from(header, 'base64').toString(), step1.body)
   assert.deepEqual(decodePaymentRequiredHeader(header), required)
 })
-test('| 2. With payment | After verification: status 200, header `PAYMENT-RESPONSE` holding the Base64-encoded settlement response, JSON body: the Checkout object (status `COMPLETED`). |', async () => {
-  // The settlement is done by hand; what is kept here is the form of the answer.
-  const { id } = await shop.create()
-  const transaction = await completeByHand(farthing, id)
-  const answer = await send(farthing.app, 'POST', `/api/v1/checkouts/${id}`)
-  assert.equal(answer.statusCode, 200)
+// The settlement is done by hand in these two; what is kept here is the answer to the payment that it settled.
+test('| 2. With payment | Same POST with header `PAYMENT-SIGNATURE` holding the Base64-encoded payment proof. | After verification: status 200, header `PAYMENT-RESPONSE` holding the Base64-encoded settlement response, JSON body: the Checkout object (status `COMPLETED`). |', async () => {
+  const { answer, id, transaction } = await paidByHand()
+  assert.equal(answer.statusCode, 200, answer.body)
   const settlement = decodePaymentResponseHeader(headerOf(answer, 'payment-response'))
   assert.equal(settlement.success, true)
   assert.equal(settlement.transaction, transaction)
   assert.equal(settlement.network, 'eip155:8453')
   assert.equal(answer.json<Checkout>().status, 'COMPLETED')
   assert.equal(answer.json<Checkout>().id, id)
+})
+test('| OPEN | x402 retry with PAYMENT-SIGNATURE on POST /api/v1/checkouts/{checkoutId} | Payment verified and settled | COMPLETED | Response is 200 with the checkout and a PAYMENT-RESPONSE header. |', async () => {
+  const { answer, id } = await paidByHand()
+  assert.equal(answer.statusCode, 200, answer.body)
+  const read = (await shop.call('GET', `/api/v1/checkouts/${id}`)).json<StoreCheckout>()
+  assert.deepEqual({ ...answer.json<Checkout>(), payment: read.payment }, read)
+  assert.equal(read.status, 'COMPLETED')
 })
 test('Request body: none.', async () => {
   assert.equal((await pay({ 'content-length': '0' })).statusCode, 402)
@@ -288,4 +289,13 @@ function headerOf(answer: Answer, name: string): string {
   const value = answer.headers[name]
   assert(typeof value === 'string', `no ${name}`)
   return value
+}
+
+async function paidByHand(): Promise<{ answer: Answer; id: string; transaction: string }> {
+  const { id } = await shop.create()
+  const payment = paymentFor((await send(farthing.app, 'POST', `/api/v1/checkouts/${id}`)).json())
+  const transaction = await completeByHand(farthing, id, payment.payload.authorization.nonce)
+  const headers = { 'PAYMENT-SIGNATURE': encodePayment(payment) }
+  const answer = await send(farthing.app, 'POST', `/api/v1/checkouts/${id}`, undefined, headers)
+  return { answer, id, transaction }
 }

@@ -15,7 +15,7 @@ import {
   signatureToCompactSignature,
 } from 'viem'
 import { makeBoundNonce } from '../../src/payments/bound-nonce.ts'
-import { encodeTransfer, type Payer, paymentHeader, type Signed } from '../support/chain.ts'
+import { encodeTransfer, newPayer, type Payer, paymentHeader, type Signed } from '../support/chain.ts'
 import { openShop, payTo } from '../support/shop.ts'
 import {
   openOurs,
@@ -74,9 +74,13 @@ function broken(request: string, method: string): Row {
 async function sendFirst(scene: Scene, header: string): Promise<Reply> {
   const { authorization, signature } = decode(header).payload
   const data = encodeTransfer({ authorization, signature } as Signed)
-  await shop.chain.perform({ to: shop.chain.token, data })
+  // Both sides do it with one account, whose transactions must not meet.
+  turn = turn.then(() => shop.chain.perform({ to: shop.chain.token, data }))
+  await turn
   return await scene.place.send(header)
 }
+
+let turn: Promise<unknown> = Promise.resolve()
 
 const rows: readonly Row[] = [
   ['no header', ({ place }) => place.send()],
@@ -212,10 +216,11 @@ const rows: readonly Row[] = [
   ],
 ]
 
-async function play(side: Side, [, act]: Row): Promise<{ answer: string; moved: string }> {
-  const payer = await shop.fund(10_000_000n)
+const funds = 10_000_000n
+
+async function play(side: Side, payer: Payer, [, act]: Row): Promise<{ answer: string; moved: string }> {
   const reply = await act({ side, place: await side.open(), payer })
-  const moved = 10_000_000n - (await shop.chain.balance(payer.address))
+  const moved = funds - (await shop.chain.balance(payer.address))
   const replies = [reply].flat() as Reply[]
   const [first, ...rest] = replies
   assert(first)
@@ -259,9 +264,15 @@ The test puts the same requests to two servers on one local chain and writes dow
 test('what Farthing and the stock server answer is what docs/x402-answers.md says', async () => {
   await placeMulticall(shop)
   await untilReady(shop)
+  const payers = rows.map(() => [newPayer(), newPayer()] as const)
+  await shop.chain.mint(
+    payers.flat().map(({ address }) => address),
+    funds,
+  )
   const lines: string[] = []
-  for (const row of rows) {
-    const [theirs, mine] = await Promise.all([play(reference, row), play(ours, row)])
+  for (const [i, row] of rows.entries()) {
+    const [one, other] = payers[i] ?? [newPayer(), newPayer()]
+    const [theirs, mine] = await Promise.all([play(reference, one, row), play(ours, other, row)])
     lines.push(`| ${row[0]} | ${theirs.answer} | ${theirs.moved} | ${mine.answer} | ${mine.moved} |`)
   }
   const found = `${introduction}${lines.join('\n')}\n`

@@ -14,7 +14,7 @@ test('a signed payment is settled on the chain and answered with the completed c
   assert.equal((await shop.chain.balance(payTo)) - before, 12_340_000n)
   const settlement = shop.settlementOf(answer)
   assert.equal(settlement.success, true)
-  assert.equal(settlement.payer, payer.address.toLowerCase())
+  assert.equal(settlement.payer, payer.address)
   const receipt = await shop.chain.client.getTransactionReceipt({ hash: settlement.transaction })
   assert.equal(receipt.status, 'success')
   const seen = await shop.read(id)

@@ -1,4 +1,5 @@
 import type { CheckoutPayment, Disposition, Finality, Payment } from '@farthing/sdk'
+import { getAddress } from 'viem/utils'
 import type { CheckoutId } from '../../ids.ts'
 
 /** Money seen on the chain, as the database has it and as a store is told of it. */
@@ -98,9 +99,9 @@ export function finalityOf(row: CreditRow): Finality {
 export function toCheckoutPayment(row: CreditRow): CheckoutPayment {
   return {
     transaction: row.transaction,
-    payer: row.payer,
+    payer: getAddress(row.payer),
     network: row.network,
-    asset: row.asset,
+    asset: getAddress(row.asset),
     amount: row.amount.toString(),
     finality: row.isReversed ? 'reversed' : finalityOf(row),
   }
@@ -111,7 +112,7 @@ export function toPayment(row: CreditRow & { disposition: Disposition }): Paymen
     ...toCheckoutPayment(row),
     id: row.paymentId,
     checkoutId: row.checkoutId,
-    payTo: row.payTo,
+    payTo: getAddress(row.payTo),
     disposition: row.disposition,
     includedAt: row.includedAt.toISOString(),
     safeAt: row.safeAt?.toISOString() ?? null,

@@ -35,7 +35,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       const changed = new Set<string>()
       if (paid.length > 0) {
         const now = ctx.now()
-        await credits.upsertCredits(
+        const credited = await credits.upsertCredits(
           tx,
           network,
           block,
@@ -46,7 +46,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
             storeId: claim?.storeId ?? walletStoreId,
           })),
         )
-        for (const { claim } of paid) if (claim?.checkoutId) changed.add(claim.checkoutId)
+        for (const id of credited) changed.add(id)
       }
       const spent = [
         ...concerns

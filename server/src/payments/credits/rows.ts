@@ -82,14 +82,14 @@ export type NewCredit = {
  * Writes what a block credits. A new inclusion of the same transfer orphans the old one; a block that is canonical
  * again clears its credits' marks; an unmatched credit that meets its claim is given to it. The disposition is settled
  * under the checkout's lock by whoever updates its status; until then a credit that has a checkout counts as overpaid,
- * which completes nothing.
+ * which completes nothing. Returns the checkouts of those that were not there like this before: a block is read twice.
  */
 export async function upsertCredits(
   tx: Transaction,
   network: string,
   block: Pick<Block, 'hash' | 'number' | 'time'>,
   credits: readonly NewCredit[],
-): Promise<void> {
+): Promise<string[]> {
   const input = JSON.stringify(
     credits.map(({ seen, paymentId, checkoutId, storeId }) => ({
       log_index: seen.logIndex,
@@ -106,14 +106,21 @@ export async function upsertCredits(
     })),
   )
   await tx.query(
-    `update credits k set orphaned_at = clock()
-     from json_to_recordset($2) as i (transaction_hash text, position integer, asset text, payer text, nonce text)
-     where k.network = $1 and k.orphaned_at is null and k.block_hash <> $3
-       and ((k.transaction_hash = i.transaction_hash and k.position = i.position)
-         or (k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce))`,
+    `with input as (
+       select * from json_to_recordset($2)
+         as i (transaction_hash text, position integer, asset text, payer text, nonce text)
+     ), found as (
+       select k.block_hash, k.log_index from input i join credits k on k.network = $1 and k.orphaned_at is null
+         and k.transaction_hash = i.transaction_hash and k.position = i.position
+       union
+       select k.block_hash, k.log_index from input i join credits k on k.network = $1 and k.orphaned_at is null
+         and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce
+     )
+     update credits k set orphaned_at = clock() from found f
+     where k.network = $1 and k.block_hash = f.block_hash and k.log_index = f.log_index and k.block_hash <> $3`,
     [network, input, block.hash],
   )
-  await tx.query(
+  const rows = await tx.query<{ checkout_id: string | null }>(
     `insert into credits as k (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
        position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time, included_at)
      select $1, $3, i.log_index, coalesce(earlier.payment_id, i.payment_id), $4, $5, i.transaction_hash,
@@ -129,9 +136,13 @@ export async function upsertCredits(
        orphaned_at = null,
        checkout_id = coalesce(k.checkout_id, excluded.checkout_id),
        store_id = coalesce(k.store_id, excluded.store_id),
-       disposition = case when k.checkout_id is null then excluded.disposition else k.disposition end`,
+       disposition = case when k.checkout_id is null then excluded.disposition else k.disposition end
+     where k.orphaned_at is not null or (k.checkout_id is null and excluded.checkout_id is not null)
+       or (k.store_id is null and excluded.store_id is not null)
+     returning checkout_id`,
     [network, input, block.hash, block.number, block.time],
   )
+  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
 /** Live credits that nobody had claimed when they were seen, and whose claim has been made since. */

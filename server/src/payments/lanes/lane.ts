@@ -9,7 +9,13 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { markerOf } from '../../ids.ts'
 import type { UpdateStatus } from '../credits/resolve.ts'
-import { type Authorized, listSendable, readSentUnits, rejectAuthorizations } from '../rows.ts'
+import {
+  type Authorized,
+  listClaimed,
+  listWithoutEffect,
+  readSentUnits,
+  rejectAuthorizations,
+} from '../rows.ts'
 import { reasonOf } from '../verify.ts'
 import * as settlers from './rows.ts'
 
@@ -31,6 +37,8 @@ export type Lane = {
   /** This process's name in leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus
+  /** The head at which nothing was found that had been mined without effect: only another block can show some. */
+  checkedHead?: number
 }
 
 const leaseSeconds = 10
@@ -40,6 +48,8 @@ const unminedMax = 3
 const unminedFullMax = 8
 /** About 90 KB of calldata; nodes take 128 KB. */
 const batchMax = 150
+/** They go one by one, so more need not be looked at; and they must not keep out what was claimed since. */
+const againMax = 20
 /** A call in a batch, with room to spare: unused gas costs nothing. */
 const callGas = 120_000n
 const batchGas = 80_000n
@@ -65,7 +75,13 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   await tend(ctx, lane, unmined, follower.baseFee)
   if (unmined.length >= unminedFullMax || settler.state !== 'active') return false
 
-  const sendable = await listSendable(ctx.db, network, follower.headTime, batchMax)
+  const again =
+    lane.checkedHead === follower.headNumber
+      ? []
+      : await listWithoutEffect(ctx.db, network, follower.headTime, againMax)
+  if (again.length === 0) lane.checkedHead = follower.headNumber
+  const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax)
+  const sendable = [...again, ...claimed]
   if (unmined.length >= unminedMax && sendable.length < batchMax) return false
   const chosen = await choose(ctx, lane, sendable, follower.headNumber)
   if (chosen.length === 0) return false

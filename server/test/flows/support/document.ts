@@ -6,7 +6,7 @@ import formats from 'ajv-formats'
 import { openApiFile } from '../../support/generated.ts'
 import type { Answer, Method } from './shop.ts'
 
-export type Parameter = { name: string; in: string; required: boolean; schema: object }
+type Parameter = { name: string; in: string; required: boolean; schema: object }
 type Content = Record<string, { schema: object }>
 type Response = { description: string; headers?: Record<string, object>; content?: Content }
 type Described = {

@@ -155,20 +155,35 @@ export async function letTimePass(test: TestApp, checkoutId: string): Promise<vo
   assert.equal(changed.length, 1)
 }
 
-export const payer = '0x15d34aaf54267db7d7c367839aaf71a00a2c6a65'
+export const payer = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65'
 
-/** The settlement's work by hand: an exact credit, and the checkout COMPLETED. Returns the transaction's hash. */
-export async function completeByHand(test: TestApp, checkoutId: string): Promise<string> {
+/**
+ * The settlement's work by hand: the authorization with this nonce, its exact credit, and the checkout COMPLETED.
+ * Returns the transaction's hash.
+ */
+export async function completeByHand(
+  test: TestApp,
+  checkoutId: string,
+  nonce = `0x${randomBytes(32).toString('hex')}`,
+): Promise<string> {
   const transaction = `0x${randomBytes(32).toString('hex')}`
   await test.ctx.db.query(
-    `insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
+    `with option as (
+       select c.id as checkout_id, c.store_id, o.network, lower(o.asset) as asset, o."payTo" as pay_to, o.amount
+       from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+       where c.id = $1 limit 1
+     ), authorized as (
+       insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+         valid_after, valid_before, signature, claimed_at)
+       select network, asset, $4, $5, checkout_id, store_id, 'sent', pay_to, amount, 0, 1, decode('00', 'hex'), clock() from option
+     )
+     insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
        position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
        included_at)
-     select o.network, $2, 0, $3, 1, clock(), $2, 0, o.asset, $4, $2, o."payTo", o.amount, c.store_id, c.id, 'exact',
+     select network, $2, 0, $3, 1, clock(), $2, 0, asset, $4, $5, pay_to, amount, store_id, checkout_id, 'exact',
        clock(), clock()
-     from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
-     where c.id = $1 limit 1`,
-    [checkoutId, transaction, `pay_${randomText(28)}`, payer],
+     from option`,
+    [checkoutId, transaction, `pay_${randomText(28)}`, payer.toLowerCase(), nonce],
   )
   await setStatus(test, checkoutId, 'COMPLETED')
   return transaction
