@@ -183,44 +183,58 @@ export function groupCommit<Row, Result>(options: {
   readonly writeAgain: (row: Row) => Promise<Result>
   readonly batchRowsMax: number
   readonly batchesInFlightMax: number
+  /** Beside a batch in flight a further one leaves only with this many rows; 1 if not given. */
+  readonly besideRowsMin?: number
   readonly observe?: (rows: number) => void
 }): (row: Row) => Promise<Result> {
   type Waiting = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
+  const besideRowsMin = options.besideRowsMin ?? 1
   let waiting: Waiting[] = []
   let inFlight = 0
   let scheduled = false
 
-  async function flush(): Promise<void> {
-    scheduled = false
-    if (waiting.length === 0 || inFlight >= options.batchesInFlightMax) return
-    const batch = waiting.slice(0, options.batchRowsMax)
-    waiting = waiting.slice(options.batchRowsMax)
-    inFlight++
-    options.observe?.(batch.length)
-    try {
-      const results = await options.write(batch.map(({ row }) => row))
-      assert.equal(results.length, batch.length)
-      batch.forEach(({ resolve }, i) => {
-        resolve(results[i] as Result)
-      })
-    } catch {
-      // One bad row fails its whole batch. Alone, each meets its own fate.
-      for (const { row, resolve, reject } of batch) options.writeAgain(row).then(resolve, reject)
-    } finally {
-      inFlight--
-      schedule()
+  function flush(): void {
+    while (waiting.length >= (inFlight === 0 ? 1 : besideRowsMin) && inFlight < options.batchesInFlightMax) {
+      const batch = waiting.slice(0, options.batchRowsMax)
+      waiting = waiting.slice(options.batchRowsMax)
+      inFlight++
+      options.observe?.(batch.length)
+      void send(batch)
     }
   }
 
+  async function send(batch: readonly Waiting[]): Promise<void> {
+    let results: readonly Result[] | null = null
+    try {
+      results = await options.write(batch.map(({ row }) => row))
+      assert.equal(results.length, batch.length)
+    } catch {
+      results = null
+    }
+    inFlight--
+    // First the next batch, then the answers: so the other side works while we write them.
+    flush()
+    batch.forEach(({ row, resolve, reject }, i) => {
+      if (results) resolve(results[i] as Result)
+      // One bad row fails its whole batch. Alone, each meets its own fate.
+      else options.writeAgain(row).then(resolve, reject)
+    })
+  }
+
   function schedule(): void {
-    if (scheduled || waiting.length === 0) return
+    if (scheduled) return
     scheduled = true
-    setImmediate(() => void flush())
+    setImmediate(() => {
+      scheduled = false
+      flush()
+    })
   }
 
   return (row) =>
     new Promise((resolve, reject) => {
       waiting.push({ row, resolve, reject })
-      schedule()
+      // Everything that arrived together leaves together, unless it is a batch already.
+      if (besideRowsMin > 1 && waiting.length >= besideRowsMin) flush()
+      else schedule()
     })
 }

@@ -14,15 +14,18 @@ const stopTimeoutMs = 25_000
 
 /** Answers HTTP until the process is told to stop. */
 export async function serve(ctx: Context): Promise<void> {
-  await untilStopped(ctx, [await startServing(ctx)])
+  await untilStopped(ctx, [await orEnd(ctx, () => startServing(ctx))])
 }
 
 /** Does background work until the process is told to stop. */
 export async function work(ctx: Context): Promise<void> {
-  requireWitnesses(ctx)
   const health: Health = { isDraining: false }
-  const operations = await openOperations(ctx, health)
-  const worker = startWorker(ctx, await readSigners(ctx.config.settlerKeysFile))
+  const { operations, signers } = await orEnd(ctx, async () => {
+    requireWitnesses(ctx)
+    const read = await readSigners(ctx.config.settlerKeysFile)
+    return { operations: await openOperations(ctx, health), signers: read }
+  })
+  const worker = startWorker(ctx, signers)
   ctx.log.info({ operationsPort: portOf(operations) }, 'working')
   await untilStopped(ctx, [
     async () => {
@@ -44,6 +47,16 @@ export async function serveAndWork(
   await untilStopped(ctx, [stopServing, () => worker.stop()])
 }
 
+/** A process that cannot start ends: what it has opened must not keep it alive, or nobody would start it again. */
+async function orEnd<Result>(ctx: Context, start: () => Promise<Result>): Promise<Result> {
+  try {
+    return await start()
+  } catch (error) {
+    await ctx.db.close()
+    throw error
+  }
+}
+
 async function startServing(
   ctx: Context,
   ready?: (address: string) => Promise<void>,
@@ -51,7 +64,10 @@ async function startServing(
   const health: Health = { isDraining: false }
   const app = buildApp(ctx, health)
   const address = await app.listen({ host: ctx.config.host, port: ctx.config.port })
-  const operations = await openOperations(ctx, health)
+  const operations = await openOperations(ctx, health).catch(async (error) => {
+    await app.close()
+    throw error
+  })
   ctx.log.info({ address, operationsPort: portOf(operations) }, 'listening')
   await ready?.(address)
   return async () => {

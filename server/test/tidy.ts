@@ -57,7 +57,7 @@ function findMessInFile({ path, text }: Source): string[] {
   if (path !== 'config.ts' && /process\.env/.test(code)) say('reads the environment: only config.ts may')
   if (path !== 'main.ts' && /Date\.now\(|new Date\(\)|performance\.now\(/.test(code))
     say('reads a clock: take the time as an argument')
-  if (/parseFloat|Number\(|toFixed\(/.test(code)) say('makes a float out of text: money is bigint units')
+  if (/parseFloat|\bNumber\(|toFixed\(/.test(code)) say('makes a float out of text: money is bigint units')
   const statements = code.match(statement)?.length ?? 0
   if (!sqlFiles.test(path) && statements > 1) say(`holds ${statements} SQL statements: move them to rows.ts`)
   const lines = text.split('\n').length

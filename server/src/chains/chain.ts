@@ -67,6 +67,10 @@ export async function readHeads(chain: Chain): Promise<Heads | null> {
   return { latest, safe: numberOr(outcomes[1], 0), finalized: numberOr(outcomes[2], 0) }
 }
 
+export async function readHeadNumber(chain: Chain): Promise<number> {
+  return Number.parseInt(await chain.rpc.call<Hex>('eth_blockNumber', []), 16)
+}
+
 /** Account nonces after a block: how many transactions of each account are mined by then. */
 export async function readNonces(
   chain: Chain,
@@ -102,26 +106,38 @@ export async function readLogs(
   chain: Chain,
   hashes: readonly Hex[],
   topics: readonly Hex[],
+  ask = chain.rpc.batch,
 ): Promise<Log[][]> {
-  const address = chain.network.assets.map((asset) => asset.address)
-  const outcomes = await chain.rpc.batch(
+  const outcomes = await ask(
     hashes.map((blockHash) => ({
       method: 'eth_getLogs',
-      params: [{ blockHash, address, topics: [topics] }],
+      params: [{ blockHash, address: tokensOf(chain), topics: [topics] }],
     })),
   )
-  return outcomes.map((outcome) =>
-    unwrap<RawLog[]>(outcome)
-      .map((raw) => ({
-        address: raw.address.toLowerCase() as Hex,
-        topics: raw.topics.map((topic) => topic.toLowerCase() as Hex),
-        data: raw.data.toLowerCase() as Hex,
-        blockHash: raw.blockHash.toLowerCase() as Hex,
-        transactionHash: raw.transactionHash.toLowerCase() as Hex,
-        logIndex: Number.parseInt(raw.logIndex, 16),
-      }))
-      .sort((a, b) => a.logIndex - b.logIndex),
-  )
+  return outcomes.map((outcome) => toLogs(unwrap<RawLog[]>(outcome)))
+}
+
+/** The same, with all that any node has of it, some of it perhaps more than once. */
+export async function readLogsOfAll(chain: Chain, blockHash: Hex, topics: readonly Hex[]): Promise<Log[]> {
+  const params = [{ blockHash, address: tokensOf(chain), topics: [topics] }]
+  return toLogs((await chain.rpc.callAll<RawLog[]>('eth_getLogs', params)).flat())
+}
+
+function tokensOf(chain: Chain): string[] {
+  return chain.network.assets.map((asset) => asset.address)
+}
+
+function toLogs(raw: readonly RawLog[]): Log[] {
+  return raw
+    .map((log) => ({
+      address: log.address.toLowerCase() as Hex,
+      topics: log.topics.map((topic) => topic.toLowerCase() as Hex),
+      data: log.data.toLowerCase() as Hex,
+      blockHash: log.blockHash.toLowerCase() as Hex,
+      transactionHash: log.transactionHash.toLowerCase() as Hex,
+      logIndex: Number.parseInt(log.logIndex, 16),
+    }))
+    .sort((a, b) => a.logIndex - b.logIndex)
 }
 
 export type Call = { readonly target: string; readonly callData: Hex }
@@ -168,6 +184,21 @@ export function decodeAggregate(data: Hex): readonly CallResult[] {
   } catch (cause) {
     throw new RpcUnavailableError('A node answered what Multicall3 cannot have said.', { cause })
   }
+}
+
+/**
+ * Code that is only called, never deployed: it answers the size of the code at each of the addresses that follow it, a
+ * word each. Copy them to memory; for each word: load, EXTCODESIZE, store in its place; return them.
+ */
+const codeSizes =
+  '60213803806021 5f39 5f 5b 8181 1015 601d57 8051 3b 8152 602001 600a56 5b 50 5f f3'.replaceAll(' ', '')
+
+/** Whether there is code at each address, in one call. */
+export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
+  const words = addresses.map((address) => address.slice(2).padStart(64, '0'))
+  const data = `0x${codeSizes}${words.join('')}`
+  const answer = await chain.rpc.call<Hex>('eth_call', [{ data, gas: simulationGas }, 'latest'])
+  return addresses.map((_, i) => BigInt(`0x${answer.slice(2 + i * 64, 66 + i * 64)}`) !== 0n)
 }
 
 /** Generous for what is only simulated, and below what common nodes allow. */

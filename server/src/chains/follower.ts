@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import type { Transaction } from '../db.ts'
@@ -7,12 +8,15 @@ import {
   type Hex,
   type Log,
   readBlocks,
+  readHeadNumber,
   readHeads,
   readLogs,
+  readLogsOfAll,
   readNonces,
 } from './chain.ts'
 import { topics } from './eip3009.ts'
 import * as rows from './rows.ts'
+import { RpcAnswerError } from './rpc.ts'
 
 /**
  * Follows one chain block by block. What was read is kept as a chain of hashes: the next block must name the last one
@@ -45,6 +49,9 @@ const leaseSeconds = 10
 const blocksPerRead = 20
 /** How far a step back looks at a time. */
 const stepBack = 32
+/** How often in a block's time it is looked for a block that is due, and how many times at most. */
+const dueLooksPerBlock = 40
+const dueLooksMax = 14
 /** Kept below the finalized block, for questions about the recent past. */
 const blocksKept = 5_000
 
@@ -58,6 +65,7 @@ export async function followOnce(
   const network = chain.network.caip2
   const follower = await rows.leaseFollower(ctx.db, network, holder, leaseSeconds)
   if (!follower) return null
+  await waitForNext(chain, follower)
   const heads = await readHeads(chain)
   const tip = await rows.readTip(ctx.db, network)
   if (!heads) return false
@@ -80,14 +88,16 @@ export async function followOnce(
     numbers.length === 1 && last === heads.latest.number ? [heads.latest] : await readBlocks(chain, numbers)
   const linked = takeLinked(blocks, tip?.hash ?? null)
   if (linked.length === 0) return tip ? await turnBack(ctx, chain, listener) : false
-  const accounts = await listener.accounts()
+  const end = linked.at(-1)?.number ?? last
+  // Only at the head: many nodes keep no older states, and what is caught up with is passed at once.
+  const accounts = end === heads.latest.number ? await listener.accounts() : []
   const [logs, nonces] = await Promise.all([
     readLogs(
       chain,
       linked.map(({ hash }) => hash),
       Object.values(topics),
     ),
-    readNonces(chain, accounts, linked.at(-1)?.number ?? last),
+    readNonces(chain, accounts, end),
   ])
   const known = accounts.map((address, i) => ({ address, nonce: nonces[i] ?? 0 }))
   for (const [i, block] of linked.entries()) {
@@ -97,13 +107,26 @@ export async function followOnce(
       block,
       logs[i] ?? [],
       listener,
-      i === linked.length - 1 ? known : null,
+      block.number === heads.latest.number ? known : null,
     )
     if (!isTaken) return true
   }
-  const end = linked.at(-1)?.number ?? last
   await advanceFinality(ctx, chain, follower, heads.safe, heads.finalized, end, listener)
   return end < heads.latest.number
+}
+
+/**
+ * Blocks come at regular times. If the next one is due before the next look would be, it is waited for here and seen at
+ * once: payers are waiting for it. What is overdue is left to the usual looks.
+ */
+async function waitForNext(chain: Chain, { headNumber, headAgeSeconds }: rows.Follower): Promise<void> {
+  const { blockTimeMs } = chain.network
+  // The last one was written down a little after it came.
+  const dueMs = 0.9 * blockTimeMs - (headAgeSeconds ?? 0) * 1_000
+  if (dueMs > blockTimeMs / 8 || dueMs < -blockTimeMs / 8) return
+  await wait(Math.max(0, dueMs))
+  for (let i = 0; i < dueLooksMax && (await readHeadNumber(chain)) <= headNumber; i++)
+    await wait(blockTimeMs / dueLooksPerBlock)
 }
 
 /** The blocks up to the first that is missing or does not follow the one before. */
@@ -146,8 +169,11 @@ async function takeBlock(
 async function turnBack(ctx: Context, chain: Chain, listener: Listener): Promise<boolean> {
   const network = chain.network.caip2
   let upTo = Number.MAX_SAFE_INTEGER
+  let tip: Hex | null = null
+  let isReplaced = false
   for (;;) {
     const stored = await rows.readStoredBlocks(ctx.db, network, upTo, stepBack)
+    tip ??= stored[0]?.hash ?? null
     const actual =
       stored.length === 0
         ? []
@@ -156,15 +182,20 @@ async function turnBack(ctx: Context, chain: Chain, listener: Listener): Promise
             stored.map(({ number }) => number),
           )
     const common = stored.findIndex((block, i) => actual[i]?.hash === block.hash)
+    isReplaced ||= stored.some((block, i) => actual[i] && actual[i].hash !== block.hash)
     const lowest = stored.at(-1)
     if (common === -1 && lowest && lowest.number > 0 && stored.length === stepBack) {
       upTo = lowest.number - 1
       continue
     }
+    // A node that does not have our blocks, and none in their place, is merely behind.
+    if (!isReplaced) return false
     // Nothing in common with what we kept: everything we kept is orphaned, and reading starts at its first block.
     const number = stored[common]?.number ?? (lowest ? lowest.number - 1 : 0)
     await ctx.db.transaction(async (tx) => {
       await rows.lockFollower(tx, network)
+      // Another process was here meanwhile.
+      if ((await rows.readTip(tx, network))?.hash !== tip) return
       const orphaned = await rows.deleteBlocksAbove(tx, network, number)
       if (orphaned.length > 0) await listener.onOrphaned(tx, orphaned, number)
       crashPoint(ctx, 'orphan-before-commit')
@@ -197,18 +228,17 @@ async function advanceFinality(
     .reverse()
     .slice(0, blocksPerRead)
   safe = again.at(-1)?.number ?? safe
-  const logs =
-    again.length === 0
-      ? []
-      : await readLogs(
-          chain,
-          again.map(({ hash }) => hash),
-          Object.values(topics),
-        )
+  const logs = await readLogsAgain(
+    chain,
+    again.map(({ hash }) => hash),
+  )
   await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
-    for (const [i, block] of again.entries())
+    for (const [i, block] of again.entries()) {
+      // Another process may have turned back meanwhile: what left the chain does not return by being read again.
+      if (!(await rows.readStoredBlock(tx, network, block.hash))) return
       await listener.onBlock(tx, { ...block, baseFee: 0n }, logs[i] ?? [])
+    }
     await rows.writeFinality(tx, network, safe, Math.min(finalized, safe))
     await listener.onFinality(tx, safe, Math.min(finalized, safe))
     if (logs.some(({ length }) => length > 0)) crashPoint(ctx, 'finality-before-commit')
@@ -217,4 +247,33 @@ async function advanceFinality(
   await rows.deleteBlocksBelow(ctx.db, network, finalized - blocksKept)
   listener.onCommit()
   return safe < Math.min(safeSeen, end)
+}
+
+/** The logs of blocks that were read before, from another node than the first time if one has them. */
+async function readLogsAgain(chain: Chain, hashes: readonly Hex[]): Promise<Log[][]> {
+  const wanted = Object.values(topics)
+  return await readLogs(chain, hashes, wanted, chain.rpc.batchElsewhere).catch((error) => {
+    // It may be too far behind to have them.
+    if (!(error instanceof RpcAnswerError)) throw error
+    return readLogs(chain, hashes, wanted)
+  })
+}
+
+/** Reads blocks of the chain once more, from every node, for what was missed in them. */
+export async function readBlocksAgain(
+  ctx: Context,
+  chain: Chain,
+  hashes: readonly Hex[],
+  listener: Listener,
+): Promise<void> {
+  const network = chain.network.caip2
+  for (const hash of hashes) {
+    const logs = await readLogsOfAll(chain, hash, Object.values(topics))
+    await ctx.db.transaction(async (tx) => {
+      await rows.lockFollower(tx, network)
+      const block = await rows.readStoredBlock(tx, network, hash)
+      if (block) await listener.onBlock(tx, { ...block, baseFee: 0n }, logs)
+    })
+  }
+  listener.onCommit()
 }

@@ -107,6 +107,34 @@ export async function readStoredBlocks(
   return rows.map(toBlock)
 }
 
+/** A block of the chain as it stands; null if it is none, or was pruned. */
+export async function readStoredBlock(
+  tx: Transaction,
+  network: string,
+  hash: Hex,
+): Promise<StoredBlock | null> {
+  const [row] = await tx.query<BlockRow>('select * from blocks where network = $1 and hash = $2', [
+    network,
+    hash,
+  ])
+  return row ? toBlock(row) : null
+}
+
+/** Numbers of the first and the last block between two times. */
+export async function readStoredRange(
+  db: Database,
+  network: string,
+  from: Date,
+  to: Date,
+): Promise<{ first: number; last: number } | null> {
+  const [row] = await db.query<{ first: string | null; last: string | null }>(
+    'select min(number) as first, max(number) as last from blocks where network = $1 and block_time between $2 and $3',
+    [network, from, to],
+  )
+  if (!row?.first || !row.last) return null
+  return { first: Number.parseInt(row.first, 10), last: Number.parseInt(row.last, 10) }
+}
+
 export async function insertBlock(tx: Transaction, network: string, block: Block): Promise<void> {
   await tx.query(
     `with made as (

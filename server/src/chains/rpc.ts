@@ -1,12 +1,14 @@
 /**
- * JSON-RPC to several endpoints of one chain. An endpoint is used only after it has said that it is on the right chain.
- * A call goes to the endpoint that answered last; when that fails, to the next. What the node itself answers, be it an
+ * JSON-RPC to several endpoints of one chain. Every request asks for the chain's id first: what stands behind an
+ * address may be swapped at any time, and what another chain answers looks as good as what ours would. A call goes to the endpoint that answered last; when that fails, to the next. What the node itself answers, be it an
  * error, is an answer and is not asked again elsewhere.
  */
 export type Rpc = {
   call<Result>(method: string, params: readonly unknown[]): Promise<Result>
   /** Several calls in one request. Each gets its own result or error. */
   batch(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
+  /** The same, of another endpoint than usual where one works: for what one alone is not believed in. */
+  batchElsewhere(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
   /** The same call to every endpoint that answers: for what two must agree on, and for sending. */
   callAll<Result>(method: string, params: readonly unknown[]): Promise<readonly Result[]>
   readonly endpoints: number
@@ -42,10 +44,10 @@ export class RpcUnavailableError extends Error {
   override readonly name = 'RpcUnavailableError'
 }
 
-type Endpoint = { readonly url: string; isChecked: boolean; restUntil: number }
+type Endpoint = { readonly url: string; restUntil: number }
 
 export function openRpc(urls: readonly string[], chainId: number, now: () => Date): Rpc {
-  const endpoints: Endpoint[] = urls.map((url) => ({ url, isChecked: false, restUntil: 0 }))
+  const endpoints: Endpoint[] = urls.map((url) => ({ url, restUntil: 0 }))
   let nextId = 1
 
   async function post(endpoint: Endpoint, body: unknown): Promise<unknown> {
@@ -64,14 +66,11 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
   }
 
   async function ask(endpoint: Endpoint, calls: readonly RpcCall[]): Promise<RpcOutcome[]> {
-    if (!endpoint.isChecked) {
-      const [answer] = parse(await post(endpoint, [request({ method: 'eth_chainId', params: [] })]), 1)
-      const found = answer && 'result' in answer ? answer.result : null
-      if (found !== `0x${chainId.toString(16)}`)
-        throw new Error(`the node is on chain ${String(found)}, not ${chainId}`)
-      endpoint.isChecked = true
-    }
-    const outcomes = parse(await post(endpoint, calls.map(request)), calls.length)
+    const asked = [{ method: 'eth_chainId', params: [] }, ...calls]
+    const [chain, ...outcomes] = parse(await post(endpoint, asked.map(request)), asked.length)
+    const found = chain && 'result' in chain ? chain.result : null
+    if (found !== `0x${chainId.toString(16)}`)
+      throw new Error(`the node is on chain ${String(found)}, not ${chainId}`)
     const limited = outcomes.find((outcome) => 'error' in outcome && outcome.error.code === limitExceeded)
     if (limited) throw new Error('the node refuses more requests for now')
     const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
@@ -89,9 +88,9 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
     return endpoints.toSorted((a, b) => (a.restUntil > at ? 1 : 0) - (b.restUntil > at ? 1 : 0))
   }
 
-  async function tryInTurn(calls: readonly RpcCall[]): Promise<RpcOutcome[]> {
+  async function tryInTurn(calls: readonly RpcCall[], order = inOrder()): Promise<RpcOutcome[]> {
     const failures: string[] = []
-    for (const endpoint of inOrder()) {
+    for (const endpoint of order) {
       try {
         return await ask(endpoint, calls)
       } catch (error) {
@@ -104,7 +103,6 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
   }
 
   function fail(endpoint: Endpoint, error: unknown, failures: string[]): void {
-    endpoint.isChecked = false
     endpoint.restUntil = now().getTime() + restMs
     // The host is enough to tell endpoints apart, and holds no key.
     failures.push(`${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`)
@@ -117,6 +115,10 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
       return unwrap<Result>(outcome)
     },
     batch: (calls) => (calls.length === 0 ? Promise.resolve([]) : tryInTurn(calls)),
+    async batchElsewhere(calls) {
+      const [usual, ...others] = inOrder()
+      return calls.length === 0 ? [] : await tryInTurn(calls, usual ? [...others, usual] : [])
+    },
     async callAll<Result>(method: string, params: readonly unknown[]) {
       const failures: string[] = []
       const answers = await Promise.all(

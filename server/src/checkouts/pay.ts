@@ -75,6 +75,13 @@ export async function payCheckout(
   let otherUntil: number | null = null
   let refused: Refused | null = null
   let hasClaimed = false
+  const leftMs = () => start + settleTimeoutMs - ctx.now().getTime()
+  const waitForFate = async ({ id, finality }: Checkout, version: number) => {
+    crashPoint(ctx, 'wait-before')
+    const patienceMs = finality === 'included' ? leftMs() : Math.min(leftMs(), inclusionLookMs)
+    await engine.outcomes.waitForChange(id, version, patienceMs)
+    crashPoint(ctx, 'wait-after')
+  }
 
   for (let round = 0; round < roundsMax; round++) {
     const view = isId('ch', checkoutId) ? await readPayView(ctx.db, checkoutId, payment) : null
@@ -90,12 +97,8 @@ export async function payCheckout(
       }
       if (known.credit) throw notApplied(toPayment(known.credit))
       if (known.state === 'claimed' || known.state === 'sent') {
-        const left = start + settleTimeoutMs - ctx.now().getTime()
-        if (left <= 0) return pending(checkout, payment, known.transaction)
-        crashPoint(ctx, 'wait-before')
-        const patienceMs = checkout.finality === 'included' ? left : Math.min(left, inclusionLookMs)
-        await engine.outcomes.waitForChange(checkout.id, checkout.version, patienceMs)
-        crashPoint(ctx, 'wait-after')
+        if (leftMs() <= 0) return pending(checkout, payment, known.transaction)
+        await waitForFate(checkout, checkout.version)
         continue
       }
       if (hasClaimed) engine.budgets.noteFailure(payment.authorization.from, request.address)
@@ -158,6 +161,8 @@ export async function payCheckout(
       now: ctx.now(),
     })
     crashPoint(ctx, 'claim-after')
+    // The claim made the next version. If that is not the newest any more, the wait ends at once.
+    if (hasClaimed) await waitForFate(checkout, checkout.version + 1)
   }
   throw new Problem('unavailable', 'The checkout is busy. Repeat the same request with the same payment.', {
     retryAfterSeconds: 1,

@@ -81,7 +81,10 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   // A kept-alive connection would hold up the stop until its client or its time-out ends it.
   app.addHook(
     'onSend',
-    async (_request, reply) => void (health.isDraining && reply.header('connection', 'close')),
+    (_request, reply, _payload, done) => {
+      if (health.isDraining) reply.header('connection', 'close')
+      done()
+    },
   )
 
   const authenticator = openAuthenticator(ctx)
@@ -228,10 +231,11 @@ const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff
 
 /** One line and one measurement a request. */
 function observe(app: FastifyInstance, ctx: Context): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.headers(always).header('x-request-id', request.id)
+    done()
   })
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'unknown'
     ctx.metrics.requests.observe(
       { method: request.method, route, status: reply.statusCode },
@@ -246,6 +250,7 @@ function observe(app: FastifyInstance, ctx: Context): void {
       ...(request.caller && { storeId: request.caller.holder.store.id }),
       ...(request.problemCode && { code: request.problemCode }),
     })
+    done()
   })
 }
 

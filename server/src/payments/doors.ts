@@ -1,6 +1,5 @@
-import { type Chain, type Hex, openChain } from '../chains/chain.ts'
+import { type Chain, type Hex, openChain, readHasCode } from '../chains/chain.ts'
 import { networks } from '../chains/networks.ts'
-import { unwrap } from '../chains/rpc.ts'
 import { openSimulate } from '../chains/simulate.ts'
 import type { Context } from '../context.ts'
 import { groupCommit } from '../db.ts'
@@ -40,13 +39,9 @@ export function openDoors(ctx: Context): Map<string, ChainDoor> {
 
 function openHasCode(ctx: Context, chain: Chain): (address: Hex) => Promise<boolean> {
   const remembered = new Map<Hex, { at: number; hasCode: boolean }>()
-  const read = async (addresses: readonly Hex[]) => {
-    const calls = addresses.map((address) => ({ method: 'eth_getCode', params: [address, 'latest'] }))
-    return (await chain.rpc.batch(calls)).map((outcome) => unwrap<Hex>(outcome) !== '0x')
-  }
   const ask = groupCommit<Hex, boolean>({
-    write: read,
-    writeAgain: async (address) => (await read([address]))[0] ?? false,
+    write: (addresses) => readHasCode(chain, addresses),
+    writeAgain: async (address) => (await readHasCode(chain, [address]))[0] ?? false,
     batchRowsMax: 100,
     batchesInFlightMax: 4,
   })

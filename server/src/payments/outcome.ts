@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { groupCommit } from '../db.ts'
-import { readVersions } from './rows.ts'
+import { findChanged } from './rows.ts'
 
 /** Everything works without wake-ups, only slower: this is how often those who wait look by themselves. */
 const lookEveryMs = 500
@@ -33,10 +33,7 @@ export function openOutcomes(ctx: Context): Outcomes {
     try {
       // Who begins to wait meanwhile was not asked for, and has its own look.
       const asked = [...waiters]
-      const versions = await readVersions(ctx.db, [...new Set(asked.map(({ checkoutId }) => checkoutId))])
-      for (const waiter of asked) {
-        if (versions.get(waiter.checkoutId) !== waiter.version) waiter.done()
-      }
+      for (const place of await findChanged(ctx.db, asked)) asked[place]?.done()
     } catch (error) {
       ctx.log.warn({ err: error }, 'outcomes could not be read and will be tried again')
     } finally {
@@ -49,12 +46,12 @@ export function openOutcomes(ctx: Context): Outcomes {
   }
 
   /** Who begins to wait asks for itself alone: a thousand who wait already need not be asked about again. */
-  const readVersion = groupCommit<string, number | undefined>({
-    write: async (ids) => {
-      const versions = await readVersions(ctx.db, ids)
-      return ids.map((id) => versions.get(id))
+  const hasChanged = groupCommit<Waiter, boolean>({
+    write: async (asked) => {
+      const changed = await findChanged(ctx.db, asked)
+      return asked.map((_, place) => changed.has(place))
     },
-    writeAgain: async (id) => (await readVersions(ctx.db, [id])).get(id),
+    writeAgain: async (waiter) => (await findChanged(ctx.db, [waiter])).size > 0,
     batchRowsMax: newWaitersMax,
     batchesInFlightMax: 2,
   })
@@ -79,8 +76,8 @@ export function openOutcomes(ctx: Context): Outcomes {
         }
         waiters.add(waiter)
         // It may have changed before we began to wait. If that cannot be read, the next look finds it.
-        readVersion(checkoutId).then(
-          (current) => current !== version && waiter.done(),
+        hasChanged(waiter).then(
+          (isChanged) => isChanged && waiter.done(),
           () => {},
         )
       })

@@ -202,25 +202,23 @@ export async function listClaimed(
 }
 
 /**
- * Authorizations whose first send was mined without effect. Twice without effect is enough: the rest is waiting until
- * the authorization is dead. This looks at everything that was sent in the last minutes, so it is not for every step.
+ * Authorizations that a settler sent once, in mined transactions with nonces from here to there, without effect. Twice
+ * without effect is enough: the rest is waiting until the authorization is dead.
  */
 export async function listWithoutEffect(
   db: Database,
-  network: string,
+  sent: { network: string; settler: string; fromNonce: number; belowNonce: number },
   headTime: Date,
   limit: number,
 ): Promise<Authorized[]> {
   const rows = await db.query<AuthorizationRow>(
-    `select a.* from authorizations a
-     where a.network = $1 and a.state = 'sent' and a.sends < 2 and a.spent_block_number is null
-       and a.valid_before > $2 and ${isUncredited}
-       and not exists (select 1 from transaction_calls c join transactions t on t.network = c.network
-         and t.settler = c.settler and t.nonce = c.settler_nonce
-         where c.network = a.network and c.asset = a.asset and c.payer = a.payer and c.nonce = a.nonce
-           and t.mined_at is null)
-     order by a.claimed_at limit $3`,
-    [network, sendableUntil(headTime), limit],
+    `select a.* from transaction_calls c
+     join authorizations a on a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
+     where c.network = $1 and c.settler = $2 and c.settler_nonce >= $3 and c.settler_nonce < $4
+       and a.state = 'sent' and a.sends < 2 and a.spent_block_number is null and a.valid_before > $5
+       and ${isUncredited}
+     order by a.claimed_at limit $6`,
+    [sent.network, sent.settler, sent.fromNonce, sent.belowNonce, sendableUntil(headTime), limit],
   )
   return rows.map(toAuthorized)
 }
@@ -229,15 +227,16 @@ export async function listWithoutEffect(
 export async function readSentUnits(
   db: Database,
   network: string,
+  assets: readonly string[],
   payers: readonly string[],
 ): Promise<Map<string, bigint>> {
   const rows = await db.query<{ asset: string; payer: string; units: string }>(
     `select a.asset, a.payer, sum(a.amount) as units from authorizations a
-     where a.network = $1 and a.payer = any($2) and a.state = 'sent'
+     where a.network = $1 and a.asset = any($2) and a.payer = any($3) and a.state = 'sent'
        and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
          and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)
      group by a.asset, a.payer`,
-    [network, payers],
+    [network, assets, payers],
   )
   return new Map(rows.map(({ asset, payer, units }) => [`${asset} ${payer}`, BigInt(units)]))
 }
@@ -347,14 +346,16 @@ export async function forgetSpentAbove(tx: Transaction, network: string, number:
   )
 }
 
-/** Versions of checkouts, for those who wait for a change. A checkout is known here only as an id. */
-export async function readVersions(
+/** Which of these checkouts have another version now, by their places. A checkout is known here only as an id. */
+export async function findChanged(
   db: Database,
-  checkoutIds: readonly string[],
-): Promise<Map<string, number>> {
-  const rows = await db.query<{ id: string; version: number }>(
-    'select id, version from checkouts where id = any($1)',
-    [checkoutIds],
+  waiting: readonly { readonly checkoutId: string; readonly version: number }[],
+): Promise<Set<number>> {
+  const rows = await db.query<{ place: number }>(
+    `select i.place::integer - 1 as place
+     from unnest($1::text[], $2::integer[]) with ordinality as i (id, version, place)
+     join checkouts c on c.id = i.id and c.version <> i.version`,
+    [waiting.map(({ checkoutId }) => checkoutId), waiting.map(({ version }) => version)],
   )
-  return new Map(rows.map(({ id, version }) => [id, version]))
+  return new Set(rows.map(({ place }) => place))
 }

@@ -20,7 +20,6 @@ import {
   type Shop,
   until,
   untilEvent,
-  untilReady,
   untilStatus,
 } from './support/watch.ts'
 
@@ -29,7 +28,6 @@ const shop = await openShop()
 /** A chain that goes on when the test says so. */
 const held = await openShop({ blockTimeSeconds: null })
 let stopWork = shop.stopWork
-for (const at of [shop, held]) await untilReady(at)
 
 /** Bad payments cost their address time, so each comes from one of its own. */
 let addresses = 0

@@ -1,8 +1,9 @@
 /** The rest of the table of answers: what a payer is told when it is our turn to act. Never 402, which says: sign again. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { openDatabase } from '../../src/db.ts'
 import { buildApp } from '../../src/http/app.ts'
+import { atEnd } from '../support/at-end.ts'
 import { openShop, payTo } from '../support/shop.ts'
 import { openFaultyNode } from './support/faulty-node.ts'
 import {
@@ -18,11 +19,9 @@ import {
 
 /** Its chain stands still for as long as a payer waits, so this comes first and is looked at last. */
 const silent = await openShop({ blockTimeSeconds: null })
-await untilReady(silent)
 const slow = await startPayment(silent)
 
 const shop = await openShop({ blockTimeSeconds: null })
-await untilReady(shop)
 let stopWork = shop.stopWork
 
 async function startPayment(at: Shop) {
@@ -36,7 +35,7 @@ async function startPayment(at: Shop) {
 function openServe(changes: { nodes?: string[]; db?: typeof shop.ctx.db } = {}) {
   const config = { ...shop.ctx.config, ...(changes.nodes && { localRpcUrls: changes.nodes }) }
   const app = buildApp({ ...shop.ctx, config, ...(changes.db && { db: changes.db }) }, { isDraining: false })
-  after(() => app.close())
+  atEnd(() => app.close())
   return async (id: string, header: string): Promise<Answer> =>
     await app.inject({
       method: 'POST',
@@ -176,7 +175,7 @@ test('11. the database cannot be reached: 503, with a payment or without', async
   const id = await shop.create()
   const header = await shop.sign(id, await shop.fund())
   const db = openDatabase({ url: 'postgres://farthing@127.0.0.1:9/none', connections: 4, name: 'gone' })
-  after(() => db.close())
+  atEnd(() => db.close())
   const answer = await openServe({ db })(id, header)
   assertProblem(answer, 503, 'unavailable')
   assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)

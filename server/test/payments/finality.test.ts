@@ -16,13 +16,11 @@ import {
   killWork,
   until,
   untilEvent,
-  untilReady,
   untilStatus,
 } from './support/watch.ts'
 
 /** Four blocks on top make a block safe here, eight make it final. */
 const shop = await openShop({ blockTimeSeconds: null })
-await untilReady(shop)
 let stopWork = shop.stopWork
 
 async function setPolicy(...finalityPolicy: FinalityRule[]): Promise<void> {

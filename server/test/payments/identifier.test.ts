@@ -8,18 +8,9 @@ import { readPayment } from '../../src/payments/payload.ts'
 import { makeStore } from '../support/app.ts'
 import { newPayer, type Payer } from '../support/chain.ts'
 import { openShop, payTo } from '../support/shop.ts'
-import {
-  alter,
-  assertPaid,
-  assertProblem,
-  assertRefused,
-  decode,
-  type Shop,
-  untilReady,
-} from './support/watch.ts'
+import { alter, assertPaid, assertProblem, assertRefused, decode, type Shop } from './support/watch.ts'
 
 const shop = await openShop()
-await untilReady(shop)
 const newIdentifier = () => randomBytes(16).toString('hex')
 
 /** A payment that carries the extension as a client sends it: the declaration, with the id in it. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { getAddress, type Hex, toHex } from 'viem'
@@ -12,6 +12,7 @@ import { openSigner } from '../../src/chains/signer.ts'
 import { insertSettler } from '../../src/payments/lanes/rows.ts'
 import { startWorker } from '../../src/worker.ts'
 import { makeStore, openTestApp } from '../support/app.ts'
+import { atEnd } from '../support/at-end.ts'
 import { fundedKey, newPayer, openChain, type Payer } from '../support/chain.ts'
 import { payTo } from '../support/shop.ts'
 
@@ -32,7 +33,7 @@ const signer = openSigner(fundedKey(1))
 await insertSettler(farthing.ctx.db, 'eip155:8453', signer.address, 0)
 const { key } = await makeStore(farthing.ctx, { mode: 'live', evmWallet: payTo })
 const worker = startWorker(farthing.ctx, [signer])
-after(() => worker.stop())
+atEnd(() => worker.stop())
 
 type Created = { readonly id: string; readonly checkoutUrl: string }
 

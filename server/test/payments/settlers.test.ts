@@ -4,13 +4,14 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { openSigner } from '../../src/chains/signer.ts'
 import { startLocalChain } from '../../src/local-chain.ts'
 import { drainSettler, insertSettler, leaseSettler, lockForSending } from '../../src/payments/lanes/rows.ts'
 import { startWorker } from '../../src/worker.ts'
 import { makeStore, openTestApp } from '../support/app.ts'
+import { atEnd } from '../support/at-end.ts'
 import { fundedKey, newPayer, paymentHeader } from '../support/chain.ts'
 import { startProcess } from '../support/process.ts'
 import { openShop, payTo } from '../support/shop.ts'
@@ -27,11 +28,10 @@ import {
 const network = 'eip155:31337'
 const main = new URL('../../src/main.ts', import.meta.url).pathname
 const folder = await mkdtemp(join(tmpdir(), 'farthing-settlers-'))
-after(() => rm(folder, { recursive: true, force: true }))
+atEnd(() => rm(folder, { recursive: true, force: true }))
 
 /** A chain that goes on when the test says so, and two settlers. */
 const shop = await openShop({ blockTimeSeconds: null, settlers: 2 })
-await untilReady(shop)
 
 type Sent = { settler: string; nonce: string; is_mined: boolean }
 
@@ -117,8 +117,6 @@ test('a draining settler finishes what it has sent, takes nothing new, and is re
 })
 
 test('a settler that has nothing under way is retired soon after it is drained', async () => {
-  const [idle] = shop.signers.map(({ address }) => address)
-  assert(idle)
   const [row] = await shop.ctx.db.query<{ address: string }>(
     "select address from settlers where state = 'active'",
   )
@@ -131,6 +129,22 @@ test('a settler that has nothing under way is retired soon after it is drained',
   const { answer } = await start(shop)
   await shop.chain.mine()
   assertPaid(await answer)
+})
+
+test('a retired settler goes on if the chain takes back what it had mined', async () => {
+  const { answer, settler } = await start(shop)
+  await drainSettler(shop.ctx.db, settler)
+  await shop.chain.mine()
+  assertPaid(await answer)
+  await until(async () => (await stateOf(shop, settler)) === 'retired', 'retirement')
+  await shop.chain.reorg(1)
+  await until(async () => (await stateOf(shop, settler)) === 'draining', 'its return')
+  await shop.ctx.db.query("update broadcasts set last_sent_at = clock() - interval '4 seconds'")
+  await until(async () => {
+    await shop.chain.mine()
+    return (await stateOf(shop, settler)) === 'retired'
+  }, 'its second retirement')
+  await insertSettler(shop.ctx.db, network, settler, 0)
 })
 
 test('a nonce is given only to the holder of the newest lease, and not once the settler drains', async () => {
@@ -159,4 +173,150 @@ test('a nonce is given only to the holder of the newest lease, and not once the 
   assert.equal(await take('first', first.epoch), null, 'what it began under its first lease is void')
   await drainSettler(db, address)
   assert.equal(await take('first', again.epoch), null, 'draining')
+})
+
+/** What an operator's command says and how it ends. */
+async function command(...words: string[]): Promise<{ code: number; said: string }> {
+  const settings = { DATABASE_URL: shop.databaseUrl, NETWORKS: 'LOCAL', LOCAL_RPC_URLS: shop.chain.url }
+  const env = { PATH: process.env.PATH, BASE_URL: 'https://farthing.example', ...settings }
+  return await promisify(execFile)(process.execPath, [main, 'settler', ...words], { env }).then(
+    ({ stdout }) => ({ code: 0, said: stdout }),
+    ({ code, stderr }) => ({ code, said: stderr }),
+  )
+}
+
+test('settler add, list and drain do what they say, and say what is wrong with what they cannot do', async () => {
+  const { address } = openSigner(fundedKey(8))
+  // It was used for something else before, so it does not begin at zero.
+  await shop.chain.perform({ to: newPayer().address, data: '0x', from: address, gas: 21_000n })
+  const wrong = [
+    ['add', 'BASE_MAINNET', address, /NETWORKS/],
+    ['add', 'LOCAL', '0x123', /40 hexadecimal/],
+    ['drain', address, /no active settler/],
+    ['dance', /settler add NETWORK ADDRESS/],
+  ] as const
+  await Promise.all(
+    wrong.map(async (words) => {
+      const { code, said } = await command(...words.filter((word) => typeof word === 'string'))
+      assert.equal(code, 1)
+      assert.match(said, words.at(-1) as RegExp)
+    }),
+  )
+  assert.match(
+    (await command('add', 'LOCAL', address.toUpperCase().replace('0X', '0x'))).said,
+    /settles on Local chain/,
+  )
+  assert.match((await command('add', 'LOCAL', address)).said, /already/)
+  assert.match((await command('list')).said, new RegExp(`${network}  ${address}  active  nonce 1, mined 1`))
+  assert.match((await command('drain', address)).said, /no new payments/)
+  assert.match((await command('list')).said, new RegExp(`${address}  draining`))
+})
+
+test('when the process that settles is killed, frozen or stopped, another goes on; one that wakes up takes no nonce', async () => {
+  const held = await openShop({ worker: false })
+  const keys = join(folder, 'keys')
+  await writeFile(keys, `# the settler\n${fundedKey(1)}\n`)
+  const settings = { DATABASE_URL: held.databaseUrl, NETWORKS: 'LOCAL', LOCAL_RPC_URLS: held.chain.url }
+  const startWork = () => startProcess('work', { ...settings, SETTLER_KEYS_FILE: keys })
+  const { db } = held.ctx
+  const readLease = async () => {
+    const [row] = await db.query<{ lease_holder: string; epoch: string }>(
+      'select lease_holder, epoch from settlers',
+    )
+    return { holder: row?.lease_holder, epoch: BigInt(row?.epoch ?? 0) }
+  }
+  const endLeases = async () => {
+    await db.query("update settlers set leased_until = clock() - interval '1 second'")
+    await db.query("update followers set leased_until = clock() - interval '1 second'")
+  }
+  const payAnd = async (wait: () => Promise<unknown>) => {
+    const payer = await held.fund()
+    const id = await held.create()
+    const answer = held.pay(id, await held.sign(id, payer))
+    await wait()
+    assertPaid(await answer)
+    return await readLease()
+  }
+
+  const [first, second] = await Promise.all([startWork(), startWork()])
+  await untilReady(held)
+  const before = await payAnd(async () => {})
+  // Which of the two holds the lease is not known from here, so both are tried: one is killed, one frozen.
+  await first.kill('SIGKILL')
+  const killed = await payAnd(endLeases)
+  await until(async () => {
+    second.child.kill('SIGSTOP')
+    // Frozen in the middle of a transaction it would hold its locks until the database ends it, which takes 30 s.
+    const busy = await db.query(
+      `select 1 as one from pg_stat_activity
+       where datname = current_database() and application_name = 'farthing-work' and state <> 'idle'`,
+    )
+    if (busy.length > 0) second.child.kill('SIGCONT')
+    return busy.length === 0
+  }, 'a process that is frozen between two steps')
+  const third = await startWork()
+  const frozen = await payAnd(endLeases)
+  assert(frozen.epoch > killed.epoch && killed.epoch >= before.epoch)
+  assert.notEqual(frozen.holder, killed.holder)
+  second.child.kill('SIGCONT')
+  assert.deepEqual(await payAnd(async () => {}), frozen, 'the one that woke up has not taken over')
+  await third.kill('SIGTERM')
+  await untilReady(held)
+  const stopped = await payAnd(async () => {})
+  assert.equal(stopped.holder, killed.holder, 'a lease that was given back is free at once')
+  const sent = await listSent(held)
+  assert.deepEqual(
+    sent.map(({ nonce }) => nonce),
+    sent.map((_, i) => String(i)),
+  )
+  assert.equal((await held.chain.transferLogs({ to: payTo })).length, 5)
+})
+
+test('work does not start with fewer nodes than a live network needs', async () => {
+  const settings = { DATABASE_URL: shop.databaseUrl, NETWORKS: 'BASE_MAINNET' }
+  await assert.rejects(
+    startProcess('work', { ...settings, BASE_MAINNET_RPC_URLS: 'http://127.0.0.1:9' }),
+    /BASE_MAINNET_RPC_URLS must name at least 2 nodes/,
+  )
+})
+
+test('a token that signs under another name than we say is never settled on: 503, and nothing is sent', async () => {
+  const asset = shop.chain.network.assets[0]
+  assert(asset)
+  const chain = await startLocalChain({
+    chainId: 31_337,
+    blockTimeSeconds: 1,
+    assets: [{ address: asset.address, name: 'Dollar', version: '2' }],
+  })
+  atEnd(chain.stop)
+  const app = await openTestApp({
+    NETWORKS: 'LOCAL',
+    LOCAL_RPC_URLS: chain.url,
+    ECB_RATES_URL: '',
+    EXCHANGE_RATES_URL: '',
+  })
+  const signer = openSigner(fundedKey(1))
+  await insertSettler(app.ctx.db, network, signer.address, 0)
+  const { key } = await makeStore(app.ctx, { mode: 'test', evmWallet: payTo })
+  const worker = startWorker(app.ctx, [signer])
+  atEnd(() => worker.stop())
+  await until(async () => {
+    const { values } = await app.ctx.metrics.taskFailures.get()
+    return ['follow', 'lane'].every((name) =>
+      values.some(({ labels, value }) => String(labels.task).startsWith(name) && value > 1),
+    )
+  }, 'the check')
+  const created = await app.request({
+    method: 'POST',
+    url: '/api/v1/checkouts',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    payload: { orderId: 'order-1', priceAmount: '1.00', priceCurrency: 'USD' },
+  })
+  const url = `/api/v1/checkouts/${created.json().id}`
+  const terms = await app.request({ method: 'POST', url })
+  const header = await paymentHeader(terms.json(), newPayer().key)
+  const answer = await app.request({ method: 'POST', url, headers: { 'payment-signature': header } })
+  assertProblem(answer, 503, 'settlement_unavailable')
+  for (const table of ['transactions', 'blocks', 'authorizations'])
+    assert.deepEqual(await app.ctx.db.query(`select * from ${table}`), [])
 })

@@ -34,14 +34,12 @@ import {
   readLog,
   until,
   untilEvent,
-  untilReady,
   untilStatus,
 } from './support/watch.ts'
 
 const shop = await openShop()
 /** A chain that goes on when the test says so. */
 const held = await openShop({ blockTimeSeconds: null })
-for (const at of [shop, held]) await untilReady(at)
 
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
@@ -180,9 +178,7 @@ test('a nonce used before it was presented, bound to nothing: 402, and its money
     async () =>
       (await readLog(shop)).find(
         ({ type, data }) =>
-          type === 'payment.unmatched' &&
-          'payment' in data &&
-          data.payment.payer === payer.address,
+          type === 'payment.unmatched' && 'payment' in data && data.payment.payer === payer.address,
       ),
     'payment.unmatched',
   )

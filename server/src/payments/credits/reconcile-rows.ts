@@ -10,7 +10,11 @@ export async function listSettlerAddresses(db: Database | Transaction, network: 
   return rows.map(({ address }) => address)
 }
 
-/** Nonces go on from the chain's, the last hour of blocks is forgotten so that it is read again, and payments stop. */
+/**
+ * Nonces go on from the chain's, the last hour of blocks is forgotten so that it is read again, and payments stop. What
+ * was claimed and unsent may have been sent since, or refused and paid with another signature: we do not send it, and
+ * its logs or its end decide.
+ */
 export async function beginRestore(
   tx: Transaction,
   network: string,
@@ -20,6 +24,10 @@ export async function beginRestore(
     `update settlers s set next_nonce = greatest(s.next_nonce, i.nonce)
      from json_to_recordset($2) as i (address text, nonce bigint) where s.network = $1 and s.address = i.address`,
     [network, JSON.stringify(nonces)],
+  )
+  await tx.query(
+    "update authorizations set state = 'sent', sends = 2 where network = $1 and state = 'claimed'",
+    [network],
   )
   await tx.query(
     `delete from blocks where network = $1
@@ -60,7 +68,8 @@ export async function raiseEpoch(db: Database): Promise<void> {
 
 /**
  * Records an authorization that was found on the chain: for the checkout its marker names, if that offered just this;
- * without a checkout while a restore is being reconciled, so that it cannot be presented again.
+ * without a checkout while a restore is being reconciled, so that it cannot be presented again. Where another one of
+ * the checkout's awaits its fate, this one is no second such: its credit counts whatever its state.
  */
 export async function insertRecovered(
   tx: Transaction,
@@ -77,7 +86,10 @@ export async function insertRecovered(
      )
      insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount, valid_after,
        valid_before, signature, claimed_at, sends)
-     select $1, $2, $3, $4, n.id, n.store_id, 'sent', $5, $6::numeric, 0, 0, decode($7, 'hex'), clock(), 1
+     select $1, $2, $3, $4, n.id, n.store_id,
+       case when exists (select 1 from authorizations o where o.checkout_id = n.id and o.state in ('claimed', 'sent'))
+         then 'rejected' else 'sent' end,
+       $5, $6::numeric, 0, 0, decode($7, 'hex'), clock(), 1
      from (select 1) one left join named n on true
      where n.id is not null or $9
      on conflict do nothing

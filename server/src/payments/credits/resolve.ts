@@ -1,8 +1,14 @@
 import type { Chain, Hex, Log } from '../../chains/chain.ts'
 import { decodeAggregate, readManyParams } from '../../chains/chain.ts'
-import { authorizationStateCalldata, type NonceEvent, readTransfers } from '../../chains/eip3009.ts'
-import type { Listener } from '../../chains/follower.ts'
-import { readFollower, readStoredBlocks } from '../../chains/rows.ts'
+import {
+  type Authorization,
+  authorizationStateCalldata,
+  type NonceEvent,
+  readTransfers,
+  topics,
+} from '../../chains/eip3009.ts'
+import { type Listener, readBlocksAgain } from '../../chains/follower.ts'
+import { readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Transaction } from '../../db.ts'
@@ -10,6 +16,7 @@ import { appendEvent, newEvent } from '../../events/append.ts'
 import { newId } from '../../ids.ts'
 import { noteMined } from '../lanes/rows.ts'
 import { buryAuthorizations, forgetSpentAbove, listPerhapsDead, noteSpent } from '../rows.ts'
+import { maxTimeoutSeconds } from '../verify.ts'
 import { toPayment } from './credit.ts'
 import { finishReconciling, recoverClaims } from './reconcile.ts'
 import { listSettlerAddresses } from './reconcile-rows.ts'
@@ -151,6 +158,14 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   )
   const seconds = BigInt(Math.floor(deep.time.getTime() / 1_000))
   const safeSeconds = await readSafeSeconds(ctx, network)
+  const unpaid = new Set<Authorization>()
+  for (const [i, { transfer, spentReason }] of candidates.entries()) {
+    const { authorization } = transfer
+    if (states[i] !== true || spentReason !== null || authorization.validBefore > safeSeconds) continue
+    const uses = await findUses(ctx, chain, transfer)
+    if (uses?.length === 0) unpaid.add(authorization)
+    else if (uses) await readBlocksAgain(ctx, chain, uses, openListener(ctx, chain, updateStatus))
+  }
   const dead = candidates.flatMap(({ transfer: { asset, authorization }, spentReason }, i) => {
     const isUsed = states[i]
     const key = { asset, payer: authorization.from, nonce: authorization.nonce }
@@ -158,9 +173,9 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
     if (isUsed === false && authorization.validBefore <= seconds)
       return { ...key, reason: 'authorization_expired' }
     // Used, and not noted by what: it was used before it was claimed. Every block in which it could have paid has been
-    // read twice once one as late as validBefore is safe; until then the follower may still find that it did.
-    if (isUsed === true && authorization.validBefore <= safeSeconds)
-      return { ...key, reason: 'nonce_spent_elsewhere' }
+    // read twice once one as late as validBefore is safe; until then the follower may still find that it did. And
+    // enough nodes say that it is in none of them.
+    if (unpaid.has(authorization)) return { ...key, reason: 'nonce_spent_elsewhere' }
     return []
   })
   if (dead.length === 0) return 0
@@ -174,6 +189,38 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   crashPoint(ctx, 'bury-after-commit')
   ctx.db.wakeUps.send('outcomes')
   return buried
+}
+
+/** Longer than any authorization is good for when it is claimed. */
+const searchedSeconds = maxTimeoutSeconds + 120
+
+/**
+ * The blocks in which a nonce was used while it could have paid, as any node has them: two readings through a node that
+ * hides a payment miss it twice. Null where too few nodes answered to say that there is none.
+ */
+async function findUses(
+  ctx: Context,
+  chain: Chain,
+  { asset, authorization: { from, nonce, validBefore } }: { asset: string; authorization: Authorization },
+): Promise<Hex[] | null> {
+  const end = Number.parseInt(validBefore.toString(), 10)
+  const range = await readStoredRange(
+    ctx.db,
+    chain.network.caip2,
+    new Date((end - searchedSeconds) * 1_000),
+    new Date(end * 1_000),
+  )
+  if (!range) return []
+  const answers = await chain.rpc.callAll<{ blockHash: Hex }[]>('eth_getLogs', [
+    {
+      address: asset,
+      fromBlock: `0x${range.first.toString(16)}`,
+      toBlock: `0x${range.last.toString(16)}`,
+      topics: [topics.authorizationUsed, `0x${from.slice(2).padStart(64, '0')}`, nonce],
+    },
+  ])
+  const found = new Set(answers.flat().map(({ blockHash }) => blockHash.toLowerCase() as Hex))
+  return found.size > 0 || answers.length >= chain.network.witnessesMin ? [...found] : null
 }
 
 /** Time of the newest block that was read a second time. */

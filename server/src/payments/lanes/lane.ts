@@ -17,6 +17,7 @@ import {
   rejectAuthorizations,
 } from '../rows.ts'
 import { reasonOf } from '../verify.ts'
+import { fillLost } from './fill-lost.ts'
 import * as settlers from './rows.ts'
 
 /**
@@ -37,8 +38,8 @@ export type Lane = {
   /** This process's name in leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus
-  /** The head at which nothing was found that had been mined without effect: only another block can show some. */
-  checkedHead?: number
+  /** Below this nonce nothing is left that was mined without effect. Known anew in every process. */
+  settledBelow?: number
 }
 
 const leaseSeconds = 10
@@ -48,8 +49,10 @@ const unminedMax = 3
 const unminedFullMax = 8
 /** About 90 KB of calldata; nodes take 128 KB. */
 const batchMax = 150
-/** They go one by one, so more need not be looked at; and they must not keep out what was claimed since. */
+/** What goes again goes one by one, so more need not be looked at; and it must not keep out what was claimed since. */
 const againMax = 20
+/** How far back a new process looks: more than a settler sends while an authorization is good. */
+const noncesLookedBack = 2_000
 /** A call in a batch, with room to spare: unused gas costs nothing. */
 const callGas = 120_000n
 const batchGas = 80_000n
@@ -73,13 +76,11 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   if (settler.isBalanceOld) await readBalance(ctx, chain, signer.address)
   const unmined = await settlers.listUnmined(ctx.db, network, signer.address, unminedRead)
   await tend(ctx, lane, unmined, follower.baseFee)
+  const lowest = unmined[0]?.nonce ?? settler.nextNonce
+  if (settler.minedNonce < lowest) await fillLost(ctx, lane, settler.minedNonce, follower.baseFee)
   if (unmined.length >= unminedFullMax || settler.state !== 'active') return false
 
-  const again =
-    lane.checkedHead === follower.headNumber
-      ? []
-      : await listWithoutEffect(ctx.db, network, follower.headTime, againMax)
-  if (again.length === 0) lane.checkedHead = follower.headNumber
+  const again = await listAgain(ctx, lane, settler, follower.headTime)
   const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax)
   const sendable = [...again, ...claimed]
   if (unmined.length >= unminedMax && sendable.length < batchMax) return false
@@ -90,6 +91,21 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   const batch = alone.length > 0 ? alone.slice(0, 1) : chosen
   const isSent = await send(ctx, lane, settler.epoch, batch, follower.baseFee)
   return isSent && sendable.length > batch.length
+}
+
+/** What this settler sent without effect. Each of its transactions is looked at until nothing of it is left to send. */
+async function listAgain(
+  ctx: Context,
+  lane: Lane,
+  { network, address, minedNonce }: settlers.Settler,
+  headTime: Date,
+): Promise<Authorized[]> {
+  // A reorganisation takes the nonce back.
+  const fromNonce = Math.min(lane.settledBelow ?? Math.max(0, minedNonce - noncesLookedBack), minedNonce)
+  const sent = { network, settler: address, fromNonce, belowNonce: minedNonce }
+  const again = fromNonce < minedNonce ? await listWithoutEffect(ctx.db, sent, headTime, againMax) : []
+  lane.settledBelow = again.length === 0 ? minedNonce : fromNonce
+  return again
 }
 
 async function readBalance(ctx: Context, chain: Chain, address: Hex): Promise<void> {
@@ -107,8 +123,9 @@ async function choose(
   if (sendable.length === 0) return []
   const { chain, signer } = lane
   const network = chain.network.caip2
+  const assets = [...new Set(sendable.map(({ transfer }) => transfer.asset))]
   const payers = [...new Set(sendable.map(({ transfer }) => transfer.authorization.from))]
-  const sent = await readSentUnits(ctx.db, network, payers)
+  const sent = await readSentUnits(ctx.db, network, assets, payers)
   crashPoint(ctx, 'simulate-before')
   const verdicts = await simulate(chain, signer.address, sendable)
   crashPoint(ctx, 'simulate-after')
@@ -192,10 +209,11 @@ async function send(
   if (!fees) return false
   const byKey = new Map(batch.map((authorized) => [keyText(authorized.transfer), authorized]))
   const signed = await ctx.db.transaction(async (tx) => {
-    const wanted = batch.map(({ transfer: { asset, authorization } }) => ({
+    const wanted = batch.map(({ transfer: { asset, authorization }, sends }) => ({
       asset,
       payer: authorization.from,
       nonce: authorization.nonce,
+      sends,
     }))
     const locked = await settlers.lockForSending(
       tx,

@@ -100,7 +100,10 @@ export async function releaseSettler(
   )
 }
 
-/** Records what the follower saw of our accounts. A nonce that went back after a reorganisation counts as unmined again. */
+/**
+ * Records what the follower saw of our accounts. A nonce that went back after a reorganisation counts as unmined again.
+ * A draining settler is retired once all it has sent is mined, and drains again if the chain takes some of it back.
+ */
 export async function noteMined(
   tx: Transaction,
   network: string,
@@ -111,8 +114,9 @@ export async function noteMined(
        select * from json_to_recordset($2) as i (address text, nonce bigint)
      ), seen as (
        update settlers s set mined_nonce = i.nonce, next_nonce = greatest(s.next_nonce, i.nonce),
-         state = case when s.state = 'draining' and s.next_nonce <= i.nonce then 'retired' else s.state end
-       from input i where s.network = $1 and s.address = i.address and s.mined_nonce is distinct from i.nonce
+         state = case when s.state = 'active' then 'active' when s.next_nonce <= i.nonce then 'retired' else 'draining' end
+       from input i where s.network = $1 and s.address = i.address
+         and (s.mined_nonce is distinct from i.nonce or (s.state = 'draining' and s.next_nonce <= i.nonce))
        returning s.address
      )
      update transactions t set mined_at = case when t.nonce < i.nonce then coalesce(t.mined_at, clock()) end
@@ -138,24 +142,25 @@ export async function noteBalance(
 type Key = { readonly asset: string; readonly payer: string; readonly nonce: string }
 
 /**
- * Locks the settler's nonce for this epoch and, of the wanted authorizations, those that may still be sent. Null if the
- * lease was lost.
+ * Locks the settler's nonce for this epoch and, of the wanted authorizations, those that may still be sent: an
+ * authorization that was sent by another lane since it was chosen has another count of sends. Null if the lease was
+ * lost, or the settler takes nothing new any more.
  */
 export async function lockForSending(
   tx: Transaction,
   settler: { network: string; address: string; holder: string; epoch: bigint },
-  wanted: readonly Key[],
+  wanted: readonly (Key & { readonly sends: number })[],
 ): Promise<{ nonce: number; keys: Key[] } | null> {
   const [row] = await tx.query<{ next_nonce: string }>(
     `select next_nonce from settlers
-     where network = $1 and address = $2 and lease_holder = $3 and epoch = $4 for no key update`,
+     where network = $1 and address = $2 and lease_holder = $3 and epoch = $4 and state = 'active' for no key update`,
     [settler.network, settler.address, settler.holder, settler.epoch.toString()],
   )
   if (!row) return null
   const keys = await tx.query<Key>(
     `select a.asset, a.payer, a.nonce from authorizations a
-     join json_to_recordset($2) as i (asset text, payer text, nonce text)
-       on a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
+     join json_to_recordset($2) as i (asset text, payer text, nonce text, sends integer)
+       on a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.sends = i.sends
      where a.network = $1 and (a.state = 'claimed' or (a.state = 'sent' and a.sends < 2))
      order by a.asset, a.payer, a.nonce
      for no key update of a skip locked`,
@@ -256,6 +261,22 @@ export async function insertReplacement(
   await db.query(
     `insert into broadcasts (hash, network, settler, nonce, bytes, created_at)
      values ($1, $2, $3, $4, decode($5, 'hex'), clock()) on conflict do nothing`,
+    [send.hash, send.network, send.settler, send.nonce, send.bytes.slice(2)],
+  )
+}
+
+/** A nonce without a transaction gets one. If another process was first, nothing happens. */
+export async function insertFill(
+  db: Database,
+  send: { network: string; settler: string; nonce: number; hash: Hex; bytes: Hex },
+): Promise<void> {
+  await db.query(
+    `with made as (
+       insert into transactions (network, settler, nonce, created_at) values ($2, $3, $4, clock())
+       on conflict do nothing returning network, settler, nonce
+     )
+     insert into broadcasts (hash, network, settler, nonce, bytes, created_at)
+     select $1, network, settler, nonce, decode($5, 'hex'), clock() from made`,
     [send.hash, send.network, send.settler, send.nonce, send.bytes.slice(2)],
   )
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after } from 'node:test'
+import { atEnd } from '../../support/at-end.ts'
 
 type Request = { id: number; method: string }
 
@@ -33,7 +33,7 @@ export async function openFaultyNode(target: string) {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  after(() => {
+  atEnd(() => {
     server.close()
     server.closeAllConnections()
   })

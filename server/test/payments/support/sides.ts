@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { after } from 'node:test'
 import type { PaymentRequired } from '@farthing/sdk'
 import { x402Facilitator } from '@x402/core/facilitator'
 import { x402HTTPResourceServer, x402ResourceServer } from '@x402/core/server'
@@ -11,6 +10,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { foundry } from 'viem/chains'
 import { buildApp } from '../../../src/http/app.ts'
 import { startWorker } from '../../../src/worker.ts'
+import { atEnd } from '../../support/at-end.ts'
 import { fundedKey, multicallAddress } from '../../support/chain.ts'
 import { payTo } from '../../support/shop.ts'
 import { openFaultyNode } from './faulty-node.ts'
@@ -59,7 +59,7 @@ export async function openOurs(shop: Shop): Promise<Side> {
   const ctx = { ...shop.ctx, config: { ...shop.ctx.config, localRpcUrls: [node.url] } }
   const app = buildApp(ctx, { isDraining: false })
   const worker = startWorker(ctx, shop.signers)
-  after(async () => {
+  atEnd(async () => {
     await worker.stop()
     await app.close()
   })

@@ -1,0 +1,166 @@
+/** The load of `pay.ts`: payments over HTTP, as many at once as asked for, and what they cost the machine. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Payer } from './pay-chain.ts'
+
+/** A payment that is signed and needs only to be sent. */
+export type Ready = { readonly payer: Payer; readonly url: string; readonly header: string }
+
+export type Load = {
+  /** Payers whose answer was 200. */
+  readonly paid: readonly Payer[]
+  readonly latenciesMs: readonly number[]
+  /** Every last answer, counted. */
+  readonly answers: ReadonlyMap<string, number>
+  /** From the first request to the last answer, or to the end of the time that was given. */
+  readonly elapsedMs: number
+}
+
+/** "Not known yet" and "not now": the same request may be repeated, and a client does. */
+const repeated = new Set([202, 409, 503])
+const repeatMs = 250
+/** Connections are opened before, not all at once: what is measured is paying, not connecting. */
+const openedAtOnce = 50
+
+/** Keeps so many payments in flight until all are answered or the time is over. */
+export async function pay(payments: readonly Ready[], inFlight: number, limitMs: number): Promise<Load> {
+  const stopping = new AbortController()
+  const paid: Payer[] = []
+  const latenciesMs: number[] = []
+  const answers = new Map<string, number>()
+  const origin = new URL('/', payments[0]?.url).href
+  const agents = await openConnections(origin, Math.min(inFlight, payments.length))
+  const start = performance.now()
+  const deadline = start + limitMs
+  let next = 0
+  let lastAt = start
+
+  async function goOn(agent: Agent): Promise<void> {
+    for (;;) {
+      const payment = payments[next++]
+      if (!payment || performance.now() >= deadline) return
+      const sentAt = performance.now()
+      const { status, reason } = await settle(agent, payment)
+      if (performance.now() > deadline) return
+      lastAt = performance.now()
+      answers.set(reason, (answers.get(reason) ?? 0) + 1)
+      if (status !== 200) continue
+      paid.push(payment.payer)
+      latenciesMs.push(lastAt - sentAt)
+    }
+  }
+
+  async function settle(agent: Agent, { url, header }: Ready): Promise<Answer> {
+    for (;;) {
+      const answer = await send(agent, 'POST', url, { 'payment-signature': header }, stopping.signal)
+      if (!repeated.has(answer.status) || performance.now() > deadline) return answer
+      await wait(repeatMs)
+    }
+  }
+
+  const timer = setTimeout(() => stopping.abort(), limitMs)
+  await Promise.all(agents.map(goOn))
+  clearTimeout(timer)
+  for (const agent of agents) agent.destroy()
+  const elapsedMs = stopping.signal.aborted ? limitMs : lastAt - start
+  return { paid, latenciesMs, answers, elapsedMs }
+}
+
+/** Each payer comes on a connection of its own, opened by a request that asks for nothing. */
+async function openConnections(origin: string, count: number): Promise<Agent[]> {
+  const agents = Array.from({ length: count }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+  for (let i = 0; i < count; i += openedAtOnce)
+    await Promise.all(
+      agents
+        .slice(i, i + openedAtOnce)
+        .map((agent) => send(agent, 'HEAD', origin, {}, AbortSignal.timeout(10_000))),
+    )
+  return agents
+}
+
+type Answer = { readonly status: number; readonly reason: string }
+
+function send(
+  agent: Agent,
+  method: string,
+  url: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Answer> {
+  return new Promise((resolve) => {
+    const fail = (error: Error) =>
+      resolve({ status: 0, reason: signal.aborted ? 'out of time' : error.message })
+    const options = { method, agent, signal, headers: { ...headers, 'content-length': 0 } }
+    const sent = request(url, options, (response) => {
+      let body = ''
+      response.on('data', (chunk) => {
+        body += chunk
+      })
+      response.on('error', fail)
+      response.on('end', () => {
+        const status = response.statusCode ?? 0
+        resolve({ status, reason: status === 200 ? '200' : `${status} ${reasonIn(body)}` })
+      })
+    })
+    sent.on('error', fail)
+    sent.end()
+  })
+}
+
+function reasonIn(body: string): string {
+  try {
+    const { error, errorReason, errorMessage, code, detail } = JSON.parse(body)
+    return String(errorMessage ?? errorReason ?? error ?? detail ?? code).slice(0, 80)
+  } catch {
+    return body.slice(0, 80)
+  }
+}
+
+const ticksPerSecond = 100
+
+/** Processor time that a process and those it has started have used, in ms: user and system. */
+export function cpuMs(pid: number): number {
+  let ticks = 0
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    const stat = readStat(entry)
+    if (!stat) continue
+    // Of the process itself also what its ended children used.
+    if (stat.pid === pid) ticks += stat.own + stat.ended
+    else if (stat.parent === pid) ticks += stat.own
+  }
+  return (ticks * 1_000) / ticksPerSecond
+}
+
+/** A process that this one has started, by its name. */
+export function findChild(name: string): number {
+  for (const entry of readdirSync('/proc')) {
+    const stat = /^\d+$/.test(entry) ? readStat(entry) : null
+    if (stat?.parent === process.pid && stat.name === name) return stat.pid
+  }
+  throw new Error(`there is no process ${name}`)
+}
+
+function readStat(pid: string) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
+    // From the state on: parent is the second, utime, stime, cutime and cstime the 12th to 15th.
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map((field) => Number.parseInt(field, 10))
+    const at = (i: number) => fields[i] ?? 0
+    return {
+      pid: Number.parseInt(pid, 10),
+      name,
+      parent: at(1),
+      own: at(11) + at(12),
+      ended: at(13) + at(14),
+    }
+  } catch {
+    // It has ended meanwhile.
+    return null
+  }
+}

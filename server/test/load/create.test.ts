@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { createServer, connect as dial, type Socket } from 'node:net'
+import { after, test } from 'node:test'
+import type { CreateCheckout } from '@farthing/sdk'
+import type { Checkout } from '../../src/checkouts/checkout.ts'
+import { openCreateCheckout } from '../../src/checkouts/create.ts'
+import { insertCheckouts, type NewCheckout } from '../../src/checkouts/rows.ts'
+import type { Context } from '../../src/context.ts'
+import { type Database, openDatabase, sqlState } from '../../src/db.ts'
+import { newId } from '../../src/ids.ts'
+import { type Caller, openAuthenticator } from '../../src/stores/authenticate.ts'
+import { makeStore, openTestApp, wallet } from '../support/app.ts'
+import { startProcess } from '../support/process.ts'
+
+/** One request in five repeats an earlier one. LOAD_CREATES=2000 for a quick look. */
+const requestCount = Number.parseInt(process.env.LOAD_CREATES ?? '10000', 10)
+const keyCount = (requestCount / 5) * 4
+const clients = 64
+const deadlockRounds = 100
+const lockTimeoutMs = 5_000
+
+const app = await openTestApp()
+const shop = await makeStore(app.ctx)
+// A deadlock is looked for after this long; the default of a second would only make this file slow.
+await app.ctx.db.query(
+  `alter database ${new URL(app.databaseUrl).pathname.slice(1)} set deadlock_timeout = '20ms'`,
+)
+
+test('under load on two processes every key makes one checkout and one event, and every repeat gets the first answer byte for byte', async (t) => {
+  const { ctx, databaseUrl } = app
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    KEY_REQUESTS_PER_SECOND: '1000000',
+    ADDRESS_REQUESTS_PER_SECOND: '1000000',
+  }
+  const processes = await Promise.all([
+    startProcess('serve', environment),
+    startProcess('serve', environment),
+  ])
+  const { store, key } = await makeStore(ctx)
+  const requests = planRequests()
+  assert.equal(requests.length, requestCount)
+
+  const began = performance.now()
+  type Answer = { status: number; isReplay: boolean; body: string; from: number; to: number }
+  const answers = Map.groupBy(await inParallel(requests, clients, send), ({ name }) => name)
+  async function send({ name, process }: PlannedRequest): Promise<Answer & { name: string }> {
+    const from = performance.now()
+    const response = await fetch(`${processes[process]?.started.address}/api/v1/checkouts`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json', 'idempotency-key': name },
+      body: JSON.stringify({ orderId: `order of ${name}`, priceAmount: '12.50', priceCurrency: 'USD' }),
+    })
+    const body = await response.text()
+    const isReplay = response.headers.get('idempotency-replayed') === 'true'
+    return { name, status: response.status, isReplay, body, from, to: performance.now() }
+  }
+
+  t.diagnostic(`${requestCount} requests took ${Math.round(performance.now() - began)} ms`)
+  let together = 0
+  for (const [name, [first, second, ...rest]] of answers) {
+    assert(first && rest.length === 0)
+    const both = second ? [first, second] : [first]
+    for (const { status, body } of both) assert.equal(status, 201, `${name}: ${body}`)
+    assert.equal(both.filter(({ isReplay }) => isReplay).length, both.length - 1, name)
+    assert.equal(second?.body ?? first.body, first.body, name)
+    if (second && first.from < second.to && second.from < first.to) together++
+  }
+  t.diagnostic(`${together} of ${requestCount - keyCount} repeats were in flight together with their first`)
+  assert(together >= (requestCount - keyCount) / 4)
+
+  const rows = await ctx.db.query<{ key: string; answer: string; events: number }>(
+    `select k.key, k.answer::text as answer, count(e.id)::int as events
+     from checkouts c
+     left join idempotency_keys k on k.resource_id = c.id
+     left join events e on e.checkout_id = c.id and e.type = 'checkout.created'
+     where c.store_id = $1 group by c.id, k.key, k.answer::text`,
+    [store.id],
+  )
+  assert.equal(rows.length, keyCount)
+  for (const row of rows) assert.deepEqual([row.events, row.answer], [1, answers.get(row.key)?.[0]?.body])
+})
+
+type PlannedRequest = { readonly name: string; readonly process: 0 | 1 }
+
+/**
+ * Every fourth key is used twice. Repeats come in three kinds: right behind the first on the other process, right
+ * behind it on the same process (so that both are in one batch), and long after it.
+ */
+function planRequests(): PlannedRequest[] {
+  const planned: PlannedRequest[] = []
+  const late: PlannedRequest[] = []
+  for (let i = 0; i < keyCount; i++) {
+    const first: PlannedRequest = { name: randomUUID(), process: i % 2 === 0 ? 0 : 1 }
+    const other: PlannedRequest = { name: first.name, process: first.process === 0 ? 1 : 0 }
+    planned.push(first)
+    if (i % 16 === 0 || i % 16 === 5) planned.push(other)
+    else if (i % 16 === 10) planned.push(first)
+    else if (i % 16 === 15) late.push(other)
+  }
+  return [...planned, ...late]
+}
+
+async function inParallel<Item, Result>(
+  items: readonly Item[],
+  width: number,
+  run: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  const queue = items.values()
+  await Promise.all(
+    Array.from({ length: width }, async () => {
+      for (const item of queue) results.push(await run(item))
+    }),
+  )
+  return results
+}
+
+test('two processes whose batches hold the same keys in opposite order never deadlock', async () => {
+  const [one, other] = [openMore(app.databaseUrl), openMore(app.databaseUrl)]
+  for (let round = 0; round < deadlockRounds; round++) {
+    const batch = newBatch(64)
+    const made = await Promise.all([
+      insertCheckouts(one, batch, lockTimeoutMs),
+      insertCheckouts(other, twin(batch).toReversed(), lockTimeoutMs),
+    ])
+    // Whoever was first with a key has its checkout; nobody has both.
+    assert.equal((made[0]?.size ?? 0) + (made[1]?.size ?? 0), batch.length)
+  }
+})
+
+test('without its order by the same statement deadlocks, so the test above can fail', async () => {
+  const [one, other] = [unordered(openMore(app.databaseUrl)), unordered(openMore(app.databaseUrl))]
+  for (let round = 0; round < deadlockRounds; round++) {
+    const batch = newBatch(64)
+    const results = await Promise.allSettled([
+      insertCheckouts(one, batch, lockTimeoutMs),
+      insertCheckouts(other, twin(batch).toReversed(), lockTimeoutMs),
+    ])
+    const failures = results.filter((result) => result.status === 'rejected')
+    for (const { reason } of failures) assert.equal(sqlState(reason), '40P01', reason)
+    if (failures.length > 0) return
+  }
+  assert.fail(`no deadlock in ${deadlockRounds} rounds`)
+})
+
+function unordered(db: Database): Database {
+  return {
+    ...db,
+    query: (text, values) => {
+      const changed = text.replace('order by store_id, route, key', '')
+      assert.notEqual(changed, text)
+      return db.query(changed, values)
+    },
+  }
+}
+
+test('one bad row does not harm the others of its batch', async () => {
+  const { ctx } = app
+  const create = openCreateCheckout(ctx, openAuthenticator(ctx))
+  const batchesBefore = await batchCounts(ctx)
+  const orders = Array.from({ length: 32 }, (_, i) => `bad batch ${i}`)
+  const results = await Promise.allSettled(
+    // Ends before it begins, which only a check of the table stands in the way of here.
+    orders.map((orderId, i) => create(caller(), order(orderId, i === 7 ? -1 : 600), null, ctx.now())),
+  )
+  const batches = await batchCounts(ctx)
+  assert.deepEqual([batches.count - batchesBefore.count, batches.sum - batchesBefore.sum], [1, orders.length])
+  results.forEach((result, i) => {
+    if (i === 7) assert.equal(result.status === 'rejected' && sqlState(result.reason), '23514')
+    else assert.equal(result.status, 'fulfilled')
+  })
+  assert.deepEqual(await storedOrders('bad batch %'), orders.toSpliced(7, 1).sort())
+})
+
+for (const keyed of [true, false]) {
+  test(`a commit whose reply was lost is recognised as one’s own, ${keyed ? 'with' : 'without'} a key`, async () => {
+    const proxy = await openProxy(app.databaseUrl)
+    const db = openMore(proxy.url)
+    const ctx: Context = { ...app.ctx, db }
+    const create = openCreateCheckout(ctx, openAuthenticator(ctx))
+    const orderId = `lost reply ${keyed}`
+    const idempotency = keyed ? { route: 'create', key: randomUUID(), bodyHash: Buffer.alloc(32) } : null
+
+    proxy.loseReplyTo(orderId)
+    const created = await create(caller(), order(orderId, 600), idempotency, ctx.now())
+
+    assert.equal(proxy.lost(), 1)
+    assert.equal(created.isReplay, false)
+    assert.deepEqual(await storedOrders(orderId), [orderId])
+    const [row] = await app.ctx.db.query<{ id: string }>(
+      `select c.id from checkouts c join events e on e.checkout_id = c.id where c.order_id = $1`,
+      [orderId],
+    )
+    assert.equal(row?.id, created.id)
+  })
+}
+
+/** A way to the database that can lose what it answers: the statement has run, and the connection is gone. */
+async function openProxy(databaseUrl: string) {
+  const target = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let awaited: string | null = null
+  let lost = 0
+  const server = createServer((client) => {
+    const upstream = dial(Number.parseInt(target.port, 10), target.hostname)
+    let isDoomed = false
+    for (const socket of [client, upstream]) sockets.add(socket.on('error', () => {}))
+    client.on('data', (chunk) => {
+      if (awaited !== null && chunk.includes(awaited)) {
+        awaited = null
+        isDoomed = true
+      }
+      upstream.write(chunk)
+    })
+    upstream.on('data', (chunk) => {
+      if (!isDoomed) return void client.write(chunk)
+      lost++
+      client.destroy()
+      upstream.destroy()
+    })
+    client.on('close', () => upstream.destroy())
+    upstream.on('close', () => client.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const url = new URL(databaseUrl)
+  const address = server.address()
+  url.port = String(typeof address === 'object' && address?.port)
+  return {
+    url: url.href,
+    lost: () => lost,
+    loseReplyTo(text: string) {
+      awaited = text
+    },
+  }
+}
+
+function openMore(url: string): Database {
+  const db = openDatabase({ url, connections: 4, name: 'test-load' })
+  after(() => db.close())
+  return db
+}
+
+function caller(): Caller {
+  const { store } = shop
+  // Registering the wallet and making the key each raised the revision.
+  const holder = {
+    secretHash: Buffer.alloc(32),
+    store: { ...store, revision: 3 },
+    wallets: [{ family: 'EVM', address: wallet }],
+  } as const
+  return { keyId: 'test', holder }
+}
+
+function order(orderId: string, expiresInSeconds: number): CreateCheckout {
+  return { orderId, priceAmount: '12.50', priceCurrency: 'USD', expiresInSeconds }
+}
+
+async function batchCounts(ctx: Context): Promise<{ count: number; sum: number }> {
+  const { values } = await ctx.metrics.batchRows.get()
+  const value = (suffix: string) => values.find(({ metricName }) => metricName?.endsWith(suffix))?.value ?? 0
+  return { count: value('_count'), sum: value('_sum') }
+}
+
+async function storedOrders(pattern: string): Promise<string[]> {
+  const rows = await app.ctx.db.query<{ order_id: string }>(
+    `select c.order_id from checkouts c join events e on e.checkout_id = c.id
+     where c.order_id like $1 order by c.order_id`,
+    [pattern],
+  )
+  return rows.map(({ order_id }) => order_id)
+}
+
+function newBatch(rows: number): NewCheckout[] {
+  return Array.from({ length: rows }, () => newRow(randomUUID()))
+}
+
+/** The same keys once more, as another process would send them: under ids of its own. */
+function twin(batch: readonly NewCheckout[]): NewCheckout[] {
+  return batch.map(({ idempotency }) => newRow(idempotency?.key ?? ''))
+}
+
+function newRow(key: string): NewCheckout {
+  const now = new Date()
+  const checkout: Checkout = {
+    id: newId('ch', '00', now),
+    storeId: shop.store.id,
+    orderId: `order of ${key}`,
+    priceAmount: '12.50',
+    priceCurrency: 'USD',
+    successRedirectUrl: null,
+    options: [],
+    finality: 'included',
+    status: 'OPEN',
+    version: 1,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + 600_000),
+  }
+  return {
+    checkout,
+    rate: null,
+    revision: 3,
+    event: { id: newId('evt', '00', now), data: { checkout: { id: checkout.id } } },
+    idempotency: { route: 'create', key, bodyHash: Buffer.alloc(32) },
+    answer: { id: checkout.id },
+  }
+}

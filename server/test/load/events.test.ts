@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Event, EventPage } from '@farthing/sdk'
+import { makeStore, openTestApp, type TestStore } from '../support/app.ts'
+import { type Running, startProcess } from '../support/process.ts'
+
+const isFull = process.env.FULL === '1'
+const writeMs = isFull ? 120_000 : 15_000
+/** Where things are killed, and who writes what, follows from this. LOAD_SEED=7 for another run. */
+const seed = Number.parseInt(process.env.LOAD_SEED ?? '1', 10)
+const writers = 8
+/** After the last write everything must be numbered within this. */
+const quietMs = 20_000
+
+type Acknowledged = {
+  readonly created: Map<string, { readonly key: string; readonly body: string; readonly shop: TestStore }>
+  readonly canceled: Set<string>
+  /** Keys whose request was sent but had no answer when the time was up. */
+  readonly unknown: Set<string>
+}
+
+test(`processes are killed at random, and every store’s log has every fact once, in order, without a gap (seed ${seed})`, async (t) => {
+  const { ctx, databaseUrl } = await openTestApp()
+  const { db } = ctx
+  const shops = await Promise.all(Array.from({ length: 4 }, () => makeStore(ctx)))
+  const fleet = await startFleet({
+    DATABASE_URL: databaseUrl,
+    KEY_REQUESTS_PER_SECOND: '1000000',
+    ADDRESS_REQUESTS_PER_SECOND: '1000000',
+    LOG_LEVEL: 'info',
+  })
+  const done: Acknowledged = { created: new Map(), canceled: new Set(), unknown: new Set() }
+  const until = performance.now() + writeMs
+  const writing = { isOver: false }
+  const following = shops.map((shop) => follow(fleet, shop, writing))
+
+  const acknowledged = () => done.created.size + done.canceled.size
+  const [servesKilled, worksKilled] = await Promise.all([
+    fleet.killAtRandom('serve', until, acknowledged),
+    fleet.killAtRandom('work', until, acknowledged),
+    ...Array.from({ length: writers }, (_, i) => write(fleet, shops, until, randomFrom(seed + i + 1), done)),
+  ])
+  t.diagnostic(
+    `${done.created.size} created, ${done.canceled.size} canceled, ${done.unknown.size} unknown; ${servesKilled} serve and ${worksKilled} work killed`,
+  )
+  assert(servesKilled >= 2 && worksKilled >= 2 && done.created.size >= 100 && done.canceled.size >= 20)
+
+  await eventually(quietMs, async () => {
+    const [row] = await db.query<{ waiting: number }>(
+      'select count(*)::int as waiting from events where sequence is null',
+    )
+    return row?.waiting === 0
+  })
+  writing.isOver = true
+  const logs = await Promise.all(following)
+
+  await t.test('sequences are 1 to n in every store, and its counter stands at n', async () => {
+    const rows = await db.query<{ store_id: string; sequences: number[]; last: number }>(
+      `select e.store_id, array_agg(e.sequence::int order by e.sequence) as sequences, c.last_sequence::int as last
+       from events e join event_counters c using (store_id) group by e.store_id, c.last_sequence`,
+    )
+    assert.equal(rows.length, shops.length)
+    for (const { sequences, last } of rows) {
+      assert.deepEqual(
+        sequences,
+        Array.from({ length: last }, (_, i) => i + 1),
+      )
+    }
+  })
+
+  await t.test('a reader that followed its cursor meanwhile has seen every event, in order', async () => {
+    for (const [i, log] of logs.entries()) {
+      const rows = await db.query<{ id: string; sequence: number }>(
+        'select id, sequence::int from events where store_id = $1 order by sequence',
+        [shops[i]?.store.id],
+      )
+      assert.deepEqual(
+        log.map(({ id, sequence }) => ({ id, sequence })),
+        rows,
+      )
+    }
+  })
+
+  await t.test(
+    'every checkout has one event for each of its versions, in order, and they tell its status',
+    async () => {
+      const rows = await db.query<{
+        id: string
+        status: string
+        version: number
+        told: { version: number; sequence: number; type: string; status: string; storeId: string }[] | null
+        store_id: string
+      }>(
+        `select c.id, c.store_id, c.status, c.version, (
+         select json_agg(json_build_object('version', e.checkout_version, 'sequence', e.sequence, 'type', e.type,
+           'status', e.data->'checkout'->>'status', 'storeId', e.store_id) order by e.sequence)
+         from events e where e.checkout_id = c.id and e.type like 'checkout.%'
+       ) as told
+       from checkouts c`,
+      )
+      const [events] = await db.query<{ count: number }>(
+        `select count(*)::int from events where checkout_id is not null`,
+      )
+      assert.equal(
+        events?.count,
+        rows.reduce((sum, { version }) => sum + version, 0),
+      )
+      for (const { id, store_id: storeId, status, version, told } of rows) {
+        const expected = [
+          { version: 1, type: 'checkout.created', status: 'OPEN', storeId },
+          { version: 2, type: 'checkout.canceled', status: 'CANCELED', storeId },
+        ].slice(0, version)
+        assert.deepEqual(
+          told?.map(({ sequence: _, ...event }) => event),
+          expected,
+          id,
+        )
+        assert.equal(expected.at(-1)?.status, status, id)
+      }
+    },
+  )
+
+  await t.test(
+    'every acknowledged create and cancel is there, and nothing that was never asked for',
+    async () => {
+      const rows = await db.query<{
+        id: string
+        store_id: string
+        status: string
+        key: string
+        body: string
+      }>(
+        `select c.id, c.store_id, c.status, k.key, k.answer::text as body
+       from checkouts c left join idempotency_keys k on k.resource_id = c.id`,
+      )
+      const stored = new Map(rows.map((row) => [row.id, row]))
+      for (const [id, { key, body, shop }] of done.created) {
+        const row = stored.get(id)
+        assert.deepEqual([row?.key, row?.body, row?.store_id], [key, body, shop.store.id])
+      }
+      for (const id of done.canceled) assert.equal(stored.get(id)?.status, 'CANCELED')
+      for (const { id, key } of rows) assert(done.created.has(id) || done.unknown.has(key), id)
+    },
+  )
+})
+
+type Fleet = Awaited<ReturnType<typeof startFleet>>
+
+/** Two of each. A process that was killed is started again and found at its new address. */
+async function startFleet(environment: Readonly<Record<string, string>>) {
+  const start = async (command: 'serve' | 'work'): Promise<(Running | null)[]> =>
+    await Promise.all([startProcess(command, environment), startProcess(command, environment)])
+  const running = { serve: await start('serve'), work: await start('work') }
+  return {
+    /** Where to send the next request: any `serve` that is up. */
+    address(turn: number): string {
+      const up = running.serve.flatMap((process) => process?.started.address ?? [])
+      return up[turn % up.length] ?? ''
+    },
+    /** Kills one of a kind after another, each after a random number of further acknowledged writes. Returns how many. */
+    async killAtRandom(
+      command: 'serve' | 'work',
+      until: number,
+      acknowledged: () => number,
+    ): Promise<number> {
+      const random = randomFrom(command === 'serve' ? seed : -seed)
+      let kills = 0
+      while (performance.now() < until) {
+        const target = acknowledged() + 1 + random(40)
+        const victim = random(2)
+        await eventually(writeMs, () => acknowledged() >= target || performance.now() >= until)
+        const killed = running[command][victim]
+        running[command][victim] = null
+        await killed?.kill('SIGKILL')
+        kills++
+        running[command][victim] = await startProcess(command, environment)
+      }
+      return kills
+    },
+  }
+}
+
+/** Creates checkouts and cancels some of its own. A request that got no answer is sent again, unchanged. */
+async function write(
+  fleet: Fleet,
+  shops: readonly TestStore[],
+  until: number,
+  random: (below: number) => number,
+  done: Acknowledged,
+): Promise<void> {
+  const open: { id: string; shop: TestStore }[] = []
+  while (performance.now() < until) {
+    const [candidate] = random(3) === 0 ? open.splice(random(open.length), 1) : []
+    if (candidate) {
+      const { id, shop } = candidate
+      const answer = await insist(fleet, random, until, shop, `/api/v1/checkouts/${id}/cancel`, {})
+      if (!answer) return
+      assert.equal(answer.status, 200, answer.body)
+      done.canceled.add(id)
+      continue
+    }
+    const shop = shops[random(shops.length)]
+    assert(shop)
+    const key = randomUUID()
+    const headers = { 'idempotency-key': key, 'content-type': 'application/json' }
+    const body = JSON.stringify({ orderId: key, priceAmount: '12.50', priceCurrency: 'USD' })
+    done.unknown.add(key)
+    const answer = await insist(fleet, random, until, shop, '/api/v1/checkouts', { headers, body })
+    if (!answer) return
+    assert.equal(answer.status, 201, answer.body)
+    done.unknown.delete(key)
+    const { id } = JSON.parse(answer.body)
+    done.created.set(id, { key, body: answer.body, shop })
+    open.push({ id, shop })
+  }
+}
+
+async function insist(
+  fleet: Fleet,
+  random: (below: number) => number,
+  until: number,
+  shop: TestStore,
+  path: string,
+  init: { headers?: Record<string, string>; body?: string },
+): Promise<{ status: number; body: string } | null> {
+  while (performance.now() < until) {
+    try {
+      const response = await fetch(`${fleet.address(random(2))}${path}`, {
+        ...init,
+        method: 'POST',
+        headers: { 'x-api-key': shop.key, ...init.headers },
+        signal: AbortSignal.timeout(10_000),
+      })
+      const body = await response.text()
+      // 5xx means not known, 409 that the first try is still running.
+      if (response.status < 500 && response.status !== 409) return { status: response.status, body }
+    } catch {
+      // Killed before it answered.
+    }
+    await pause(5)
+  }
+  return null
+}
+
+/** What a store does that wants to know everything: it reads on from its last cursor, whatever happens. */
+async function follow(fleet: Fleet, shop: TestStore, writing: { isOver: boolean }): Promise<Event[]> {
+  const events: Event[] = []
+  let after = ''
+  for (let turn = 0; ; turn++) {
+    const { isOver } = writing
+    const page = await fetch(`${fleet.address(turn)}/api/v1/events?limit=100${after}`, {
+      headers: { 'x-api-key': shop.key },
+    }).then(
+      async (response) => (response.ok ? ((await response.json()) as EventPage) : null),
+      () => null,
+    )
+    if (page) {
+      events.push(...page.data)
+      after = `&after=${page.cursor}`
+      if (isOver && !page.hasMore) return events
+    }
+    if (!page?.hasMore) await pause(50)
+  }
+}
+
+/** Looks until the condition holds; fails when it does not within its time. */
+async function eventually(withinMs: number, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + withinMs + 1_000
+  while (!(await holds())) {
+    assert(performance.now() < deadline, `not within ${withinMs} ms`)
+    await pause(10)
+  }
+}
+
+/** Small numbers that look random and are the same for the same seed (mulberry32). */
+function randomFrom(start: number): (below: number) => number {
+  let state = start
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return below === 0 ? 0 : ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}

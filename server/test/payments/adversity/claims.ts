@@ -1,0 +1,96 @@
+import type { StoreCheckout } from '@farthing/sdk'
+import { type Block, type Hex, type Log, readBlocks, readLogs } from '../../../src/chains/chain.ts'
+import { topics } from '../../../src/chains/eip3009.ts'
+import type { Database, Transaction } from '../../../src/db.ts'
+import { newId } from '../../../src/ids.ts'
+import type { NewClaim } from '../../../src/payments/claim.ts'
+import { until } from '../../support/until.ts'
+import type { Driven, Prepared } from './driven.ts'
+import { patienceMs } from './size.ts'
+
+/** What `serve` writes for a payment that passed, for a test that decides itself when it is written. */
+export async function claimOf(shop: Driven, { checkoutId, signed }: Prepared): Promise<NewClaim> {
+  const { from, to, value, validAfter, validBefore, nonce } = signed.authorization
+  const lower = (text: string) => text.toLowerCase() as Hex
+  const checkout: StoreCheckout = await shop.read(checkoutId)
+  return {
+    checkoutId,
+    network: shop.engine.chain.network.caip2,
+    transfer: {
+      asset: lower(shop.chain.token),
+      isContract: false,
+      signature: lower(signed.signature),
+      authorization: {
+        from: lower(from),
+        to: lower(to),
+        value: BigInt(value),
+        validAfter: BigInt(validAfter),
+        validBefore: BigInt(validBefore),
+        nonce: lower(nonce),
+      },
+    },
+    identifier: null,
+    eventId: newId('evt', shop.ctx.config.cell, shop.ctx.now()),
+    data: { checkout: { ...checkout, status: 'PROCESSING' } },
+    now: shop.ctx.now(),
+  }
+}
+
+export function keyOf({ signed: { authorization } }: Prepared, asset: string) {
+  return {
+    asset: asset.toLowerCase() as Hex,
+    payer: authorization.from.toLowerCase() as Hex,
+    nonce: authorization.nonce.toLowerCase() as Hex,
+  }
+}
+
+/** A transaction that does its work, then stands still until it is let go. */
+export function openHeld<Result>(db: Database, work: (tx: Transaction) => Promise<Result>) {
+  const worked = Promise.withResolvers<Result>()
+  const release = Promise.withResolvers<void>()
+  const committed = db.transaction(async (tx) => {
+    const result = await work(tx).catch((error) => {
+      worked.reject(error)
+      throw error
+    })
+    worked.resolve(result)
+    await release.promise
+    return result
+  })
+  committed.catch(() => {})
+  return {
+    /** Its work is done and not yet committed. */
+    worked: worked.promise,
+    async commit(): Promise<Result> {
+      release.resolve()
+      return await committed
+    },
+  }
+}
+
+/** Returns once somebody waits for somebody else's lock. */
+export async function untilBlocked(db: Database): Promise<void> {
+  const blocked = () =>
+    db.query(
+      `select 1 as one from pg_locks l join pg_stat_activity a on a.pid = l.pid
+       where not l.granted and a.datname = current_database()`,
+    )
+  await until('one waits for the other', async () => (await blocked()).length > 0, patienceMs)
+}
+
+/** The newest block that has logs of a payer in it, and those logs. */
+export async function readInclusion(
+  shop: Driven,
+  blockNumber: number,
+): Promise<{ block: Block; logsOf: (payment: Prepared) => Log[]; logs: readonly Log[] }> {
+  const { chain } = shop.engine
+  const [block] = await readBlocks(chain, [blockNumber])
+  if (!block) throw new Error(`there is no block ${blockNumber}`)
+  const [logs = []] = await readLogs(chain, [block.hash], Object.values(topics))
+  return {
+    block,
+    logs,
+    logsOf: ({ payer }) =>
+      logs.filter((log) => log.topics[1]?.endsWith(payer.address.slice(2).toLowerCase())),
+  }
+}

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { LightMyRequestResponse } from 'fastify'
+import { type Address, encodeFunctionData, type Hex } from 'viem'
+import { followOnce } from '../../../src/chains/follower.ts'
+import { updateStatus } from '../../../src/checkouts/update-status.ts'
+import type { Database, Transaction } from '../../../src/db.ts'
+import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
+import { makeBoundNonce } from '../../../src/payments/bound-nonce.ts'
+import { buryDead, openListener } from '../../../src/payments/credits/resolve.ts'
+import { openChains } from '../../../src/payments/doors.ts'
+import { stepLane } from '../../../src/payments/lanes/lane.ts'
+import {
+  attackerAbi,
+  encodeTransfer,
+  newPayer,
+  type Payer,
+  type Signed,
+  signAuthorization,
+} from '../../support/chain.ts'
+import { openShop, payTo } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+import { patienceMs } from './size.ts'
+
+/** A payment that is signed and not yet presented. */
+export type Prepared = {
+  readonly checkoutId: string
+  readonly payer: Payer
+  readonly signed: Signed
+  readonly header: string
+}
+
+export type Driven = Awaited<ReturnType<typeof openDriven>>
+
+/**
+ * A shop whose settling side moves only when it is told to: blocks are mined, lanes stepped and the chain followed by
+ * the test, with the real functions. So "before our send" is a place in the test, not a matter of luck.
+ */
+export async function openDriven(options: { settlers?: number } = {}) {
+  const shop = await openShop({ blockTimeSeconds: null, worker: false, settlers: options.settlers ?? 1 })
+  const { ctx, signers } = shop
+  const [chain] = openChains(ctx)
+  assert(chain)
+  const look = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
+  const listener = openListener(ctx, chain, look)
+  const lanes = signers.map((signer) => ({ chain, signer, holder: 'driven', updateStatus: look }))
+
+  const follow = async () => {
+    while (await followOnce(ctx, chain, 'driven', listener));
+    await assignWaitingSequences(ctx)
+  }
+  /** Lanes take, simulate and send what they can. */
+  const send = async () => {
+    for (const lane of lanes) while (await stepLane(ctx, lane));
+  }
+  const mine = async (blocks = 1) => {
+    await shop.chain.mine(blocks)
+    await follow()
+  }
+  const bury = async () => {
+    while ((await buryDead(ctx, chain, look)) > 0);
+    await assignWaitingSequences(ctx)
+  }
+  const idle = async () => {
+    await mine()
+    await send()
+  }
+
+  let people = 0
+  /** Each payment comes from an address of its own: nobody is slowed down for another's failures. */
+  const pay = ({ checkoutId, header }: Prepared) =>
+    shop.request({
+      method: 'POST',
+      url: `/api/v1/checkouts/${checkoutId}`,
+      headers: { 'payment-signature': header },
+      remoteAddress: `10.${(++people >> 16) & 255}.${(people >> 8) & 255}.${people & 255}`,
+    })
+
+  await idle()
+  return {
+    ...shop,
+    ctx,
+    engine: { chain, lanes, listener, look },
+    follow,
+    send,
+    mine,
+    bury,
+    /** Lets time pass for the service: a block, and lanes that show themselves. */
+    idle,
+    /** Checkouts, each with a payer who has this many units and has signed. */
+    async prepare(count: number, units = 2_000_000n, options: SignOptions = {}): Promise<Prepared[]> {
+      const payers = Array.from({ length: count }, newPayer)
+      await shop.chain.mint(
+        payers.map(({ address }) => address),
+        units,
+      )
+      await follow()
+      return await Promise.all(payers.map((payer) => prepareOne(shop, payer, options)))
+    },
+    prepareOne: (payer: Payer, options: SignOptions = {}) => prepareOne(shop, payer, options),
+    pay,
+    /** Presents payments; the answers come when the payments are settled. Returns once all of them are claimed. */
+    async present(payments: readonly Prepared[]): Promise<Promise<LightMyRequestResponse>[]> {
+      const answers = payments.map((payment) => pay(payment))
+      const nonces = payments.map(({ signed }) => signed.authorization.nonce)
+      await until(
+        'claimed',
+        async () => (await countClaims(shop.ctx.db, nonces)) === nonces.length,
+        patienceMs,
+      )
+      return answers
+    },
+    /** Puts transactions of a stranger into the pool. */
+    async submit(
+      calls: readonly { to: Address; data: Hex; gas?: bigint }[],
+      fees: Fees = {},
+    ): Promise<Hex[]> {
+      const hashes: Hex[] = []
+      for (const { to, data, gas = 300_000n } of calls)
+        hashes.push(
+          await shop.chain.client.sendTransaction({ account: stranger, to, data, gas, chain: null, ...fees }),
+        )
+      return hashes
+    },
+  }
+}
+
+type Fees = { maxFeePerGas?: bigint; maxPriorityFeePerGas?: bigint }
+
+/** The eighth account of the chain, which has ether. */
+const stranger: Address = '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f'
+
+type SignOptions = {
+  readonly validSeconds?: number
+  /** Whether the nonce names the checkout. */
+  readonly isBound?: boolean
+  /** The contract wallet that pays, where the payer is its owner. */
+  readonly from?: Address
+  /** Instead of a new checkout. */
+  readonly checkoutId?: string
+}
+
+async function prepareOne(
+  shop: Awaited<ReturnType<typeof openShop>>,
+  payer: Payer,
+  { validSeconds = 300, isBound = false, from, ...options }: SignOptions = {},
+): Promise<Prepared> {
+  const checkoutId = options.checkoutId ?? (await shop.create())
+  const required = await shop.require(checkoutId)
+  const [accepted] = required.accepts
+  assert(accepted)
+  const signed = await signAuthorization({
+    key: payer.key,
+    domain: shop.chain.domain,
+    to: payTo,
+    value: BigInt(accepted.amount),
+    validBefore: BigInt(Math.floor(Date.now() / 1_000) + validSeconds),
+    ...(isBound && { nonce: makeBoundNonce(checkoutId, randomBytes(12)) }),
+    ...(from && { from }),
+  })
+  const payload = { x402Version: 2, payload: signed, resource: required.resource, accepted }
+  return { checkoutId, payer, signed, header: Buffer.from(JSON.stringify(payload)).toString('base64') }
+}
+
+export async function countClaims(db: Database, nonces: readonly string[]): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    'select count(*)::int as count from authorizations where nonce = any($1)',
+    [nonces],
+  )
+  return row?.count ?? 0
+}
+
+/** One transaction that settles authorizations from inside a contract. */
+export function settleInside(attacker: Address, token: Address, signed: readonly Signed[]) {
+  return runInside(
+    attacker,
+    signed.map((one) => ({ target: token, data: encodeTransfer(one) })),
+  )
+}
+
+/** One transaction that makes all these calls, or none of them. */
+export function runInside(attacker: Address, calls: readonly { target: Address; data: Hex }[]) {
+  return {
+    to: attacker,
+    data: encodeFunctionData({ abi: attackerAbi, functionName: 'run', args: [calls] }),
+    gas: 200_000n + 150_000n * BigInt(calls.length),
+  }
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Address, encodeFunctionData } from 'viem'
+import {
+  encodeTransfer,
+  multicallAbi,
+  multicallAddress,
+  newPayer,
+  signAuthorization,
+  signCancellation,
+  tokenAbi,
+} from '../../support/chain.ts'
+import { openDriven, type Prepared, runInside } from './driven.ts'
+import { checkInvariants } from './invariants.ts'
+import { print, trials } from './size.ts'
+
+const shop = await openDriven()
+const { client, token, domain } = shop.chain
+const attacker = await shop.chain.deploy('Attacker')
+const elsewhere: Address = '0x000000000000000000000000000000000000dEaD'
+/** More than a lane takes in one look. */
+const crowd = 160
+
+/** An honest payment is settled by what a lane does in a few steps and blocks, whoever stands in its way. */
+async function assertSettles(payment: Prepared, blocks: number): Promise<void> {
+  const [answer] = await shop.present([payment])
+  for (let block = 0; block < blocks; block++) {
+    await shop.send()
+    await shop.mine()
+  }
+  assert.equal((await shop.read(payment.checkoutId)).status, 'COMPLETED')
+  assert.equal((await answer)?.statusCode, 200)
+}
+
+/** Lets the chain's time pass the windows, and buries what is then proven dead. */
+async function outlive(payments: readonly Prepared[]): Promise<void> {
+  const last =
+    payments
+      .map(({ signed }) => BigInt(signed.authorization.validBefore))
+      .toSorted()
+      .at(-1) ?? 0n
+  await shop.chain.setNextBlockTimestamp(last + 1n)
+  await shop.mine(12)
+  await shop.bury()
+}
+
+test('bound nonces that were canceled before they were presented hold up nobody else, and their own checkouts only for their window', async () => {
+  const decoys = await shop.prepare(crowd, 1_000_000n, { isBound: true, validSeconds: 200 })
+  const calls = await Promise.all(
+    decoys.map(async ({ payer, signed: { authorization } }) => {
+      const signature = await signCancellation({ key: payer.key, domain, nonce: authorization.nonce })
+      const args = [payer.address, authorization.nonce, signature] as const
+      const callData = encodeFunctionData({ abi: tokenAbi, functionName: 'cancelAuthorization', args })
+      return { target: token, allowFailure: false, callData }
+    }),
+  )
+  await shop.submit([
+    {
+      to: multicallAddress,
+      data: encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [calls] }),
+      gas: 100_000n * BigInt(crowd),
+    },
+  ])
+  // Long enough ago that the follower has read the block twice, and will not read it again.
+  await shop.mine(12)
+  const answers = await shop.present(decoys)
+  await shop.send()
+  const [honest] = await shop.prepare(1)
+  assert(honest)
+  await assertSettles(honest, 3)
+
+  await outlive(decoys)
+  for (const { checkoutId } of decoys) assert.equal((await shop.read(checkoutId)).status, 'OPEN')
+  for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
+})
+
+test('authorizations that were sent without effect hold up nobody else', async () => {
+  const decoys = await shop.prepare(crowd, 1_000_000n, { validSeconds: 200 })
+  const answers = await shop.present(decoys)
+  await shop.send()
+  const moves = await Promise.all(
+    decoys.map(({ payer, signed }) =>
+      signAuthorization({
+        key: payer.key,
+        domain,
+        to: elsewhere,
+        value: 1_000_000n,
+        validBefore: BigInt(signed.authorization.validBefore),
+      }),
+    ),
+  )
+  const { baseFeePerGas } = await client.getBlock()
+  const move = runInside(
+    attacker,
+    moves.map((signed) => ({ target: token, data: encodeTransfer(signed) })),
+  )
+  // Ours is in the pool already; this offers more and comes first.
+  await shop.submit([move], {
+    maxFeePerGas: (baseFeePerGas ?? 0n) * 10n + 10_000_000n,
+    maxPriorityFeePerGas: 1n,
+  })
+  await shop.mine()
+  const [honest] = await shop.prepare(1)
+  assert(honest)
+  await assertSettles(honest, 3)
+
+  await outlive(decoys)
+  for (const { checkoutId } of decoys) assert.equal((await shop.read(checkoutId)).status, 'OPEN')
+  for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
+})
+
+test('payers with code, who go alone, do not hold up the others', async () => {
+  const owner = newPayer()
+  const wallets: Address[] = []
+  for (let i = 0; i < trials(12, 60); i++)
+    wallets.push(await shop.chain.deploy('OwnedWallet', [owner.address]))
+  await shop.chain.mint(wallets, 2_000_000n)
+  await shop.follow()
+  const slow = await Promise.all(wallets.map((from) => shop.prepareOne(owner, { from })))
+  const slowAnswers = await shop.present(slow)
+  const [honest] = await shop.prepare(1)
+  assert(honest)
+  await assertSettles(honest, 2)
+  // The others are settled too, a few in every block.
+  for (let block = 0; block < slow.length; block++) {
+    await shop.send()
+    await shop.mine()
+  }
+  for (const answer of await Promise.all(slowAnswers)) assert.equal(answer.statusCode, 200, answer.body)
+})
+
+test('the invariants hold after everything that stood in the way', async (t) => {
+  await shop.idle()
+  t.diagnostic(print(await checkInvariants({ db: shop.ctx.db, chain: shop.chain })))
+})

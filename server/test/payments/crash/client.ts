@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Checkout, PaymentRequired } from '@farthing/sdk'
+import { decodePaymentResponseHeader } from '@x402/core/http'
+import { type Payer, paymentHeader } from '../../support/chain.ts'
+import type { Answered } from '../adversity/invariants.ts'
+import { patienceMs, until } from './processes.ts'
+
+type Body = Readonly<Record<string, unknown>>
+
+export type Answer = {
+  readonly status: number
+  readonly code: string
+  readonly body: Body
+  /** The transaction that paid. */
+  readonly transaction: string | undefined
+  /** Statuses of every try before this one; 0 where there was no answer. */
+  readonly before: readonly number[]
+}
+
+/** Longer than serve waits for an outcome. */
+const requestTimeoutMs = 40_000
+
+/**
+ * A client as the documentation asks for: whatever is not an answer about the payment (no connection, 202, 409 while a
+ * payment is under way, 5xx) is asked again with the same header.
+ */
+export function openClient(options: { readonly key: string; readonly address: () => string }) {
+  const headers = { 'x-api-key': options.key, 'content-type': 'application/json' }
+
+  /** One request. Null if no answer came. */
+  async function request(path: string, init: RequestInit): Promise<Omit<Answer, 'before'> | null> {
+    try {
+      const response = await fetch(`${options.address()}${path}`, {
+        ...init,
+        signal: AbortSignal.timeout(requestTimeoutMs),
+      })
+      const body = (await response.json()) as Body
+      const settlement = response.headers.get('payment-response')
+      const transaction = settlement ? decodePaymentResponseHeader(settlement).transaction : undefined
+      return { status: response.status, code: String(body.code ?? ''), body, transaction }
+    } catch {
+      return null
+    }
+  }
+
+  const answers: Answered[] = []
+
+  async function ask(checkoutId: string, header?: string): Promise<Omit<Answer, 'before'> | null> {
+    const askedAt = new Date()
+    const answer = await request(`/api/v1/checkouts/${checkoutId}`, {
+      method: 'POST',
+      ...(header !== undefined && { headers: { 'payment-signature': header } }),
+    })
+    if (answer) {
+      const { status, transaction } = answer
+      answers.push({ checkoutId, status, transaction, askedAt, answeredAt: new Date() })
+    }
+    return answer
+  }
+
+  /** Repeats one request until its answer is about the payment. */
+  async function pay(checkoutId: string, header?: string): Promise<Answer> {
+    const before: number[] = []
+    const giveUpAt = Date.now() + patienceMs
+    for (;;) {
+      const answer = await ask(checkoutId, header)
+      if (answer && isOutcome(answer)) return { ...answer, before }
+      before.push(answer?.status ?? 0)
+      assert(Date.now() < giveUpAt, `no outcome for ${checkoutId}: ${before.join(' ')} ${answer?.code ?? ''}`)
+      await wait(100)
+    }
+  }
+
+  async function create(priceAmount = '1.00', more: object = {}): Promise<string> {
+    const body = JSON.stringify({ orderId: 'order-1', priceAmount, priceCurrency: 'USD', ...more })
+    const idempotencyKey = randomUUID()
+    const made = await until('a checkout is made', async () => {
+      const answer = await request('/api/v1/checkouts', {
+        method: 'POST',
+        headers: { ...headers, 'idempotency-key': idempotencyKey },
+        body,
+      })
+      assert(!answer || answer.status === 201 || answer.status >= 500, JSON.stringify(answer))
+      return answer?.status === 201 ? answer : null
+    })
+    return String(made.body.id)
+  }
+
+  const sign = async (
+    checkoutId: string,
+    payer: Payer,
+    overrides: Parameters<typeof paymentHeader>[2] = {},
+  ): Promise<string> => {
+    const { status, body } = await pay(checkoutId)
+    assert.equal(status, 402, JSON.stringify(body))
+    return await paymentHeader(body as unknown as PaymentRequired, payer.key, overrides)
+  }
+
+  return {
+    /** What was answered to requests to pay, so far. */
+    answers,
+    request,
+    ask,
+    pay,
+    create,
+    sign,
+    /** Makes a checkout and signs for it. */
+    async order(payer: Payer, overrides: Parameters<typeof paymentHeader>[2] = {}) {
+      const id = await create()
+      return { id, header: await sign(id, payer, overrides) }
+    },
+    async read(checkoutId: string): Promise<Checkout> {
+      const answer = await until('the checkout is read', () =>
+        request(`/api/v1/checkouts/${checkoutId}`, { headers: { 'x-api-key': options.key } }),
+      )
+      assert.equal(answer.status, 200, JSON.stringify(answer.body))
+      return answer.body as unknown as Checkout
+    },
+  }
+}
+
+function isOutcome({ status, code }: { status: number; code: string }): boolean {
+  return status !== 202 && status < 500 && code !== 'payment_in_progress'
+}

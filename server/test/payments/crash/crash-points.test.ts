@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import type { Hex } from 'viem'
+import { type CrashPoint, crashPoints } from '../../../src/crash.ts'
+import { makeBoundNonce } from '../../../src/payments/bound-nonce.ts'
+import { encodeTransfer, openChain, type Payer, type Signed } from '../../support/chain.ts'
+import { blacklist, halt, jumpPast, raiseBaseFee, reorgFrom, resume, untilPooled } from './chain-faults.ts'
+import { type Deployment, openDeployment, readHeader } from './deployment.ts'
+import { until } from './processes.ts'
+
+/**
+ * Every payment here survives a chain of deaths: the process is started with the next point armed, dies there by its
+ * own kill -9, and is started again, until the last start, which is left alone. Clients repeat the same header until
+ * they have an answer.
+ */
+const rounds = Number.parseInt(process.env.FULL ? (process.env.ROUNDS ?? '50') : '1', 10)
+
+const reached = new Map<CrashPoint, number>()
+
+/** Drives a flow while a process dies at each of the points, in this order. */
+async function throughDeaths<Result>(
+  deployment: Deployment,
+  command: 'serve' | 'work',
+  points: readonly CrashPoint[],
+  drive: () => Promise<Result>,
+): Promise<Result> {
+  await deployment.stop(command)
+  const die = async () => {
+    for (const point of points) {
+      await deployment.crash(command, point)
+      reached.set(point, (reached.get(point) ?? 0) + 1)
+    }
+    await deployment.start(command)
+  }
+  const [result] = await Promise.all([drive(), die()])
+  return result
+}
+
+function openOwn(): Promise<Deployment> {
+  return openChain({ blockTimeSeconds: 1 }).then((chain) => openDeployment(chain))
+}
+
+describe('killed at any point, a payment ends as it must', { concurrency: 3 }, () => {
+  test('in serve: a checkout is made once and paid once', async () => {
+    const deployment = await openOwn()
+    for (let round = 0; round < rounds; round++) {
+      const payer = deployment.payer(round)
+      const id = await throughDeaths(deployment, 'serve', ['create-before', 'create-after'], () =>
+        deployment.create(),
+      )
+      const header = await deployment.sign(id, payer)
+      const answer = await throughDeaths(
+        deployment,
+        'serve',
+        ['verify-before', 'claim-before', 'claim-after', 'answer-before'],
+        () => deployment.pay(id, header),
+      )
+      assert.equal(answer.status, 200)
+      assert.equal((await deployment.pay(id, header)).transaction, answer.transaction)
+      const first = await deployment.order(payer)
+      const second = await deployment.order(payer)
+      const impatient = await throughDeaths(deployment, 'serve', ['wait-before'], () =>
+        deployment.pay(first.id, first.header),
+      )
+      assert.equal(impatient.status, 200)
+      await halt(deployment.chain)
+      const waited = await throughDeaths(deployment, 'serve', ['wait-after'], async () => {
+        const waiting = deployment.pay(second.id, second.header)
+        await deployment.untilState(second.header, 'sent')
+        await resume(deployment.chain)
+        return await waiting
+      })
+      assert.equal(waited.status, 200)
+      await deployment.check()
+    }
+    const [made] = await deployment.db.query('select count(*)::int as checkouts from checkouts')
+    assert.deepEqual(made, { checkouts: 3 * rounds })
+  })
+
+  test('in a lane, the follower and the event log: it is sent, found and told once', async () => {
+    const deployment = await openOwn()
+    for (let round = 0; round < rounds; round++) {
+      const orders = await Promise.all([0, 1, 2].map((i) => deployment.order(deployment.payer(round + i))))
+      const answers = await throughDeaths(
+        deployment,
+        'work',
+        [
+          'simulate-before',
+          'simulate-after',
+          'send-before-commit',
+          'send-after-commit',
+          'broadcast-before-note',
+          'broadcast-after-note',
+          'block-before-commit',
+          'block-after-commit',
+          'finality-before-commit',
+          'finality-after-commit',
+        ],
+        () => Promise.all(orders.map(({ id, header }) => deployment.pay(id, header))),
+      )
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200],
+      )
+      await deployment.check()
+    }
+  })
+
+  test('while a payment is rejected, adopted, numbered or expired', async () => {
+    const deployment = await openOwn()
+    const { chain } = deployment
+    for (let round = 0; round < rounds; round++) {
+      const payer = await deployment.fund()
+      // Claimed while it was good; by the time a lane looks, the token refuses it.
+      const refused = await deployment.order(payer)
+      await deployment.stop('work', 'SIGKILL')
+      await deployment.moveClock(11)
+      const asking = deployment.pay(refused.id, refused.header)
+      await deployment.untilState(refused.header, 'claimed')
+      await blacklist(chain, payer.address, true)
+      const answer = await throughDeaths(
+        deployment,
+        'work',
+        ['reject-before-commit', 'reject-after-commit'],
+        () => asking,
+      )
+      assert.equal(answer.status, 402)
+      await blacklist(chain, payer.address, false)
+      assert.equal((await deployment.pay(refused.id, await deployment.sign(refused.id, payer))).status, 200)
+
+      // Settled by somebody else before it was presented.
+      const id = await deployment.create()
+      const nonce = makeBoundNonce(id, randomBytes(12))
+      const header = await deployment.sign(id, payer, { nonce })
+      const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as { payload: Signed }
+      await chain.perform({ to: chain.token, data: encodeTransfer(payload) })
+      await until('it is seen', async () => {
+        const found = await deployment.db.query('select nonce from credits where nonce = $1', [nonce])
+        return found.length > 0
+      })
+      const adopted = await throughDeaths(deployment, 'work', ['adopt-before-commit'], () =>
+        deployment.pay(id, header),
+      )
+      assert.equal(adopted.status, 200)
+
+      const late = await throughDeaths(
+        deployment,
+        'work',
+        ['sequence-before-commit', 'sequence-after-commit'],
+        () => deployment.create(),
+      )
+      await throughDeaths(deployment, 'work', ['expire-before-commit', 'expire-after-commit'], () =>
+        deployment.expireIn(late, 0),
+      )
+      await until('it expires', async () => (await deployment.read(late)).status === 'EXPIRED')
+      assert.equal((await deployment.pay(late)).status, 410)
+      assert.deepEqual(await deployment.events(late), ['checkout.created', 'checkout.expired'])
+      await deployment.check()
+    }
+  })
+
+  test('while a fee is raised, and while the chain takes a payment back', async () => {
+    const deployment = await openOwn()
+    const { chain, settler } = deployment
+    for (let round = 0; round < rounds; round++) {
+      const cheap = await deployment.order(deployment.payer(round))
+      await halt(chain)
+      const paying = deployment.pay(cheap.id, cheap.header)
+      await untilPooled(chain, settler)
+      await deployment.stop('work', 'SIGKILL')
+      await deployment.moveClock(11)
+      await raiseBaseFee(chain, 50)
+      await resume(chain)
+      const replaced = await throughDeaths(
+        deployment,
+        'work',
+        ['replace-before-commit', 'replace-after-commit'],
+        () => paying,
+      )
+      assert.equal(replaced.status, 200)
+      await deployment.check()
+
+      const { blockNumber } = await chain.client.getTransactionReceipt({ hash: replaced.transaction as Hex })
+      await deployment.stop('work')
+      await reorgFrom(chain, blockNumber)
+      await throughDeaths(
+        deployment,
+        'work',
+        ['orphan-before-commit', 'orphan-after-commit', 'block-before-commit'],
+        () => until('it is paid again', async () => (await deployment.events(cheap.id)).length > 5),
+      )
+      assert.equal((await deployment.pay(cheap.id, cheap.header)).status, 200)
+      assert.deepEqual(await deployment.events(cheap.id), [
+        'checkout.created',
+        'checkout.processing',
+        'checkout.completed',
+        'checkout.processing',
+        'payment.reorged',
+        'checkout.completed',
+      ])
+      await deployment.check()
+    }
+  })
+
+  test('while a payment is given up for dead: its nonce is filled, and the payer pays once', async () => {
+    const roundsOnOneChain = 10
+    for (let first = 0; first < rounds; first += roundsOnOneChain) {
+      const deployment = await openOwn()
+      for (let round = first; round < Math.min(rounds, first + roundsOnOneChain); round++)
+        await buryAndPayAgain(deployment, deployment.payer(round))
+    }
+  })
+})
+
+async function buryAndPayAgain(deployment: Deployment, payer: Payer): Promise<void> {
+  const { chain, settler } = deployment
+  const { id, header } = await deployment.order(payer, { validBefore: (await chain.time()) + 20n })
+  await halt(chain)
+  const asking = deployment.pay(id, header)
+  await untilPooled(chain, settler)
+  await deployment.stop('work', 'SIGKILL')
+  await deployment.moveClock(11)
+  // Dearer than a payment may be, so that what was signed cannot be mined and is not worth replacing.
+  await raiseBaseFee(chain, 400)
+  await jumpPast(chain, readHeader(header))
+  await resume(chain)
+  const answer = await throughDeaths(
+    deployment,
+    'work',
+    ['bury-before-commit', 'bury-after-commit', 'fill-before-commit', 'fill-after-commit'],
+    () => asking,
+  )
+  assert.equal(answer.status, 402)
+  assert.equal(answer.body.error, 'authorization_expired')
+  assert.equal((await deployment.pay(id, await deployment.sign(id, payer))).status, 200)
+  await deployment.check()
+}
+
+test('every point was reached', () => {
+  const missed = crashPoints.filter((point) => !point.startsWith('reconcile') && !reached.has(point))
+  assert.deepEqual(missed, [])
+})

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { openDatabase } from '../../../src/db.ts'
+import { atEnd } from '../../support/at-end.ts'
+import type { Deployment } from './deployment.ts'
+
+/** A database as it was when the copy was made. Nobody may be using it while it is made or put back. */
+export async function copyDatabase({ databaseUrl, databaseName }: Deployment) {
+  const url = new URL(databaseUrl)
+  url.pathname = '/postgres'
+  const admin = openDatabase({ url: url.href, connections: 4, name: 'test-admin' })
+  const copy = `${databaseName}_copy`
+  atEnd(async () => {
+    await admin.query(`drop database if exists ${copy} with (force)`)
+    await admin.close()
+  })
+  const disconnect = () =>
+    admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [databaseName])
+
+  await disconnect()
+  await admin.query(`create database ${copy} template ${databaseName}`)
+  return {
+    /** Everything since the copy is gone. */
+    async putBack(): Promise<void> {
+      const [found] = await admin.query('select 1 as one from pg_database where datname = $1', [copy])
+      assert(found, 'a copy is put back once')
+      await disconnect()
+      await admin.query(`drop database ${databaseName} with (force)`)
+      await admin.query(`alter database ${copy} rename to ${databaseName}`)
+    },
+  }
+}

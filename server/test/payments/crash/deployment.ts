@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import type { Address, Hex } from 'viem'
+import { openSigner } from '../../../src/chains/signer.ts'
+import type { CrashPoint } from '../../../src/crash.ts'
+import { insertSettler } from '../../../src/payments/lanes/rows.ts'
+import { makeStore, openTestApp } from '../../support/app.ts'
+import { fundedKey, newPayer, type Payer, type TestChain } from '../../support/chain.ts'
+import { checkInvariants } from '../adversity/invariants.ts'
+import { openClient } from './client.ts'
+import { endProgram, isAlive, type Program, startProgram, until, untilCrashed } from './processes.ts'
+
+/** The store's own wallet: nobody's key. */
+export const payTo = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
+
+/** What a PAYMENT-SIGNATURE header carries. */
+export type Authorized = { readonly from: Address; readonly nonce: Hex; readonly validBefore: string }
+
+export type Deployment = Awaited<ReturnType<typeof openDeployment>>
+
+type Command = 'serve' | 'work'
+
+/**
+ * A whole Farthing on a chain: a database of its own, a store, one settler, and `serve` and `work` as processes that
+ * can be killed and started again. Everything ends with the test that opened it.
+ */
+export async function openDeployment(
+  chain: TestChain,
+  options: { readonly rpcUrls?: readonly string[]; readonly payers?: number; readonly start?: boolean } = {},
+) {
+  const { chainId, caip2, mode } = chain.network
+  const rpcSettings = {
+    NETWORKS: chainId,
+    [`${chainId}_RPC_URLS`]: (options.rpcUrls ?? [chain.url]).join(','),
+  }
+  const { ctx, databaseUrl } = await openTestApp(rpcSettings)
+  const { key } = await makeStore(ctx, { mode, evmWallet: payTo })
+  const settlerKey = fundedKey(1)
+  const settler = openSigner(settlerKey).address
+  await insertSettler(ctx.db, caip2, settler, 0)
+  const settlerKeysFile = await writeKeys(settlerKey)
+  const payers = Array.from({ length: options.payers ?? 8 }, newPayer)
+  await chain.mint(
+    payers.map(({ address }) => address),
+    1_000_000_000n,
+  )
+
+  let address = ''
+  const environment = {
+    BASE_URL: 'https://farthing.example',
+    DATABASE_URL: databaseUrl,
+    DATABASE_CONNECTIONS: '8',
+    ...rpcSettings,
+    MIGRATE_ON_START: 'false',
+    OPERATIONS_PORT: '0',
+    PORT: '0',
+    KEY_REQUESTS_PER_SECOND: '1000000',
+    ADDRESS_REQUESTS_PER_SECOND: '1000000',
+    ECB_RATES_URL: '',
+    EXCHANGE_RATES_URL: '',
+  }
+  const running: Partial<Record<Command, Program>> = {}
+  const databaseName = new URL(databaseUrl).pathname.slice(1)
+  let offsetSeconds = 0
+
+  /** Starts a process, ending an earlier one gently. */
+  const start = async (command: Command, crashAt?: CrashPoint): Promise<Program> => {
+    await stop(command)
+    const program = startProgram(
+      [command],
+      command === 'work' ? { ...environment, SETTLER_KEYS_FILE: settlerKeysFile } : environment,
+      crashAt,
+    )
+    running[command] = program
+    if (command === 'serve') {
+      address = await until(
+        'serve listens',
+        async () => !isAlive(program) || /"address":"([^"]+)"/.exec(program.output())?.[1],
+      ).then((found) => (typeof found === 'string' ? found : assert.fail(program.output())))
+    }
+    return program
+  }
+
+  const stop = async (command: Command, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> => {
+    const program = running[command]
+    if (program) await endProgram(program, signal)
+  }
+
+  /**
+   * Moves what the database takes for the present, for whoever connects from now on: the leases of a process that was
+   * killed run out without anybody waiting for them.
+   */
+  const moveClock = async (seconds: number): Promise<void> => {
+    offsetSeconds += seconds
+    await ctx.db.query(
+      `alter database ${databaseName} set farthing.clock_offset = '${offsetSeconds} seconds'`,
+    )
+  }
+
+  /** Starts a process that will die at a point, and waits until it has. */
+  const crash = async (command: Command, point: CrashPoint): Promise<void> => {
+    await untilCrashed(await start(command, point), point)
+    if (command === 'work') await moveClock(11)
+  }
+
+  /** Waits until a lane has shown itself and a block was read: from then on payments are taken. */
+  const untilReady = async (): Promise<void> => {
+    await until('a lane is live', async () => {
+      const rows = await ctx.db.query(
+        `select 1 as one from settlers s join followers f on f.network = s.network
+         where s.alive_at is not null and s.balance_wei is not null and f.head_time is not null`,
+      )
+      return rows.length > 0
+    })
+  }
+
+  if (options.start !== false) {
+    await Promise.all([start('serve'), start('work')])
+    await untilReady()
+  }
+  const client = openClient({ key, address: () => address })
+
+  return {
+    ...client,
+    chain,
+    ctx,
+    db: ctx.db,
+    databaseUrl,
+    databaseName,
+    environment,
+    key,
+    settler,
+    settlerKeysFile,
+    running,
+    start,
+    stop,
+    crash,
+    moveClock,
+    untilReady,
+    /** One of the payers that have money, in turn. */
+    payer: (index: number): Payer => payers[index % payers.length] ?? assert.fail(),
+    /** Every rule of the books against the chain, within a minute of the last fault. */
+    check: () => checkInvariants({ db: ctx.db, chain, answers: offsetSeconds === 0 ? client.answers : [] }),
+    /** A payer of this one's own. */
+    async fund(units = 1_000_000_000n): Promise<Payer> {
+      const payer = newPayer()
+      await chain.mint(payer.address, units)
+      return payer
+    },
+    /** Waits until an authorization is in one of these states. */
+    async untilState(header: string, ...states: readonly ('claimed' | 'sent')[]): Promise<void> {
+      const { nonce } = readHeader(header)
+      await until(`${nonce} is ${states.join(' or ')}`, async () => {
+        const found = await ctx.db.query(
+          'select 1 as one from authorizations where nonce = $1 and state = any($2)',
+          [nonce, states],
+        )
+        return found.length > 0
+      })
+    },
+    /** Types of a checkout's events, oldest first. */
+    async events(checkoutId: string): Promise<string[]> {
+      const rows = await ctx.db.query<{ type: string }>(
+        'select type from events where checkout_id = $1 order by position',
+        [checkoutId],
+      )
+      return rows.map(({ type }) => type)
+    },
+    /** Brings a checkout's end nearer, as if it had been made for a shorter time. */
+    async expireIn(checkoutId: string, seconds: number): Promise<void> {
+      await ctx.db.query(
+        'update checkouts set expires_at = clock() + make_interval(secs => $2) where id = $1',
+        [checkoutId, seconds],
+      )
+    },
+  }
+}
+
+export function readHeader(header: string): Authorized {
+  return JSON.parse(Buffer.from(header, 'base64').toString()).payload.authorization
+}
+
+async function writeKeys(key: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'farthing-keys-'))
+  after(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'settlers')
+  await writeFile(file, `${key}\n`, { mode: 0o600 })
+  return file
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { CrashPoint } from '../../../src/crash.ts'
+
+const main = new URL('../../../src/main.ts', import.meta.url).pathname
+
+/** Half of what a start costs is compiling. Whoever is killed saves nothing, so one start that ends well comes first. */
+const compileCache = await mkdtemp(join(tmpdir(), 'farthing-compiled-'))
+after(() => rm(compileCache, { recursive: true, force: true }))
+execFileSync(process.execPath, [main, 'help'], { env: { NODE_COMPILE_CACHE: compileCache } })
+
+/** How long anything may take on a busy machine before a test gives up on it. */
+export const patienceMs = 90_000
+
+/** Looks until there is something to see. Returns it. */
+export async function until<Result>(
+  what: string,
+  look: () => Promise<Result | null | undefined | false>,
+  boundMs = patienceMs,
+): Promise<Result> {
+  const giveUpAt = Date.now() + boundMs
+  let trouble = ''
+  for (;;) {
+    const seen = await look().catch((error) => {
+      trouble = `: ${error instanceof Error ? error.message : error}`
+      return null
+    })
+    if (seen) return seen
+    assert(Date.now() < giveUpAt, `not within ${boundMs / 1_000} s: ${what}${trouble}`)
+    await wait(50)
+  }
+}
+
+export type Program = {
+  readonly child: ChildProcess
+  readonly output: () => string
+}
+
+/** Starts main.ts with a command. It is killed when the test that started it is done. */
+export function startProgram(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  crashAt?: CrashPoint,
+): Program {
+  const child = spawn(process.execPath, [main, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: compileCache,
+      ...environment,
+      ...(crashAt && { CRASH_AT: crashAt }),
+    },
+  })
+  after(() => child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      output += chunk
+    })
+  }
+  return { child, output: () => output }
+}
+
+export function isAlive({ child }: Program): boolean {
+  return child.exitCode === null && child.signalCode === null
+}
+
+export async function untilEnded(program: Program, boundMs = patienceMs): Promise<void> {
+  if (!isAlive(program)) return
+  const timeout = AbortSignal.timeout(boundMs)
+  await once(program.child, 'exit', { signal: timeout }).catch(() => {
+    assert.fail(`it did not end within ${boundMs / 1_000} s:\n${program.output().slice(-4_000)}`)
+  })
+}
+
+/** Waits until a program has killed itself where it was told to: any other end is not what is being tested. */
+export async function untilCrashed(program: Program, point: CrashPoint): Promise<void> {
+  await untilEnded(program)
+  assert.equal(
+    program.child.signalCode,
+    'SIGKILL',
+    `${point} was not reached: the process ended with ${program.child.exitCode}\n${program.output().slice(-4_000)}`,
+  )
+}
+
+export async function endProgram(program: Program, signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> {
+  if (isAlive(program)) {
+    program.child.kill(signal)
+    await untilEnded(program)
+  }
+  return program.child.exitCode
+}
+
+/** Runs a command to its end. */
+export async function runProgram(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  crashAt?: CrashPoint,
+): Promise<Program> {
+  const program = startProgram(args, environment, crashAt)
+  await untilEnded(program)
+  if (!crashAt) assert.equal(program.child.exitCode, 0, program.output())
+  return program
+}

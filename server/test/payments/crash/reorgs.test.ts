@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Hex } from 'viem'
+import { openChain, type Payer, type TestChain } from '../../support/chain.ts'
+import { halt, jumpPast, raiseBaseFee, reorgFrom, resume, untilPooled } from './chain-faults.ts'
+import { type Deployment, openDeployment, payTo, readHeader } from './deployment.ts'
+import { until } from './processes.ts'
+
+const isFull = Boolean(process.env.FULL)
+const reorgs = isFull ? 200 : 12
+const halts = isFull ? 50 : 3
+const drops = isFull ? 50 : 2
+const deepest = 12
+
+function openTimed(): Promise<TestChain> {
+  return openChain({ blockTimeSeconds: 1 })
+}
+
+/** What the payers have is older than any reorganisation: a chain that takes back their money proves nothing. */
+async function openAged(): Promise<Deployment> {
+  const deployment = await openDeployment(await openTimed(), { payers: 24 })
+  await deployment.chain.mine(deepest)
+  return deployment
+}
+
+describe('whatever the chain does, a payment is charged once', { concurrency: 2 }, () => {
+  test(`reorganisations of 1 to ${deepest} blocks under load`, async () => {
+    const deployment = await openAged()
+    const { chain } = deployment
+    const paid: { id: string; header: string }[] = []
+    for (let round = 0; round < reorgs; round++) {
+      const orders = await Promise.all(
+        Array.from({ length: 4 }, (_, i) => deployment.order(deployment.payer(round * 4 + i))),
+      )
+      const paying = orders.map(({ id, header }) => deployment.pay(id, header))
+      // Odd rounds strike when the first is answered, even ones while all are on their way.
+      if (round % 2 === 1) await Promise.race(paying)
+      else await deployment.untilState(orders[0]?.header ?? '', 'sent')
+      await chain.reorg((round % deepest) + 1)
+      for (const answer of await Promise.all(paying)) assert.equal(answer.status, 200)
+      paid.push(...orders)
+      if (isFull || round % 4 === 3) await deployment.check()
+    }
+    assert.equal((await chain.transferLogs({ to: payTo })).length, paid.length)
+    for (const { id, header } of paid.slice(-deepest)) {
+      const { status } = await deployment.pay(id, header)
+      assert.equal(status, 200)
+    }
+  })
+
+  test('a transaction that lands again at another place is the same payment, sent with the same bytes', async () => {
+    const deployment = await openAged()
+    const { chain, settler, db } = deployment
+    for (let round = 0; round < (isFull ? 20 : 1); round++) {
+      const { id, header } = await deployment.order(deployment.payer(round))
+      const { transaction } = await deployment.pay(id, header)
+      const hash = transaction as Hex
+      const before = await chain.client.getTransactionReceipt({ hash })
+      await halt(chain)
+      await reorgFrom(chain, before.blockNumber)
+      assert.equal(await untilPooled(chain, settler), hash)
+      await sendAhead(chain)
+      await resume(chain)
+      const after = await until('it is mined again', () => chain.client.getTransactionReceipt({ hash }))
+      assert.notEqual(after.logs[0]?.logIndex, before.logs[0]?.logIndex)
+      await until('it is completed again', async () => (await deployment.read(id)).status === 'COMPLETED')
+      await deployment.check()
+      const credits = await db.query(
+        'select payment_id, orphaned_at is null as is_live from credits where checkout_id = $1 order by included_at',
+        [id],
+      )
+      assert.equal(credits.length, 2)
+      assert.equal(new Set(credits.map((credit) => (credit as { payment_id: string }).payment_id)).size, 1)
+    }
+  })
+
+  test('a chain that halts past validBefore ends a payment as not paid, never as paid twice', async () => {
+    // Each halt moves the chain's clock ahead of ours, and authorizations are good for five minutes of both.
+    const haltsOnOneChain = 10
+    for (let first = 0; first < halts; first += haltsOnOneChain) {
+      const deployment = await openAged()
+      for (let round = first; round < Math.min(halts, first + haltsOnOneChain); round++)
+        await haltPast(deployment, fates[round % fates.length] ?? 'pooled', deployment.payer(round))
+      await deployment.check()
+    }
+  })
+
+  test('what a node drops is sent again, and what is too cheap is replaced at its nonce', async () => {
+    const deployment = await openAged()
+    const { chain, settler } = deployment
+    for (let round = 0; round < drops; round++) {
+      const { id, header } = await deployment.order(deployment.payer(round))
+      await halt(chain)
+      const paying = deployment.pay(id, header)
+      const hash = await untilPooled(chain, settler)
+      const { nonce } = await chain.client.getTransaction({ hash })
+      const isCheap = round % 2 === 1
+      if (isCheap) {
+        await raiseBaseFee(chain, 50)
+      } else {
+        await chain.dropTransaction(hash)
+        assert.equal(await untilPooled(chain, settler), hash)
+      }
+      await resume(chain)
+      const { status, transaction } = await paying
+      assert.equal(status, 200)
+      const mined = await chain.client.getTransaction({ hash: transaction as Hex })
+      assert.equal(mined.nonce, nonce)
+      assert.equal(mined.hash === hash, !isCheap)
+    }
+    await deployment.check()
+  })
+})
+
+const fates = ['pooled', 'dropped', 'expired'] as const
+
+/** Stops the chain with a payment in its pool, and lets it go on when the payment's time has passed. */
+async function haltPast(deployment: Deployment, fate: (typeof fates)[number], payer: Payer): Promise<void> {
+  const { chain, settler } = deployment
+  const { id, header } = await deployment.order(payer, { validBefore: (await chain.time()) + 20n })
+  await halt(chain)
+  const asking = deployment.pay(id, header)
+  const hash = await untilPooled(chain, settler)
+  if (fate === 'dropped') await chain.dropTransaction(hash)
+  if (fate === 'expired') await deployment.expireIn(id, 0)
+  await jumpPast(chain, readHeader(header))
+  await resume(chain)
+  const answer = await asking
+  assert.equal(answer.status, fate === 'expired' ? 410 : 402)
+  if (fate !== 'expired') {
+    assert.equal(answer.body.error, 'authorization_expired')
+    assert.equal((await deployment.pay(id, await deployment.sign(id, payer))).status, 200)
+  }
+  const charged = await chain.transferLogs({ from: payer.address, to: payTo })
+  assert.equal(charged.length, fate === 'expired' ? 0 : 1)
+}
+
+/** A transfer that will stand before everything else in its block. */
+async function sendAhead(chain: TestChain): Promise<void> {
+  await chain.client.sendTransaction({
+    account: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+    to: chain.token,
+    data: '0x40c10f19000000000000000000000000a0ee7a142d267c1f36714e4a8f75612f20a797200000000000000000000000000000000000000000000000000000000000000001',
+    gas: 200_000n,
+    maxPriorityFeePerGas: 10n ** 10n,
+    maxFeePerGas: 10n ** 12n,
+    chain: null,
+  })
+}

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { decodeFunctionResult, encodeFunctionResult, type Hex, pad } from 'viem'
+import { multicallAbi, openChain } from '../../support/chain.ts'
+import { jumpPast, untilPooled } from './chain-faults.ts'
+import { type Deployment, openDeployment, payTo, readHeader } from './deployment.ts'
+import {
+  type Call,
+  type Fault,
+  type FaultyNode,
+  faults,
+  openFaultyNode,
+  seededRandom,
+} from './faulty-node.ts'
+import { until, untilEnded } from './processes.ts'
+
+const isFull = Boolean(process.env.FULL)
+const seeds = isFull ? 20 : 1
+const paymentsPerSeed = isFull ? 60 : 24
+
+/** One request in this many goes wrong. */
+const faultEvery = 4
+/** A request that is never answered holds its caller for five seconds, so there are fewer of them. */
+const hangingEvery = 60
+
+function chooseBySeed(seed: number): (calls: readonly Call[]) => Fault | null {
+  const random = seededRandom(seed)
+  const others = faults.filter((fault) => fault !== 'hanging')
+  return () => {
+    if (random() < 1 / hangingEvery) return 'hanging'
+    return random() < 1 / faultEvery ? (others[Math.floor(random() * others.length)] ?? null) : null
+  }
+}
+
+/** Whatever its nodes do, all that a payer is told meanwhile is to ask again. */
+const patientStatuses = new Set([0, 202, 409, 503])
+
+async function payMany(deployment: Deployment, count: number): Promise<void> {
+  const orders = await Promise.all(
+    Array.from({ length: count }, (_, i) => deployment.order(deployment.payer(i))),
+  )
+  const answers = await Promise.all(orders.map(({ id, header }) => deployment.pay(id, header)))
+  for (const { status, before, body } of answers) {
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.deepEqual(
+      before.filter((earlier) => !patientStatuses.has(earlier)),
+      [],
+    )
+  }
+}
+
+async function countEvents(deployment: Deployment, type: string): Promise<number> {
+  const [row] = await deployment.db.query<{ events: number }>(
+    'select count(*)::int as events from events where type = $1',
+    [type],
+  )
+  return row?.events ?? 0
+}
+
+describe('whatever its nodes do, payments complete once and nobody is told to pay again', {
+  concurrency: 2,
+}, () => {
+  for (let seed = 1; seed <= seeds; seed++) {
+    test(`one node that commits every fault there is, seed ${seed}`, async () => {
+      const chain = await openChain({ blockTimeSeconds: 1 })
+      const node = await openFaultyNode(chain.url)
+      const deployment = await openDeployment(chain, { rpcUrls: [node.url], payers: 12 })
+      node.choose = chooseBySeed(seed)
+      await payMany(deployment, paymentsPerSeed)
+      node.choose = () => null
+      await deployment.check()
+      assert.equal((await chain.transferLogs({ to: payTo })).length, paymentsPerSeed)
+      assert.equal(
+        await countEvents(deployment, 'payment.reorged'),
+        0,
+        'a node that lags is no reorganisation',
+      )
+    })
+  }
+
+  test('a balancer with a member that lags does not take payments back', async () => {
+    const chain = await openChain()
+    const node = await openFaultyNode(chain.url)
+    const deployment = await openDeployment(chain, { rpcUrls: [node.url] })
+    const { id, header } = await deployment.order(deployment.payer(0))
+    const paying = deployment.pay(id, header)
+    await untilPooled(chain, deployment.settler)
+    await chain.mine()
+    assert.equal((await paying).status, 200)
+    // The newest block is told by one member, the blocks below it by another.
+    node.choose = (calls) => (calls.some(({ params }) => params[0] === 'latest') ? null : 'stale')
+    await chain.mine(2)
+    await until('the laggard was asked', async () => (node.committed.get('stale') ?? 0) >= 4)
+    node.choose = () => null
+    await deployment.check()
+    assert.deepEqual(await deployment.events(id), [
+      'checkout.created',
+      'checkout.processing',
+      'checkout.completed',
+    ])
+  })
+
+  test('a node that was swapped for one of another chain is not believed', async () => {
+    const chain = await openChain({ blockTimeSeconds: 1 })
+    const other = await openChain({ network: 'BASE_SEPOLIA' })
+    await other.mine(100)
+    const node = await openFaultyNode(chain.url)
+    const deployment = await openDeployment(chain, { rpcUrls: [node.url] })
+    await payMany(deployment, 4)
+    const { id, header } = await deployment.order(deployment.payer(4))
+    node.target = other.url
+    const asked = node.asked.get('eth_chainId') ?? 0
+    const refused = await deployment.ask(id, header)
+    assert.equal(refused?.status, 503)
+    await until('it was asked', async () => (node.asked.get('eth_chainId') ?? 0) >= asked + 10)
+    node.target = chain.url
+    assert.equal((await deployment.pay(id, header)).status, 200)
+    await deployment.check()
+    assert.equal(await countEvents(deployment, 'payment.reorged'), 0)
+  })
+})
+
+describe('on a live network, what did not happen is said by two nodes', { concurrency: 2 }, () => {
+  test('work does not start with one', async () => {
+    const chain = await openChain({ network: 'BASE_MAINNET' })
+    const deployment = await openDeployment(chain, { start: false })
+    const work = await deployment.start('work')
+    await untilEnded(work)
+    assert.equal(work.child.exitCode, 1)
+    assert.match(work.output(), /BASE_MAINNET_RPC_URLS must name at least 2/)
+  })
+
+  test('a payment that one node hides is found through the other', async () => {
+    const { deployment, nodes, chain } = await openWitnessed()
+    for (const node of nodes.slice(0, 1)) node.lie = hide
+    const { id, header } = await deployment.order(deployment.payer(0))
+    const paying = deployment.pay(id, header)
+    await untilPooled(chain, deployment.settler)
+    await chain.mine(2 * safeDepth)
+    assert.equal((await paying).status, 200)
+    await deployment.check()
+  })
+
+  test('a payment that one node calls unused is not given up for dead', async () => {
+    const { deployment, nodes, chain } = await openWitnessed()
+    const [liar, mute] = nodes
+    assert(liar && mute)
+    // Neither shows the payment in its logs; one of them even swears that it never was.
+    liar.lie = (call, result) => hide(call, sayUnused(call, result))
+    mute.lie = hide
+    const { id, header } = await deployment.order(deployment.payer(0), {
+      validBefore: (await chain.time()) + 30n,
+    })
+    const asked = deployment.answers.length
+    const paying = deployment.pay(id, header)
+    await untilPooled(chain, deployment.settler)
+    await chain.mine()
+    await jumpPast(chain, readHeader(header))
+    await chain.mine(2 * chain.network.negativeDepth)
+    await untilAskedAgain(liar, mute)
+    assert.equal((await deployment.read(id)).status, 'PROCESSING')
+    assert(deployment.answers.slice(asked).every(({ status }) => status === 202))
+    for (const node of nodes) node.lie = (_, result) => result
+    await chain.mine()
+    const answer = await paying
+    assert.equal(answer.status, 200, JSON.stringify(answer))
+    await deployment.check()
+  })
+
+  test('a payment that never was is given up for dead only when both say so', async () => {
+    const { deployment, nodes, chain } = await openWitnessed()
+    const [first, second] = nodes
+    assert(first && second)
+    const { id, header } = await deployment.order(deployment.payer(0), {
+      validBefore: (await chain.time()) + 30n,
+    })
+    const paying = deployment.pay(id, header)
+    await untilPooled(chain, deployment.settler)
+    second.choose = () => 'refused'
+    await jumpPast(chain, readHeader(header))
+    await chain.mine(2 * chain.network.negativeDepth)
+    await untilAskedAgain(first)
+    assert.equal((await deployment.read(id)).status, 'PROCESSING')
+    second.choose = () => null
+    const { status, body } = await paying
+    assert.equal(status, 402)
+    assert.equal(body.error, 'authorization_expired')
+    await deployment.check()
+  })
+})
+
+/** How far the test chain's `safe` is behind. */
+const safeDepth = 4
+
+/** A live network behind two nodes, its blocks made by hand. */
+async function openWitnessed() {
+  const chain = await openChain({ network: 'BASE_MAINNET' })
+  const nodes = [await openFaultyNode(chain.url), await openFaultyNode(chain.url)]
+  const deployment = await openDeployment(chain, { rpcUrls: nodes.map(({ url }) => url) })
+  return { deployment, nodes, chain }
+}
+
+function hide({ method }: Call, result: unknown): unknown {
+  return method === 'eth_getLogs' ? [] : result
+}
+
+/** No nonce was ever used, at any one block. */
+function sayUnused({ method, params }: Call, result: unknown): unknown {
+  if (method !== 'eth_call' || typeof params[1] !== 'object') return result
+  const results = decodeFunctionResult({ abi: multicallAbi, functionName: 'aggregate3', data: result as Hex })
+  return encodeFunctionResult({
+    abi: multicallAbi,
+    functionName: 'aggregate3',
+    result: results.map(({ success }) => ({ success, returnData: pad('0x', { size: 32 }) })),
+  })
+}
+
+/** Waits until these nodes have been asked for the dead several times over. */
+async function untilAskedAgain(...nodes: readonly FaultyNode[]): Promise<void> {
+  const before = nodes.map(({ asked }) => asked.get('eth_call') ?? 0)
+  await until('they were asked', async () =>
+    nodes.every(({ asked }, i) => (asked.get('eth_call') ?? 0) >= (before[i] ?? 0) + 4),
+  )
+}
