@@ -42,7 +42,9 @@ const rounds = whole('rounds', options.rounds, 1, 20)
 const servers = whole('serve', options.serve, 1, 4)
 const workers = whole('work', options.work, 0, 4)
 
+/** Of all load generators together. */
 const connections = 64
+const warmUpSeconds = 15
 const pgbenchClients = [16, 64] as const
 const startTimeoutMs = 20_000
 const main = new URL('../server/src/main.ts', import.meta.url).pathname
@@ -92,8 +94,8 @@ async function measure(): Promise<void> {
   const serving = await Promise.all(Array.from({ length: servers }, () => start('serve', environment)))
   for (let i = 0; i < workers; i++) await start('work', environment)
 
-  // Warm: the code is compiled, statements are prepared, and there is a row to copy.
-  await create(serving, key, 'warm', Math.max(2, Math.ceil(seconds / 2)))
+  // A server that has been up for a while: its code is compiled, its statements are prepared.
+  await create(serving, key, 'warm', warmUpSeconds)
   const insert = await prepareBare(db)
   let acknowledged = 0
   const results: { bare: number; creates: number; p50Ms: number; p99Ms: number }[] = []
@@ -134,7 +136,7 @@ async function measure(): Promise<void> {
       p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
       serveProcesses: servers,
       workProcesses: workers,
-      connections: connections * servers,
+      connections,
       seconds,
       rounds,
     })}\n`,
@@ -204,7 +206,7 @@ async function create(serving: readonly Server[], key: string, run: string, leng
     serving.map(async ({ address }, i): Promise<Load> => {
       const args = [
         '-t1',
-        `-c${connections}`,
+        `-c${connections / serving.length}`,
         `-d${length}s`,
         '-s',
         script,

@@ -61,11 +61,13 @@ export async function openChain() {
     return raw && { gasUsed: BigInt(raw.gasUsed), isGood: raw.status === '0x1', logs: raw.logs.length }
   }
 
-  /** Sends from the bench's own account, one after the other: anvil gives out nonces when it is asked. */
+  /** Sends from the bench's own account and waits until all is mined. */
   async function perform(calls: readonly { to: string; data: Hex; gas: bigint }[]): Promise<Receipt[]> {
+    // Given, because anvil may give one nonce to two transactions while it is mining.
+    const first = BigInt(await ask<Hex>('eth_getTransactionCount', [hand, 'latest']))
     const hashes: Hex[] = []
-    for (const { to, data, gas } of calls) {
-      const params = [{ from: hand, to, data, gas: `0x${gas.toString(16)}` }]
+    for (const [i, { to, data, gas }] of calls.entries()) {
+      const params = [{ from: hand, to, data, gas: hex(gas), nonce: hex(first + BigInt(i)) }]
       hashes.push(await ask<Hex>('eth_sendTransaction', params))
     }
     const receipts: Receipt[] = []
@@ -103,7 +105,7 @@ export async function openChain() {
     /** An account that can pay for gas. */
     async fundedKey(): Promise<Payer> {
       const account = newPayer()
-      await ask('anvil_setBalance', [account.address, `0x${(1_000n * 10n ** 18n).toString(16)}`])
+      await ask('anvil_setBalance', [account.address, hex(1_000n * 10n ** 18n)])
       return account
     },
     async fundedPayers(count: number): Promise<Payer[]> {
@@ -142,6 +144,10 @@ export async function openChain() {
       await local.stop()
     },
   }
+}
+
+function hex(number: bigint): Hex {
+  return `0x${number.toString(16)}`
 }
 
 /** A transaction that gives each of these payers money. */

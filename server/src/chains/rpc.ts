@@ -9,7 +9,9 @@ export type Rpc = {
   batch(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
   /** The same, of another endpoint than usual where one works: for what one alone is not believed in. */
   batchElsewhere(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
-  /** The same call to every endpoint that answers: for what two must agree on, and for sending. */
+  /** To every endpoint, until the first has answered: one that hangs does not hold up what another has done. */
+  send(method: string, params: readonly unknown[]): Promise<void>
+  /** The same call to every endpoint that answers: for what two must agree on. */
   callAll<Result>(method: string, params: readonly unknown[]): Promise<readonly Result[]>
   readonly endpoints: number
 }
@@ -118,6 +120,19 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
     async batchElsewhere(calls) {
       const [usual, ...others] = inOrder()
       return calls.length === 0 ? [] : await tryInTurn(calls, usual ? [...others, usual] : [])
+    },
+    async send(method, params) {
+      const failures: string[] = []
+      const tries = endpoints.map((endpoint) =>
+        ask(endpoint, [{ method, params }]).catch((error) => {
+          fail(endpoint, error, failures)
+          throw error
+        }),
+      )
+      const [outcome] = await Promise.any(tries).catch(() => {
+        throw new RpcUnavailableError(`No node of chain ${chainId} answered: ${failures.join('; ')}.`)
+      })
+      unwrap(outcome)
     },
     async callAll<Result>(method: string, params: readonly unknown[]) {
       const failures: string[] = []

@@ -1,6 +1,7 @@
 import type { CheckoutPayment, PaymentRequired, Payment as WirePayment } from '@farthing/sdk'
 import { getAddress } from 'viem/utils'
 import { networks } from '../chains/networks.ts'
+import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
@@ -192,7 +193,12 @@ async function verify(
   const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.authorization.from)
   try {
     const verified = await verifyPayment(door, checkout.id, checkout.options, payment, inFlight, ctx.now())
-    if (!verified.isValid) engine.budgets.noteFailure(payment.authorization.from, address)
+    if (verified.isValid) return verified
+    // A node behind what we have read may not have seen the payer's money arrive.
+    const follower = verified.blockNumber === null ? null : await readFollower(ctx.db, payment.network)
+    if (follower && verified.blockNumber !== null && verified.blockNumber < follower.headNumber)
+      throw unsettled('The node that was asked is behind the chain.')
+    engine.budgets.noteFailure(payment.authorization.from, address)
     return verified
   } catch (cause) {
     if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause

@@ -79,13 +79,10 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   )
   observe(app, ctx)
   // A kept-alive connection would hold up the stop until its client or its time-out ends it.
-  app.addHook(
-    'onSend',
-    (_request, reply, _payload, done) => {
-      if (health.isDraining) reply.header('connection', 'close')
-      done()
-    },
-  )
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (health.isDraining) reply.header('connection', 'close')
+    done()
+  })
 
   const authenticator = openAuthenticator(ctx)
   const admit = openAdmission(ctx, authenticator)

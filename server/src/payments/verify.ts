@@ -23,7 +23,13 @@ const remainingSecondsMin = 10
 /** A payment that may be claimed, or the reason, in the protocol's words, why not. */
 export type Verified =
   | { readonly isValid: true; readonly transfer: SignedTransfer; readonly offer: Offer }
-  | { readonly isValid: false; readonly reason: string; readonly payer: Hex }
+  | {
+      readonly isValid: false
+      readonly reason: string
+      readonly payer: Hex
+      /** Height of the node that said so; null where nobody was asked. */
+      readonly blockNumber: number | null
+    }
 
 export type ChainDoor = {
   readonly chain: Chain
@@ -84,7 +90,12 @@ export async function verifyPayment(
   now: Date,
 ): Promise<Verified> {
   const { authorization, signature } = payment
-  const refuse = (reason: string): Verified => ({ isValid: false, reason, payer: authorization.from })
+  const refuse = (reason: string, blockNumber: number | null = null): Verified => ({
+    isValid: false,
+    reason,
+    payer: authorization.from,
+    blockNumber,
+  })
 
   const mismatch = findMismatch(door, checkoutId, offers, payment, now)
   const found = findOffer(door, offers, payment)
@@ -109,11 +120,11 @@ export async function verifyPayment(
     // Bound to this checkout, it cannot have paid for anything else: claim it, and let its logs decide.
     return isBoundTo(authorization.nonce, checkoutId)
       ? { isValid: true, transfer, offer }
-      : refuse('invalid_exact_evm_nonce_already_used')
+      : refuse('invalid_exact_evm_nonce_already_used', simulated.blockNumber)
   }
   if (simulated.balance < authorization.value + inFlightUnits)
-    return refuse('invalid_exact_evm_insufficient_balance')
-  if (!simulated.isGood) return refuse(reasonOf(simulated.revertReason))
+    return refuse('invalid_exact_evm_insufficient_balance', simulated.blockNumber)
+  if (!simulated.isGood) return refuse(reasonOf(simulated.revertReason), simulated.blockNumber)
   return { isValid: true, transfer, offer }
 }
 

@@ -120,12 +120,6 @@ const troubles: readonly (readonly [
     () => openServe({ nodes: [faulty.url] }),
   ],
   [
-    'the node breaks down when it is asked for code',
-    () => faulty.fail('cut', 'eth_getCode'),
-    () => faulty.heal(),
-    () => openServe({ nodes: [faulty.url] }),
-  ],
-  [
     'the node breaks down when it is asked to simulate',
     () => faulty.fail('cut', 'eth_call'),
     () => faulty.heal(),

@@ -15,6 +15,7 @@ import { makeStore, openTestApp } from '../support/app.ts'
 import { atEnd } from '../support/at-end.ts'
 import { fundedKey, newPayer, openChain, type Payer } from '../support/chain.ts'
 import { payTo } from '../support/shop.ts'
+import { untilReady } from './support/watch.ts'
 
 const chain = await openChain({ network: 'BASE_MAINNET', blockTimeSeconds: 1 })
 const port = await findPort()
@@ -34,6 +35,7 @@ await insertSettler(farthing.ctx.db, 'eip155:8453', signer.address, 0)
 const { key } = await makeStore(farthing.ctx, { mode: 'live', evmWallet: payTo })
 const worker = startWorker(farthing.ctx, [signer])
 atEnd(() => worker.stop())
+await untilReady(farthing)
 
 type Created = { readonly id: string; readonly checkoutUrl: string }
 

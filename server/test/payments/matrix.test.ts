@@ -57,12 +57,12 @@ const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
 const seconds = () => BigInt(Math.floor(Date.now() / 1_000))
 
 /** Sends while the node is broken. */
-function broken(request: string, method: string): Row {
+function broken(request: string, ...methods: readonly string[]): Row {
   return [
     request,
     async (scene) => {
       const header = await sign(scene)
-      scene.side.node.fail('cut', method)
+      scene.side.node.fail('cut', ...methods)
       const reply = await scene.place.send(header)
       scene.side.node.heal()
       return reply
@@ -179,8 +179,8 @@ const rows: readonly Row[] = [
       return await sendFirst(scene, await sign(scene, { nonce: makeBoundNonce(id, randomBytes(12)) }))
     },
   ],
-  broken('the node breaks when it is asked for the payer’s code', 'eth_getCode'),
-  broken('the node breaks when it is asked to simulate', 'eth_call'),
+  broken('the node answers no question about accounts or contracts', 'eth_getCode', 'eth_call'),
+  broken('the node answers no question about contracts', 'eth_call'),
   [
     'the node refuses the settlement’s transaction once',
     async (scene) => {

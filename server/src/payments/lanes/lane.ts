@@ -40,6 +40,8 @@ export type Lane = {
   readonly updateStatus: UpdateStatus
   /** Below this nonce nothing is left that was mined without effect. Known anew in every process. */
   settledBelow?: number
+  /** What cannot be sent now, and until when it is passed over: it must not keep out what was claimed after it. */
+  resting?: Map<string, number>
 }
 
 const leaseSeconds = 10
@@ -51,6 +53,8 @@ const unminedFullMax = 8
 const batchMax = 150
 /** What goes again goes one by one, so more need not be looked at; and it must not keep out what was claimed since. */
 const againMax = 20
+/** For so long what cannot be sent is passed over: only its payer, or another block, can change that. */
+const restMs = 5_000
 /** How far back a new process looks: more than a settler sends while an authorization is good. */
 const noncesLookedBack = 2_000
 /** A call in a batch, with room to spare: unused gas costs nothing. */
@@ -80,15 +84,24 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   if (settler.minedNonce < lowest) await fillLost(ctx, lane, settler.minedNonce, follower.baseFee)
   if (unmined.length >= unminedFullMax || settler.state !== 'active') return false
 
-  const again = await listAgain(ctx, lane, settler, follower.headTime)
-  const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax)
-  const sendable = [...again, ...claimed]
+  const resting = wakeRested(ctx, lane)
+  const again = await listAgain(ctx, lane, settler, follower.headTime, againMax + resting.size)
+  const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax + resting.size)
+  const isAwake = ({ transfer }: Authorized) => !resting.has(keyText(transfer))
+  const sendable = [
+    ...again.filter(isAwake).slice(0, againMax),
+    ...claimed.filter(isAwake).slice(0, batchMax),
+  ]
   if (unmined.length >= unminedMax && sendable.length < batchMax) return false
-  const chosen = await choose(ctx, lane, sendable, follower.headNumber)
-  if (chosen.length === 0) return false
-  // Alone: whoever runs code of its own, and whoever was sent before without effect.
-  const alone = chosen.filter(({ transfer, sends }) => transfer.isContract || sends > 0)
-  const batch = alone.length > 0 ? alone.slice(0, 1) : chosen
+  const restingBefore = resting.size
+  const chosen = await choose(ctx, lane, sendable, resting, follower.headNumber)
+  // What was put aside may have stood before others.
+  if (chosen.length === 0) return resting.size > restingBefore
+  // Alone: whoever runs code of its own, and whoever was sent before without effect. In turns with the others.
+  const isAlone = ({ transfer, sends }: Authorized) => transfer.isContract || sends > 0
+  const [alone] = chosen.filter(isAlone)
+  const together = chosen.filter((authorized) => !isAlone(authorized))
+  const batch = alone && (together.length === 0 || settler.nextNonce % 2 === 1) ? [alone] : together
   const isSent = await send(ctx, lane, settler.epoch, batch, follower.baseFee)
   return isSent && sendable.length > batch.length
 }
@@ -99,13 +112,22 @@ async function listAgain(
   lane: Lane,
   { network, address, minedNonce }: settlers.Settler,
   headTime: Date,
+  limit: number,
 ): Promise<Authorized[]> {
   // A reorganisation takes the nonce back.
   const fromNonce = Math.min(lane.settledBelow ?? Math.max(0, minedNonce - noncesLookedBack), minedNonce)
   const sent = { network, settler: address, fromNonce, belowNonce: minedNonce }
-  const again = fromNonce < minedNonce ? await listWithoutEffect(ctx.db, sent, headTime, againMax) : []
+  const again = fromNonce < minedNonce ? await listWithoutEffect(ctx.db, sent, headTime, limit) : []
   lane.settledBelow = again.length === 0 ? minedNonce : fromNonce
   return again
+}
+
+/** What is still passed over now. */
+function wakeRested(ctx: Context, lane: Lane): Map<string, number> {
+  lane.resting ??= new Map()
+  const now = ctx.now().getTime()
+  for (const [key, until] of lane.resting) if (until <= now) lane.resting.delete(key)
+  return lane.resting
 }
 
 async function readBalance(ctx: Context, chain: Chain, address: Hex): Promise<void> {
@@ -118,6 +140,7 @@ async function choose(
   ctx: Context,
   lane: Lane,
   sendable: readonly Authorized[],
+  resting: Map<string, number>,
   headNumber: number,
 ): Promise<readonly Authorized[]> {
   if (sendable.length === 0) return []
@@ -134,11 +157,15 @@ async function choose(
   for (const [i, authorized] of sendable.entries()) {
     const verdict = verdicts[i]
     const { asset, authorization } = authorized.transfer
-    // A node behind the head may not have seen the money arrive. And a used nonce is a question for the logs.
-    if (!verdict || verdict.isNonceUsed) continue
+    // A used nonce is a question for the logs, and what was sent once is never rejected.
+    if (!verdict || verdict.isNonceUsed || (!verdict.isGood && authorized.state === 'sent')) {
+      resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
+      continue
+    }
     const inFlight = authorized.state === 'sent' ? 0n : (sent.get(`${asset} ${authorization.from}`) ?? 0n)
     if (verdict.isGood && verdict.balance >= authorization.value + inFlight) good.push(authorized)
-    else if (!verdict.isGood && authorized.state === 'claimed' && verdict.blockNumber >= headNumber) {
+    // A node behind the head may not have seen the money arrive.
+    else if (!verdict.isGood && verdict.blockNumber >= headNumber) {
       refused.push({
         asset,
         payer: authorization.from,
@@ -279,7 +306,7 @@ async function broadcast(
   { hash, bytes }: { hash: Hex; bytes: Hex },
 ): Promise<void> {
   try {
-    await chain.rpc.callAll('eth_sendRawTransaction', [bytes])
+    await chain.rpc.send('eth_sendRawTransaction', [bytes])
   } catch (error) {
     if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
     // "already known" and "nonce too low" are what success looks like the second time.

@@ -162,7 +162,7 @@ async function prepareOne(
   return { checkoutId, payer, signed, header: Buffer.from(JSON.stringify(payload)).toString('base64') }
 }
 
-export async function countClaims(db: Database, nonces: readonly string[]): Promise<number> {
+async function countClaims(db: Database, nonces: readonly string[]): Promise<number> {
   const [row] = await db.query<{ count: number }>(
     'select count(*)::int as count from authorizations where nonce = any($1)',
     [nonces],

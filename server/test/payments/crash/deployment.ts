@@ -24,12 +24,17 @@ export type Deployment = Awaited<ReturnType<typeof openDeployment>>
 type Command = 'serve' | 'work'
 
 /**
- * A whole Farthing on a chain: a database of its own, a store, one settler, and `serve` and `work` as processes that
+ * A whole Farthing on a chain: a database of its own, a store, its settlers, and `serve` and `work` as processes that
  * can be killed and started again. Everything ends with the test that opened it.
  */
 export async function openDeployment(
   chain: TestChain,
-  options: { readonly rpcUrls?: readonly string[]; readonly payers?: number; readonly start?: boolean } = {},
+  options: {
+    readonly rpcUrls?: readonly string[]
+    readonly payers?: number
+    readonly settlers?: number
+    readonly start?: boolean
+  } = {},
 ) {
   const { chainId, caip2, mode } = chain.network
   const rpcSettings = {
@@ -38,10 +43,10 @@ export async function openDeployment(
   }
   const { ctx, databaseUrl } = await openTestApp(rpcSettings)
   const { key } = await makeStore(ctx, { mode, evmWallet: payTo })
-  const settlerKey = fundedKey(1)
-  const settler = openSigner(settlerKey).address
-  await insertSettler(ctx.db, caip2, settler, 0)
-  const settlerKeysFile = await writeKeys(settlerKey)
+  const settlerKeys = Array.from({ length: options.settlers ?? 1 }, (_, i) => fundedKey(i + 1))
+  const [settler = assert.fail(), ...others] = settlerKeys.map((text) => openSigner(text).address)
+  for (const account of [settler, ...others]) await insertSettler(ctx.db, caip2, account, 0)
+  const settlerKeysFile = await writeKeys(settlerKeys)
   const payers = Array.from({ length: options.payers ?? 8 }, newPayer)
   await chain.mint(
     payers.map(({ address }) => address),
@@ -183,10 +188,10 @@ export function readHeader(header: string): Authorized {
   return JSON.parse(Buffer.from(header, 'base64').toString()).payload.authorization
 }
 
-async function writeKeys(key: string): Promise<string> {
+async function writeKeys(keys: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-keys-'))
   after(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'settlers')
-  await writeFile(file, `${key}\n`, { mode: 0o600 })
+  await writeFile(file, keys.join('\n'), { mode: 0o600 })
   return file
 }

@@ -53,6 +53,8 @@ export async function openFaultyNode(target: string) {
     lie: (_call: Call, result: unknown): unknown => result,
     /** How often each fault was committed. */
     committed: new Map<Fault, number>(),
+    /** Callers that wait for an answer that never comes, and have not given up yet. */
+    waiting: 0,
     /** Calls so far, by method. */
     asked: new Map<string, number>(),
   }
@@ -82,8 +84,10 @@ export async function openFaultyNode(target: string) {
       fault === 'stale' ? await forwardStale(node.target, calls) : await forward(node.target, calls)
     if (fault === 'twice') await forward(node.target, calls)
     if (fault === 'lost') return void response.destroy()
-    // Whoever waits gives up at last; the socket is closed with the server.
-    if (fault === 'hanging') return
+    if (fault === 'hanging') {
+      node.waiting++
+      return void response.once('close', () => node.waiting--)
+    }
     if (fault === 'done-badly') return void response.end(JSON.stringify(fail()))
     const told = replies.map((reply) => {
       const call = calls.find(({ id }) => id === reply.id)

@@ -17,15 +17,15 @@ function openTimed(): Promise<TestChain> {
 }
 
 /** What the payers have is older than any reorganisation: a chain that takes back their money proves nothing. */
-async function openAged(): Promise<Deployment> {
-  const deployment = await openDeployment(await openTimed(), { payers: 24 })
+async function openAged(settlers = 1): Promise<Deployment> {
+  const deployment = await openDeployment(await openTimed(), { payers: 24, settlers })
   await deployment.chain.mine(deepest)
   return deployment
 }
 
 describe('whatever the chain does, a payment is charged once', { concurrency: 2 }, () => {
   test(`reorganisations of 1 to ${deepest} blocks under load`, async () => {
-    const deployment = await openAged()
+    const deployment = await openAged(2)
     const { chain } = deployment
     const paid: { id: string; header: string }[] = []
     for (let round = 0; round < reorgs; round++) {
@@ -72,6 +72,36 @@ describe('whatever the chain does, a payment is charged once', { concurrency: 2 
       assert.equal(credits.length, 2)
       assert.equal(new Set(credits.map((credit) => (credit as { payment_id: string }).payment_id)).size, 1)
     }
+  })
+
+  test('a payment that is taken back for good is reversed, and the checkout can be paid again', async () => {
+    const deployment = await openAged()
+    const { chain } = deployment
+    const payer = deployment.payer(0)
+    const { id, header } = await deployment.order(payer, { validBefore: (await chain.time()) + 30n })
+    const { transaction } = await deployment.pay(id, header)
+    const { blockNumber } = await chain.client.getTransactionReceipt({ hash: transaction as Hex })
+    await halt(chain)
+    await reorgFrom(chain, blockNumber)
+    await jumpPast(chain, readHeader(header))
+    await resume(chain)
+    await until('it is open again', async () => (await deployment.read(id)).status === 'OPEN')
+    const refused = await deployment.pay(id, header)
+    assert.deepEqual([refused.status, refused.body.error], [402, 'authorization_expired'])
+    assert.equal((await deployment.pay(id, await deployment.sign(id, payer))).status, 200)
+    assert.deepEqual(await deployment.events(id), [
+      'checkout.created',
+      'checkout.processing',
+      'checkout.completed',
+      'checkout.processing',
+      'payment.reorged',
+      'checkout.reopened',
+      'payment.reversed',
+      'checkout.processing',
+      'checkout.completed',
+    ])
+    assert.equal((await chain.transferLogs({ from: payer.address, to: payTo })).length, 1)
+    await deployment.check()
   })
 
   test('a chain that halts past validBefore ends a payment as not paid, never as paid twice', async () => {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { decodeFunctionResult, encodeFunctionResult, type Hex, pad } from 'viem'
-import { multicallAbi, openChain } from '../../support/chain.ts'
+import { decodeFunctionResult, encodeFunctionResult, type Hex, numberToHex } from 'viem'
+import { openChain as openOurs } from '../../../src/chains/chain.ts'
+import { RpcAnswerError } from '../../../src/chains/rpc.ts'
+import { openSigner } from '../../../src/chains/signer.ts'
+import { fundedKey, multicallAbi, openChain } from '../../support/chain.ts'
 import { jumpPast, untilPooled } from './chain-faults.ts'
 import { type Deployment, openDeployment, payTo, readHeader } from './deployment.ts'
 import {
@@ -67,6 +70,7 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
       const deployment = await openDeployment(chain, { rpcUrls: [node.url], payers: 12 })
       node.choose = chooseBySeed(seed)
       await payMany(deployment, paymentsPerSeed)
+      await until('every fault was committed', async () => node.committed.size === faults.length)
       node.choose = () => null
       await deployment.check()
       assert.equal((await chain.transferLogs({ to: payTo })).length, paymentsPerSeed)
@@ -98,6 +102,51 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
       'checkout.processing',
       'checkout.completed',
     ])
+  })
+
+  test('a payer whose money a node has not seen yet is asked to come back, not to pay', async () => {
+    const chain = await openChain()
+    const node = await openFaultyNode(chain.url)
+    const deployment = await openDeployment(chain, { rpcUrls: [node.url] })
+    const id = await deployment.create()
+    const header = await deployment.sign(id, await deployment.fund())
+    const head = Number(await chain.client.getBlockNumber())
+    await until('the block is read', async () => {
+      const [follower] = await deployment.db.query<{ head_number: string }>(
+        'select head_number from followers',
+      )
+      return follower?.head_number === String(head)
+    })
+    node.choose = (calls) => (calls.some(({ method }) => method === 'eth_call') ? 'stale' : null)
+    const answer = await deployment.ask(id, header)
+    assert.deepEqual([answer?.status, answer?.code], [503, 'settlement_unavailable'])
+    node.choose = () => null
+    const paying = deployment.pay(id, header)
+    await untilPooled(chain, deployment.settler)
+    await chain.mine()
+    assert.equal((await paying).status, 200)
+    await deployment.check()
+  })
+
+  test('a node that never answers does not hold up what another has taken', async () => {
+    const chain = await openChain()
+    const [good, mute] = [await openFaultyNode(chain.url), await openFaultyNode(chain.url)]
+    mute.choose = () => 'hanging'
+    const { rpc } = openOurs(chain.network, [good.url, mute.url], () => new Date())
+    const { bytes } = openSigner(fundedKey(1)).sign(
+      openOurs(chain.network, [chain.url], () => new Date()),
+      {
+        to: chain.token,
+        data: '0x',
+        nonce: 0,
+        gas: 100_000n,
+        maxFeePerGas: 10n ** 10n,
+        maxPriorityFeePerGas: 1n,
+      },
+    )
+    await rpc.send('eth_sendRawTransaction', [bytes])
+    await assert.rejects(rpc.send('eth_sendRawTransaction', [bytes]), RpcAnswerError)
+    await until('the other holds both', async () => mute.waiting === 2)
   })
 
   test('a node that was swapped for one of another chain is not believed', async () => {
@@ -146,7 +195,7 @@ describe('on a live network, what did not happen is said by two nodes', { concur
     const [liar, mute] = nodes
     assert(liar && mute)
     // Neither shows the payment in its logs; one of them even swears that it never was.
-    liar.lie = (call, result) => hide(call, sayUnused(call, result))
+    liar.lie = (call, result) => hide(call, sayEach(call, result, 0n))
     mute.lie = hide
     const { id, header } = await deployment.order(deployment.payer(0), {
       validBefore: (await chain.time()) + 30n,
@@ -182,6 +231,10 @@ describe('on a live network, what did not happen is said by two nodes', { concur
     await untilAskedAgain(first)
     assert.equal((await deployment.read(id)).status, 'PROCESSING')
     second.choose = () => null
+    second.lie = (call, result) => sayEach(call, result, 1n)
+    await untilAskedAgain(first, second)
+    assert.equal((await deployment.read(id)).status, 'PROCESSING')
+    second.lie = (_, result) => result
     const { status, body } = await paying
     assert.equal(status, 402)
     assert.equal(body.error, 'authorization_expired')
@@ -204,14 +257,14 @@ function hide({ method }: Call, result: unknown): unknown {
   return method === 'eth_getLogs' ? [] : result
 }
 
-/** No nonce was ever used, at any one block. */
-function sayUnused({ method, params }: Call, result: unknown): unknown {
+/** Of every nonce at a block: used (1) or unused (0). */
+function sayEach({ method, params }: Call, result: unknown, state: bigint): unknown {
   if (method !== 'eth_call' || typeof params[1] !== 'object') return result
   const results = decodeFunctionResult({ abi: multicallAbi, functionName: 'aggregate3', data: result as Hex })
   return encodeFunctionResult({
     abi: multicallAbi,
     functionName: 'aggregate3',
-    result: results.map(({ success }) => ({ success, returnData: pad('0x', { size: 32 }) })),
+    result: results.map(({ success }) => ({ success, returnData: numberToHex(state, { size: 32 }) })),
   })
 }
 

@@ -61,7 +61,7 @@ export async function untilEvent(shop: Shop, checkoutId: string, type: string): 
 }
 
 /** A lane is live once its worker has looked at the chain for the first time. */
-export async function untilReady(shop: Shop): Promise<void> {
+export async function untilReady(shop: Pick<Shop, 'ctx'>): Promise<void> {
   const live = () =>
     shop.ctx.db.query(
       `select 1 as one from settlers s join followers f on f.network = s.network and f.head_time is not null
