@@ -49,7 +49,7 @@ export async function makeHistory(db: Database, copies: number): Promise<void> {
       select id || '_' || g, store_id, -row_number() over (), type, checkout_id || '_' || g, checkout_version, data,
         created_at - ${day}
       from events, ${series} where checkout_id in (select checkout_id from credits);
+      analyze;
     `)
   })
-  await db.query('analyze')
 }

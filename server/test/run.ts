@@ -13,11 +13,16 @@ import { startCluster } from '../src/postgres.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
-const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
+const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--') && argument !== '--long')
+const isLong = process.argv.includes('--long')
+/** Kills, reorganisations and attacks: minutes each, so they have a command of their own (`npm run test:long`). */
+const long = '{server,sdk}/**/payments/{adversity,crash}/*.test.ts'
+const exclude = [
+  '**/node_modules/**',
+  ...(isLong ? [] : ['**/payments/adversity/**', '**/payments/crash/**']),
+]
 const files =
-  asked.length > 0
-    ? asked
-    : globSync('{server,sdk}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })
+  asked.length > 0 ? asked : globSync(isLong ? long : '{server,sdk}/**/*.test.ts', { cwd: root, exclude })
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-test-'))
 const cluster = await startCluster(folder, [

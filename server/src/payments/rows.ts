@@ -54,7 +54,7 @@ function toAuthorized(row: AuthorizationRow): Authorized {
 }
 
 /**
- * Claims a batch in one statement. Lock the checkouts that can be paid; insert the authorizations, where a taken nonce
+ * Claims a batch in one statement. Take what is in it several times once; lock the checkouts that can be paid; insert the authorizations, where a taken nonce
  * or a checkout that has one already simply inserts nothing; move only the checkouts whose insert came back. (Moving
  * first would leave a checkout PROCESSING without an authorization.) Returns the event ids of those that were claimed.
  */
@@ -65,7 +65,7 @@ export async function claimAuthorizations(
 ): Promise<Set<string>> {
   const rows = await db.query<{ event_id: string }>(
     `with input as (
-       select * from json_to_recordset($1) as i (
+       select distinct on (network, asset, payer, nonce, checkout_id) * from json_to_recordset($1) as i (
          checkout_id text, network text, asset text, payer text, nonce text, pay_to text, amount numeric,
          valid_after numeric, valid_before numeric, signature text, is_contract boolean, identifier text,
          event_id text, data json, now timestamptz)

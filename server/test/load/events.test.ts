@@ -11,6 +11,7 @@ const writeMs = isFull ? 120_000 : 15_000
 /** Where things are killed, and who writes what, follows from this. LOAD_SEED=7 for another run. */
 const seed = Number.parseInt(process.env.LOAD_SEED ?? '1', 10)
 const writers = 8
+const roundsMax = 8
 /** After the last write everything must be numbered within this. */
 const quietMs = 20_000
 
@@ -32,20 +33,31 @@ test(`processes are killed at random, and every store’s log has every fact onc
     LOG_LEVEL: 'info',
   })
   const done: Acknowledged = { created: new Map(), canceled: new Set(), unknown: new Set() }
-  const until = performance.now() + writeMs
   const writing = { isOver: false }
   const following = shops.map((shop) => follow(fleet, shop, writing))
-
+  let servesKilled = 0
+  let worksKilled = 0
+  const isEnough = () =>
+    servesKilled >= 2 && worksKilled >= 2 && done.created.size >= 100 && done.canceled.size >= 20
   const acknowledged = () => done.created.size + done.canceled.size
-  const [servesKilled, worksKilled] = await Promise.all([
-    fleet.killAtRandom('serve', until, acknowledged),
-    fleet.killAtRandom('work', until, acknowledged),
-    ...Array.from({ length: writers }, (_, i) => write(fleet, shops, until, randomFrom(seed + i + 1), done)),
-  ])
+  // A run counts only with enough of everything; on a slow machine that takes another round or two.
+  for (let round = 0; round === 0 || (!isEnough() && round < roundsMax); round++) {
+    const until = performance.now() + writeMs
+    const [serves, works] = await Promise.all([
+      fleet.killAtRandom('serve', until, acknowledged),
+      fleet.killAtRandom('work', until, acknowledged),
+      ...Array.from({ length: writers }, (_, i) =>
+        write(fleet, shops, until, randomFrom(seed + i + 1 + round * writers), done),
+      ),
+    ])
+    servesKilled += serves
+    worksKilled += works
+  }
   t.diagnostic(
     `${done.created.size} created, ${done.canceled.size} canceled, ${done.unknown.size} unknown; ${servesKilled} serve and ${worksKilled} work killed`,
   )
-  assert(servesKilled >= 2 && worksKilled >= 2 && done.created.size >= 100 && done.canceled.size >= 20)
+  if (!isEnough()) writing.isOver = true
+  assert(isEnough(), 'a run counts only with enough kills and writes')
 
   await eventually(quietMs, async () => {
     const [row] = await db.query<{ waiting: number }>(

@@ -11,6 +11,7 @@ import {
   assertPaid,
   assertProblem,
   eventsOf,
+  mineSent,
   type Shop,
   until,
   untilEvent,
@@ -51,7 +52,7 @@ async function settle(payment: Promise<Answer>): Promise<Answer> {
     isDone = true
   })
   await until(async () => {
-    if (!isDone) await shop.chain.mine()
+    if (!isDone) await mineSent(shop)
     return isDone
   }, 'an answer')
   return await done
@@ -162,6 +163,7 @@ test('11. a lane whose oldest transaction has been unmined for a minute counts f
   )
   assertProblem(await openServe()(id, header), 503, 'settlement_unavailable')
   assertPaid(await settle(stuck.answer))
+  await until(async () => (await countUnmined()) === 0, 'what was stuck')
   assertPaid(await settle(openServe()(id, header)))
 })
 

@@ -14,6 +14,7 @@ import {
   decode,
   eventsOf,
   killWork,
+  mineSent,
   until,
   untilEvent,
   untilStatus,
@@ -291,7 +292,7 @@ for (const isExpired of [false, true])
     ])
     await letResendComeDue()
     await until(async () => {
-      await shop.chain.mine()
+      await mineSent(shop)
       return (
         (await shop.ctx.db.query('select 1 as one from transactions where mined_at is null')).length === 0
       )

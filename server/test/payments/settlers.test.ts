@@ -20,6 +20,7 @@ import {
   assertPaid,
   assertProblem,
   decode,
+  mineSent,
   type Shop,
   until,
   untilReady,
@@ -37,7 +38,10 @@ type Sent = { settler: string; nonce: string; is_mined: boolean }
 
 async function listSent(at: Shop): Promise<Sent[]> {
   return await at.ctx.db.query<Sent>(
-    'select settler, nonce, mined_at is not null as is_mined from transactions order by settler, nonce',
+    `select settler, nonce, mined_at is not null as is_mined from transactions t
+     where exists (select 1 from broadcasts b where b.network = t.network and b.settler = t.settler
+       and b.nonce = t.nonce and b.last_sent_at is not null)
+     order by settler, nonce`,
   )
 }
 
@@ -56,7 +60,8 @@ async function start(at: Shop): Promise<{ answer: Promise<Answer>; settler: stri
   const { nonce } = decode(header).payload.authorization
   const settler = await until(async () => {
     const [row] = await at.ctx.db.query<{ settler: string }>(
-      'select settler from transaction_calls where nonce = $1',
+      `select c.settler from transaction_calls c join broadcasts b on b.network = c.network and b.settler = c.settler
+         and b.nonce = c.settler_nonce where c.nonce = $1 and b.last_sent_at is not null`,
       [nonce],
     )
     return row?.settler
@@ -107,7 +112,7 @@ test('a draining settler finishes what it has sent, takes nothing new, and is re
   const answers = headers.map(([id, header]) => shop.pay(id, header))
   await until(async () => (await listSent(shop)).some(({ is_mined }) => !is_mined), 'a send')
   await until(async () => {
-    await shop.chain.mine()
+    await mineSent(shop)
     return (await Promise.all(headers.map(([id]) => shop.read(id)))).every(
       ({ status }) => status === 'COMPLETED',
     )
@@ -141,7 +146,7 @@ test('a retired settler goes on if the chain takes back what it had mined', asyn
   await until(async () => (await stateOf(shop, settler)) === 'draining', 'its return')
   await shop.ctx.db.query("update broadcasts set last_sent_at = clock() - interval '4 seconds'")
   await until(async () => {
-    await shop.chain.mine()
+    await mineSent(shop)
     return (await stateOf(shop, settler)) === 'retired'
   }, 'its second retirement')
   await insertSettler(shop.ctx.db, network, settler, 0)

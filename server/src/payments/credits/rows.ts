@@ -80,9 +80,10 @@ export type NewCredit = {
 
 /**
  * Writes what a block credits. A new inclusion of the same transfer orphans the old one; a block that is canonical
- * again clears its credits' marks; an unmatched credit that meets its claim is given to it. The disposition is settled
- * under the checkout's lock by whoever updates its status; until then a credit that has a checkout counts as overpaid,
- * which completes nothing. Returns the checkouts of those that were not there like this before: a block is read twice.
+ * again clears its credits' marks, but what was exact is so no more if another is by now; an unmatched credit that meets
+ * its claim is given to it. The disposition is settled under the checkout's lock by whoever updates its status; until
+ * then a credit that has a checkout counts as overpaid, which completes nothing. Returns the checkouts of those that
+ * were not there like this before: a block is read twice.
  */
 export async function upsertCredits(
   tx: Transaction,
@@ -134,9 +135,14 @@ export async function upsertCredits(
        order by e.included_at limit 1) earlier on true
      on conflict (network, block_hash, log_index) do update set
        orphaned_at = null,
+       reversed_at = null,
+       announced = case when k.announced in ('reorged', 'reversed') then null else k.announced end,
        checkout_id = coalesce(k.checkout_id, excluded.checkout_id),
        store_id = coalesce(k.store_id, excluded.store_id),
-       disposition = case when k.checkout_id is null then excluded.disposition else k.disposition end
+       disposition = case when k.checkout_id is null then excluded.disposition
+         when k.disposition = 'exact' and k.orphaned_at is not null and exists (select 1 from credits o
+           where o.checkout_id = k.checkout_id and o.disposition = 'exact' and o.orphaned_at is null) then 'overpaid'
+         else k.disposition end
      where k.orphaned_at is not null or (k.checkout_id is null and excluded.checkout_id is not null)
        or (k.store_id is null and excluded.store_id is not null)
      returning checkout_id`,

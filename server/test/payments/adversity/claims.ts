@@ -4,6 +4,7 @@ import { topics } from '../../../src/chains/eip3009.ts'
 import type { Database, Transaction } from '../../../src/db.ts'
 import { newId } from '../../../src/ids.ts'
 import type { NewClaim } from '../../../src/payments/claim.ts'
+import { rejectAuthorizations } from '../../../src/payments/rows.ts'
 import { until } from '../../support/until.ts'
 import type { Driven, Prepared } from './driven.ts'
 import { patienceMs } from './size.ts'
@@ -42,6 +43,16 @@ export function keyOf({ signed: { authorization } }: Prepared, asset: string) {
     payer: authorization.from.toLowerCase() as Hex,
     nonce: authorization.nonce.toLowerCase() as Hex,
   }
+}
+
+/** Ends an unsent claim, as a lane does when the token refuses. Returns how many it ended. */
+export async function reject(shop: Driven, payment: Prepared): Promise<number> {
+  return await shop.ctx.db.transaction(async (tx) => {
+    const refused = [{ ...keyOf(payment, shop.chain.token), reason: 'refused' }]
+    const changed = await rejectAuthorizations(tx, shop.engine.chain.network.caip2, refused)
+    if (changed.length > 0) await shop.engine.look(tx, changed, shop.ctx.now())
+    return changed.length
+  })
 }
 
 /** A transaction that does its work, then stands still until it is let go. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { transferCalldata } from '../../../src/chains/eip3009.ts'
+import type { NewClaim } from '../../../src/payments/claim.ts'
 import { insertSend, leaseSettler, lockForSending } from '../../../src/payments/lanes/rows.ts'
 import { claimAuthorizations, rejectAuthorizations } from '../../../src/payments/rows.ts'
-import { reasonOf } from '../../../src/payments/verify.ts'
 import { encodeTransfer, newPayer } from '../../support/chain.ts'
-import { claimOf, keyOf, openHeld, readInclusion, untilBlocked } from './claims.ts'
+import { claimOf, keyOf, openHeld, readInclusion, reject, untilBlocked } from './claims.ts'
 import { openDriven, type Prepared, settleInside } from './driven.ts'
 import { checkInvariants } from './invariants.ts'
 import { print, trials } from './size.ts'
@@ -27,16 +27,6 @@ async function stateOf({ signed }: Prepared): Promise<string | undefined> {
 
 async function statusOf({ checkoutId }: Prepared): Promise<string> {
   return (await shop.read(checkoutId)).status
-}
-
-/** Ends an unsent claim, as a lane does when the token refuses. */
-async function reject(payment: Prepared): Promise<number> {
-  return await db.transaction(async (tx) => {
-    const refused = [{ ...keyOf(payment, token), reason: reasonOf('') }]
-    const changed = await rejectAuthorizations(tx, network, refused)
-    if (changed.length > 0) await look(tx, changed, shop.ctx.now())
-    return changed.length
-  })
 }
 
 /** A batch of one, committed for sending as a lane does it. The lane sends it later. */
@@ -79,7 +69,7 @@ test('of a rejection and a broadcast of the same authorization, exactly one happ
       // The send holds the row; the rejection waits for it, and finds nothing left to reject.
       const send = await openSend(payment)
       assert.equal(await send.worked, true)
-      const rejection = reject(payment)
+      const rejection = reject(shop, payment)
       await untilBlocked(db)
       await send.commit()
       assert.equal(await rejection, 0)
@@ -95,7 +85,7 @@ test('of a rejection and a broadcast of the same authorization, exactly one happ
       await rejection.commit()
     } else {
       const [rejected, sent] = await Promise.all([
-        reject(payment),
+        reject(shop, payment),
         openSend(payment).then((send) => send.commit()),
       ])
       assert.equal(rejected === 1, !sent)
@@ -119,13 +109,28 @@ test('of a rejection and a broadcast of the same authorization, exactly one happ
     assert.equal(await statusOf(payment), (await stateOf(payment)) === 'sent' ? 'COMPLETED' : 'OPEN')
 })
 
+test('a batch in which payments stand several times claims each of them once, and all of them', async () => {
+  const payments = await shop.prepare(perRace)
+  const batch: NewClaim[] = []
+  for (const payment of payments)
+    for (let copy = 0; copy < 3; copy++) batch.push(await claimOf(shop, payment))
+  const claimed = await claimAuthorizations(db, batch, 'skip locked')
+  assert.equal(claimed.size, payments.length)
+  for (const payment of payments) assert.equal(await statusOf(payment), 'PROCESSING')
+  for (let sent = 0; sent < payments.length; sent += 100) {
+    await shop.send()
+    await shop.mine()
+  }
+  for (const payment of payments) assert.equal(await statusOf(payment), 'COMPLETED')
+})
+
 test('of a claim and a completion at the same time, the checkout is paid once and the claim is never sent', async () => {
   const payments = await shop.prepare(perRace)
   const rivals: Prepared[] = []
   for (const payment of payments) {
     // Rejected, so that the checkout is open again; its money comes all the same.
     await claimAuthorizations(db, [await claimOf(shop, payment)], '')
-    await reject(payment)
+    await reject(shop, payment)
   }
   const others = Array.from({ length: perRace }, newPayer)
   await shop.chain.mint(

@@ -204,7 +204,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
   })
 
   test('while a payment is given up for dead: its nonce is filled, and the payer pays once', async () => {
-    const roundsOnOneChain = 10
+    const roundsOnOneChain = 5
     for (let first = 0; first < rounds; first += roundsOnOneChain) {
       const deployment = await openOwn()
       for (let round = first; round < Math.min(rounds, first + roundsOnOneChain); round++)
@@ -215,7 +215,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
 
 async function buryAndPayAgain(deployment: Deployment, payer: Payer): Promise<void> {
   const { chain, settler } = deployment
-  const { id, header } = await deployment.order(payer, { validBefore: (await chain.time()) + 20n })
+  const { id, header } = await deployment.order(payer, { validBefore: await deployment.soon() })
   await halt(chain)
   const asking = deployment.pay(id, header)
   await untilPooled(chain, settler)

@@ -16,7 +16,7 @@ after(() => rm(compileCache, { recursive: true, force: true }))
 execFileSync(process.execPath, [main, 'help'], { env: { NODE_COMPILE_CACHE: compileCache } })
 
 /** How long anything may take on a busy machine before a test gives up on it. */
-export const patienceMs = 90_000
+export const patienceMs = 240_000
 
 /** Looks until there is something to see. Returns it. */
 export async function until<Result>(

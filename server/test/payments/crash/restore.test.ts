@@ -85,9 +85,12 @@ for (let round = 1; round <= restores; round++) {
     }
     // What was made after the copy is unknown, and its money stands on the store's list.
     for (const { id, header } of lost) assert.equal((await deployment.ask(id, header))?.status, 404)
-    const unmatched = await deployment.db.query<{ transaction_hash: Hex }>(
-      'select transaction_hash from credits where orphaned_at is null and checkout_id is null',
-    )
+    const unmatched = await until('they are found', async () => {
+      const found = await deployment.db.query<{ transaction_hash: Hex }>(
+        'select transaction_hash from credits where orphaned_at is null and checkout_id is null',
+      )
+      return found.length >= lost.length ? found : null
+    })
     assert.deepEqual(
       unmatched.map(({ transaction_hash }) => transaction_hash).sort(),
       lost.map(({ answer }) => answer.transaction).sort(),

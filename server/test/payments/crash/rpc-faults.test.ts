@@ -5,7 +5,7 @@ import { openChain as openOurs } from '../../../src/chains/chain.ts'
 import { RpcAnswerError } from '../../../src/chains/rpc.ts'
 import { openSigner } from '../../../src/chains/signer.ts'
 import { fundedKey, multicallAbi, openChain } from '../../support/chain.ts'
-import { jumpPast, untilPooled } from './chain-faults.ts'
+import { halt, jumpPast, resume, untilPooled } from './chain-faults.ts'
 import { type Deployment, openDeployment, payTo, readHeader } from './deployment.ts'
 import {
   type Call,
@@ -83,10 +83,11 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
   }
 
   test('a balancer with a member that lags does not take payments back', async () => {
-    const chain = await openChain()
+    const chain = await openChain({ blockTimeSeconds: 1 })
     const node = await openFaultyNode(chain.url)
     const deployment = await openDeployment(chain, { rpcUrls: [node.url] })
     const { id, header } = await deployment.order(deployment.payer(0))
+    await halt(chain)
     const paying = deployment.pay(id, header)
     await untilPooled(chain, deployment.settler)
     await chain.mine()
@@ -105,10 +106,11 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
   })
 
   test('a payer whose money a node has not seen yet is asked to come back, not to pay', async () => {
-    const chain = await openChain()
+    const chain = await openChain({ blockTimeSeconds: 1 })
     const node = await openFaultyNode(chain.url)
     const deployment = await openDeployment(chain, { rpcUrls: [node.url] })
     const id = await deployment.create()
+    await halt(chain)
     const header = await deployment.sign(id, await deployment.fund())
     const head = Number(await chain.client.getBlockNumber())
     await until('the block is read', async () => {
@@ -180,13 +182,10 @@ describe('on a live network, what did not happen is said by two nodes', { concur
   })
 
   test('a payment that one node hides is found through the other', async () => {
-    const { deployment, nodes, chain } = await openWitnessed()
+    const { deployment, nodes } = await openWitnessed()
     for (const node of nodes.slice(0, 1)) node.lie = hide
     const { id, header } = await deployment.order(deployment.payer(0))
-    const paying = deployment.pay(id, header)
-    await untilPooled(chain, deployment.settler)
-    await chain.mine(2 * safeDepth)
-    assert.equal((await paying).status, 200)
+    assert.equal((await deployment.pay(id, header)).status, 200)
     await deployment.check()
   })
 
@@ -198,12 +197,12 @@ describe('on a live network, what did not happen is said by two nodes', { concur
     liar.lie = (call, result) => hide(call, sayEach(call, result, 0n))
     mute.lie = hide
     const { id, header } = await deployment.order(deployment.payer(0), {
-      validBefore: (await chain.time()) + 30n,
+      validBefore: await deployment.soon(),
     })
     const asked = deployment.answers.length
     const paying = deployment.pay(id, header)
-    await untilPooled(chain, deployment.settler)
-    await chain.mine()
+    const { from, nonce } = readHeader(header)
+    await until('it is mined', () => chain.isNonceUsed(from, nonce))
     await jumpPast(chain, readHeader(header))
     await chain.mine(2 * chain.network.negativeDepth)
     await untilAskedAgain(liar, mute)
@@ -221,13 +220,15 @@ describe('on a live network, what did not happen is said by two nodes', { concur
     const [first, second] = nodes
     assert(first && second)
     const { id, header } = await deployment.order(deployment.payer(0), {
-      validBefore: (await chain.time()) + 30n,
+      validBefore: await deployment.soon(),
     })
+    await halt(chain)
     const paying = deployment.pay(id, header)
     await untilPooled(chain, deployment.settler)
     second.choose = () => 'refused'
     await jumpPast(chain, readHeader(header))
     await chain.mine(2 * chain.network.negativeDepth)
+    await resume(chain)
     await untilAskedAgain(first)
     assert.equal((await deployment.read(id)).status, 'PROCESSING')
     second.choose = () => null
@@ -242,12 +243,9 @@ describe('on a live network, what did not happen is said by two nodes', { concur
   })
 })
 
-/** How far the test chain's `safe` is behind. */
-const safeDepth = 4
-
-/** A live network behind two nodes, its blocks made by hand. */
+/** A live network behind two nodes. */
 async function openWitnessed() {
-  const chain = await openChain({ network: 'BASE_MAINNET' })
+  const chain = await openChain({ network: 'BASE_MAINNET', blockTimeSeconds: 1 })
   const nodes = [await openFaultyNode(chain.url), await openFaultyNode(chain.url)]
   const deployment = await openDeployment(chain, { rpcUrls: nodes.map(({ url }) => url) })
   return { deployment, nodes, chain }

@@ -87,7 +87,7 @@ describe('when a worker goes, another goes on', { concurrency: 2 }, () => {
   })
 
   test('work that was away for hundreds of blocks reads them all, from a node that keeps few states', async () => {
-    const chain = await openChain()
+    const chain = await openChain({ blockTimeSeconds: 1 })
     const node = await openFaultyNode(chain.url)
     let head = 0
     node.lie = ({ method, params }, result) => {

@@ -70,6 +70,12 @@ export async function untilReady(shop: Pick<Shop, 'ctx'>): Promise<void> {
   await until(async () => (await live()).length > 0, 'a live lane')
 }
 
+/** Mines if anything waits to be mined. Blocks for nothing would make the chain's time run away from the clock. */
+export async function mineSent({ chain }: Shop): Promise<void> {
+  const { pending } = await chain.client.getTxpoolStatus()
+  if (pending > 0) await chain.mine()
+}
+
 /** A worker that was killed a moment ago: nobody works, and its lanes still count as live. */
 export async function killWork(shop: Shop, stop: () => Promise<void>): Promise<void> {
   await stop()

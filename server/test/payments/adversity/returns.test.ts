@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Block, Log } from '../../../src/chains/chain.ts'
+import type { Transaction } from '../../../src/db.ts'
+import { reverseCredits } from '../../../src/payments/credits/rows.ts'
+import { buryAuthorizations, claimAuthorizations } from '../../../src/payments/rows.ts'
+import { encodeTransfer, newNonce } from '../../support/chain.ts'
+import { claimOf, keyOf, readInclusion, reject } from './claims.ts'
+import { openDriven, type Prepared } from './driven.ts'
+import { checkInvariants } from './invariants.ts'
+import { print, trials } from './size.ts'
+
+const shop = await openDriven()
+const { db } = shop.ctx
+const { listener, chain, look } = shop.engine
+const network = chain.network.caip2
+const perBlock = 10
+const rounds = trials(2, 50)
+
+const within = (work: (tx: Transaction) => Promise<void>) => db.transaction(work)
+
+/** Payments that were settled in one block, which the chain keeps: what is done to it here only the listener is told. */
+async function settle(): Promise<{ payments: Prepared[]; block: Block; logs: readonly Log[] }> {
+  const payments = await shop.prepare(perBlock)
+  const answers = await shop.present(payments)
+  await shop.send()
+  await shop.mine()
+  for (const answer of await Promise.all(answers)) assert.equal(answer.statusCode, 200, answer.body)
+  const { block, logs } = await readInclusion(shop, Number(await shop.chain.client.getBlockNumber()))
+  return { payments, block, logs }
+}
+
+async function assertAll(payments: readonly Prepared[], status: string): Promise<void> {
+  const seen = await Promise.all(payments.map(({ checkoutId }) => shop.read(checkoutId)))
+  assert.deepEqual([...new Set(seen.map((checkout) => checkout.status))], [status])
+}
+
+/** The same transactions in another block, behind others: the same logs in other places. */
+function move(block: Block, logs: readonly Log[]): { block: Block; logs: readonly Log[] } {
+  const hash = newNonce()
+  return {
+    block: { ...block, hash },
+    logs: logs.map((log) => ({ ...log, blockHash: hash, logIndex: log.logIndex + 7 })),
+  }
+}
+
+const orphan = (block: Block) => within((tx) => listener.onOrphaned(tx, [block.hash], block.number - 1))
+const include = ({ block, logs }: { block: Block; logs: readonly Log[] }) =>
+  within((tx) => listener.onBlock(tx, block, logs))
+
+async function paymentIds(payments: readonly Prepared[]): Promise<string[]> {
+  const rows = await db.query<{ payment_id: string }>(
+    `select payment_id from credits where orphaned_at is null and disposition = 'exact' and checkout_id = any($1)
+     order by payment_id`,
+    [payments.map(({ checkoutId }) => checkoutId)],
+  )
+  return rows.map(({ payment_id }) => payment_id)
+}
+
+test('a block that is orphaned and canonical again gives its payments back as they were', async () => {
+  for (let round = 0; round < rounds; round++) {
+    const settled = await settle()
+    const before = await paymentIds(settled.payments)
+    for (let time = 0; time < 2; time++) {
+      await orphan(settled.block)
+      await assertAll(settled.payments, 'PROCESSING')
+      await include(settled)
+      await assertAll(settled.payments, 'COMPLETED')
+    }
+    assert.equal(before.length, perBlock)
+    assert.deepEqual(await paymentIds(settled.payments), before)
+    const told = await db.query(
+      `select 1 as one from events where type = 'payment.reorged' and checkout_id = any($1)`,
+      [settled.payments.map(({ checkoutId }) => checkoutId)],
+    )
+    assert.equal(told.length, 2 * perBlock, 'the store is told each time')
+  }
+})
+
+test('a payment that was in another block meanwhile, told of or not, is credited once', async () => {
+  for (let round = 0; round < rounds; round++) {
+    const settled = await settle()
+    const before = await paymentIds(settled.payments)
+    const other = move(settled.block, settled.logs)
+    if (round % 2 === 0) await orphan(settled.block)
+    // The new inclusion takes the place of the old one, also where nobody has told that the old one is gone.
+    await include(other)
+    await assertAll(settled.payments, 'COMPLETED')
+    assert.deepEqual(await paymentIds(settled.payments), before)
+    await orphan(other.block)
+    await assertAll(settled.payments, 'PROCESSING')
+    await include(settled)
+    await assertAll(settled.payments, 'COMPLETED')
+    assert.deepEqual(await paymentIds(settled.payments), before)
+  }
+})
+
+test('a payment that was given up for dead and is on the chain after all completes its checkout again', async () => {
+  for (let round = 0; round < rounds; round++) {
+    const settled = await settle()
+    await orphan(settled.block)
+    const dead = settled.payments.map((payment) => ({
+      ...keyOf(payment, shop.chain.token),
+      reason: 'authorization_expired',
+    }))
+    await within(async (tx) => {
+      const changed = await buryAuthorizations(tx, network, dead)
+      await reverseCredits(tx, network, dead)
+      await look(tx, changed, shop.ctx.now())
+    })
+    await assertAll(settled.payments, 'OPEN')
+    await include(settled)
+    await assertAll(settled.payments, 'COMPLETED')
+    for (const { checkoutId } of settled.payments) {
+      const { payment } = await shop.read(checkoutId)
+      assert.equal(payment.finality, 'included')
+    }
+  }
+})
+
+test('a payment that returns beside another that became exact meanwhile is overpaid', async () => {
+  const firsts = await shop.prepare(perBlock)
+  const seconds = await Promise.all(
+    (await shop.prepare(perBlock)).map(({ payer }, i) =>
+      shop.prepareOne(payer, { checkoutId: firsts[i]?.checkoutId ?? '' }),
+    ),
+  )
+  // The second payments are on the chain before anybody has claimed them: unmatched.
+  await shop.submit(seconds.map(({ signed }) => ({ to: shop.chain.token, data: encodeTransfer(signed) })))
+  await shop.mine()
+  // The first ones were rejected, and are paid all the same.
+  for (const payment of firsts) {
+    await claimAuthorizations(db, [await claimOf(shop, payment)], '')
+    assert.equal(await reject(shop, payment), 1)
+  }
+  await shop.submit(firsts.map(({ signed }) => ({ to: shop.chain.token, data: encodeTransfer(signed) })))
+  await shop.mine()
+  await assertAll(firsts, 'COMPLETED')
+  const settled = await readInclusion(shop, Number(await shop.chain.client.getBlockNumber()))
+  await orphan(settled.block)
+  const ids = firsts.map(({ checkoutId }) => checkoutId)
+  await within((tx) => look(tx, ids, shop.ctx.now()))
+  await assertAll(firsts, 'OPEN')
+  // Requests that had verified the second ones before they were mined now claim them.
+  for (const payment of seconds) await claimAuthorizations(db, [await claimOf(shop, payment)], '')
+  await include({ block: settled.block, logs: [] })
+  await assertAll(firsts, 'COMPLETED')
+  await include(settled)
+  await assertAll(firsts, 'COMPLETED')
+  const live = await db.query<{ disposition: string; payer: string }>(
+    'select disposition, payer from credits where checkout_id = any($1) and orphaned_at is null',
+    [ids],
+  )
+  const payersOf = (payments: readonly Prepared[]) =>
+    payments.map(({ payer }) => payer.address.toLowerCase()).toSorted()
+  const found = (wanted: string) =>
+    live.flatMap(({ disposition, payer }) => (disposition === wanted ? [payer] : [])).toSorted()
+  assert.deepEqual(found('exact'), payersOf(seconds))
+  assert.deepEqual(found('overpaid'), payersOf(firsts))
+})
+
+test('the invariants hold after all returns', async (t) => {
+  await shop.idle()
+  t.diagnostic(print(await checkInvariants({ db, chain: shop.chain })))
+})
