@@ -56,6 +56,8 @@ const settleTimeoutMs = 25_000
 const inclusionLookMs = 2_000
 /** An authorization that finds another one under way waits this long for its verdict. */
 const otherTimeoutMs = 5_000
+/** A block that came while the node answered makes it look behind once; a node that is behind stays so. */
+const lagsMax = 2
 /** Each round means that somebody else changed the checkout meanwhile. */
 const roundsMax = 20
 
@@ -76,6 +78,7 @@ export async function payCheckout(
   let otherUntil: number | null = null
   let refused: Refused | null = null
   let hasClaimed = false
+  let lags = 0
   const leftMs = () => start + settleTimeoutMs - ctx.now().getTime()
   const waitForFate = async ({ id, finality }: Checkout, version: number) => {
     crashPoint(ctx, 'wait-before')
@@ -148,7 +151,8 @@ export async function payCheckout(
     crashPoint(ctx, 'verify-before')
     const verified = await verify(ctx, engine, checkout, payment, request.address)
     if (!verified.isValid) {
-      refused = refusal(payment, verified.reason)
+      if (!verified.isBehind) refused = refusal(payment, verified.reason)
+      else if (++lags > lagsMax) throw unsettled('The node that was asked is behind the chain.')
       continue
     }
     crashPoint(ctx, 'claim-before')
@@ -180,12 +184,12 @@ async function verify(
 ) {
   const door = engine.doors.get(payment.network)
   const isOffered = checkout.options.some(({ network }) => network === payment.network)
-  if (!isOffered) return { isValid: false, reason: 'invalid_network' } as const
+  if (!isOffered) return { isValid: false, reason: 'invalid_network', isBehind: false } as const
   if (!door) throw unsettled('This deployment has no node of that network.')
   const mismatch = findMismatch(door, checkout.id, checkout.options, payment, ctx.now())
   if (mismatch !== null) {
     engine.budgets.noteFailure(payment.authorization.from, address)
-    return { isValid: false, reason: mismatch } as const
+    return { isValid: false, reason: mismatch, isBehind: false } as const
   }
   const why = await engine.readiness(payment.network)
   if (why !== null) throw unsettled(why)
@@ -196,10 +200,10 @@ async function verify(
     if (verified.isValid) return verified
     // A node behind what we have read may not have seen the payer's money arrive.
     const follower = verified.blockNumber === null ? null : await readFollower(ctx.db, payment.network)
-    if (follower && verified.blockNumber !== null && verified.blockNumber < follower.headNumber)
-      throw unsettled('The node that was asked is behind the chain.')
-    engine.budgets.noteFailure(payment.authorization.from, address)
-    return verified
+    const isBehind =
+      follower !== null && verified.blockNumber !== null && verified.blockNumber < follower.headNumber
+    if (!isBehind) engine.budgets.noteFailure(payment.authorization.from, address)
+    return { isValid: false, reason: verified.reason, isBehind } as const
   } catch (cause) {
     if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
     throw unsettled('The chain cannot be asked now.', cause)

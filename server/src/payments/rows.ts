@@ -54,9 +54,10 @@ function toAuthorized(row: AuthorizationRow): Authorized {
 }
 
 /**
- * Claims a batch in one statement. Take what is in it several times once; lock the checkouts that can be paid; insert the authorizations, where a taken nonce
- * or a checkout that has one already simply inserts nothing; move only the checkouts whose insert came back. (Moving
- * first would leave a checkout PROCESSING without an authorization.) Returns the event ids of those that were claimed.
+ * Claims a batch in one statement. Take a payment that is in it several times once; lock the checkouts that can be
+ * paid; insert the authorizations, where a taken nonce or a checkout that has one already simply inserts nothing; move
+ * only the checkouts whose insert came back. (Moving first would leave a checkout PROCESSING without an authorization.)
+ * Returns the event ids of those that were claimed.
  */
 export async function claimAuthorizations(
   db: Reader,

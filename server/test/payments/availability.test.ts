@@ -4,12 +4,14 @@ import { test } from 'node:test'
 import { openDatabase } from '../../src/db.ts'
 import { buildApp } from '../../src/http/app.ts'
 import { atEnd } from '../support/at-end.ts'
+import { newPayer } from '../support/chain.ts'
 import { openShop, payTo } from '../support/shop.ts'
 import { openFaultyNode } from './support/faulty-node.ts'
 import {
   type Answer,
   assertPaid,
   assertProblem,
+  assertRefused,
   eventsOf,
   mineSent,
   type Shop,
@@ -165,6 +167,29 @@ test('11. a lane whose oldest transaction has been unmined for a minute counts f
   assertPaid(await settle(stuck.answer))
   await until(async () => (await countUnmined()) === 0, 'what was stuck')
   assertPaid(await settle(openServe()(id, header)))
+})
+
+test('a block that comes while a node answers does not make the node look behind: the payer still hears the reason', async () => {
+  const payer = newPayer()
+  const id = await shop.create()
+  const serve = openServe({ nodes: [faulty.url] })
+  const readHead = async () => {
+    const [row] = await shop.ctx.db.query<{ head: string }>('select head_number as head from followers')
+    return row?.head
+  }
+  // Asks for the payer's code, which is then remembered: what is asked next is the simulation.
+  assert.equal(
+    (await serve(id, await shop.sign(id, payer, { signature: `0x${'11'.repeat(65)}` }))).statusCode,
+    402,
+  )
+  const release = faulty.hold('eth_call')
+  const answer = serve(id, await shop.sign(id, payer))
+  await until(async () => faulty.holding() > 0, 'the question')
+  const head = await readHead()
+  await shop.chain.mine()
+  await until(async () => (await readHead()) !== head, 'the next block')
+  release()
+  assertRefused(shop, await answer, 'invalid_exact_evm_insufficient_balance')
 })
 
 test('11. the database cannot be reached: 503, with a payment or without', async () => {

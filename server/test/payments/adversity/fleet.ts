@@ -19,8 +19,6 @@ export type Reply = {
   readonly settlement: string | undefined
 }
 
-type Fleet = Awaited<ReturnType<typeof openFleet>>
-
 /**
  * The service as it runs: several `serve` processes and a `work` process on one database and one chain, asked over real
  * sockets. `look` sees every call to the node before it gets there.
@@ -136,6 +134,6 @@ function post(agent: Agent, url: string, header: string): Promise<Reply> {
 
 /** How many of each kind. */
 export function tally(replies: readonly Reply[]): Record<string, number> {
-  const kinds = replies.map(({ status, code, error }) => [status, code, error].join(' ').trim())
+  const kinds = replies.map(({ status, code, error }) => [status, code || error].join(' ').trim())
   return Object.fromEntries([...Map.groupBy(kinds, (kind) => kind)].map(([kind, all]) => [kind, all.length]))
 }

@@ -7,6 +7,9 @@ type Request = { id: number; method: string }
 
 /** A node between us and the real one that can be told to break: for all calls, or for some methods only. */
 export async function openFaultyNode(target: string) {
+  let held: Promise<void> | null = null
+  let heldMethod: string | null = null
+  let holding = 0
   let break_: (methods: readonly string[]) => 'cut' | 'error' | null = () => null
   const server = createServer(async (request, response) => {
     let body = ''
@@ -29,7 +32,13 @@ export async function openFaultyNode(target: string) {
       headers: { 'content-type': 'application/json' },
       body,
     })
-    return response.end(await answer.text())
+    const text = await answer.text()
+    if (calls.some(({ method }) => method === heldMethod)) {
+      holding++
+      await held
+      holding--
+    }
+    return response.end(text)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -50,6 +59,18 @@ export async function openFaultyNode(target: string) {
       break_ = (methods) =>
         left > 0 && methods.some((method) => only.includes(method)) && left-- > 0 ? fault : null
     },
+    /** Keeps back the answers to a method, given by the node as it is now, until the returned function is called. */
+    hold(method: string): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      heldMethod = method
+      return () => {
+        heldMethod = null
+        resolve()
+      }
+    },
+    /** How many answers are kept back now. */
+    holding: () => holding,
     heal(): void {
       break_ = () => null
     },
