@@ -41,11 +41,12 @@ export type Side = {
   readonly calls: () => ReadonlyMap<string, number>
   /** Signs a payment of each payer; ours first makes a checkout for each. */
   readonly prepare: (payers: readonly Payer[]) => Promise<Ready[]>
-  /** Takes away what a stage left undone. True if it begins anew. */
-  readonly renew: () => Promise<boolean>
+  /** Ends what a stage left undone, so that it is not in the way of the next. True if that was by beginning anew. */
+  readonly settleDown: () => Promise<boolean>
 }
 
 const startTimeoutMs = 20_000
+const settleTimeoutMs = 30_000
 const createsAtOnce = 64
 const main = new URL('../server/src/main.ts', import.meta.url).pathname
 const reference = new URL('pay-reference.ts', import.meta.url).pathname
@@ -125,7 +126,12 @@ export async function openOurs(
       assert(terms)
       return payers.map((payer, i) => ready(payer, terms, urls[i] ?? ''))
     },
-    renew: async () => false,
+    async settleDown() {
+      const deadline = Date.now() + settleTimeoutMs
+      const isBusy = "select 1 as one from checkouts where status = 'PROCESSING' limit 1"
+      while ((await db.query(isBusy)).length > 0 && Date.now() < deadline) await chain.blocks.next()
+      return false
+    },
   }
 }
 
@@ -163,7 +169,7 @@ export async function openReference(chain: Chain): Promise<Side> {
     pids: () => [running.child.pid ?? 0],
     calls: counter.calls,
     prepare: async (payers) => payers.map((payer) => ready(payer, running.terms, running.url)),
-    async renew() {
+    async settleDown() {
       const { child } = running
       children.delete(child)
       child.kill('SIGKILL')

@@ -23,7 +23,7 @@ import { parseArgs } from 'node:util'
 import type { Hex } from 'viem'
 import type { Database } from '../server/src/db.ts'
 import { startCluster } from '../server/src/postgres.ts'
-import { type Chain, openChain, type Payer } from './pay-chain.ts'
+import { type Chain, openChain, type Payer, units } from './pay-chain.ts'
 import { historySettler, makeHistory } from './pay-history.ts'
 import { cpuMs, findChild, pay } from './pay-load.ts'
 import { killAll, openOurs, openReference, type Side } from './pay-sides.ts'
@@ -34,11 +34,12 @@ const samples = options.short ? 6 : 30
 const stages = options.short
   ? [
       { inFlight: 50, payments: 100, limitMs: 10_000 },
-      { inFlight: 200, payments: 600, limitMs: 10_000 },
+      { inFlight: 200, payments: 600, limitMs: 15_000 },
     ]
   : [
       { inFlight: 100, payments: 400, limitMs: 30_000 },
       { inFlight: 500, payments: 2_000, limitMs: 40_000 },
+      { inFlight: 2_000, payments: 6_000, limitMs: 60_000 },
       { inFlight: 2_000, payments: 6_000, limitMs: 60_000 },
     ]
 const warmPayments = 25
@@ -46,18 +47,20 @@ const warmPayments = 25
 const historyCopies = options.short ? 100 : 400
 const blockMs = 2_000
 const sampleLimitMs = 20_000
+const warmLimitMs = 60_000
 const batchMin = 25
 const singles = 5
 
-type Figures = {
+type Name = Side['name']
+/** What one side did in one stage, or in several. */
+type Measured = {
   readonly completed: number
-  readonly perSecond: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly cpuMsPerPayment: number
-  readonly databaseCpuMsPerPayment: number
-  readonly nodeCpuMsPerPayment: number
-  readonly rpcCallsPerPayment: number
+  readonly elapsedMs: number
+  readonly latenciesMs: readonly number[]
+  readonly cpuMs: number
+  readonly databaseCpuMs: number
+  readonly nodeCpuMs: number
+  readonly calls: number
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-bench-'))
@@ -68,27 +71,28 @@ const cluster = await startCluster(folder, [
   'fsync=on',
   'synchronous_commit=on',
 ])
-const chain = await openChain()
 const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => reject(new Error(`ended by ${signal}`)))
 })
+let opened: Chain | null = null
 try {
-  await Promise.race([measure(), interrupted])
+  opened = await openChain()
+  await Promise.race([measure(opened), interrupted])
 } finally {
   killAll()
-  await chain.close()
+  await opened?.close()
   await cluster.stop()
   await rm(folder, { recursive: true, force: true })
 }
 // Sockets of what was killed may still be closing.
 process.exit()
 
-async function measure(): Promise<void> {
+async function measure(chain: Chain): Promise<void> {
   const ours = await openOurs(chain, cluster, folder)
   const reference = await openReference(chain)
   const perSide = samples + stages.reduce((sum, { payments }) => sum + payments + warmPayments, warmPayments)
-  const payers = await chain.fundedPayers(perSide * 2 + singles + 2)
+  const payers = await chain.fundedPayers(perSide * 2 + singles)
   const take = (count: number) => payers.splice(0, count)
   tell(`${payers.length} payers have money`)
   for (const side of [ours, reference]) await warmUp(side, take(warmPayments))
@@ -96,34 +100,29 @@ async function measure(): Promise<void> {
   await makeHistory(ours.db, historyCopies)
   tell(`${historyCopies * warmPayments} payments of yesterday are in the books`)
 
-  const latency = await measureLatency([ours, reference], take)
-  const table: string[][] = [
-    row('1', 'ours', { p50Ms: median(latency.ours) }),
-    row('1', 'reference', { p50Ms: median(latency.reference) }),
-  ]
-  let last: Record<Side['name'], Figures> | null = null
+  const latency = await measureLatency(chain, [ours, reference], take)
+  const measured: { inFlight: number; name: Name; figures: Measured }[] = []
   for (const [i, stage] of stages.entries()) {
-    const figures = new Map<Side['name'], Figures>()
     // Whoever goes first in one stage goes last in the next.
     for (const side of i % 2 === 0 ? [ours, reference] : [reference, ours]) {
-      if (i > 0 && (await side.renew())) await warmUp(side, take(warmPayments))
-      figures.set(side.name, await measureStage(side, stage, take(stage.payments)))
+      const figures = await measureStage(chain, side, stage, take(stage.payments))
+      measured.push({ inFlight: stage.inFlight, name: side.name, figures })
+      if ((await side.settleDown()) && i + 1 < stages.length) await warmUp(side, take(warmPayments))
     }
-    const [mine, theirs] = [figures.get('ours'), figures.get('reference')]
-    assert(mine && theirs)
-    last = { ours: mine, reference: theirs }
-    table.push(row(`${stage.inFlight}`, 'ours', mine), row(`${stage.inFlight}`, 'reference', theirs))
   }
   const gas = await readGas(chain, ours.db, take(singles), ours.payTo)
   await ours.db.close()
-  assert(last)
-  report(table, latency, last, gas)
+  const levels = [...Map.groupBy(measured, ({ inFlight }) => inFlight)].map(([inFlight, stages]) => {
+    const of = (name: Name) =>
+      add(stages.filter((stage) => stage.name === name).map((stage) => stage.figures))
+    return { inFlight, ours: of('ours'), reference: of('reference') }
+  })
+  report(levels, latency, gas)
 }
 
 function report(
-  table: readonly string[][],
-  latency: Record<Side['name'], number[]>,
-  last: Record<Side['name'], Figures>,
+  levels: readonly { inFlight: number; ours: Measured; reference: Measured }[],
+  latency: Record<Name, number[]>,
   gas: Gas,
 ): void {
   const heads = [
@@ -138,38 +137,77 @@ function report(
     'database',
     'node',
   ]
-  for (const cells of [heads, ...table]) say(cells.map((cell) => cell.padStart(10)).join(''))
+  const names = ['ours', 'reference'] as const
+  const rows = [
+    ...names.map((name) => ['1', name, `${samples}`, '', `${Math.round(median(latency[name]))}`]),
+    ...levels.flatMap((level) => names.map((name) => [`${level.inFlight}`, name, ...cells(level[name])])),
+  ]
+  for (const row of [heads, ...rows]) say(row.map((cell) => cell.padStart(10)).join(''))
   say(
     `gas a payment: ${gas.batched} in ${gas.batches} batches of ${batchMin} to ${gas.largest}, ${gas.single} alone`,
   )
-  const { ours: mine, reference: theirs } = last
+  const top = levels.at(-1)
+  assert(top)
+  const { ours: mine, reference: theirs, inFlight } = top
   say(
     JSON.stringify({
-      throughputRatio: round(mine.perSecond / theirs.perSecond, 2),
+      // If the reference completed nothing, as if it had completed one.
+      throughputRatio: round(perSecond(mine) / (perSecond(theirs) || 1_000 / theirs.elapsedMs), 2),
       gasRatio: round(gas.batched / gas.single, 3),
       latencyRatio: round(median(latency.ours) / median(latency.reference), 3),
-      rpcCallsPerPayment: mine.rpcCallsPerPayment,
-      cpuMsPerPayment: mine.cpuMsPerPayment,
-      referenceRpcCallsPerPayment: theirs.rpcCallsPerPayment,
-      referenceCpuMsPerPayment: theirs.cpuMsPerPayment,
-      databaseCpuMsPerPayment: mine.databaseCpuMsPerPayment,
-      perSecond: mine.perSecond,
-      referencePerSecond: theirs.perSecond,
+      rpcCallsPerPayment: each(mine, mine.calls),
+      cpuMsPerPayment: each(mine, mine.cpuMs),
+      referenceRpcCallsPerPayment: each(theirs, theirs.calls),
+      referenceCpuMsPerPayment: each(theirs, theirs.cpuMs),
+      databaseCpuMsPerPayment: each(mine, mine.databaseCpuMs),
+      perSecond: perSecond(mine),
+      referencePerSecond: perSecond(theirs),
       completed: mine.completed,
       referenceCompleted: theirs.completed,
       latencyMs: Math.round(median(latency.ours)),
       referenceLatencyMs: Math.round(median(latency.reference)),
       gasPerPayment: gas.batched,
       singleGas: gas.single,
-      inFlight: stages.at(-1)?.inFlight,
+      inFlight,
       samples,
     }),
   )
 }
 
+function cells(figures: Measured): string[] {
+  const { completed, latenciesMs, calls, cpuMs, databaseCpuMs, nodeCpuMs } = figures
+  return [
+    completed,
+    perSecond(figures),
+    Math.round(median(latenciesMs)),
+    Math.round(quantile(latenciesMs, 0.99)),
+    ...[calls, cpuMs, databaseCpuMs, nodeCpuMs].map((total) => each(figures, total)),
+  ].map(String)
+}
+
+function perSecond({ completed, elapsedMs }: Measured): number {
+  return round((completed * 1_000) / elapsedMs, 1)
+}
+
+function each({ completed }: Measured, total: number): number {
+  return round(total / Math.max(1, completed), 2)
+}
+
+function add(stages: readonly Measured[]): Measured {
+  return stages.reduce((sum, next) => ({
+    completed: sum.completed + next.completed,
+    elapsedMs: sum.elapsedMs + next.elapsedMs,
+    latenciesMs: [...sum.latenciesMs, ...next.latenciesMs],
+    cpuMs: sum.cpuMs + next.cpuMs,
+    databaseCpuMs: sum.databaseCpuMs + next.databaseCpuMs,
+    nodeCpuMs: sum.nodeCpuMs + next.nodeCpuMs,
+    calls: sum.calls + next.calls,
+  }))
+}
+
 /** Compiles the code, opens connections, and gives the recipient its first money: not measured. */
 async function warmUp(side: Side, payers: readonly Payer[]): Promise<void> {
-  const { paid, answers } = await pay(await side.prepare(payers), payers.length, sampleLimitMs)
+  const { paid, answers } = await pay(await side.prepare(payers), payers.length, warmLimitMs)
   assert.equal(paid.length, payers.length, `${side.name}: ${describe(answers)}`)
 }
 
@@ -178,15 +216,16 @@ async function warmUp(side: Side, payers: readonly Payer[]): Promise<void> {
  * spread evenly, in an order that looks random.
  */
 async function measureLatency(
+  chain: Chain,
   sides: readonly Side[],
   take: (count: number) => Payer[],
-): Promise<Record<Side['name'], number[]>> {
-  const found: Record<Side['name'], number[]> = { ours: [], reference: [] }
+): Promise<Record<Name, number[]>> {
+  const found: Record<Name, number[]> = { ours: [], reference: [] }
   for (let i = 0; i < samples; i++) {
     const phaseMs = ((0.5 + i * 0.618034) % 1) * blockMs
     for (const side of i % 2 === 0 ? sides : sides.toReversed()) {
       const payments = await side.prepare(take(1))
-      await waitForPhase(phaseMs)
+      await waitForPhase(chain, phaseMs)
       const { latenciesMs, answers } = await pay(payments, 1, sampleLimitMs)
       assert(latenciesMs[0] !== undefined, `${side.name}: ${describe(answers)}`)
       found[side.name].push(latenciesMs[0])
@@ -199,16 +238,17 @@ async function measureLatency(
   return found
 }
 
-async function waitForPhase(phaseMs: number): Promise<void> {
+async function waitForPhase(chain: Chain, phaseMs: number): Promise<void> {
   if (performance.now() > chain.blocks.lastAt() + phaseMs) await chain.blocks.next()
   await wait(Math.max(0, chain.blocks.lastAt() + phaseMs - performance.now()))
 }
 
 async function measureStage(
+  chain: Chain,
   side: Side,
   { inFlight, limitMs }: { inFlight: number; limitMs: number },
   payers: readonly Payer[],
-): Promise<Figures> {
+): Promise<Measured> {
   const payments = await side.prepare(payers)
   const [postgres, anvil] = [await postmaster(), findChild('anvil')]
   const use = () => ({
@@ -224,21 +264,19 @@ async function measureStage(
   const after = use()
   const completed = await chain.countPaid(load.paid)
   assert.equal(completed, load.paid.length, `${side.name} said paid, and the money has not moved`)
-  assert((await chain.balance(side.payTo)) - received >= BigInt(completed))
-  const each = (total: number) => round(total / Math.max(1, completed), 2)
+  assert((await chain.balance(side.payTo)) - received >= BigInt(completed) * units)
   const calls = [...after.calls].map(([method, n]) => [method, n - (before.calls.get(method) ?? 0)] as const)
-  const figures = {
+  const figures: Measured = {
     completed,
-    perSecond: round((completed * 1_000) / load.elapsedMs, 1),
-    p50Ms: Math.round(median(load.latenciesMs)),
-    p99Ms: Math.round(quantile(load.latenciesMs, 0.99)),
-    cpuMsPerPayment: each(after.own - before.own),
-    databaseCpuMsPerPayment: each(after.database - before.database),
-    nodeCpuMsPerPayment: each(after.node - before.node),
-    rpcCallsPerPayment: each(calls.reduce((sum, [, n]) => sum + n, 0)),
+    elapsedMs: load.elapsedMs,
+    latenciesMs: load.latenciesMs,
+    cpuMs: after.own - before.own,
+    databaseCpuMs: after.database - before.database,
+    nodeCpuMs: after.node - before.node,
+    calls: calls.reduce((sum, [, n]) => sum + n, 0),
   }
   tell(
-    `${inFlight} in flight, ${side.name}: ${figures.perSecond} a second, ${Math.round(load.elapsedMs)} ms, ` +
+    `${inFlight} in flight, ${side.name}: ${perSecond(figures)} a second, ${Math.round(load.elapsedMs)} ms, ` +
       `${describe(load.answers)}; ${calls.map(([method, n]) => `${method} ${n}`).join(', ')}`,
   )
   return figures
@@ -247,7 +285,7 @@ async function measureStage(
 type Gas = { batched: number; batches: number; largest: number; single: number }
 
 /** What our batches used on the chain, and what a transfer alone uses. */
-async function readGas(on: Chain, db: Database, payers: readonly Payer[], to: string): Promise<Gas> {
+async function readGas(chain: Chain, db: Database, payers: readonly Payer[], to: string): Promise<Gas> {
   const sent = await db.query<{ hash: Hex; calls: number }>(
     `select b.hash, count(*)::int as calls from broadcasts b
      join transaction_calls c on c.network = b.network and c.settler = b.settler and c.settler_nonce = b.nonce
@@ -257,13 +295,13 @@ async function readGas(on: Chain, db: Database, payers: readonly Payer[], to: st
   let gas = 0n
   let payments = 0
   for (const { hash } of sent) {
-    const receipt = await on.receipt(hash)
+    const receipt = await chain.receipt(hash)
     gas += receipt?.gasUsed ?? 0n
     // Each payment leaves AuthorizationUsed and Transfer.
     payments += (receipt?.logs ?? 0) / 2
   }
   const alone: number[] = []
-  for (const payer of payers) alone.push(Number(await on.singleGas(payer, to)))
+  for (const payer of payers) alone.push(Number(await chain.singleGas(payer, to)))
   return {
     batched: Math.round(Number(gas) / payments),
     batches: sent.length,
@@ -274,24 +312,6 @@ async function readGas(on: Chain, db: Database, payers: readonly Payer[], to: st
 
 async function postmaster(): Promise<number> {
   return Number.parseInt(await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8'), 10)
-}
-
-function row(inFlight: string, side: string, figures: Partial<Figures>): string[] {
-  const { completed, perSecond, p50Ms, p99Ms, rpcCallsPerPayment, cpuMsPerPayment } = figures
-  const numbers = [
-    completed,
-    perSecond,
-    p50Ms && Math.round(p50Ms),
-    p99Ms,
-    rpcCallsPerPayment,
-    cpuMsPerPayment,
-  ]
-  const costs = [figures.databaseCpuMsPerPayment, figures.nodeCpuMsPerPayment]
-  return [
-    inFlight,
-    side,
-    ...[...numbers, ...costs].map((number) => (number === undefined ? '' : `${number}`)),
-  ]
 }
 
 function describe(answers: ReadonlyMap<string, number>): string {

@@ -176,7 +176,7 @@ CREATE TABLE public.idempotency_keys (
     key text NOT NULL COLLATE pg_catalog."C",
     body_hash bytea NOT NULL,
     resource_id text NOT NULL COLLATE pg_catalog."C",
-    answer json NOT NULL,
+    answer text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT idempotency_keys_body_hash_check CHECK ((octet_length(body_hash) = 32)),
     CONSTRAINT idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))

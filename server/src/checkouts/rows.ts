@@ -57,7 +57,7 @@ export async function insertCheckouts(
        select i.* from patience, json_to_recordset($1) as i (
          id text, store_id text, revision integer, order_id text, price_amount text, price_currency text,
          success_redirect_url text, options json, rate json, finality text, created_at timestamptz,
-         expires_at timestamptz, event_id text, event_data json, route text, key text, body_hash text, answer json)
+         expires_at timestamptz, event_id text, event_data json, route text, key text, body_hash text, answer text)
        join stores s on s.id = i.store_id and s.revision = i.revision
      ), keyed as (
        insert into idempotency_keys (store_id, route, key, body_hash, resource_id, answer, created_at)
@@ -118,7 +118,7 @@ export async function readStoredAnswer(
   key: string,
 ): Promise<StoredAnswer | null> {
   const [row] = await db.query<{ resource_id: CheckoutId; body_hash: Buffer; body: string }>(
-    'select resource_id, body_hash, answer::text as body from idempotency_keys where store_id = $1 and route = $2 and key = $3',
+    'select resource_id, body_hash, answer as body from idempotency_keys where store_id = $1 and route = $2 and key = $3',
     [storeId, route, key],
   )
   return row ? { resourceId: row.resource_id, bodyHash: row.body_hash, body: row.body } : null

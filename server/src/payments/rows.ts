@@ -72,7 +72,7 @@ export async function claimAuthorizations(
          event_id text, data json, now timestamptz)
      ), locked as (
        select c.id, c.store_id from checkouts c
-       where c.id in (select checkout_id from input) and c.status = 'OPEN' and c.expires_at > clock()
+       where c.id = any($2) and c.status = 'OPEN' and c.expires_at > clock()
        order by c.id for no key update ${locking}
      ), claimed as (
        insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
@@ -97,7 +97,7 @@ export async function claimAuthorizations(
        returning id
      )
      select id as event_id from told`,
-    [JSON.stringify(batch.map(toInput))],
+    [JSON.stringify(batch.map(toInput)), batch.map(({ checkoutId }) => checkoutId)],
   )
   return new Set(rows.map(({ event_id }) => event_id))
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import type { PaymentRequired, PaymentRequirements } from '@farthing/sdk'
 import type { LightMyRequestResponse } from 'fastify'
 import { type Address, encodeFunctionData, type Hex } from 'viem'
 import { followOnce } from '../../../src/chains/follower.ts'
@@ -136,19 +137,17 @@ type SignOptions = {
   readonly isBound?: boolean
   /** The contract wallet that pays, where the payer is its owner. */
   readonly from?: Address
-  /** Instead of a new checkout. */
-  readonly checkoutId?: string
+  /** The checkout of another payment, on the same terms, instead of a new one. */
+  readonly rivalOf?: Prepared
 }
 
 async function prepareOne(
   shop: Awaited<ReturnType<typeof openShop>>,
   payer: Payer,
-  { validSeconds = 300, isBound = false, from, ...options }: SignOptions = {},
+  { validSeconds = 300, isBound = false, from, rivalOf }: SignOptions = {},
 ): Promise<Prepared> {
-  const checkoutId = options.checkoutId ?? (await shop.create())
-  const required = await shop.require(checkoutId)
-  const [accepted] = required.accepts
-  assert(accepted)
+  const checkoutId = rivalOf?.checkoutId ?? (await shop.create())
+  const { accepted, resource } = rivalOf ? termsOf(rivalOf) : await readTerms(shop, checkoutId)
   const signed = await signAuthorization({
     key: payer.key,
     domain: shop.chain.domain,
@@ -158,8 +157,21 @@ async function prepareOne(
     ...(isBound && { nonce: makeBoundNonce(checkoutId, randomBytes(12)) }),
     ...(from && { from }),
   })
-  const payload = { x402Version: 2, payload: signed, resource: required.resource, accepted }
+  const payload = { x402Version: 2, payload: signed, resource, accepted }
   return { checkoutId, payer, signed, header: Buffer.from(JSON.stringify(payload)).toString('base64') }
+}
+
+type Terms = { readonly accepted: PaymentRequirements; readonly resource: PaymentRequired['resource'] }
+
+async function readTerms(shop: Awaited<ReturnType<typeof openShop>>, checkoutId: string): Promise<Terms> {
+  const { accepts, resource } = await shop.require(checkoutId)
+  const [accepted] = accepts
+  assert(accepted)
+  return { accepted, resource }
+}
+
+function termsOf({ header }: Prepared): Terms {
+  return JSON.parse(Buffer.from(header, 'base64').toString())
 }
 
 async function countClaims(db: Database, nonces: readonly string[]): Promise<number> {

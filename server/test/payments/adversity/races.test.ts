@@ -137,8 +137,8 @@ test('of a claim and a completion at the same time, the checkout is paid once an
     others.map(({ address }) => address),
     2_000_000n,
   )
-  for (const [i, payer] of others.entries())
-    rivals.push(await shop.prepareOne(payer, { checkoutId: payments[i]?.checkoutId ?? '' }))
+  for (const [i, rivalOf] of payments.entries())
+    rivals.push(await shop.prepareOne(others[i] ?? assert.fail(), { rivalOf }))
   // Each in a transaction of its own, so that the block can be fed one payment at a time.
   await shop.submit(payments.map(({ signed }) => ({ to: token, data: encodeTransfer(signed) })))
   await shop.chain.mine()

@@ -122,7 +122,7 @@ test('a payment that returns beside another that became exact meanwhile is overp
   const firsts = await shop.prepare(perBlock)
   const seconds = await Promise.all(
     (await shop.prepare(perBlock)).map(({ payer }, i) =>
-      shop.prepareOne(payer, { checkoutId: firsts[i]?.checkoutId ?? '' }),
+      shop.prepareOne(payer, { rivalOf: firsts[i] ?? assert.fail() }),
     ),
   )
   // The second payments are on the chain before anybody has claimed them: unmatched.

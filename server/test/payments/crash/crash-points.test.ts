@@ -8,14 +8,13 @@ import { encodeTransfer, openChain, type Payer, type Signed } from '../../suppor
 import { blacklist, halt, jumpPast, raiseBaseFee, reorgFrom, resume, untilPooled } from './chain-faults.ts'
 import { type Deployment, openDeployment, readHeader } from './deployment.ts'
 import { until } from './processes.ts'
+import { renewing, rounds } from './rounds.ts'
 
 /**
  * Every payment here survives a chain of deaths: the process is started with the next point armed, dies there by its
  * own kill -9, and is started again, until the last start, which is left alone. Clients repeat the same header until
  * they have an answer.
  */
-const rounds = Number.parseInt(process.env.FULL ? (process.env.ROUNDS ?? '50') : '1', 10)
-
 const reached = new Map<CrashPoint, number>()
 
 /** Drives a flow while a process dies at each of the points, in this order. */
@@ -42,9 +41,9 @@ function openOwn(): Promise<Deployment> {
 }
 
 describe('killed at any point, a payment ends as it must', { concurrency: 3 }, () => {
-  test('in serve: a checkout is made once and paid once', async () => {
+  test('in serve: a checkout is made once and paid once', async (t) => {
     const deployment = await openOwn()
-    for (let round = 0; round < rounds; round++) {
+    for (const round of rounds(t, 'rounds', 1, 50)) {
       const payer = deployment.payer(round)
       const id = await throughDeaths(deployment, 'serve', ['create-before', 'create-after'], () =>
         deployment.create(),
@@ -73,14 +72,14 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
       })
       assert.equal(waited.status, 200)
       await deployment.check()
+      const [made] = await deployment.db.query('select count(*)::int as checkouts from checkouts')
+      assert.deepEqual(made, { checkouts: 3 * (round + 1) })
     }
-    const [made] = await deployment.db.query('select count(*)::int as checkouts from checkouts')
-    assert.deepEqual(made, { checkouts: 3 * rounds })
   })
 
-  test('in a lane, the follower and the event log: it is sent, found and told once', async () => {
+  test('in a lane, the follower and the event log: it is sent, found and told once', async (t) => {
     const deployment = await openOwn()
-    for (let round = 0; round < rounds; round++) {
+    for (const round of rounds(t, 'rounds', 1, 50)) {
       const orders = await Promise.all([0, 1, 2].map((i) => deployment.order(deployment.payer(round + i))))
       const answers = await throughDeaths(
         deployment,
@@ -107,10 +106,11 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
     }
   })
 
-  test('while a payment is rejected, adopted, numbered or expired', async () => {
-    const deployment = await openOwn()
-    const { chain } = deployment
-    for (let round = 0; round < rounds; round++) {
+  test('while a payment is rejected, adopted, numbered or expired', async (t) => {
+    const deploymentIn = renewing(20, openOwn)
+    for (const round of rounds(t, 'rounds', 1, 50)) {
+      const deployment = await deploymentIn(round)
+      const { chain } = deployment
       const payer = await deployment.fund()
       // Claimed while it was good; by the time a lane looks, the token refuses it.
       const refused = await deployment.order(payer)
@@ -160,10 +160,10 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
     }
   })
 
-  test('while a fee is raised, and while the chain takes a payment back', async () => {
+  test('while a fee is raised, and while the chain takes a payment back', async (t) => {
     const deployment = await openOwn()
     const { chain, settler } = deployment
-    for (let round = 0; round < rounds; round++) {
+    for (const round of rounds(t, 'rounds', 1, 50)) {
       const cheap = await deployment.order(deployment.payer(round))
       await halt(chain)
       const paying = deployment.pay(cheap.id, cheap.header)
@@ -203,12 +203,11 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
     }
   })
 
-  test('while a payment is given up for dead: its nonce is filled, and the payer pays once', async () => {
-    const roundsOnOneChain = 5
-    for (let first = 0; first < rounds; first += roundsOnOneChain) {
-      const deployment = await openOwn()
-      for (let round = first; round < Math.min(rounds, first + roundsOnOneChain); round++)
-        await buryAndPayAgain(deployment, deployment.payer(round))
+  test('while a payment is given up for dead: its nonce is filled, and the payer pays once', async (t) => {
+    const deploymentIn = renewing(5, openOwn)
+    for (const round of rounds(t, 'rounds', 1, 50)) {
+      const deployment = await deploymentIn(round)
+      await buryAndPayAgain(deployment, deployment.payer(round))
     }
   })
 })

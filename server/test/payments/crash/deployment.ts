@@ -166,6 +166,11 @@ export async function openDeployment(
         return found.length > 0
       })
     },
+    /** Ends everything before its test does. */
+    async end(): Promise<void> {
+      await Promise.all([stop('serve', 'SIGKILL'), stop('work', 'SIGKILL')])
+      await chain.stop()
+    },
     /** Types of a checkout's events, oldest first. */
     async events(checkoutId: string): Promise<string[]> {
       const rows = await ctx.db.query<{ type: string }>(

@@ -5,8 +5,7 @@ import { halt, resume } from './chain-faults.ts'
 import { type Deployment, openDeployment, payTo } from './deployment.ts'
 import { openFaultyNode } from './faulty-node.ts'
 import { endProgram, startProgram, until } from './processes.ts'
-
-const isFull = Boolean(process.env.FULL)
+import { rounds } from './rounds.ts'
 
 type Leases = { settler: string | null; follower: string | null; schedules: number }
 
@@ -34,9 +33,9 @@ function startSecond({ environment, settlerKeysFile }: Deployment) {
 }
 
 describe('when a worker goes, another goes on', { concurrency: 2 }, () => {
-  test('work that is stopped gently in the middle of payments holds nothing any more', async () => {
+  test('work that is stopped gently in the middle of payments holds nothing any more', async (t) => {
     const deployment = await openDeployment(await openChain({ blockTimeSeconds: 1 }))
-    for (let round = 0; round < (isFull ? 20 : 3); round++) {
+    for (const round of rounds(t, 'stops', 3, 50)) {
       const orders = await orderMany(deployment, 6)
       const paying = payMany(deployment, orders)
       const { header } = orders[round % orders.length] ?? assert.fail()
@@ -53,11 +52,11 @@ describe('when a worker goes, another goes on', { concurrency: 2 }, () => {
     await deployment.check()
   })
 
-  test('a worker that was frozen past its lease uses no nonce of the one that took over', async () => {
+  test('a worker that was frozen past its lease uses no nonce of the one that took over', async (t) => {
     const deployment = await openDeployment(await openChain({ blockTimeSeconds: 1 }))
     const { chain, running } = deployment
     const other = startSecond(deployment)
-    for (let round = 0; round < (isFull ? 12 : 1); round++) {
+    for (const round of rounds(t, 'freezes', 1, 20)) {
       const [awake, frozen] = round % 2 === 0 ? [other, running.work] : [running.work, other]
       assert(awake && frozen)
       const { settler, follower } = await until('somebody leads', async () => {
@@ -82,8 +81,8 @@ describe('when a worker goes, another goes on', { concurrency: 2 }, () => {
       }
       await payMany(deployment, await orderMany(deployment, 6))
       await deployment.check()
+      assert.equal((await chain.transferLogs({ to: payTo })).length, 12 * (round + 1))
     }
-    assert.equal((await chain.transferLogs({ to: payTo })).length, isFull ? 144 : 12)
   })
 
   test('work that was away for hundreds of blocks reads them all, from a node that keeps few states', async () => {

@@ -9,12 +9,13 @@ import { createWalletClient, type Hex, http, publicActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { foundry } from 'viem/chains'
 import { buildApp } from '../../../src/http/app.ts'
+import { openReadiness } from '../../../src/payments/lanes/readiness.ts'
 import { startWorker } from '../../../src/worker.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { fundedKey, multicallAddress } from '../../support/chain.ts'
 import { payTo } from '../../support/shop.ts'
 import { openFaultyNode } from './faulty-node.ts'
-import type { Shop } from './watch.ts'
+import { type Shop, until } from './watch.ts'
 
 /** What a client gets to see of an answer. */
 export type Reply = {
@@ -68,6 +69,8 @@ export async function openOurs(shop: Shop): Promise<Side> {
     node,
     missOutcomes: (times) => node.failTimes('cut', times, 'eth_getLogs'),
     async open() {
+      // What the last request broke is over.
+      await until(async () => (await openReadiness(ctx)(network)) === null, 'a chain that goes on')
       const id = await shop.create()
       const remoteAddress = `10.0.0.${++places}`
       const send = async (header?: string): Promise<Reply> => {
