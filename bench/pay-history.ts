@@ -25,9 +25,9 @@ export async function makeHistory(db: Database, copies: number): Promise<void> {
         finality, status, version, created_at - ${day}, expires_at - ${day}
       from checkouts, ${series} where status = 'COMPLETED';
       insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
-        valid_after, valid_before, signature, claimed_at, sends)
+        valid_after, valid_before, signature, claimed_at, sends, is_credited)
       select network, asset, payer, ${nonce}, checkout_id || '_' || g, store_id, state, pay_to, amount,
-        valid_after, valid_before - 86400, signature, claimed_at - ${day}, sends
+        valid_after, valid_before - 86400, signature, claimed_at - ${day}, sends, is_credited
       from authorizations, ${series} where state = 'sent';
       insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
         "position", asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,

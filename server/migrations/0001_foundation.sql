@@ -76,7 +76,7 @@ create table idempotency_keys (
   key text collate "C" not null check (octet_length(key) between 1 and 255),
   body_hash bytea not null check (octet_length(body_hash) = 32),
   resource_id text collate "C" not null,
-  answer text not null,
+  answer json not null,
   created_at timestamptz not null,
   primary key (store_id, route, key)
 );

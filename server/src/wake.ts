@@ -34,8 +34,9 @@ export function openWakeUps(
     for (const look of listeners.get(channel) ?? []) look()
   }
 
+  /** Says what is pending, now; what comes meanwhile is said together when the time is up. */
   function flush(): void {
-    timer = null
+    timer = pending.size > 0 ? setTimeout(flush, spacingMs) : null
     for (const channel of pending) {
       // A wake-up that is lost costs half a second, and the statement that matters has committed already.
       run('select pg_notify($1, $2)', [`farthing_${channel}`, '']).catch(() => {})
@@ -67,10 +68,9 @@ export function openWakeUps(
 
   return {
     send(channel) {
-      // This process hears itself at once; the others when the timer fires.
       wake(channel)
       pending.add(channel)
-      timer ??= setTimeout(flush, spacingMs)
+      if (!timer) flush()
     },
     listen(channel, look) {
       const looks = listeners.get(channel) ?? new Set()

@@ -135,7 +135,7 @@ export async function reclaimAuthorization(tx: Transaction, claim: NewClaim): Pr
        where id = $1 and status = 'OPEN' and expires_at > clock() for no key update
      ), claimed as (
        update authorizations a set state = 'claimed', reason = null, resolved_at = null, claimed_at = clock(),
-         checkout_id = locked.id, store_id = locked.store_id
+         checkout_id = locked.id, store_id = locked.store_id, is_credited = false
        from locked where ((a.checkout_id = locked.id and a.state = 'rejected') or (a.checkout_id is null and $9))
          and a.network = $2 and a.asset = $3 and a.payer = $4 and a.nonce = $5
        returning a.checkout_id
@@ -160,6 +160,15 @@ export async function reclaimAuthorization(tx: Transaction, claim: NewClaim): Pr
   return rows.length > 0
 }
 
+/** By the column, because the indexes know it, and by the credits, because they are the truth. */
+const isUnsettled = (ofWhom: string) => `not a.is_credited and not exists (select 1 from credits k
+  where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
+    and k.orphaned_at is null ${ofWhom})`
+/** The nonce has moved no money. */
+const isUncredited = isUnsettled('')
+/** It has moved none for its own checkout. */
+const isUncreditedHere = isUnsettled('and k.checkout_id is not distinct from a.checkout_id')
+
 /** What a payer has promised and not yet paid or failed to pay: it will need that much more than the next payment. */
 export async function readInFlightUnits(
   db: Database,
@@ -169,16 +178,11 @@ export async function readInFlightUnits(
 ): Promise<bigint> {
   const [row] = await db.query<{ units: string }>(
     `select coalesce(sum(a.amount), 0) as units from authorizations a
-     where a.network = $1 and a.asset = $2 and a.payer = $3 and a.state in ('claimed', 'sent')
-       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)`,
+     where a.network = $1 and a.asset = $2 and a.payer = $3 and a.state in ('claimed', 'sent') and ${isUncredited}`,
     [network, asset, payer],
   )
   return BigInt(row?.units ?? '0')
 }
-
-const isUncredited = `not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-  and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)`
 
 /** A block later than validBefore reverts the transfer, and the next one is about two seconds away. */
 function sendableUntil(headTime: Date): number {
@@ -233,9 +237,7 @@ export async function readSentUnits(
 ): Promise<Map<string, bigint>> {
   const rows = await db.query<{ asset: string; payer: string; units: string }>(
     `select a.asset, a.payer, sum(a.amount) as units from authorizations a
-     where a.network = $1 and a.asset = any($2) and a.payer = any($3) and a.state = 'sent'
-       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)
+     where a.network = $1 and a.asset = any($2) and a.payer = any($3) and a.state = 'sent' and ${isUncredited}
      group by a.asset, a.payer`,
     [network, assets, payers],
   )
@@ -290,10 +292,8 @@ export async function listPerhapsDead(
     AuthorizationRow & { spent_block_hash: Hex | null; spent_reason: string | null }
   >(
     `select a.* from authorizations a
-     where a.network = $1 and a.state in ('claimed', 'sent') and (a.valid_before <= $2 or a.spent_block_number <= $3)
-       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null
-         and k.checkout_id is not distinct from a.checkout_id)
+     where a.network = $1 and a.state in ('claimed', 'sent') and ${isUncreditedHere}
+       and (a.valid_before <= $2 or a.spent_block_number <= $3)
      order by a.valid_before limit $4`,
     [network, Math.floor(at.time.getTime() / 1_000), at.number, limit],
   )
@@ -314,10 +314,7 @@ export async function buryAuthorizations(
     `update authorizations a set state = 'dead', reason = i.reason, resolved_at = clock()
      from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
      where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
-       and a.state in ('claimed', 'sent')
-       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null
-         and k.checkout_id is not distinct from a.checkout_id)
+       and a.state in ('claimed', 'sent') and ${isUncreditedHere}
      returning a.checkout_id`,
     [network, JSON.stringify(dead)],
   )

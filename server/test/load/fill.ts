@@ -3,7 +3,7 @@ import { newId, type StoreId } from '../../src/ids.ts'
 
 /**
  * Fills a migrated database with the past: checkouts of the last 30 days, spread over stores at random, each with its
- * events, numbered, and the answer that was given for its key. Rows go in by the order of time and through the indexes,
+ * events, numbered, the answer that was given for its key, and what was paid, all of it final. Rows go in by the order of time and through the indexes,
  * as they would have come, so that the indexes look as they would.
  */
 export async function fill(
@@ -58,8 +58,32 @@ export async function fill(
        created_at
      from checkouts c order by id`,
   )
+  await tx.query(
+    `insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+       valid_after, valid_before, signature, claimed_at, sends)
+     select '${paid.network}', '${paid.asset}', load_payer(id), load_hash(id), id, store_id, 'sent', '${paid.payTo}',
+       12500000, 0, extract(epoch from created_at)::int + 300, '\\x00', created_at, 1
+     from checkouts where status = 'COMPLETED' order by id`,
+  )
+  await tx.query(
+    `insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
+       "position", asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
+       included_at, safe_at, finalized_at, announced)
+     select '${paid.network}', load_hash('block' || id), 0, 'pay_' || substr(id, 4), row_number() over (order by id),
+       created_at, load_hash('transaction' || id), 0, '${paid.asset}', load_payer(id), load_hash(id), '${paid.payTo}',
+       12500000, store_id, id, 'exact', created_at, created_at, created_at, created_at, 'finalized'
+     from checkouts where status = 'COMPLETED' order by id`,
+  )
   return storeIds
 }
+
+/** What was paid, and by whom every third time. */
+export const paid = {
+  network: 'eip155:8453',
+  asset: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+  payTo: '0x70997970c51812dc3a010c7d01b50e0d17dc79c8',
+  oftenBy: '0x00000000000000000000000000000000000000a9',
+} as const
 
 /** Ids, random numbers and answers as the program makes them, in SQL because a million of them are wanted. */
 const functions = `
@@ -71,6 +95,12 @@ const functions = `
   $$;
   create function load_number(i bigint, salt int) returns int language sql immutable as $$
     select hashint8extended(i, salt)::bit(64)::bit(31)::int
+  $$;
+  create function load_hash(seed text) returns text language sql immutable as $$
+    select '0x' || md5(seed) || md5(seed || 'half')
+  $$;
+  create function load_payer(id text) returns text language sql immutable as $$
+    select case when hashtext(id) % 3 = 0 then '${paid.oftenBy}' else '0x' || md5(id) || substr(md5('payer' || id), 1, 8) end
   $$;
   create function load_answer(c checkouts, status text, told boolean) returns json language sql volatile as $$
     select (case when told then '{"checkout":' else '' end

@@ -159,7 +159,7 @@ export async function adoptUnmatched(tx: Transaction, network: string): Promise<
        from authorizations a join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer
          and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id is null
          and k.pay_to = a.pay_to and k.amount = a.amount
-       where a.network = $1 and a.state in ('claimed', 'sent') and a.checkout_id is not null
+       where a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited and a.checkout_id is not null
      ), locked as (
        select id from checkouts where id in (select checkout_id from waiting) order by id for no key update
      )
@@ -197,8 +197,8 @@ export async function advanceCredits(
   const rows = await tx.query<{ checkout_id: string | null }>(
     `update credits set safe_at = coalesce(safe_at, clock()),
        finalized_at = case when block_number <= $3 then coalesce(finalized_at, clock()) end
-     where network = $1 and orphaned_at is null and block_number <= $2
-       and (safe_at is null or (finalized_at is null and block_number <= $3))
+     where network = $1 and orphaned_at is null
+       and ((safe_at is null and block_number <= $2) or (finalized_at is null and block_number <= $3))
      returning checkout_id`,
     [network, safe, finalized],
   )

@@ -60,6 +60,7 @@ export async function checkInvariants(input: {
     ...checkStates(books, scan),
     ...checkAnswers(books, answers),
     ...(await checkConservation(books, scan, chain, settlerFundsWei)),
+    ...(await checkMarks(db)),
   )
   assert.deepEqual(wrong.slice(0, 20), [], `${wrong.length} invariants do not hold`)
   const reverted = scan.mined.filter(({ isSuccess }) => !isSuccess)
@@ -72,6 +73,16 @@ export async function checkInvariants(input: {
     revertedGas: reverted.reduce((sum, { gasUsed }) => sum + gasUsed, 0n),
     settlerGas: scan.mined.reduce((sum, { gasUsed }) => sum + gasUsed, 0n),
   }
+}
+
+/** What an authorization knows of its credit is what the credits say: a wrong mark would hide it from its burial. */
+async function checkMarks(db: Database): Promise<string[]> {
+  const rows = await db.query<{ payer: string; nonce: string }>(
+    `select a.payer, a.nonce from authorizations a where a.is_credited and not exists (select 1 from credits k
+       where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
+         and k.orphaned_at is null and k.checkout_id is not distinct from a.checkout_id)`,
+  )
+  return rows.map(({ payer, nonce }) => `authorization ${payer} ${nonce} is marked as paid, and is not`)
 }
 
 /** I1, I2, I3: what is paid was paid on the chain, once, and what was paid on the chain is known. */

@@ -43,7 +43,7 @@ function openOwn(): Promise<Deployment> {
 describe('killed at any point, a payment ends as it must', { concurrency: 3 }, () => {
   test('in serve: a checkout is made once and paid once', async (t) => {
     const deployment = await openOwn()
-    for (const round of rounds(t, 'rounds', 1, 50)) {
+    for (const round of rounds(t, 'rounds', 2, 50)) {
       const payer = deployment.payer(round)
       const id = await throughDeaths(deployment, 'serve', ['create-before', 'create-after'], () =>
         deployment.create(),
@@ -79,7 +79,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
 
   test('in a lane, the follower and the event log: it is sent, found and told once', async (t) => {
     const deployment = await openOwn()
-    for (const round of rounds(t, 'rounds', 1, 50)) {
+    for (const round of rounds(t, 'rounds', 2, 50)) {
       const orders = await Promise.all([0, 1, 2].map((i) => deployment.order(deployment.payer(round + i))))
       const answers = await throughDeaths(
         deployment,
@@ -108,7 +108,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
 
   test('while a payment is rejected, adopted, numbered or expired', async (t) => {
     const deploymentIn = renewing(20, openOwn)
-    for (const round of rounds(t, 'rounds', 1, 50)) {
+    for (const round of rounds(t, 'rounds', 2, 50)) {
       const deployment = await deploymentIn(round)
       const { chain } = deployment
       const payer = await deployment.fund()
@@ -163,7 +163,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
   test('while a fee is raised, and while the chain takes a payment back', async (t) => {
     const deployment = await openOwn()
     const { chain, settler } = deployment
-    for (const round of rounds(t, 'rounds', 1, 50)) {
+    for (const round of rounds(t, 'rounds', 2, 50)) {
       const cheap = await deployment.order(deployment.payer(round))
       await halt(chain)
       const paying = deployment.pay(cheap.id, cheap.header)
@@ -205,7 +205,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
 
   test('while a payment is given up for dead: its nonce is filled, and the payer pays once', async (t) => {
     const deploymentIn = renewing(5, openOwn)
-    for (const round of rounds(t, 'rounds', 1, 50)) {
+    for (const round of rounds(t, 'rounds', 2, 50)) {
       const deployment = await deploymentIn(round)
       await buryAndPayAgain(deployment, deployment.payer(round))
     }
