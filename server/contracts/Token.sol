@@ -7,7 +7,7 @@ import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/Signa
 
 /// @notice A dollar for local chains that answers as Circle's FiatTokenV2_2 does: the same EIP-3009 functions, checks in
 /// the same order, the same revert strings, the same logs. A test token: anybody may mint, pause and blacklist.
-/// @dev Its code is copied to the address of the real token, so it keeps nothing of its constructor in storage. The
+/// @dev It stands behind a proxy at the address of the real token, so it keeps nothing of its constructor in storage. The
 /// domain's name and version are immutables; EIP712 computes the separator afresh wherever it was not deployed.
 contract Token is ERC20, EIP712 {
     bytes32 private constant TRANSFER_TYPEHASH = keccak256(
@@ -21,8 +21,12 @@ contract Token is ERC20, EIP712 {
 
     /// @notice True once the nonce was used or cancelled. Nonces are any 32 bytes, apart for each authorizer.
     mapping(address authorizer => mapping(bytes32 nonce => bool)) public authorizationState;
-    mapping(address account => bool) public isBlacklisted;
     bool public paused;
+    /// @dev Balance, and in the highest bit whether it is blacklisted: one slot for both, as in the real token.
+    mapping(address account => uint256) private _states;
+    uint256 private _supply;
+    uint256 private constant BLACKLISTED = 1 << 255;
+    uint256 private constant BALANCE = BLACKLISTED - 1;
 
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
@@ -33,7 +37,7 @@ contract Token is ERC20, EIP712 {
     }
 
     modifier notBlacklisted(address account) {
-        require(!isBlacklisted[account], "Blacklistable: account is blacklisted");
+        require(!isBlacklisted(account), "Blacklistable: account is blacklisted");
         _;
     }
 
@@ -77,11 +81,23 @@ contract Token is ERC20, EIP712 {
     }
 
     function blacklist(address account) external {
-        isBlacklisted[account] = true;
+        _states[account] |= BLACKLISTED;
     }
 
     function unBlacklist(address account) external {
-        isBlacklisted[account] = false;
+        _states[account] &= BALANCE;
+    }
+
+    function isBlacklisted(address account) public view returns (bool) {
+        return _states[account] & BLACKLISTED != 0;
+    }
+
+    function balanceOf(address account) public view override returns (uint256) {
+        return _states[account] & BALANCE;
+    }
+
+    function totalSupply() public view override returns (uint256) {
+        return _supply;
     }
 
     function transfer(address to, uint256 value)
@@ -244,6 +260,18 @@ contract Token is ERC20, EIP712 {
         require(v == 27 || v == 28, "ECRecover: invalid signature 'v' value");
         signer = ecrecover(digest, v, r, s);
         require(signer != address(0), "ECRecover: invalid signature");
+    }
+
+    /// @dev The balance was looked at before, and all balances together are below the highest bit.
+    function _update(address from, address to, uint256 value) internal override {
+        if (from == address(0)) {
+            _supply += value;
+            require(_supply <= BALANCE, "FiatToken: too much was minted");
+        } else {
+            _states[from] -= value;
+        }
+        _states[to] += value;
+        emit Transfer(from, to, value);
     }
 
     function _move(address from, address to, uint256 value) private {

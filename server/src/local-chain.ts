@@ -13,8 +13,12 @@ import {
   encodeDeployData,
   type Hex,
   http,
+  keccak256,
   type PublicClient,
+  pad,
   publicActions,
+  slice,
+  toBytes,
 } from 'viem'
 
 /** A compiled contract: what solc, Hardhat and Foundry agree on. */
@@ -51,7 +55,7 @@ const slotsInAnEpoch = 4
 const statesKept = 64
 
 /**
- * A private chain in a process of its own: anvil, with our token at each asset's address and Multicall3 where public
+ * A private chain in a process of its own: anvil, with our token behind a proxy at each asset's address and Multicall3 where public
  * chains have it. For `dev` and for tests. It listens on loopback only, its accounts are those of the well-known test
  * mnemonic, and nothing of it is kept. Blocks are timed or asked for, never instant: instant mining leaves transactions
  * of parallel senders pending.
@@ -160,12 +164,22 @@ async function place(
   const answered = await client.getChainId()
   if (answered !== chainId) throw new Error(`${url} is chain ${answered}, not ${chainId}.`)
   await client.setLoggingEnabled(false)
-  const { Token, Multicall3 } = artifacts
-  if (!Token || !Multicall3) throw new Error('server/contracts/artifacts.json lacks Token or Multicall3.')
+  const { Token, TokenProxy, Multicall3 } = artifacts
+  if (!Token || !TokenProxy || !Multicall3)
+    throw new Error('server/contracts/artifacts.json lacks a contract.')
   await client.setCode({ address: multicallAddress, bytecode: Multicall3.deployedBytecode })
   for (const asset of assets) {
+    const address = asset.address as Address
+    // Any address will do that nobody has a key of.
+    const implementation = slice(keccak256(address), 0, 20)
     const bytecode = await tokenCode(client, artifact ?? Token, asset)
-    await client.setCode({ address: asset.address as Address, bytecode })
+    await client.setCode({ address: implementation, bytecode })
+    await client.setCode({ address, bytecode: TokenProxy.deployedBytecode })
+    // Its admin may not call the token. Left empty that would be the sender of every call that names none.
+    for (const slot of ['implementation', 'admin']) {
+      const index = keccak256(toBytes(`org.zeppelinos.proxy.${slot}`))
+      await client.setStorageAt({ address, index, value: pad(implementation) })
+    }
   }
 }
 
