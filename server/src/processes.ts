@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { isNative } from './chains/recover.ts'
 import { openSigner, type Signer } from './chains/signer.ts'
 import { ConfigError } from './config.ts'
 import type { Context } from './context.ts'
@@ -64,6 +65,10 @@ async function startServing(
   const health: Health = { isDraining: false }
   const app = buildApp(ctx, health)
   const address = await app.listen({ host: ctx.config.host, port: ctx.config.port })
+  if (!isNative)
+    ctx.log.warn(
+      'signatures are checked without libsecp256k1, which is slow: install secp256k1 with its native build',
+    )
   const operations = await openOperations(ctx, health).catch(async (error) => {
     await app.close()
     throw error

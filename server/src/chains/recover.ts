@@ -30,7 +30,7 @@ export const nobleCurve: Curve = {
 /** libsecp256k1, where its native build loads. */
 export const nativeCurve: Curve | undefined = loadNative()
 
-/** Whether signatures are checked by libsecp256k1. If not, all works, but slowly: `doctor` says so. */
+/** Whether signatures are checked by libsecp256k1. If not, all works, but slowly: `serve` says so when it starts. */
 export const isNative: boolean = nativeCurve !== undefined
 
 const fastestCurve = nativeCurve ?? nobleCurve
