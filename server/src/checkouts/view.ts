@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import type { CheckoutPayment, Disposition } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import { isId } from '../ids.ts'
+import { creditFromJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
+import type { Store } from '../stores/store.ts'
+import type { Checkout } from './checkout.ts'
+import { type CheckoutRow, toCheckout } from './rows.ts'
+
+/** Everything that whoever knows a checkout's id is shown of it: by the payment page, and by its live feed. */
+export type CheckoutView = {
+  readonly checkout: Checkout
+  /** Past its time by the database's clock, also while its status does not say so yet. */
+  readonly isPastExpiry: boolean
+  readonly store: Pick<Store, 'name' | 'mode' | 'logoUrl' | 'accentColor'>
+  /** Of the exact credit, if one lives. */
+  readonly payment: CheckoutPayment | null
+  /** Hash of what was sent to the chain last, while it is not known what became of it. */
+  readonly pendingTransaction: string | null
+  /** Amounts that are kept for plain transfers to this checkout. */
+  readonly transfers: readonly Transfer[]
+  /** Money that was seen and did not complete it. */
+  readonly notes: readonly Note[]
+}
+
+export type Transfer = {
+  /** CAIP-2. */
+  readonly network: string
+  readonly asset: string
+  /** Units of the asset. */
+  readonly amount: string
+  readonly payTo: string
+  readonly expiresAt: Date
+}
+
+export type Note = {
+  readonly disposition: Disposition
+  readonly network: string
+  readonly asset: string
+  readonly amount: string
+  readonly transaction: string
+}
+
+/** Null if there is no such checkout. */
+export async function readView(ctx: Context, checkoutId: string): Promise<CheckoutView | null> {
+  if (!isId('ch', checkoutId)) return null
+  const [row] = await ctx.db.query<
+    CheckoutRow & {
+      is_past_expiry: boolean
+      store_name: string
+      store_mode: Store['mode']
+      logo_url: string | null
+      accent_color: string | null
+      exact: RawCredit | null
+      pending_transaction: string | null
+    }
+  >(
+    `select c.*, c.expires_at <= clock() as is_past_expiry, s.name as store_name, s.mode as store_mode, s.logo_url,
+       s.accent_color, to_json(e) as exact,
+       (select b.hash from authorizations a
+          join transaction_calls t on t.network = a.network and t.asset = a.asset and t.payer = a.payer
+            and t.nonce = a.nonce
+          join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.settler_nonce
+        where a.checkout_id = c.id and a.state = 'sent'
+        order by b.created_at desc limit 1) as pending_transaction
+     from checkouts c join stores s on s.id = c.store_id
+     left join credits e on e.checkout_id = c.id and e.disposition = 'exact' and e.orphaned_at is null
+     where c.id = $1`,
+    [checkoutId],
+  )
+  if (!row) return null
+  const payment = row.exact && toCheckoutPayment(creditFromJson(row.exact))
+  return {
+    checkout: toCheckout(row),
+    isPastExpiry: row.is_past_expiry,
+    store: {
+      name: row.store_name,
+      mode: row.store_mode,
+      logoUrl: row.logo_url,
+      accentColor: row.accent_color,
+    },
+    payment,
+    pendingTransaction: payment ? null : row.pending_transaction,
+    transfers: [],
+    notes: [],
+  }
+}
+
+/** Differs whenever there is something new to show. */
+export function digestOf({ checkout, isPastExpiry, payment, ...view }: CheckoutView): string {
+  const shown = [
+    checkout.status,
+    checkout.status === 'OPEN' && isPastExpiry,
+    payment?.transaction,
+    view.pendingTransaction,
+    view.transfers,
+    view.notes,
+  ]
+  return createHash('sha256').update(JSON.stringify(shown)).digest('base64url').slice(0, 16)
+}
