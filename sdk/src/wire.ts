@@ -37,6 +37,9 @@ export type CheckoutPayment = {
 /** What became of money that arrived. Only `exact` completes a checkout. */
 export type Disposition = 'exact' | 'late' | 'underpaid' | 'overpaid' | 'unmatched'
 
+/** A checkout that a payment without one may have been meant for, and what the payment would be to it. */
+export type PaymentHint = { checkoutId: string; disposition: Exclude<Disposition, 'exact'> }
+
 /** Money that arrived at a wallet of the store's. */
 export type Payment = CheckoutPayment & {
   id: string
@@ -46,7 +49,16 @@ export type Payment = CheckoutPayment & {
   includedAt: string
   safeAt: string | null
   finalizedAt: string | null
+  /** When the store took it for its checkout although it was not what was asked for. */
+  acceptedAt: string | null
+  /** When the store said that nothing more is to be done about it. */
+  dismissedAt: string | null
+  /** Somebody named its transaction on the pages of these checkouts. A transaction is public: this proves nothing. */
+  hints: PaymentHint[]
 }
+
+/** Takes a payment for a checkout. `checkoutId` may be left out where the payment has one. */
+export type AcceptPayment = { checkoutId?: string }
 
 /** What the store itself sees of its checkout. */
 export type StoreCheckout = Checkout & { payment: CheckoutPayment | null }

@@ -15,6 +15,8 @@ export type Config = {
   readonly trustedProxies: readonly string[]
   readonly keyRequestsPerSecond: number
   readonly addressRequestsPerSecond: number
+  readonly liveConnectionsMax: number
+  readonly liveConnectionsPerAddress: number
   readonly bodyLimitBytes: number
   readonly databaseConnections: number
   readonly migrateOnStart: boolean
@@ -109,6 +111,19 @@ export const settings: { readonly [Key in keyof Config]: Setting<Config[Key]> } 
     about: 'Requests a second without a known key that one address (IPv6: one /64) may make of one process.',
     fallback: '20',
     parse: integer(1, 1_000_000),
+  },
+  liveConnectionsMax: {
+    name: 'LIVE_CONNECTIONS_MAX',
+    about:
+      'Payment pages that one process keeps up to date by a connection. Those beyond it ask every few seconds.',
+    fallback: '8000',
+    parse: integer(0, 1_000_000),
+  },
+  liveConnectionsPerAddress: {
+    name: 'LIVE_CONNECTIONS_PER_ADDRESS',
+    about: 'Of these, how many one address (IPv6: one /64) may hold.',
+    fallback: '50',
+    parse: integer(0, 1_000_000),
   },
   bodyLimitBytes: {
     name: 'BODY_LIMIT_BYTES',

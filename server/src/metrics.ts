@@ -44,6 +44,11 @@ export function openMetrics() {
       help: 'Checkouts that ran out unpaid.',
       registers,
     }),
+    livePages: new Gauge({
+      name: 'farthing_live_pages',
+      help: 'Payment pages that are kept up to date by a connection.',
+      registers,
+    }),
     rateAge: new Gauge({
       name: 'farthing_rate_age_seconds',
       help: 'Age of each rate source’s newest rates when they were last loaded.',

@@ -28,6 +28,11 @@ export const problems = {
     'There is no such thing here',
     'Check the id, and that the key belongs to the store that owns it.',
   ],
+  cross_site: [
+    403,
+    'The form was sent from another site',
+    'Open the payment page and send the form from there.',
+  ],
   method_not_allowed: [
     405,
     'This address does not take that method',
@@ -53,6 +58,16 @@ export const problems = {
     409,
     'The checkout can no longer be canceled',
     'It has been paid or has expired. Read it to see which.',
+  ],
+  not_acceptable: [
+    409,
+    'The checkout cannot take this payment',
+    'It is paid already. Read it to see by what.',
+  ],
+  payment_not_open: [
+    409,
+    'There is nothing to decide about this payment',
+    'It completed a checkout, belongs to another one, was dismissed, or is not part of the chain. Read it to see which.',
   ],
   payment_in_progress: [
     409,

@@ -16,6 +16,9 @@ import { buryDead, openListener } from './payments/credits/resolve.ts'
 import { openChains } from './payments/doors.ts'
 import { stepLane } from './payments/lanes/lane.ts'
 import { releaseSettler } from './payments/lanes/rows.ts'
+import { reverseGone } from './payments/transfers/gone.ts'
+import { lookUpPasted } from './payments/transfers/look-up.ts'
+import { freeAmounts } from './payments/transfers/reserve.ts'
 import { refreshRates } from './rates/refresh.ts'
 import { sources } from './rates/sources.ts'
 import { runIfDue } from './schedule.ts'
@@ -69,6 +72,7 @@ function loops(ctx: Context): Loop[] {
         ),
       ),
     scheduled(ctx, 'review', 60, () => reviewCheckouts(ctx, ctx.now())),
+    scheduled(ctx, 'free-amounts', 600, () => freeAmounts(ctx)),
     scheduled(ctx, 'forget-answers', 600, async () => {
       while ((await deleteOldAnswers(ctx.db, answersKeptHours, answersPerRun)) === answersPerRun);
     }),
@@ -103,6 +107,17 @@ function settlement(ctx: Context, signers: readonly Signer[]): Loop[] {
         release: () => releaseFollower(ctx.db, caip2, holder),
       },
       { name: `bury ${caip2}`, restMs: blockTimeMs, run: async () => (await buryDead(ctx, chain, look)) > 0 },
+      {
+        name: `reverse ${caip2}`,
+        restMs: blockTimeMs,
+        run: async () => (await reverseGone(ctx, chain, look)) > 0,
+      },
+      {
+        name: `look up ${caip2}`,
+        restMs: 1_000,
+        wakeOn: 'claims',
+        run: async () => (await lookUpPasted(ctx, chain, look)) > 0,
+      },
       ...signers.map((signer): Loop => {
         const lane = { chain, signer, holder, updateStatus: look }
         return {

@@ -4,18 +4,6 @@ CREATE FUNCTION public.clock() RETURNS timestamp with time zone
   select now() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
 $$;
 
-CREATE FUNCTION public.follow_credit() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-  update authorizations a set is_credited = not a.is_credited
-  where a.network = new.network and a.asset = new.asset and a.payer = new.payer and a.nonce = new.nonce
-    and a.is_credited <> exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-      and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null
-      and k.checkout_id is not distinct from a.checkout_id);
-  return null;
-end $$;
-
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -48,7 +36,6 @@ CREATE TABLE public.authorizations (
     spent_reason text,
     payment_identifier text COLLATE pg_catalog."C",
     resolved_at timestamp with time zone,
-    is_credited boolean DEFAULT false NOT NULL,
     CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
     CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
@@ -87,6 +74,7 @@ CREATE TABLE public.checkouts (
     version integer NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
+    page_version integer DEFAULT 0 NOT NULL,
     CONSTRAINT checkouts_check CHECK ((expires_at > created_at)),
     CONSTRAINT checkouts_finality_check CHECK ((finality = ANY (ARRAY['included'::text, 'safe'::text, 'finalized'::text]))),
     CONSTRAINT checkouts_order_id_check CHECK (((octet_length(order_id) >= 1) AND (octet_length(order_id) <= 255))),
@@ -119,6 +107,10 @@ CREATE TABLE public.credits (
     reversed_at timestamp with time zone,
     orphaned_at timestamp with time zone,
     announced text,
+    accepted_at timestamp with time zone,
+    dismissed_at timestamp with time zone,
+    sender text COLLATE pg_catalog."C",
+    sender_nonce bigint,
     CONSTRAINT credits_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT credits_check CHECK (((disposition = 'unmatched'::text) OR (checkout_id IS NOT NULL))),
     CONSTRAINT credits_disposition_check CHECK ((disposition = ANY (ARRAY['exact'::text, 'late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text]))),
@@ -189,10 +181,28 @@ CREATE TABLE public.idempotency_keys (
     key text NOT NULL COLLATE pg_catalog."C",
     body_hash bytea NOT NULL,
     resource_id text NOT NULL COLLATE pg_catalog."C",
-    answer text NOT NULL,
+    answer json NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT idempotency_keys_body_hash_check CHECK ((octet_length(body_hash) = 32)),
     CONSTRAINT idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))
+);
+
+CREATE TABLE public.pasted_transactions (
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    pasted_at timestamp with time zone NOT NULL,
+    looked_at timestamp with time zone,
+    outcome text DEFAULT 'looking'::text NOT NULL,
+    CONSTRAINT pasted_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['looking'::text, 'applied'::text, 'hinted'::text, 'not_found'::text])))
+);
+
+CREATE TABLE public.payment_hints (
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    disposition text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_hints_disposition_check CHECK ((disposition = ANY (ARRAY['late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text])))
 );
 
 CREATE TABLE public.rates (
@@ -202,6 +212,19 @@ CREATE TABLE public.rates (
     as_of timestamp with time zone NOT NULL,
     CONSTRAINT rates_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT rates_per_base_check CHECK ((per_base > (0)::numeric))
+);
+
+CREATE TABLE public.reserved_amounts (
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    after_block bigint NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    cools_until timestamp with time zone,
+    freed_at timestamp with time zone,
+    CONSTRAINT reserved_amounts_amount_check CHECK ((amount > (0)::numeric))
 );
 
 CREATE TABLE public.restores (
@@ -346,8 +369,17 @@ ALTER TABLE ONLY public.followers
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, route, key);
 
+ALTER TABLE ONLY public.pasted_transactions
+    ADD CONSTRAINT pasted_transactions_pkey PRIMARY KEY (checkout_id, network, transaction_hash);
+
+ALTER TABLE ONLY public.payment_hints
+    ADD CONSTRAINT payment_hints_pkey PRIMARY KEY (payment_id, checkout_id);
+
 ALTER TABLE ONLY public.rates
     ADD CONSTRAINT rates_pkey PRIMARY KEY (source, currency);
+
+ALTER TABLE ONLY public.reserved_amounts
+    ADD CONSTRAINT reserved_amounts_pkey PRIMARY KEY (checkout_id, network, asset);
 
 ALTER TABLE ONLY public.restores
     ADD CONSTRAINT restores_pkey PRIMARY KEY (network);
@@ -382,15 +414,13 @@ CREATE INDEX authorizations_by_checkout ON public.authorizations USING btree (ch
 
 CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
 
-CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
+CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
 CREATE UNIQUE INDEX authorizations_one_unresolved_per_checkout ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
-CREATE INDEX authorizations_spent ON public.authorizations USING btree (network, spent_block_number) WHERE (spent_block_number IS NOT NULL);
-
 CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE (state = 'claimed'::text);
 
-CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (network, valid_before) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
+CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (network, valid_before) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
 CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
 
@@ -406,19 +436,23 @@ CREATE INDEX checkouts_to_expire ON public.checkouts USING btree (expires_at) WH
 
 CREATE INDEX credits_by_authorization ON public.credits USING btree (network, asset, payer, nonce);
 
+CREATE INDEX credits_by_block ON public.credits USING btree (network, block_number) WHERE (orphaned_at IS NULL);
+
 CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
 
-CREATE INDEX credits_not_final ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (finalized_at IS NULL));
-
-CREATE INDEX credits_not_safe ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (safe_at IS NULL));
+CREATE INDEX credits_by_transaction ON public.credits USING btree (network, transaction_hash);
 
 CREATE UNIQUE INDEX credits_one_exact_per_checkout ON public.credits USING btree (checkout_id) WHERE ((orphaned_at IS NULL) AND (disposition = 'exact'::text));
 
 CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (nonce IS NOT NULL));
 
-CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (network, transaction_hash, "position") WHERE (orphaned_at IS NULL);
+CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (network, transaction_hash, asset, "position") WHERE (orphaned_at IS NULL);
+
+CREATE INDEX credits_taken_back ON public.credits USING btree (network) WHERE ((orphaned_at IS NOT NULL) AND (reversed_at IS NULL) AND (nonce IS NULL));
+
+CREATE INDEX credits_to_decide ON public.credits USING btree (store_id, disposition, payment_id) WHERE (disposition <> 'exact'::text);
 
 CREATE INDEX credits_unannounced ON public.credits USING btree (network) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL) AND (announced IS NULL));
 
@@ -438,6 +472,12 @@ CREATE INDEX events_unsequenced ON public.events USING btree (store_id, "positio
 
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING brin (created_at);
 
+CREATE INDEX pasted_transactions_to_look_up ON public.pasted_transactions USING btree (network, pasted_at) WHERE (outcome = 'looking'::text);
+
+CREATE INDEX payment_hints_by_checkout ON public.payment_hints USING btree (checkout_id);
+
+CREATE UNIQUE INDEX reserved_amounts_held ON public.reserved_amounts USING btree (network, asset, pay_to, amount) WHERE (freed_at IS NULL);
+
 CREATE INDEX transaction_calls_by_authorization ON public.transaction_calls USING btree (network, asset, payer, nonce);
 
 CREATE INDEX transactions_unmined ON public.transactions USING btree (network, settler, nonce) WHERE (mined_at IS NULL);
@@ -449,8 +489,6 @@ CREATE INDEX wallets_by_store ON public.wallets USING btree (store_id, id);
 CREATE UNIQUE INDEX wallets_one_active_per_address ON public.wallets USING btree (store_id, family, address) WHERE (retired_at IS NULL);
 
 CREATE INDEX webhook_endpoints_by_store ON public.webhook_endpoints USING btree (store_id, id);
-
-CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
@@ -472,6 +510,15 @@ ALTER TABLE ONLY public.deliveries
 
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.pasted_transactions
+    ADD CONSTRAINT pasted_transactions_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
+
+ALTER TABLE ONLY public.payment_hints
+    ADD CONSTRAINT payment_hints_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
+
+ALTER TABLE ONLY public.reserved_amounts
+    ADD CONSTRAINT reserved_amounts_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
 
 ALTER TABLE ONLY public.transaction_calls
     ADD CONSTRAINT transaction_calls_network_asset_payer_nonce_fkey FOREIGN KEY (network, asset, payer, nonce) REFERENCES public.authorizations(network, asset, payer, nonce);

@@ -143,7 +143,7 @@ export type NonceEvent = Place & { readonly payer: Hex; readonly nonce: Hex }
  * not change when the transaction is included in another block behind other transactions, nor does it depend on which
  * other events were asked for.
  */
-type PlainTransfer = Place & {
+export type PlainTransfer = Place & {
   readonly payer: Hex
   readonly to: Hex
   readonly value: bigint

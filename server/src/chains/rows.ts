@@ -176,6 +176,8 @@ export async function forgetChain(db: Database, network: string): Promise<void> 
   await db.query(
     `with gone as (delete from blocks where network = $1), idle as (
        update settlers set state = 'retired' where network = $1
+     ), unsent as (
+       update reserved_amounts set after_block = 0 where network = $1
      )
      delete from followers where network = $1`,
     [network],

@@ -26,7 +26,7 @@ const restMs = 5_000
 /** What providers answer, with status 200, when they are asked too often: not an answer to the call. */
 const limitExceeded = -32005
 /** Where null means "there is none". Anywhere else it is what a node says that has lost its memory. */
-const nullable = new Set(['eth_getBlockByNumber'])
+const nullable = new Set(['eth_getBlockByNumber', 'eth_getTransactionReceipt'])
 const answerBytesMax = 64 * 1024 * 1024
 
 /** The node understood the call and said no. */

@@ -61,8 +61,10 @@ export const arrows: { readonly [From in CheckoutStatus]: { readonly [To in Chec
 export type Credit = {
   readonly key: string
   readonly amount: bigint
-  /** What was asked for in that asset, at that address; null if nothing was. */
+  /** What was asked for in that asset, at that address, by that way of paying; null if nothing was. */
   readonly due: bigint | null
+  /** Whether the store has taken it for the checkout, whatever it is. */
+  readonly isAccepted: boolean
   /** Whether it is an authorization that was claimed while the checkout could be paid. */
   readonly isClaimed: boolean
   /** Time of the first block that included it, kept when it is included again. */
@@ -76,20 +78,25 @@ export type Credit = {
 export type Facts = {
   /** Live credits only: those whose block is part of the chain. */
   readonly credits: readonly Credit[]
-  /** Whether an authorization that we committed may still move money. */
+  /** Whether an authorization that we committed may still move money, or what the chain took back may still return. */
   readonly hasUnresolved: boolean
+  /**
+   * Where an amount is reserved for plain transfers: the time up to which their chains were read. What was sent before
+   * the checkout's end is seen only after it.
+   */
+  readonly readUntil: Date | null
 }
 
 const finalityRank: Readonly<Record<Finality, number>> = { included: 0, safe: 1, finalized: 2 }
 
 /**
  * What a checkout's facts make of it: a pure function, asked again after every fact, as often as one likes. The exact
- * credit stays exact while it lives; without one, the earliest full payment that was on time becomes it; everything
- * else that arrives is late, underpaid or overpaid.
+ * credit stays exact while it lives; without one, the earliest full payment that was on time, or that the store accepted,
+ * becomes it; everything else that arrives is late, underpaid or overpaid.
  */
 export function evaluate(
   checkout: Pick<Checkout, 'status' | 'expiresAt' | 'finality'>,
-  { credits, hasUnresolved }: Facts,
+  { credits, hasUnresolved, readUntil }: Facts,
   now: Date,
 ): { readonly status: CheckoutStatus; readonly dispositions: ReadonlyMap<string, Disposition> } {
   // What came too late stays late, also when a canceled checkout is completed by another payment afterwards.
@@ -98,11 +105,10 @@ export function evaluate(
     credit.disposition !== 'late' &&
     (credit.isClaimed || credit.firstBlockTime <= checkout.expiresAt)
   const isFull = (credit: Credit) => credit.due !== null && credit.amount === credit.due
+  const isTaken = (credit: Credit) => credit.isAccepted || (isFull(credit) && isOnTime(credit))
   const exact =
     credits.find(({ disposition }) => disposition === 'exact') ??
-    credits
-      .filter((credit) => isFull(credit) && isOnTime(credit))
-      .toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)[0]
+    credits.filter(isTaken).toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)[0]
   const dispositions = new Map(
     credits.map((credit): [string, Disposition] => {
       if (credit === exact) return [credit.key, 'exact']
@@ -110,21 +116,22 @@ export function evaluate(
       return [credit.key, credit.due !== null && credit.amount < credit.due ? 'underpaid' : 'overpaid']
     }),
   )
-  return { status: statusFrom(checkout, exact, hasUnresolved, now), dispositions }
+  const isOver = now >= checkout.expiresAt && (readUntil === null || readUntil >= checkout.expiresAt)
+  return { status: statusFrom(checkout, exact, hasUnresolved, isOver), dispositions }
 }
 
 function statusFrom(
-  checkout: Pick<Checkout, 'status' | 'expiresAt' | 'finality'>,
+  checkout: Pick<Checkout, 'status' | 'finality'>,
   exact: Credit | undefined,
   hasUnresolved: boolean,
-  now: Date,
+  isOver: boolean,
 ): CheckoutStatus {
   if (exact && finalityRank[exact.finality] >= finalityRank[checkout.finality]) return 'COMPLETED'
   // Left only for COMPLETED: what is still on its way to being final does not bring them back to life.
   if (checkout.status === 'EXPIRED' || checkout.status === 'CANCELED') return checkout.status
   if (exact || hasUnresolved) return 'PROCESSING'
   if (checkout.status === 'COMPLETED') return 'PROCESSING'
-  return now >= checkout.expiresAt ? 'EXPIRED' : 'OPEN'
+  return isOver ? 'EXPIRED' : 'OPEN'
 }
 
 /** What anyone who knows its id may see: the interface's Checkout, field for field. */

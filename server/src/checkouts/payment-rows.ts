@@ -7,7 +7,12 @@ import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, toCheckout } from './rows.ts'
 
 /** SQL of what the payments of a checkout say about it. */
-export type Facts = { readonly credits: readonly CreditRow[]; readonly unresolved: ReadonlySet<string> }
+export type Facts = {
+  readonly credits: readonly CreditRow[]
+  readonly unresolved: ReadonlySet<string>
+  /** Of checkouts with reserved amounts: how far their chains were read. */
+  readonly readUntil: ReadonlyMap<string, Date>
+}
 
 export async function lockCheckouts(tx: Transaction, ids: readonly string[]): Promise<Checkout[]> {
   const rows = await tx.query<CheckoutRow>(
@@ -23,7 +28,9 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
     `select k.*, k.orphaned_at is not null and exists (select 1 from credits o where o.payment_id = k.payment_id
        and o.checkout_id = k.checkout_id and o.orphaned_at is null) as is_included_again,
        exists (select 1 from authorizations a where a.network = k.network and a.asset = k.asset and a.payer = k.payer
-         and a.nonce = k.nonce and a.checkout_id = k.checkout_id and a.state in ('claimed', 'sent')) as is_claimed
+         and a.nonce = k.nonce and a.checkout_id = k.checkout_id and a.state in ('claimed', 'sent')) as is_claimed,
+       exists (select 1 from reserved_amounts r where r.checkout_id = k.checkout_id and r.network = k.network
+         and r.asset = k.asset and r.pay_to = k.pay_to and r.amount = k.amount) as is_reserved
      from credits k where k.checkout_id = any($1)`,
     [ids],
   )
@@ -31,10 +38,22 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
     `select a.checkout_id from authorizations a
      where a.checkout_id = any($1) and a.state in ('claimed', 'sent')
        and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id = a.checkout_id)`,
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id = a.checkout_id)
+     union
+     select k.checkout_id from credits k
+     where k.checkout_id = any($1) and k.nonce is null and k.disposition = 'exact' and k.orphaned_at is not null
+       and k.reversed_at is null and not exists (select 1 from credits o where o.payment_id = k.payment_id
+         and o.checkout_id = k.checkout_id and o.orphaned_at is null)`,
+    [ids],
+  )
+  const reserved = await tx.query<{ checkout_id: string; read_until: Date }>(
+    `select r.checkout_id, min(coalesce(f.head_time, 'epoch')) as read_until
+     from reserved_amounts r left join followers f on f.network = r.network
+     where r.checkout_id = any($1) group by r.checkout_id`,
     [ids],
   )
   return {
+    readUntil: new Map(reserved.map(({ checkout_id, read_until }) => [checkout_id, read_until])),
     unresolved: new Set(unresolved.map(({ checkout_id }) => checkout_id)),
     credits: credits.map(toCreditRow),
   }
@@ -86,6 +105,12 @@ export async function writeAnnouncements(tx: Transaction, told: readonly Announc
      select event_id, store_id, type, checkout_id, checkout_version, data, created_at from input`,
     [JSON.stringify(told.map(({ key, ...row }) => ({ ...parseKey(key), ...row })))],
   )
+}
+
+/** Tells pages that there is something new to show. */
+export async function notePagesChanged(tx: Transaction, checkoutIds: readonly string[]): Promise<void> {
+  if (checkoutIds.length === 0) return
+  await tx.query('update checkouts set page_version = page_version + 1 where id = any($1)', [checkoutIds])
 }
 
 export async function rejectUnsent(tx: Transaction, checkoutIds: readonly string[]): Promise<void> {
@@ -186,4 +211,24 @@ export async function listProcessing(db: Database, after: string, limit: number)
     [after, limit],
   )
   return rows.map(({ id }) => id)
+}
+
+/**
+ * Which of these checkouts have something new for their pages, and the stamps to compare with next time. A stamp holds
+ * what changes whenever a page would: the versions, whether the time has passed, and whether something was sent.
+ */
+export async function findChangedPages(
+  db: Database,
+  watched: readonly { readonly checkoutId: string; readonly stamp: string }[],
+): Promise<{ checkoutId: string; stamp: string }[]> {
+  return await db.query<{ checkoutId: string; stamp: string }>(
+    `select id as "checkoutId", stamp from (
+       select c.id, i.stamp as before, concat_ws('.', c.version, c.page_version, case c.status
+         when 'OPEN' then c.expires_at <= clock()
+         when 'PROCESSING' then exists (select 1 from authorizations a where a.checkout_id = c.id and a.state = 'sent')
+         end) as stamp
+       from unnest($1::text[], $2::text[]) as i (id, stamp) join checkouts c on c.id = i.id
+     ) now where stamp <> before`,
+    [watched.map(({ checkoutId }) => checkoutId), watched.map(({ stamp }) => stamp)],
+  )
 }

@@ -59,7 +59,11 @@ function judge(checkout: Checkout, facts: rows.Facts, now: Date): Judged {
   const live = all.filter(({ isOrphaned }) => !isOrphaned)
   const { status, dispositions } = evaluate(
     checkout,
-    { credits: live.map((row) => toCredit(checkout, row)), hasUnresolved: facts.unresolved.has(checkout.id) },
+    {
+      credits: live.map((row) => toCredit(checkout, row)),
+      hasUnresolved: facts.unresolved.has(checkout.id),
+      readUntil: facts.readUntil.get(checkout.id) ?? null,
+    },
     now,
   )
   const credits = all.map((row) => ({ ...row, disposition: dispositions.get(row.key) ?? row.disposition }))
@@ -79,7 +83,8 @@ function toCredit(checkout: Checkout, row: CreditRow): Credit {
   return {
     key: row.key,
     amount: row.amount,
-    due: offer ? BigInt(offer.amount) : null,
+    due: row.isReserved ? row.amount : offer ? BigInt(offer.amount) : null,
+    isAccepted: row.acceptedAt !== null,
     isClaimed: row.isClaimed,
     firstBlockTime: row.firstBlockTime,
     blockNumber: row.blockNumber,
@@ -120,5 +125,10 @@ async function announce(ctx: Context, tx: Transaction, judged: readonly Judged[]
       }
     }),
   )
-  if (told.length > 0) await rows.writeAnnouncements(tx, told)
+  if (told.length === 0) return
+  await rows.writeAnnouncements(tx, told)
+  await rows.notePagesChanged(
+    tx,
+    told.map(({ checkout_id }) => checkout_id),
+  )
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CheckoutPayment, Disposition } from '@farthing/sdk'
+import { getAddress } from 'viem/utils'
 import type { Context } from '../context.ts'
 import { isId } from '../ids.ts'
 import { creditFromJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
@@ -41,6 +42,9 @@ export type Note = {
   readonly transaction: string
 }
 
+/** A page need not list more of what somebody sends to it by mistake, or out of spite. */
+const notesMax = 20
+
 /** Null if there is no such checkout. */
 export async function readView(ctx: Context, checkoutId: string): Promise<CheckoutView | null> {
   if (!isId('ch', checkoutId)) return null
@@ -53,6 +57,8 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       accent_color: string | null
       exact: RawCredit | null
       pending_transaction: string | null
+      transfers: Omit<Transfer, 'expiresAt'>[] | null
+      notes: Note[] | null
     }
   >(
     `select c.*, c.expires_at <= clock() as is_past_expiry, s.name as store_name, s.mode as store_mode, s.logo_url,
@@ -62,7 +68,22 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
             and t.nonce = a.nonce
           join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.settler_nonce
         where a.checkout_id = c.id and a.state = 'sent'
-        order by b.created_at desc limit 1) as pending_transaction
+        order by b.created_at desc limit 1) as pending_transaction,
+       (select json_agg(json_build_object('network', r.network, 'asset', r.asset, 'amount', r.amount::text,
+          'payTo', r.pay_to) order by r.network, r.asset)
+        from reserved_amounts r where r.checkout_id = c.id and r.freed_at is null) as transfers,
+       (select json_agg(json_build_object('disposition', n.disposition, 'network', n.network, 'asset', n.asset,
+          'amount', n.amount::text, 'transaction', n.transaction_hash) order by n.block_number, n.log_index)
+        from (
+          select k.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index
+          from credits k where k.checkout_id = c.id and k.orphaned_at is null and k.disposition <> 'exact'
+          union all
+          select h.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index
+          from payment_hints h join credits k on k.store_id = c.store_id and k.payment_id = h.payment_id
+            and k.orphaned_at is null and k.checkout_id is null
+          where h.checkout_id = c.id
+          limit ${notesMax}
+        ) n) as notes
      from checkouts c join stores s on s.id = c.store_id
      left join credits e on e.checkout_id = c.id and e.disposition = 'exact' and e.orphaned_at is null
      where c.id = $1`,
@@ -81,8 +102,13 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
     },
     payment,
     pendingTransaction: payment ? null : row.pending_transaction,
-    transfers: [],
-    notes: [],
+    transfers: (row.transfers ?? []).map((transfer) => ({
+      ...transfer,
+      asset: getAddress(transfer.asset),
+      payTo: getAddress(transfer.payTo),
+      expiresAt: row.expires_at,
+    })),
+    notes: (row.notes ?? []).map((note) => ({ ...note, asset: getAddress(note.asset) })),
   }
 }
 

@@ -13,6 +13,8 @@ import { openOutcomes } from '../payments/outcome.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { parseBody } from './body.ts'
+import { mountForms } from './buyer/forms.ts'
+import { mountLive } from './buyer/live.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { type Health, isReady } from './operations.ts'
 import { payRoutes } from './pay.ts'
@@ -120,6 +122,9 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
       scope.options(route.path, (_request, reply) => reply.code(204).headers(preflight).send())
     }
   })
+  const pagePath = new URL(ctx.config.checkoutPageUrl).pathname.replace(/\/$/, '')
+  mountLive(app, ctx, pagePath)
+  mountForms(app, ctx, pagePath)
   mountReference(app, ctx, routes)
   app.get('/livez', (_request, reply) => reply.send('alive\n'))
   app.get('/readyz', async (_request, reply) => {

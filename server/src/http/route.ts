@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
+import type { StoreId } from '../ids.ts'
 import type { ProblemCode } from '../problems.ts'
+import type { Caller } from '../stores/authenticate.ts'
 
 /** One operation of the API. The same value is mounted, validates, and becomes part of the OpenAPI document. */
 export type Route = {
@@ -34,4 +36,19 @@ export function sendJson(reply: FastifyReply, status: number, value: unknown): F
 /** Sends JSON that is text already, byte for byte. */
 export function sendText(reply: FastifyReply, status: number, json: string): FastifyReply {
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(json)
+}
+
+export const limitDefault = 20
+
+export function caller(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error(`${request.routeOptions.url} was reached without a key`)
+  return request.caller
+}
+
+export function storeOf(request: FastifyRequest): StoreId {
+  return caller(request).holder.store.id
+}
+
+export function param(request: FastifyRequest, name: string): string {
+  return (request.params as Record<string, string>)[name] ?? ''
 }

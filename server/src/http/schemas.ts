@@ -6,11 +6,11 @@ import Type, { type Static, type TSchema } from 'typebox'
  * SDK's types: a difference does not compile.
  */
 type Agrees<A, B> = [A] extends [B] ? ([B] extends [A] ? unknown : never) : never
-function of<Wanted>() {
+export function of<Wanted>() {
   return <Schema extends TSchema>(schema: Schema & Agrees<Static<Schema>, Wanted>): Schema => schema
 }
 
-const closed = { additionalProperties: false }
+export const closed = { additionalProperties: false }
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
 const timestamp = () => Type.String({ format: 'date-time' })
 
@@ -62,17 +62,28 @@ const paymentFields = {
 
 const CheckoutPayment = of<Wire.CheckoutPayment>()(Type.Object(paymentFields, closed))
 
-const Payment = of<Wire.Payment>()(
+export const dispositions = ['late', 'underpaid', 'overpaid', 'unmatched'] as const
+
+const PaymentHint = of<Wire.PaymentHint>()(
+  Type.Object({ checkoutId: Type.String(), disposition: Type.Enum([...dispositions]) }, closed),
+)
+
+export const Payment = of<Wire.Payment>()(
   Type.Object(
     {
       ...paymentFields,
       id: Type.String({ description: 'Begins with pay_.' }),
       checkoutId: nullable(Type.String()),
       payTo: Type.String(),
-      disposition: Type.Enum(['exact', 'late', 'underpaid', 'overpaid', 'unmatched']),
+      disposition: Type.Enum(['exact', ...dispositions]),
       includedAt: timestamp(),
       safeAt: nullable(timestamp()),
       finalizedAt: nullable(timestamp()),
+      acceptedAt: nullable(timestamp()),
+      dismissedAt: nullable(timestamp()),
+      hints: Type.Array(PaymentHint, {
+        description: 'Checkouts whose buyers named its transaction, where it has none. That proves nothing.',
+      }),
     },
     closed,
   ),
@@ -215,7 +226,7 @@ const Event = of<Wire.Event>()(
   ),
 )
 
-const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
+export const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
 export const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(
   Type.Object({ data: Type.Array(StoreCheckout), nextCursor }, closed),
 )
@@ -312,8 +323,10 @@ export const ProblemDetails = of<Wire.ProblemDetails>()(
   }),
 )
 
-const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
-const cursor = Type.Optional(Type.String({ maxLength: 100, description: 'nextCursor of the page before.' }))
+export const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
+export const cursor = Type.Optional(
+  Type.String({ maxLength: 100, description: 'nextCursor of the page before.' }),
+)
 
 export const PageQuery = Type.Object({ limit, cursor }, closed)
 
@@ -352,6 +365,7 @@ export const EventQuery = Type.Object(
 export const components = {
   Checkout,
   CheckoutPayment,
+  PaymentHint,
   Payment,
   StoreCheckout,
   CreateCheckout,

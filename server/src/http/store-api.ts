@@ -1,27 +1,29 @@
 import type { CreateCheckout, RegisterWallet, UpdateStore, WalletFamily } from '@farthing/sdk'
-import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { cancelCheckout } from '../checkouts/cancel.ts'
 import type { CreateCheckoutVerb } from '../checkouts/create.ts'
 import { listCheckouts, readCheckout } from '../checkouts/read.ts'
 import type { Context } from '../context.ts'
 import { readEvents } from '../events/read.ts'
-import { isId, type StoreId } from '../ids.ts'
+import { isId } from '../ids.ts'
 import { invalid } from '../problems.ts'
-import type { Caller } from '../stores/authenticate.ts'
 import { listWallets } from '../stores/rows.ts'
 import { storeToWire, walletToWire } from '../stores/store.ts'
 import { updateStore } from '../stores/update.ts'
 import { registerWallet, retireWallet } from '../stores/wallets.ts'
 import { readIdempotencyKey } from './idempotency.ts'
-import { type Route, sendJson, sendText } from './route.ts'
+import { paymentRoutes } from './payments-api.ts'
+import { caller, limitDefault, param, type Route, sendJson, sendText, storeOf } from './route.ts'
 import * as schemas from './schemas.ts'
-
-const limitDefault = 20
 
 /** The store's door: every operation belongs to the store whose key was shown, and sees nothing of any other. */
 export function storeRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
-  return [...checkoutRoutes(ctx, createCheckout), ...eventRoutes(ctx), ...settingsRoutes(ctx)]
+  return [
+    ...checkoutRoutes(ctx, createCheckout),
+    ...paymentRoutes(ctx),
+    ...eventRoutes(ctx),
+    ...settingsRoutes(ctx),
+  ]
 }
 
 function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
@@ -269,19 +271,6 @@ function registerRoute(
       return sendJson(reply, 201, wallet)
     },
   }
-}
-
-function caller(request: FastifyRequest): Caller {
-  if (!request.caller) throw new Error(`${request.routeOptions.url} was reached without a key`)
-  return request.caller
-}
-
-function storeOf(request: FastifyRequest): StoreId {
-  return caller(request).holder.store.id
-}
-
-function param(request: FastifyRequest, name: string): string {
-  return (request.params as Record<string, string>)[name] ?? ''
 }
 
 function parseTime(pointer: string, text: string): Date {

@@ -11,6 +11,9 @@ const prefix = '0x66617274'
 const randomBytes = 12
 const proofBytes = 16
 
+/** Matches bound nonces in SQL. */
+export const boundPattern = `${prefix}%`
+
 /** The nonce that only this checkout may claim. `random12` must be fresh: a used nonce can never be paid again. */
 export function makeBoundNonce(checkoutId: string, random12: Uint8Array): Hex {
   assert.equal(random12.length, randomBytes)

@@ -7,7 +7,15 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { openTestApp } from '../support/app.ts'
 import { documented, fillPath, type Operation, operations } from './support/document.ts'
-import { type Answer, openShop, registerWallet, type Shop, solanaWallets } from './support/shop.ts'
+import {
+  type Answer,
+  assertProblem,
+  creditByHand,
+  openShop,
+  registerWallet,
+  type Shop,
+  solanaWallets,
+} from './support/shop.ts'
 
 const storesCount = 50
 /** How far away the other store of a pair is: each store is asked by as many others, and asks as many. */
@@ -19,6 +27,7 @@ type Tenant = {
   readonly number: number
   readonly checkoutId: string
   readonly walletId: string
+  readonly paymentId: string
   readonly orderId: string
 }
 
@@ -36,7 +45,8 @@ async function openTenant(number: number): Promise<Tenant> {
   const [first, canceled] = made
   assert(first && canceled)
   await shop.call('POST', `/api/v1/checkouts/${canceled.id}/cancel`)
-  return { shop, number, checkoutId: first.id, walletId, orderId }
+  const paymentId = await creditByHand(farthing, first.id)
+  return { shop, number, checkoutId: first.id, walletId, paymentId, orderId }
 }
 
 /** Everything in the database by which a store could be recognised, and whose it is. */
@@ -47,6 +57,7 @@ async function readOwners(): Promise<Map<string, string>> {
      union all select order_id, store_id from checkouts
      union all select id, store_id from wallets
      union all select address, store_id from wallets where family = 'EVM'
+     union all select payment_id, store_id from credits
      union all select id, store_id from events
      union all select id, store_id from api_keys`,
   )
@@ -57,7 +68,7 @@ async function readOwners(): Promise<Map<string, string>> {
 function idsIn(answer: Answer): string[] {
   const text = `${answer.body} ${JSON.stringify(answer.headers)}`
   const words = text.match(
-    /\b(?:(?:st|ch|wal|evt)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|order-of-store-\d+)\b/g,
+    /\b(?:(?:st|ch|wal|pay|evt)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|order-of-store-\d+)\b/g,
   )
   return (words ?? []).filter((word) => owners.has(word))
 }
@@ -67,23 +78,27 @@ const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
   storeId: ({ shop }) => shop.id,
   checkoutId: ({ checkoutId }) => checkoutId,
   walletId: ({ walletId }) => walletId,
+  paymentId: ({ paymentId }) => paymentId,
   orderId: ({ orderId }) => orderId,
 }
 const nothing: Readonly<Record<string, string>> = {
   storeId: `st_00${'0'.repeat(26)}`,
   checkoutId: `ch_00${'0'.repeat(26)}`,
   walletId: `wal_00${'0'.repeat(26)}`,
+  paymentId: `pay_00${'0'.repeat(26)}`,
   orderId: 'order-of-store-none',
 }
 const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
   listCheckouts: ({ checkoutId }) => checkoutId,
   listWallets: ({ walletId }) => walletId,
+  listPayments: ({ paymentId }) => paymentId,
 }
 /** Parameters that name nothing of a store. */
-const nameless = ['limit', 'status', 'createdFrom', 'createdBefore', 'after', 'type']
+const nameless = ['limit', 'status', 'disposition', 'createdFrom', 'createdBefore', 'after', 'type']
 const bodies: Readonly<Record<string, unknown>> = {
   createCheckout: { orderId: 'x', priceAmount: '1', priceCurrency: 'USD' },
   updateStore: { name: 'Taken over' },
+  acceptPayment: {},
   registerEvmWallet: { walletAddress: `0x${'ab'.repeat(20)}`, custodialType: 'CUSTODIAL' },
   registerSolanaWallet: { walletAddress: solanaWallets[0], custodialType: 'CUSTODIAL' },
 }
@@ -143,6 +158,7 @@ async function snapshot(): Promise<string> {
   const rows = await db.query<{ text: string }>(
     `select stores::text as text from stores union all select wallets::text from wallets
      union all select checkouts::text from checkouts union all select events::text from events
+     union all select credits::text from credits
      union all select idempotency_keys::text from idempotency_keys order by text`,
   )
   return rows.map(({ text }) => text).join('\n')
@@ -177,6 +193,18 @@ test('every keyed operation answers another store’s ids exactly as ids that do
   assert.equal(await snapshot(), before)
   assert(count >= 2_000, `only ${count} calls`)
   t.diagnostic(`${count} calls, ${attempts.length} kinds, ${storesCount * distances.length} pairs`)
+})
+
+test('a store’s payment cannot be taken for another store’s checkout', async () => {
+  const [mine, other] = tenants
+  assert(mine && other)
+  const before = await snapshot()
+  const path = `/api/v1/payments/${mine.paymentId}/accept`
+  const foreign = await mine.shop.call('POST', path, { checkoutId: other.checkoutId })
+  const none = await mine.shop.call('POST', path, { checkoutId: nothing.checkoutId })
+  assertProblem(foreign, 404, 'not_found')
+  assert.equal(withoutRequest(foreign), withoutRequest(none))
+  assert.equal(await snapshot(), before)
 })
 
 test('lists, events and records that a store reads hold its own things, all of them, and nobody else’s', async () => {

@@ -16,6 +16,7 @@ import {
 import {
   type Answer,
   completeByHand,
+  creditByHand,
   openShop,
   order,
   registerWallet,
@@ -28,7 +29,11 @@ import {
 
 const farthing = await openTestApp(documented)
 const shop = await openShop(farthing)
-const missing = { checkoutId: `ch_00${'0'.repeat(26)}`, walletId: `wal_00${'0'.repeat(26)}` }
+const missing = {
+  checkoutId: `ch_00${'0'.repeat(26)}`,
+  walletId: `wal_00${'0'.repeat(26)}`,
+  paymentId: `pay_00${'0'.repeat(26)}`,
+}
 
 /** One call of an operation and the status that it must get. */
 type Call = {
@@ -111,6 +116,43 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
       { status: 404, path: missing },
       { status: 409, path: { checkoutId: paid.id } },
       { status: 415, path: { checkoutId: open.id }, body: 'x', headers: { 'content-type': 'text/plain' } },
+    ]
+  },
+  async listPayments() {
+    const { id } = await shop.create()
+    await completeByHand(farthing, id)
+    await creditByHand(farthing, id)
+    return [
+      { status: 200 },
+      { status: 200, query: `?checkoutId=${id}&disposition=exact` },
+      { status: 200, query: '?disposition=unmatched&limit=1' },
+      { status: 422, query: '?cursor=x' },
+      { status: 422, query: '?disposition=x' },
+    ]
+  },
+  async acceptPayment() {
+    const [open, paid, processing] = await Promise.all(Array.from({ length: 3 }, () => shop.create()))
+    assert(open && paid && processing)
+    await completeByHand(farthing, paid.id)
+    await setStatus(farthing, processing.id, 'PROCESSING')
+    const paymentId = await creditByHand(farthing, open.id)
+    return [
+      { status: 409, path: { paymentId }, body: { checkoutId: paid.id } },
+      { status: 409, path: { paymentId }, body: { checkoutId: processing.id } },
+      { status: 422, path: { paymentId }, body: {} },
+      { status: 422, path: { paymentId }, body: { checkoutId: 1 } },
+      { status: 400, path: { paymentId }, body: '{' },
+      { status: 200, path: { paymentId }, body: { checkoutId: open.id } },
+      { status: 200, path: { paymentId }, body: {} },
+      { status: 404, path: missing, body: {} },
+    ]
+  },
+  async dismissPayment() {
+    const paymentId = await creditByHand(farthing, (await shop.create()).id)
+    return [
+      { status: 200, path: { paymentId } },
+      { status: 200, path: { paymentId } },
+      { status: 404, path: missing },
     ]
   },
   async listEvents() {

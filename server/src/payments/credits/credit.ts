@@ -1,4 +1,4 @@
-import type { CheckoutPayment, Disposition, Finality, Payment } from '@farthing/sdk'
+import type { CheckoutPayment, Disposition, Finality, Payment, PaymentHint } from '@farthing/sdk'
 import { getAddress } from 'viem/utils'
 import type { CheckoutId } from '../../ids.ts'
 
@@ -20,6 +20,11 @@ export type CreditRow = {
   readonly announced: string | null
   /** By an authorization that this checkout claimed and that was not rejected. */
   readonly isClaimed: boolean
+  /** Of the amount that is reserved for plain transfers to this checkout. */
+  readonly isReserved: boolean
+  readonly acceptedAt: Date | null
+  readonly dismissedAt: Date | null
+  readonly hints: readonly PaymentHint[]
   readonly firstBlockTime: Date
   readonly includedAt: Date
   readonly safeAt: Date | null
@@ -52,6 +57,10 @@ export type RawCredit = {
   reversed_at: Date | null
   is_included_again: boolean
   is_claimed: boolean
+  is_reserved: boolean
+  accepted_at: Date | null
+  dismissed_at: Date | null
+  hints?: PaymentHint[] | null
 }
 
 export function toCreditRow(row: RawCredit): CreditRow {
@@ -77,6 +86,10 @@ export function toCreditRow(row: RawCredit): CreditRow {
     isReversed: row.reversed_at !== null,
     isIncludedAgain: row.is_included_again,
     isClaimed: row.is_claimed,
+    isReserved: row.is_reserved,
+    acceptedAt: row.accepted_at,
+    dismissedAt: row.dismissed_at,
+    hints: row.hints ?? [],
   }
 }
 
@@ -89,6 +102,8 @@ export function creditFromJson(raw: RawCredit): CreditRow {
     included_at: new Date(raw.included_at),
     safe_at: time(raw.safe_at),
     finalized_at: time(raw.finalized_at),
+    accepted_at: time(raw.accepted_at),
+    dismissed_at: time(raw.dismissed_at),
   })
 }
 
@@ -117,5 +132,8 @@ export function toPayment(row: CreditRow & { disposition: Disposition }): Paymen
     includedAt: row.includedAt.toISOString(),
     safeAt: row.safeAt?.toISOString() ?? null,
     finalizedAt: row.finalizedAt?.toISOString() ?? null,
+    acceptedAt: row.acceptedAt?.toISOString() ?? null,
+    dismissedAt: row.dismissedAt?.toISOString() ?? null,
+    hints: [...row.hints],
   }
 }

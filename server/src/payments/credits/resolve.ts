@@ -9,13 +9,16 @@ import {
 } from '../../chains/eip3009.ts'
 import { type Listener, readBlocksAgain } from '../../chains/follower.ts'
 import { readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
+import { RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Transaction } from '../../db.ts'
 import { appendEvent, newEvent } from '../../events/append.ts'
 import { newId } from '../../ids.ts'
+import { boundPattern } from '../bound-nonce.ts'
 import { noteMined } from '../lanes/rows.ts'
 import { buryAuthorizations, forgetSpentAbove, listPerhapsDead, noteSpent } from '../rows.ts'
+import { claimByAmount, findMatches } from '../transfers/rows.ts'
 import { maxTimeoutSeconds } from '../verify.ts'
 import { toPayment } from './credit.ts'
 import { finishReconciling, recoverClaims } from './reconcile.ts'
@@ -26,10 +29,14 @@ import * as credits from './rows.ts'
 export type UpdateStatus = (tx: Transaction, checkoutIds: readonly string[], now: Date) => Promise<void>
 
 /**
- * Makes credits of what the follower reads. The only proof of payment is AuthorizationUsed(payer, nonce) and, directly
- * after it, the Transfer it names: same token, same transaction, in a block of the chain, whoever sent it. Receipts,
- * return values and authorizationState prove nothing: a failed transaction of ours may have been overtaken by another's
- * that paid, and a used nonce may have been canceled or spent on something else.
+ * Makes credits of what the follower reads. The only proof of a signed payment is AuthorizationUsed(payer, nonce) and,
+ * directly after it, the Transfer it names: same token, same transaction, in a block of the chain, whoever sent it.
+ * Receipts, return values and authorizationState prove nothing: a failed transaction of ours may have been overtaken by
+ * another's that paid, and a used nonce may have been canceled or spent on something else.
+ *
+ * Any other Transfer is a plain one. It belongs to the checkout that its amount is reserved for at that address, and to
+ * none otherwise. A Transfer by authorization is left to its claim: its amount counts only once it is safe, if nobody
+ * has claimed it by then.
  */
 export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Listener {
   const network = chain.network.caip2
@@ -38,22 +45,33 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       const seen = readByAsset(logs)
       const found = await credits.findConcerns(tx, network, seen.authorized)
       const concerns = await recoverClaims(ctx, tx, chain, found)
-      const paid = concerns.filter(({ claim }) => claim === null || claim.isMatch)
-      const changed = new Set<string>()
-      if (paid.length > 0) {
-        const now = ctx.now()
-        const credited = await credits.upsertCredits(
-          tx,
-          network,
-          block,
-          paid.map(({ seen, claim, walletStoreId }) => ({
+      const matches = await findMatches(tx, network, block.number, seen.plain)
+      const senders = await readSenders(
+        chain,
+        matches.map(({ seen }) => seen.transactionHash),
+      )
+      const now = ctx.now()
+      const newCredits = [
+        ...concerns
+          .filter(({ claim }) => claim === null || claim.isMatch)
+          .map(({ seen, claim, walletStoreId }) => ({
             seen,
             paymentId: newId('pay', ctx.config.cell, now),
             checkoutId: claim?.checkoutId ?? null,
             storeId: claim?.storeId ?? walletStoreId,
+            sender: null,
           })),
-        )
-        for (const id of credited) changed.add(id)
+        ...matches.map(({ seen, checkoutId, storeId }) => ({
+          seen: { ...seen, nonce: null },
+          paymentId: newId('pay', ctx.config.cell, now),
+          checkoutId,
+          storeId,
+          sender: senders.get(seen.transactionHash) ?? null,
+        })),
+      ]
+      const changed = new Set<string>()
+      if (newCredits.length > 0) {
+        for (const id of await credits.upsertCredits(tx, network, block, newCredits)) changed.add(id)
       }
       const spent = [
         ...concerns
@@ -82,7 +100,8 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
     onNonces: (tx, accounts) => noteMined(tx, network, accounts),
     async onFinality(tx, safe, finalized) {
       const changed = await credits.advanceCredits(tx, network, safe, finalized)
-      if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+      changed.push(...(await claimByAmount(tx, network, boundPattern)))
+      if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
       await announceUnmatched(ctx, tx, network)
     },
     onCommit() {
@@ -98,29 +117,59 @@ const announcedUnitsMin = 10_000n
 
 /** Told only when it is safe: until then its claim may still be on the way to us. */
 async function announceUnmatched(ctx: Context, tx: Transaction, network: string): Promise<void> {
-  const unmatched = await credits.listUnannounced(tx, network, announcedUnitsMin)
+  const unmatched = await credits.listUnannounced(tx, network)
   for (const row of unmatched) {
+    if (row.amount < announcedUnitsMin || row.dismissedAt) continue
     const data = { checkout: null, payment: toPayment(row) }
     await appendEvent(tx, newEvent(ctx, row.storeId, 'payment.unmatched', data, ctx.now()))
   }
   if (unmatched.length > 0)
     await credits.noteAnnounced(
       tx,
+      network,
       unmatched.map(({ paymentId }) => paymentId),
     )
 }
 
+/**
+ * Who sent the transactions of plain transfers, with which account nonces: it is asked for while the chain has them. A
+ * credit does not wait for it; without it, a transfer that the chain takes back is given up only after its time.
+ */
+async function readSenders(
+  chain: Chain,
+  hashes: readonly Hex[],
+): Promise<Map<Hex, { address: Hex; nonce: number }>> {
+  const senders = new Map<Hex, { address: Hex; nonce: number }>()
+  const asked = [...new Set(hashes)]
+  const calls = asked.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] }))
+  const outcomes = await chain.rpc.batch(calls).catch((error) => {
+    if (!(error instanceof RpcUnavailableError)) throw error
+    return []
+  })
+  for (const [i, hash] of asked.entries()) {
+    const outcome = outcomes[i]
+    if (!outcome || 'error' in outcome) continue
+    const { from, nonce } = outcome.result as { from: Hex; nonce: Hex }
+    senders.set(hash, { address: from.toLowerCase() as Hex, nonce: Number.parseInt(nonce, 16) })
+  }
+  return senders
+}
+
 type ByAsset = {
   authorized: credits.Seen[]
+  plain: credits.SeenPlain[]
   usedOnly: (NonceEvent & { asset: Hex })[]
   canceled: (NonceEvent & { asset: Hex })[]
 }
 
 function readByAsset(logs: readonly Log[]): ByAsset {
-  const result: ByAsset = { authorized: [], usedOnly: [], canceled: [] }
+  const result: ByAsset = { authorized: [], plain: [], usedOnly: [], canceled: [] }
   for (const [asset, group] of Map.groupBy(logs, ({ address }) => address)) {
-    const { authorized, usedOnly, canceled } = readTransfers(group)
-    result.authorized.push(...authorized.map((transfer) => ({ ...transfer, asset })))
+    const { authorized, plain, usedOnly, canceled } = readTransfers(group)
+    // Tokens let anybody move nothing from anybody: that is not money.
+    const isMoney = ({ value }: { value: bigint }) => value > 0n
+    result.authorized.push(...authorized.filter(isMoney).map((transfer) => ({ ...transfer, asset })))
+    result.plain.push(...plain.filter(isMoney).map((transfer) => ({ ...transfer, asset })))
     result.usedOnly.push(...usedOnly.map((event) => ({ ...event, asset })))
     result.canceled.push(...canceled.map((event) => ({ ...event, asset })))
   }

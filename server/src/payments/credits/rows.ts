@@ -1,11 +1,12 @@
 import type { Block, Hex } from '../../chains/chain.ts'
-import type { AuthorizedTransfer } from '../../chains/eip3009.ts'
+import type { AuthorizedTransfer, PlainTransfer } from '../../chains/eip3009.ts'
 import type { Transaction } from '../../db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 
 /** SQL of credits: money seen on the chain. */
 export type Seen = AuthorizedTransfer & { readonly asset: Hex }
+export type SeenPlain = PlainTransfer & { readonly asset: Hex }
 
 type Place = { asset: Hex; payer: Hex; nonce: Hex }
 
@@ -72,16 +73,18 @@ export async function findConcerns(
 }
 
 export type NewCredit = {
-  readonly seen: Seen
+  readonly seen: Seen | (SeenPlain & { readonly nonce: null })
   readonly paymentId: string
   readonly checkoutId: string | null
   readonly storeId: string | null
+  /** Who sent the transaction of a plain transfer, where that is known. */
+  readonly sender: { readonly address: Hex; readonly nonce: number } | null
 }
 
 /**
- * Writes what a block credits. A new inclusion of the same transfer orphans the old one; a block that is canonical
- * again clears its credits' marks, but what was exact is so no more if another is by now; an unmatched credit that meets
- * its claim is given to it. The disposition is settled under the checkout's lock by whoever updates its status; until
+ * Writes what a block credits. A new inclusion of the same transfer orphans the old one and keeps what was decided about
+ * it; a block that is canonical again clears its credits' marks, but what was exact is so no more if another is by now;
+ * an unmatched credit that meets its claim is given to it. The disposition is settled under the checkout's lock by whoever updates its status; until
  * then a credit that has a checkout counts as overpaid, which completes nothing. Returns the checkouts of those that
  * were not there like this before: a block is read twice.
  */
@@ -92,7 +95,7 @@ export async function upsertCredits(
   credits: readonly NewCredit[],
 ): Promise<string[]> {
   const input = JSON.stringify(
-    credits.map(({ seen, paymentId, checkoutId, storeId }) => ({
+    credits.map(({ seen, paymentId, checkoutId, storeId, sender }) => ({
       log_index: seen.logIndex,
       payment_id: paymentId,
       transaction_hash: seen.transactionHash,
@@ -104,6 +107,8 @@ export async function upsertCredits(
       amount: seen.value.toString(),
       store_id: storeId,
       checkout_id: checkoutId,
+      sender: sender?.address ?? null,
+      sender_nonce: sender?.nonce ?? null,
     })),
   )
   await tx.query(
@@ -112,7 +117,7 @@ export async function upsertCredits(
          as i (transaction_hash text, position integer, asset text, payer text, nonce text)
      ), found as (
        select k.block_hash, k.log_index from input i join credits k on k.network = $1 and k.orphaned_at is null
-         and k.transaction_hash = i.transaction_hash and k.position = i.position
+         and k.transaction_hash = i.transaction_hash and k.asset = i.asset and k.position = i.position
        union
        select k.block_hash, k.log_index from input i join credits k on k.network = $1 and k.orphaned_at is null
          and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce
@@ -123,16 +128,26 @@ export async function upsertCredits(
   )
   const rows = await tx.query<{ checkout_id: string | null }>(
     `insert into credits as k (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
-       position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time, included_at)
-     select $1, $3, i.log_index, coalesce(earlier.payment_id, i.payment_id), $4, $5, i.transaction_hash,
-       i.position, i.asset, i.payer, i.nonce, i.pay_to, i.amount, i.store_id, i.checkout_id,
-       case when i.checkout_id is null then 'unmatched' else 'overpaid' end,
-       coalesce(earlier.first_seen_block_time, $5), clock()
+       position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
+       included_at, accepted_at, dismissed_at, sender, sender_nonce)
+     select $1, $3, i.log_index, coalesce(e.payment_id, i.payment_id), $4, $5, i.transaction_hash,
+       i.position, i.asset, i.payer, i.nonce, i.pay_to, i.amount,
+       case when e.checkout_id is null then i.store_id else e.store_id end, coalesce(e.checkout_id, i.checkout_id),
+       case when coalesce(e.checkout_id, i.checkout_id) is null then 'unmatched' else 'overpaid' end,
+       coalesce(e.first_seen_block_time, $5), clock(), e.accepted_at, e.dismissed_at,
+       coalesce(e.sender, i.sender), coalesce(e.sender_nonce, i.sender_nonce)
      from json_to_recordset($2) as i (log_index integer, payment_id text, transaction_hash text, position integer,
-       asset text, payer text, nonce text, pay_to text, amount numeric, store_id text, checkout_id text)
-     left join lateral (select e.payment_id, e.first_seen_block_time from credits e
-       where e.network = $1 and e.asset = i.asset and e.payer = i.payer and e.nonce = i.nonce
-       order by e.included_at limit 1) earlier on true
+       asset text, payer text, nonce text, pay_to text, amount numeric, store_id text, checkout_id text, sender text,
+       sender_nonce bigint)
+     cross join lateral (select min(o.payment_id) as payment_id, min(o.first_seen_block_time) as first_seen_block_time,
+         max(o.checkout_id) as checkout_id, max(o.store_id) as store_id, max(o.accepted_at) as accepted_at,
+         max(o.dismissed_at) as dismissed_at, max(o.sender) as sender, max(o.sender_nonce) as sender_nonce
+       from (
+         select * from credits where network = $1 and asset = i.asset and payer = i.payer and nonce = i.nonce
+         union all
+         select * from credits where network = $1 and transaction_hash = i.transaction_hash and asset = i.asset
+           and position = i.position and nonce is null and i.nonce is null
+       ) o) e
      on conflict (network, block_hash, log_index) do update set
        orphaned_at = null,
        reversed_at = null,
@@ -205,26 +220,35 @@ export async function advanceCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
+/** The checkouts that an unmatched credit `k` may have been meant for. */
+export const hintsOf = `(select json_agg(json_build_object('checkoutId', h.checkout_id, 'disposition', h.disposition)
+  order by h.created_at, h.checkout_id) from payment_hints h where h.payment_id = k.payment_id and k.checkout_id is null
+) as hints`
+
 /** Unmatched money that is safe on the chain and that its store has not been told of. */
 export async function listUnannounced(
   tx: Transaction,
   network: string,
-  unitsMin: bigint,
 ): Promise<(CreditRow & { storeId: StoreId })[]> {
   const rows = await tx.query<RawCredit & { store_id: StoreId }>(
-    `select k.*, false as is_included_again, false as is_claimed from credits k
+    `select k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsOf} from credits k
      where k.network = $1 and k.orphaned_at is null and k.checkout_id is null and k.store_id is not null
-       and k.safe_at is not null and k.announced is null and k.amount >= $2
+       and k.safe_at is not null and k.announced is null
      limit 1000`,
-    [network, unitsMin.toString()],
+    [network],
   )
   return rows.map((row) => ({ ...toCreditRow(row), storeId: row.store_id }))
 }
 
-export async function noteAnnounced(tx: Transaction, paymentIds: readonly string[]): Promise<void> {
+export async function noteAnnounced(
+  tx: Transaction,
+  network: string,
+  paymentIds: readonly string[],
+): Promise<void> {
   await tx.query(
-    `update credits set announced = 'unmatched' where payment_id = any($1) and orphaned_at is null`,
-    [paymentIds],
+    `update credits set announced = 'unmatched' where network = $1 and payment_id = any($2) and orphaned_at is null
+       and checkout_id is null and announced is null`,
+    [network, paymentIds],
   )
 }
 

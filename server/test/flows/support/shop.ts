@@ -13,7 +13,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { openDatabase } from '../../../src/db.ts'
 import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { buildApp } from '../../../src/http/app.ts'
-import { randomText } from '../../../src/ids.ts'
+import { newId, randomText } from '../../../src/ids.ts'
 import type { ProblemCode } from '../../../src/problems.ts'
 import { makeStore, type TestApp, type TestStore } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
@@ -187,6 +187,23 @@ export async function completeByHand(
   )
   await setStatus(test, checkoutId, 'COMPLETED')
   return transaction
+}
+
+/** A plain transfer that reached the first wallet of a checkout's options and is of no checkout. Returns its payment id. */
+export async function creditByHand(test: TestApp, checkoutId: string): Promise<string> {
+  const hash = `0x${randomBytes(32).toString('hex')}`
+  const [row] = await test.ctx.db.query<{ payment_id: string }>(
+    `insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
+       position, asset, payer, pay_to, amount, store_id, disposition, first_seen_block_time, included_at)
+     select o.network, $2, 0, $3, 1, clock(), $2, 0, lower(o.asset), $4, lower(o."payTo"), o.amount + 1, c.store_id,
+       'unmatched', clock(), clock()
+     from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+     where c.id = $1 limit 1
+     returning payment_id`,
+    [checkoutId, hash, newId('pay', '00', new Date()), payer.toLowerCase()],
+  )
+  assert(row)
+  return row.payment_id
 }
 
 /** A payment as a stock client would send it, on the terms that were offered. The signature is nobody's. */

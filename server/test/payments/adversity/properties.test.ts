@@ -25,6 +25,7 @@ const anyCredit = fc.record({
   amount: fc.constantFrom(1n, due - 1n, due, due, due, due + 1n),
   due: fc.constantFrom(due, due, due, null),
   isClaimed: fc.boolean(),
+  isAccepted: fc.constantFrom(false, false, false, true),
   firstBlockTime: anyTime,
   blockNumber: fc.integer({ min: 1, max: 4 }),
   disposition: fc.constantFrom<Disposition>('late', 'underpaid', 'overpaid', 'overpaid', 'unmatched'),
@@ -39,13 +40,15 @@ const anyCase: fc.Arbitrary<Case> = fc
     credits: fc.array(anyCredit, { maxLength: 5 }),
     exact: fc.option(fc.nat(4), { nil: -1 }),
     hasUnresolved: fc.boolean(),
+    readUntil: fc.option(anyTime),
     now: anyTime,
   })
-  .map(({ status, finality, credits, exact, hasUnresolved, now }) => ({
+  .map(({ status, finality, credits, exact, hasUnresolved, readUntil, now }) => ({
     checkout: { status, finality, expiresAt },
     now,
     facts: {
       hasUnresolved,
+      readUntil,
       credits: credits.map((credit, i) => ({
         ...credit,
         key: `credit ${i}`,
@@ -116,11 +119,13 @@ test('an exact credit stays exact while it lives', () => {
   })
 })
 
-test('a credit becomes exact only if it is the whole amount, on time, and the earliest such', () => {
+test('a credit becomes exact only if it is accepted, or the whole amount and on time, and the earliest such', () => {
   holds(({ checkout, facts: { credits } }, { dispositions }) => {
     const chosen = credits.find(({ key }) => dispositions.get(key) === 'exact')
     const fits = credits.filter(
-      (credit) => checkout.status !== 'CANCELED' && credit.amount === credit.due && isOnTime(credit),
+      (credit) =>
+        credit.isAccepted ||
+        (checkout.status !== 'CANCELED' && credit.amount === credit.due && isOnTime(credit)),
     )
     if (credits.some(({ disposition }) => disposition === 'exact')) return
     const [earliest] = fits.toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)
@@ -140,6 +145,14 @@ test('COMPLETED is an exact credit that is as final as the store asked, and noth
 test('CANCELED and EXPIRED are left only for COMPLETED', () => {
   holds(({ checkout: { status: from } }, { status: to }) => {
     if (from === 'CANCELED' || from === 'EXPIRED') assert(to === from || to === 'COMPLETED', to)
+  })
+})
+
+test('a checkout with a reserved amount is over only when its chain was read to the end', () => {
+  holds(({ checkout: { status: from }, facts: { readUntil }, now }, { status: to }) => {
+    if (from === 'EXPIRED' || to !== 'EXPIRED') return
+    assert(now >= expiresAt)
+    assert(readUntil === null || readUntil >= expiresAt)
   })
 })
 

@@ -1,0 +1,87 @@
+import type { Payment } from '@farthing/sdk'
+import { lockFollower } from '../../chains/rows.ts'
+import type { Context } from '../../context.ts'
+import type { Transaction } from '../../db.ts'
+import { isId, type StoreId } from '../../ids.ts'
+import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
+import { invalid, Problem } from '../../problems.ts'
+import { lockCheckout } from '../rows.ts'
+import { updateStatus } from '../update-status.ts'
+import * as rows from './rows.ts'
+
+/**
+ * Takes a payment that is not what was asked for, or that nobody knows the checkout of, as the payment of a checkout.
+ * The store's word is a fact like those of the chain: the status is computed from it. Repeating it changes nothing.
+ */
+export async function acceptPayment(
+  ctx: Context,
+  storeId: StoreId,
+  paymentId: string,
+  wanted: string | null,
+  now: Date,
+): Promise<Payment> {
+  const accepted = await decide(ctx, storeId, paymentId, async (tx, payment) => {
+    const checkoutId = wanted ?? payment.checkoutId
+    if (checkoutId === null) {
+      throw invalid({ pointer: '/checkoutId', code: 'required', detail: 'The payment has no checkout yet.' })
+    }
+    const found = isId('ch', checkoutId) ? await lockCheckout(tx, storeId, checkoutId) : null
+    if (!found) throw new Problem('not_found', 'There is no such checkout.')
+    if (payment.acceptedAt && payment.checkoutId === checkoutId) return
+    if (payment.checkoutId !== null && payment.checkoutId !== checkoutId)
+      throw notOpen('The payment belongs to another checkout.')
+    if (found.checkout.status === 'PROCESSING') {
+      throw new Problem('payment_in_progress', 'A payment is being settled. Its outcome decides.', {
+        retryAfterSeconds: 5,
+      })
+    }
+    if (found.checkout.status === 'COMPLETED' || (await rows.hasExact(tx, checkoutId)))
+      throw new Problem('not_acceptable', 'The checkout is paid already.')
+    refuseClosed(payment)
+    if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
+      throw notOpen('The payment was signed for another checkout.')
+    await updateStatus(ctx, tx, [checkoutId], now)
+  })
+  ctx.db.wakeUps.send('outcomes')
+  return accepted
+}
+
+/** Says that nothing more is to be done about a payment. Repeating it changes nothing. */
+export async function dismissPayment(ctx: Context, storeId: StoreId, paymentId: string): Promise<Payment> {
+  return await decide(ctx, storeId, paymentId, async (tx, payment) => {
+    if (payment.dismissedAt) return
+    refuseClosed(payment)
+    await rows.dismissPayment(tx, storeId, paymentId)
+  })
+}
+
+/** Decides about a payment while nothing on its chain changes. */
+async function decide(
+  ctx: Context,
+  storeId: StoreId,
+  paymentId: string,
+  work: (tx: Transaction, payment: CreditRow) => Promise<void>,
+): Promise<Payment> {
+  const unknown = () => new Problem('not_found', 'There is no such payment.')
+  const known = isId('pay', paymentId) ? await rows.readPayment(ctx.db, storeId, paymentId) : null
+  if (!known) throw unknown()
+  return await ctx.db.transaction(async (tx) => {
+    await lockFollower(tx, known.network)
+    const payment = await rows.readPayment(tx, storeId, paymentId)
+    if (!payment) throw unknown()
+    await work(tx, payment)
+    const decided = await rows.readPayment(tx, storeId, paymentId)
+    if (!decided) throw unknown()
+    return toPayment(decided)
+  })
+}
+
+function refuseClosed(payment: CreditRow): void {
+  if (payment.dismissedAt) throw notOpen('The payment was dismissed.')
+  if (payment.isReversed) throw notOpen('The chain has taken the payment back.')
+  if (payment.disposition === 'exact') throw notOpen('The payment completed its checkout.')
+}
+
+function notOpen(detail: string): Problem {
+  return new Problem('payment_not_open', detail)
+}

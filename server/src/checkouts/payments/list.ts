@@ -1,0 +1,31 @@
+import type { Disposition, Page, Payment } from '@farthing/sdk'
+import type { Context } from '../../context.ts'
+import { isId, type StoreId } from '../../ids.ts'
+import { toPayment } from '../../payments/credits/credit.ts'
+import { invalid } from '../../problems.ts'
+import { listPayments as listRows } from './rows.ts'
+
+/** Newest first. The cursor is the last id of the page before. */
+export async function listPayments(
+  ctx: Context,
+  storeId: StoreId,
+  query: { checkoutId: string | null; disposition: Disposition | null; cursor: string | null; limit: number },
+): Promise<Page<Payment>> {
+  if (query.cursor !== null && !isId('pay', query.cursor)) {
+    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+  }
+  if (query.checkoutId !== null && !isId('ch', query.checkoutId)) {
+    throw invalid({ pointer: 'checkoutId', code: 'id', detail: 'A checkout’s id begins with ch_.' })
+  }
+  const rows = await listRows(ctx.db, storeId, {
+    checkoutId: query.checkoutId,
+    disposition: query.disposition,
+    before: query.cursor ?? 'pay~',
+    limit: query.limit + 1,
+  })
+  const page = rows.slice(0, query.limit)
+  return {
+    data: page.map(toPayment),
+    nextCursor: rows.length > query.limit ? (page.at(-1)?.paymentId ?? null) : null,
+  }
+}

@@ -1,0 +1,100 @@
+import type { Disposition } from '@farthing/sdk'
+import type { Database, Transaction } from '../../db.ts'
+import type { StoreId } from '../../ids.ts'
+import { type CreditRow, type RawCredit, toCreditRow } from '../../payments/credits/credit.ts'
+import { hintsOf } from '../../payments/credits/rows.ts'
+
+/** SQL of a store's payments: what it lists and decides about. */
+const columns = `k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsOf}`
+
+/**
+ * One row a payment, however often the chain has changed its mind: the inclusion that stands, or else the last one, once
+ * it is known that it will not return. While that is not known there is nothing to list.
+ */
+const isCurrent = `(k.orphaned_at is null or k.reversed_at is not null) and not exists (
+  select 1 from credits o where o.store_id = k.store_id and o.payment_id = k.payment_id and k.orphaned_at is not null
+    and (o.orphaned_at is null or (o.included_at, o.block_hash) > (k.included_at, k.block_hash)))`
+
+/** Newest first. */
+export async function listPayments(
+  db: Database,
+  storeId: StoreId,
+  page: { checkoutId: string | null; disposition: Disposition | null; before: string; limit: number },
+): Promise<CreditRow[]> {
+  // Each combination of filters is its own statement, so that each is planned for the index that serves it.
+  const conditions = ['k.store_id = $1', 'k.payment_id < $2']
+  const values: unknown[] = [storeId, page.before, page.limit]
+  if (page.checkoutId !== null) conditions.push(`k.checkout_id = $${values.push(page.checkoutId)}`)
+  if (page.disposition !== null) {
+    conditions.push(`k.disposition = $${values.push(page.disposition)}`)
+    // The index of what is not exact serves only a query that says so.
+    if (page.disposition !== 'exact') conditions.push("k.disposition <> 'exact'")
+  }
+  const rows = await db.query<RawCredit>(
+    `select ${columns} from credits k where ${conditions.join(' and ')} and ${isCurrent}
+     order by k.payment_id desc limit $3`,
+    values,
+  )
+  return rows.map(toCreditRow)
+}
+
+export async function readPayment(
+  db: Database | Transaction,
+  storeId: StoreId,
+  paymentId: string,
+): Promise<CreditRow | null> {
+  const [row] = await db.query<RawCredit>(
+    `select ${columns} from credits k where k.store_id = $1 and k.payment_id = $2 and ${isCurrent}`,
+    [storeId, paymentId],
+  )
+  return row ? toCreditRow(row) : null
+}
+
+/**
+ * Takes a payment for a checkout. A transfer by authorization is claimed for it in the same breath, so that nobody can
+ * present it for another checkout later. False if somebody has.
+ */
+export async function acceptPayment(
+  tx: Transaction,
+  storeId: StoreId,
+  paymentId: string,
+  checkoutId: string,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `with found as (
+       select * from credits where store_id = $1 and payment_id = $2 and orphaned_at is null
+     ), claimed as (
+       insert into authorizations as a (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+         valid_after, valid_before, signature, reason, claimed_at, resolved_at)
+       select network, asset, payer, nonce, $3, $1, 'rejected', pay_to, amount, 0, 0, '', 'accepted', clock(), clock()
+       from found where nonce is not null
+       on conflict (network, asset, payer, nonce) do update set checkout_id = $3, store_id = $1
+         where a.checkout_id is null or a.checkout_id = $3
+       returning a.nonce
+     )
+     update credits k set checkout_id = $3, accepted_at = clock(),
+       disposition = case when k.checkout_id is null then 'overpaid' else k.disposition end
+     from found f
+     where k.network = f.network and k.block_hash = f.block_hash and k.log_index = f.log_index
+       and (f.nonce is null or exists (select 1 from claimed))
+     returning k.payment_id`,
+    [storeId, paymentId, checkoutId],
+  )
+  return rows.length > 0
+}
+
+export async function dismissPayment(tx: Transaction, storeId: StoreId, paymentId: string): Promise<void> {
+  await tx.query(
+    `update credits set dismissed_at = clock()
+     where store_id = $1 and payment_id = $2 and orphaned_at is null and dismissed_at is null`,
+    [storeId, paymentId],
+  )
+}
+
+export async function hasExact(tx: Transaction, checkoutId: string): Promise<boolean> {
+  const rows = await tx.query(
+    "select 1 as one from credits where checkout_id = $1 and disposition = 'exact' and orphaned_at is null",
+    [checkoutId],
+  )
+  return rows.length > 0
+}

@@ -1,0 +1,104 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readView } from '../../checkouts/view.ts'
+import type { Context } from '../../context.ts'
+import { parseTransactionHash, pasteTransaction } from '../../payments/transfers/paste.ts'
+import type { PasteOutcome } from '../../payments/transfers/paste-rows.ts'
+import { reserveAmount } from '../../payments/transfers/reserve.ts'
+import { Problem } from '../../problems.ts'
+import { addressBucket, openLimiter } from '../limits.ts'
+
+/** A network's name or a transaction's hash. */
+const formBytesMax = 1_024
+/** Each may cost a question to every node. */
+const pastesPerSecond = 2
+
+/**
+ * The forms of the payment page, which work without JavaScript: they are posted, do something, and lead back to the
+ * page, which shows what came of it.
+ */
+export function mountForms(app: FastifyInstance, ctx: Context, path: string): void {
+  const pastes = openLimiter('paste', pastesPerSecond, ctx.now)
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: formBytesMax },
+      async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
+    )
+    scope.addHook('onRequest', async (request) => refuseCrossSite(ctx, request))
+
+    scope.post(`${path}/:checkoutId/transfer`, async (request, reply) => {
+      const { checkout } = await find(ctx, request)
+      const wanted = field(request, 'network')
+      const option = checkout.options.find(({ network }) => wanted === null || network === wanted)
+      const outcome = option
+        ? await reserveAmount(ctx, {
+            checkoutId: checkout.id,
+            network: option.network,
+            asset: option.asset.toLowerCase(),
+            payTo: option.payTo.toLowerCase(),
+            price: BigInt(option.amount),
+          })
+        : 'unavailable'
+      return lead(reply, request, path, outcome === 'reserved' ? { send: '1' } : { notice: outcome })
+    })
+
+    scope.post(`${path}/:checkoutId/transaction`, async (request, reply) => {
+      pastes.take(addressBucket(request.ip), reply)
+      const { checkout } = await find(ctx, request)
+      const hash = parseTransactionHash(field(request, 'hash') ?? '')
+      if (!hash) return lead(reply, request, path, { notice: 'invalid_hash' })
+      const networks = [...new Set(checkout.options.map(({ network }) => network))]
+      const notice = notices[await pasteTransaction(ctx, checkout.id, networks, hash)]
+      return lead(reply, request, path, notice === null ? {} : { notice })
+    })
+  })
+}
+
+/** What a payment did to this checkout, the page shows by itself. */
+const notices: Readonly<Record<PasteOutcome, string | null>> = {
+  looking: 'looking',
+  applied: null,
+  hinted: 'unmatched',
+  not_found: 'not_found',
+}
+
+/**
+ * Nothing here can be used against a buyer, but no other site has any business with it. Browsers say where a form came
+ * from; those that hide the page's address say "null" as its origin.
+ */
+function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
+  const site = headers['sec-fetch-site']
+  const origin = headers.origin
+  const isOurs =
+    typeof site === 'string'
+      ? site === 'same-origin' || site === 'none'
+      : origin === undefined || origin === 'null' || origin === new URL(ctx.config.checkoutPageUrl).origin
+  if (!isOurs) throw new Problem('cross_site', 'This form belongs to the payment page.')
+}
+
+async function find(ctx: Context, request: FastifyRequest) {
+  const { checkoutId } = request.params as { checkoutId: string }
+  const view = await readView(ctx, checkoutId)
+  if (!view) throw new Problem('not_found', 'There is no such checkout.')
+  return view
+}
+
+function field({ body }: FastifyRequest, name: string): string | null {
+  return body instanceof URLSearchParams ? body.get(name) : null
+}
+
+/** Back to the page, in the language it was in. */
+function lead(
+  reply: FastifyReply,
+  request: FastifyRequest,
+  path: string,
+  said: Readonly<Record<string, string>>,
+): FastifyReply {
+  const { checkoutId } = request.params as { checkoutId: string }
+  const { lang } = request.query as { lang?: unknown }
+  const query = new URLSearchParams(said)
+  if (typeof lang === 'string' && /^[A-Za-z-]{2,20}$/.test(lang)) query.set('lang', lang)
+  const search = query.size > 0 ? `?${query}` : ''
+  return reply.code(303).header('location', `${path}/${checkoutId}${search}#send`).send()
+}

@@ -1,0 +1,94 @@
+import type * as Wire from '@farthing/sdk'
+import Type, { type Static } from 'typebox'
+import { acceptPayment, dismissPayment } from '../checkouts/payments/decide.ts'
+import { listPayments } from '../checkouts/payments/list.ts'
+import type { Context } from '../context.ts'
+import { limitDefault, param, type Route, sendJson, storeOf } from './route.ts'
+import { closed, cursor, dispositions, limit, nextCursor, of, Payment } from './schemas.ts'
+
+const PaymentQuery = Type.Object(
+  {
+    limit,
+    cursor,
+    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
+    disposition: Type.Optional(Type.Enum(['exact', ...dispositions])),
+  },
+  closed,
+)
+const PaymentPage = of<Wire.Page<Wire.Payment>>()(
+  Type.Object({ data: Type.Array(Payment), nextCursor }, closed),
+)
+const AcceptPayment = of<Wire.AcceptPayment>()(
+  Type.Object(
+    {
+      checkoutId: Type.Optional(
+        Type.String({ maxLength: 40, description: 'May be left out where the payment has one.' }),
+      ),
+    },
+    closed,
+  ),
+)
+
+/** What arrived at a store's wallets, and the store's word on what was not what it asked for. */
+export function paymentRoutes(ctx: Context): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/payments',
+      operationId: 'listPayments',
+      summary: 'List payments, newest first',
+      description:
+        'Everything that arrived at the store’s wallets since they are known here, also what is of no checkout.',
+      isKeyed: true,
+      query: PaymentQuery,
+      answers: { 200: { description: 'One page.', schema: PaymentPage } },
+      problems: [],
+      async handle(request, reply) {
+        const query = request.query as Static<typeof PaymentQuery>
+        const page = await listPayments(ctx, storeOf(request), {
+          checkoutId: query.checkoutId ?? null,
+          disposition: query.disposition ?? null,
+          cursor: query.cursor ?? null,
+          limit: query.limit ?? limitDefault,
+        })
+        return sendJson(reply, 200, page)
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/payments/:paymentId/accept',
+      operationId: 'acceptPayment',
+      summary: 'Take a payment for a checkout and complete it',
+      description:
+        'For what is late, underpaid, overpaid or unmatched. A hint is no proof of who paid. Accepting again changes nothing.',
+      isKeyed: true,
+      body: AcceptPayment,
+      answers: { 200: { description: 'Accepted.', schema: Payment } },
+      problems: ['not_found', 'payment_in_progress', 'not_acceptable', 'payment_not_open'],
+      async handle(request, reply) {
+        const { checkoutId = null } = (request.body ?? {}) as Wire.AcceptPayment
+        const payment = await acceptPayment(
+          ctx,
+          storeOf(request),
+          param(request, 'paymentId'),
+          checkoutId,
+          ctx.now(),
+        )
+        return sendJson(reply, 200, payment)
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/payments/:paymentId/dismiss',
+      operationId: 'dismissPayment',
+      summary: 'Say that nothing more is to be done about a payment',
+      description: 'Dismissing it again changes nothing.',
+      isKeyed: true,
+      answers: { 200: { description: 'Dismissed.', schema: Payment } },
+      problems: ['not_found', 'payment_not_open'],
+      async handle(request, reply) {
+        return sendJson(reply, 200, await dismissPayment(ctx, storeOf(request), param(request, 'paymentId')))
+      },
+    },
+  ]
+}

@@ -1,0 +1,127 @@
+import type { Hex } from '../../chains/chain.ts'
+import type { Database, Transaction } from '../../db.ts'
+
+/** SQL of transactions that buyers name as theirs. */
+export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'
+
+/** Notes that a transaction is to be looked up for a checkout on each of its networks. False if it has named too many. */
+export async function insertPasted(
+  db: Database,
+  checkoutId: string,
+  networks: readonly string[],
+  hash: Hex,
+  perCheckoutMax: number,
+): Promise<boolean> {
+  const rows = await db.query(
+    `with locked as (
+       select id from checkouts where id = $1 for no key update
+     ), known as (
+       select transaction_hash from pasted_transactions where checkout_id = $1
+     ), made as (
+       insert into pasted_transactions (checkout_id, network, transaction_hash, pasted_at)
+       select locked.id, n.network, $3, clock() from locked, unnest($2::text[]) as n (network)
+       where (select count(distinct transaction_hash) from known) < $4 or $3 in (select transaction_hash from known)
+       on conflict (checkout_id, network, transaction_hash) do update set outcome = 'looking', pasted_at = clock()
+         where pasted_transactions.outcome = 'not_found'
+       returning 1
+     )
+     select 1 as one from locked
+     where (select count(distinct transaction_hash) from known) < $4 or $3 in (select transaction_hash from known)`,
+    [checkoutId, networks, hash, perCheckoutMax],
+  )
+  return rows.length > 0
+}
+
+/** What became of it: the best of what its networks say. */
+export async function readPasted(db: Database, checkoutId: string, hash: Hex): Promise<PasteOutcome> {
+  const [row] = await db.query<{ outcome: PasteOutcome }>(
+    `select outcome from pasted_transactions where checkout_id = $1 and transaction_hash = $2
+     order by array_position(array['applied', 'hinted', 'looking', 'not_found'], outcome) limit 1`,
+    [checkoutId, hash],
+  )
+  return row?.outcome ?? 'not_found'
+}
+
+export type Pasted = { readonly checkoutId: string; readonly hash: Hex; readonly isOld: boolean }
+
+/** What is to be looked up, those first that were not looked up for longest. */
+export async function listPasted(
+  db: Database,
+  network: string,
+  patienceMinutes: number,
+  againSeconds: number,
+  limit: number,
+): Promise<Pasted[]> {
+  const rows = await db.query<{ checkout_id: string; transaction_hash: Hex; is_old: boolean }>(
+    `update pasted_transactions p set looked_at = clock()
+     from (select checkout_id, network, transaction_hash from pasted_transactions
+           where network = $1 and outcome = 'looking'
+             and (looked_at is null or looked_at <= clock() - make_interval(secs => $3))
+           order by looked_at nulls first limit $4 for update skip locked) due
+     where p.checkout_id = due.checkout_id and p.network = due.network and p.transaction_hash = due.transaction_hash
+     returning p.checkout_id, p.transaction_hash, p.pasted_at <= clock() - make_interval(mins => $2) as is_old`,
+    [network, patienceMinutes, againSeconds, limit],
+  )
+  return rows.map((row) => ({
+    checkoutId: row.checkout_id,
+    hash: row.transaction_hash,
+    isOld: row.is_old,
+  }))
+}
+
+/**
+ * Says what a transaction that was read is to the checkout whose buyer named it. If it paid this checkout, that is known.
+ * If it paid nobody, reached an address that this checkout asked to be paid at, after the checkout was made, it is a
+ * hint for the store, which is told once more. Otherwise it is nothing.
+ */
+export async function judgePasted(
+  tx: Transaction,
+  network: string,
+  { checkoutId, hash }: Pasted,
+  hintsPerPaymentMax: number,
+): Promise<PasteOutcome | null> {
+  const [row] = await tx.query<{ seen: number; applied: number; hinted: number }>(
+    `with seen as (
+       select k.* from credits k where k.network = $1 and k.transaction_hash = $2 and k.orphaned_at is null
+     ), fitting as (
+       select k.payment_id, k.amount, coalesce(r.amount, o.amount) as due, k.first_seen_block_time > c.expires_at as is_late
+       from seen k join checkouts c on c.id = $3 and c.store_id = k.store_id
+         and k.first_seen_block_time >= c.created_at - interval '1 minute'
+       cross join json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+       left join reserved_amounts r on r.checkout_id = c.id and r.network = k.network and r.asset = k.asset
+       where k.checkout_id is null and k.dismissed_at is null and o.network = k.network
+         and lower(o.asset) = k.asset and lower(o."payTo") = k.pay_to
+         and (select count(*) from payment_hints h where h.payment_id = k.payment_id) < $4
+     ), hinted as (
+       insert into payment_hints (payment_id, checkout_id, disposition, created_at)
+       select payment_id, $3, case when is_late then 'late' when amount < due then 'underpaid'
+         when amount > due then 'overpaid' else 'unmatched' end, clock()
+       from fitting on conflict do nothing
+       returning payment_id
+     ), told as (
+       update credits k set announced = null from hinted
+       where k.network = $1 and k.transaction_hash = $2 and k.payment_id = hinted.payment_id and k.orphaned_at is null
+     ), shown as (
+       update checkouts set page_version = page_version + 1 where id = $3 and exists (select 1 from hinted)
+     )
+     select (select count(*)::integer from seen) as seen,
+       (select count(*)::integer from seen where checkout_id = $3) as applied,
+       (select count(*)::integer from fitting) as hinted`,
+    [network, hash, checkoutId, hintsPerPaymentMax],
+  )
+  if (!row || row.seen === 0) return null
+  return row.applied > 0 ? 'applied' : row.hinted > 0 ? 'hinted' : 'not_found'
+}
+
+export async function writePasted(
+  db: Database | Transaction,
+  network: string,
+  { checkoutId, hash }: Pasted,
+  outcome: PasteOutcome,
+): Promise<void> {
+  await db.query(
+    `update pasted_transactions set outcome = $4
+     where checkout_id = $1 and network = $2 and transaction_hash = $3`,
+    [checkoutId, network, hash, outcome],
+  )
+}

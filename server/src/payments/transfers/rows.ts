@@ -1,0 +1,248 @@
+import type { Hex } from '../../chains/chain.ts'
+import type { Database, Transaction } from '../../db.ts'
+import type { SeenPlain } from '../credits/rows.ts'
+
+/** SQL of plain transfers: amounts that are reserved for checkouts, and what is matched by them. */
+export type Wanted = {
+  readonly checkoutId: string
+  readonly network: string
+  readonly asset: string
+  readonly payTo: string
+  /** What the checkout asks for: the reserved amount is a little more. */
+  readonly price: bigint
+}
+
+/**
+ * Reserves the first of these amounts that nobody holds, unless the checkout has one, cannot be paid, too many are held
+ * nearby, or the chain is not being followed. The unique index has the last word. True if one was reserved now.
+ */
+export async function insertReserved(
+  db: Database,
+  { checkoutId, network, asset, payTo, price }: Wanted,
+  suffixes: readonly number[],
+  limits: { suffixMax: number; heldMax: number; headAgeSecondsMax: number },
+): Promise<boolean> {
+  const rows = await db.query(
+    `with locked as (
+       select id from checkouts where id = $1 and status = 'OPEN' and expires_at > clock() for no key update
+     ), chosen as (
+       select locked.id, $5::numeric + s.suffix as amount, f.head_number
+       from locked, followers f, unnest($6::integer[]) with ordinality as s (suffix, place)
+       where f.network = $2 and f.head_seen_at > clock() - make_interval(secs => $9)
+         and (select count(*) from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
+           and r.freed_at is null and r.amount > $5::numeric and r.amount <= $5::numeric + $7) < $8
+         and not exists (select 1 from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
+           and r.freed_at is null and r.amount = $5::numeric + s.suffix)
+       order by s.place limit 1
+     ), made as (
+       insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at)
+       select id, $2, $3, $4, amount, head_number, clock() from chosen
+       on conflict do nothing
+       returning checkout_id
+     )
+     update checkouts c set page_version = c.page_version + 1 from made where c.id = made.checkout_id returning c.id`,
+    [
+      checkoutId,
+      network,
+      asset,
+      payTo,
+      price.toString(),
+      suffixes,
+      limits.suffixMax,
+      limits.heldMax,
+      limits.headAgeSecondsMax,
+    ],
+  )
+  return rows.length > 0
+}
+
+/** Why nothing could be reserved, or that something is. */
+export async function readReservable(
+  db: Database,
+  { checkoutId, network, asset, payTo, price }: Wanted,
+  limits: { suffixMax: number; headAgeSecondsMax: number },
+): Promise<{
+  isReserved: boolean
+  isPayable: boolean
+  isProcessing: boolean
+  isFollowed: boolean
+  held: number
+}> {
+  const [row] = await db.query<{
+    is_reserved: boolean
+    is_payable: boolean
+    is_processing: boolean
+    is_followed: boolean
+    held: number
+  }>(
+    `select exists (select 1 from reserved_amounts r
+         where r.checkout_id = c.id and r.network = $2 and r.asset = $3) as is_reserved,
+       c.status = 'OPEN' and c.expires_at > clock() as is_payable, c.status = 'PROCESSING' as is_processing,
+       exists (select 1 from followers f where f.network = $2
+         and f.head_seen_at > clock() - make_interval(secs => $7)) as is_followed,
+       (select count(*)::integer from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
+         and r.freed_at is null and r.amount > $5::numeric and r.amount <= $5::numeric + $6) as held
+     from checkouts c where c.id = $1`,
+    [checkoutId, network, asset, payTo, price.toString(), limits.suffixMax, limits.headAgeSecondsMax],
+  )
+  return {
+    isReserved: row?.is_reserved ?? false,
+    isPayable: row?.is_payable ?? false,
+    isProcessing: row?.is_processing ?? false,
+    isFollowed: row?.is_followed ?? false,
+    held: row?.held ?? 0,
+  }
+}
+
+/**
+ * Amounts of checkouts that have ended cool down, and are free after that. What is alive again, because the chain took
+ * its payment back, cools anew when it ends.
+ */
+export async function freeReserved(db: Database, coolingHours: number): Promise<number> {
+  const rows = await db.query(
+    `update reserved_amounts r set
+       cools_until = case when c.status in ('OPEN', 'PROCESSING') then null
+         else coalesce(r.cools_until, clock() + make_interval(hours => $1)) end,
+       freed_at = case when c.status not in ('OPEN', 'PROCESSING') and r.cools_until <= clock() then clock() end
+     from checkouts c
+     where c.id = r.checkout_id and r.freed_at is null
+       and case when c.status in ('OPEN', 'PROCESSING') then r.cools_until is not null
+         else r.cools_until is null or r.cools_until <= clock() end
+     returning 1 as one`,
+    [coolingHours],
+  )
+  return rows.length
+}
+
+/** A plain transfer that concerns us: of a reserved amount, or at least to a wallet of ours. */
+export type Match = {
+  readonly seen: SeenPlain
+  readonly checkoutId: string | null
+  readonly storeId: string
+}
+
+/** Of a block's plain transfers, those that are ours, in one query however many the block holds. */
+export async function findMatches(
+  tx: Transaction,
+  network: string,
+  blockNumber: number,
+  seen: readonly SeenPlain[],
+): Promise<Match[]> {
+  if (seen.length === 0) return []
+  const rows = await tx.query<{ place: number; checkout_id: string | null; store_id: string }>(
+    `select i.place, c.id as checkout_id, coalesce(c.store_id, w.store_id) as store_id
+     from json_to_recordset($2) as i (place integer, asset text, pay_to text, amount numeric)
+     left join reserved_amounts r on r.network = $1 and r.asset = i.asset and r.pay_to = i.pay_to
+       and r.amount = i.amount and r.freed_at is null and r.after_block < $3
+     left join checkouts c on c.id = r.checkout_id
+     left join lateral (select store_id from wallets where lower(address) = i.pay_to and family = 'EVM'
+       order by registration desc limit 1) w on c.id is null
+     where c.id is not null or w.store_id is not null
+     order by i.place`,
+    [
+      network,
+      JSON.stringify(
+        seen.map(({ asset, to, value }, place) => ({ place, asset, pay_to: to, amount: value.toString() })),
+      ),
+      blockNumber,
+    ],
+  )
+  return rows.flatMap(({ place, checkout_id, store_id }) => {
+    const found = seen[place]
+    return found ? { seen: found, checkoutId: checkout_id, storeId: store_id } : []
+  })
+}
+
+/**
+ * Gives safe transfers by authorization that nobody has claimed to the checkouts that their amounts are reserved for.
+ * From now on they are claimed: whoever presents the authorization later finds it taken. Bound ones are left to the
+ * checkouts that they name. Returns the checkouts.
+ */
+export async function claimByAmount(
+  tx: Transaction,
+  network: string,
+  boundPattern: string,
+): Promise<string[]> {
+  const rows = await tx.query<{ checkout_id: string }>(
+    `with found as (
+       select k.network, k.asset, k.payer, k.nonce, k.pay_to, k.amount, r.checkout_id
+       from credits k join reserved_amounts r on r.network = k.network and r.asset = k.asset and r.pay_to = k.pay_to
+         and r.amount = k.amount and r.freed_at is null and r.after_block < k.block_number
+       where k.network = $1 and k.orphaned_at is null and k.checkout_id is null and k.announced is null
+         and k.safe_at is not null and k.dismissed_at is null and k.nonce is not null and k.nonce not like $2
+     ), locked as (
+       select id, store_id from checkouts where id in (select checkout_id from found) order by id for no key update
+     ), claimed as (
+       insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+         valid_after, valid_before, signature, reason, claimed_at, resolved_at)
+       select f.network, f.asset, f.payer, f.nonce, l.id, l.store_id, 'rejected', f.pay_to, f.amount,
+         0, 0, '', 'paid_by_amount', clock(), clock()
+       from found f join locked l on l.id = f.checkout_id
+       on conflict do nothing
+       returning network, asset, payer, nonce, checkout_id, store_id
+     )
+     update credits k set checkout_id = a.checkout_id, store_id = a.store_id, disposition = 'overpaid'
+     from claimed a where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
+       and k.orphaned_at is null
+     returning k.checkout_id`,
+    [network, boundPattern],
+  )
+  return rows.map(({ checkout_id }) => checkout_id)
+}
+
+/** A plain transfer that was part of the chain, is no more, and may come back. */
+export type TakenBack = {
+  readonly transactionHash: Hex
+  readonly sender: Hex | null
+  readonly senderNonce: number | null
+  readonly isOld: boolean
+}
+
+export async function listTakenBack(
+  db: Database,
+  network: string,
+  oldMinutes: number,
+  limit: number,
+): Promise<TakenBack[]> {
+  const rows = await db.query<{
+    transaction_hash: Hex
+    sender: Hex | null
+    sender_nonce: string | null
+    is_old: boolean
+  }>(
+    `select k.transaction_hash, k.sender, k.sender_nonce,
+       k.orphaned_at <= clock() - make_interval(mins => $2) as is_old
+     from credits k
+     where k.network = $1 and k.orphaned_at is not null and k.reversed_at is null and k.nonce is null
+       and not exists (select 1 from credits o where o.network = k.network
+         and o.transaction_hash = k.transaction_hash and o.asset = k.asset and o.position = k.position
+         and o.orphaned_at is null)
+     order by k.orphaned_at limit $3`,
+    [network, oldMinutes, limit],
+  )
+  return rows.map((row) => ({
+    transactionHash: row.transaction_hash,
+    sender: row.sender,
+    senderNonce: row.sender_nonce === null ? null : Number.parseInt(row.sender_nonce, 10),
+    isOld: row.is_old,
+  }))
+}
+
+/** Ends what will not come back, unless it has. Returns the checkouts concerned. */
+export async function reverseTakenBack(
+  tx: Transaction,
+  network: string,
+  transactionHashes: readonly Hex[],
+): Promise<string[]> {
+  const rows = await tx.query<{ checkout_id: string | null }>(
+    `update credits k set reversed_at = clock()
+     where k.network = $1 and k.transaction_hash = any($2) and k.nonce is null and k.orphaned_at is not null
+       and k.reversed_at is null
+       and not exists (select 1 from credits o where o.network = k.network
+         and o.transaction_hash = k.transaction_hash and o.asset = k.asset and o.position = k.position
+         and o.orphaned_at is null)
+     returning k.checkout_id`,
+    [network, transactionHashes],
+  )
+  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+}
