@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { Payment } from '@farthing/sdk'
 import type { Hex } from 'viem'
 import { makeBoundNonce } from '../../src/payments/bound-nonce.ts'
+import { checkInvariants } from '../payments/adversity/invariants.ts'
 import {
   assertPaid,
   assertProblem,
@@ -342,4 +343,8 @@ test('payments are listed newest first, by page, by checkout and by disposition'
     data: Payment[]
   }
   assert(data.length > 0 && data.every(({ checkoutId }) => checkoutId === withCheckout?.checkoutId))
+})
+
+test('after all this the books say what the chain says', async () => {
+  await checkInvariants({ db: shop.ctx.db, chain: shop.chain })
 })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionData } from 'viem'
 import { expireCheckouts } from '../../src/checkouts/expire.ts'
+import { checkInvariants } from '../payments/adversity/invariants.ts'
 import {
   assertPaid,
   assertProblem,
@@ -279,4 +280,8 @@ test('below the store’s finality a transfer makes the checkout PROCESSING, and
   await shop.chain.mine(4)
   await untilStatus(shop, id, 'COMPLETED')
   assert.deepEqual(await story(id), ['1 checkout.created', '2 checkout.processing', '3 checkout.completed'])
+})
+
+test('after all this the books say what the chain says', async () => {
+  await checkInvariants({ db: shop.ctx.db, chain: shop.chain })
 })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Event } from '@farthing/sdk'
 import { type Hex, keccak256 } from 'viem'
+import { checkInvariants } from '../payments/adversity/invariants.ts'
 import { assertProblem, eventsOf, until, untilEvent, untilStatus } from '../payments/support/watch.ts'
 import {
   buyers,
@@ -123,4 +124,8 @@ test('the store’s word outlives a reorganisation: an accepted payment that com
   await untilStatus(shop, id, 'COMPLETED')
   const again = await until(async () => await paymentBy(shop, hash), 'the payment')
   assert.deepEqual([again.id, again.checkoutId, again.acceptedAt !== null], [payment?.id, id, true])
+})
+
+test('after all this the books say what the chain says', async () => {
+  await checkInvariants({ db: shop.ctx.db, chain: shop.chain })
 })

@@ -36,7 +36,7 @@ const heartbeatMs = 15_000
 const ageMaxMs = 15 * 60_000
 /** A page that does not read this much has gone away. */
 const unreadBytesMax = 16_384
-const readsAtOnce = 16
+const readsAtOnce = 64
 const retryMs = 2_000
 
 export function mountLive(app: FastifyInstance, ctx: Context, path: string): void {
@@ -44,12 +44,15 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
   const perAddress = new Map<string, number>()
   let connections = 0
   let lookTimer: NodeJS.Timeout | null = null
+  let lookedAt = 0
   let isLooking = false
   let isClosing = false
   let unlisten: (() => void) | null = null
 
   function askToLook(): void {
-    if (watched.size > 0 && !isClosing) lookTimer ??= setTimeout(() => void look(), lookEveryMs)
+    if (watched.size === 0 || isClosing) return
+    const sinceMs = ctx.now().getTime() - lookedAt
+    lookTimer ??= setTimeout(() => void look(), Math.min(lookEveryMs, Math.max(0, lookEveryMs - sinceMs)))
   }
 
   async function look(): Promise<void> {
@@ -57,6 +60,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     // Whoever looks now looks again afterwards if it was asked to meanwhile.
     if (isLooking) return askToLook()
     isLooking = true
+    lookedAt = ctx.now().getTime()
     try {
       const asked = [...watched].map(([checkoutId, { stamp }]) => ({ checkoutId, stamp }))
       const changed = await findChangedPages(ctx.db, asked)

@@ -12,6 +12,8 @@ export type Books = {
     readonly version: number
     readonly finality: string
     readonly options: readonly { asset: string; amount: string; payTo: string }[]
+    /** What plain transfers to it must be, in the same form. */
+    readonly reserved: readonly { asset: string; amount: string; payTo: string }[]
     /** Types, oldest first. */
     readonly events: readonly string[]
   }[]
@@ -31,6 +33,7 @@ export type Books = {
     readonly amount: bigint
     readonly checkoutId: string | null
     readonly disposition: string
+    readonly isAccepted: boolean
     readonly includedAt: Date
   }[]
   /** By hash. */
@@ -68,6 +71,8 @@ export async function readBooks(db: Database, { url, token }: ChainPlace): Promi
   const asset = token.toLowerCase()
   const checkouts = await db.query<Books['checkouts'][number]>(
     `select c.id, c.status, c.version, c.finality, c.options,
+       coalesce((select json_agg(json_build_object('asset', r.asset, 'amount', r.amount::text, 'payTo', r.pay_to))
+         from reserved_amounts r where r.checkout_id = c.id), '[]') as reserved,
        coalesce((select json_agg(e.type order by e.checkout_version, e.position) from events e
          where e.checkout_id = c.id), '[]') as events
      from checkouts c`,
@@ -94,7 +99,7 @@ export async function readBooks(db: Database, { url, token }: ChainPlace): Promi
   >(
     `select payment_id as "paymentId", block_hash as "blockHash", block_number as "blockNumber",
        log_index as "logIndex", transaction_hash as "transactionHash", asset, payer, nonce, pay_to as "payTo", amount,
-       checkout_id as "checkoutId", disposition, included_at as "includedAt"
+       checkout_id as "checkoutId", disposition, accepted_at is not null as "isAccepted", included_at as "includedAt"
      from credits where network = $1 and asset = $2 and orphaned_at is null`,
     [network, asset],
   )

@@ -101,36 +101,48 @@ function checkCredits(books: Books, scan: Scan, paired: ReadonlyMap<string, Pair
       wrong.push(`I1 ${checkout.id} is COMPLETED without an exact credit`)
       continue
     }
-    const isOffered = checkout.options.some(
-      ({ payTo, amount, asset }) =>
-        payTo.toLowerCase() === credit.payTo &&
-        BigInt(amount) === credit.amount &&
-        asset.toLowerCase() === credit.asset,
-    )
-    if (!isOffered) wrong.push(`I1 ${checkout.id} was paid with what it did not ask for`)
+    const isOffered = isOneOf([...checkout.options, ...checkout.reserved], credit)
+    if (!isOffered && !credit.isAccepted)
+      wrong.push(`I1 ${checkout.id} was paid with what it did not ask for`)
     const needed = checkout.finality === 'included' ? credit.blockNumber : books.safeNumber
     if (credit.blockNumber > needed) wrong.push(`I1 ${checkout.id} is COMPLETED before its payment is safe`)
   }
+  const moved = new Map(
+    scan.transfers.map((transfer) => [`${transfer.blockHash} ${transfer.logIndex}`, transfer]),
+  )
+  const checkouts = new Map(books.checkouts.map((checkout) => [checkout.id, checkout]))
   for (const credit of books.credits) {
-    const pair = paired.get(`${credit.blockHash} ${credit.logIndex}`)
+    const place = `${credit.blockHash} ${credit.logIndex}`
+    const transfer = moved.get(place)
     const isSame =
-      pair?.transactionHash === credit.transactionHash &&
-      pair.from === credit.payer &&
-      pair.to === credit.payTo &&
-      pair.value === credit.amount &&
-      pair.nonce === credit.nonce
+      transfer?.transactionHash === credit.transactionHash &&
+      transfer.from === credit.payer &&
+      transfer.to === credit.payTo &&
+      transfer.value === credit.amount &&
+      (paired.get(place)?.nonce ?? null) === credit.nonce
     if (!isSame) wrong.push(`I1 credit ${credit.paymentId} is not what the chain says`)
+    const checkout = checkouts.get(credit.checkoutId ?? '')
+    if (credit.nonce === null && checkout && !credit.isAccepted && !isOneOf(checkout.reserved, credit))
+      wrong.push(`I1 ${checkout.id} was given a transfer of an amount that is not its own`)
   }
   for (const [what, keyOf] of [
     ['log', (credit: Books['credits'][number]) => `${credit.blockHash} ${credit.logIndex}`],
     ['authorization', (credit: Books['credits'][number]) => `${credit.payer} ${credit.nonce}`],
   ] as const) {
-    for (const [key, group] of Map.groupBy(books.credits, keyOf))
+    const signed = what === 'log' ? books.credits : books.credits.filter(({ nonce }) => nonce !== null)
+    for (const [key, group] of Map.groupBy(signed, keyOf))
       if (group.length > 1) wrong.push(`I2 ${what} ${key} is credited ${group.length} times`)
   }
   const credited = new Map(books.credits.map((credit) => [`${credit.payer} ${credit.nonce}`, credit]))
+  const places = new Set(books.credits.map(({ blockHash, logIndex }) => `${blockHash} ${logIndex}`))
+  for (const { blockHash, blockNumber, logIndex, transactionHash, to, value } of scan.transfers) {
+    const place = `${blockHash} ${logIndex}`
+    const isOurs = blockNumber >= books.firstBlock && value > 0n && books.wallets.has(to)
+    if (isOurs && !paired.has(place) && !places.has(place))
+      wrong.push(`I3 ${transactionHash} reached ${to} and is not credited`)
+  }
   for (const pair of scan.pairs) {
-    if (pair.blockNumber < books.firstBlock) continue
+    if (pair.blockNumber < books.firstBlock || pair.value === 0n) continue
     const claim = books.authorizations.get(`${pair.from} ${pair.nonce}`)
     const isClaimed = claim?.payTo === pair.to && claim.amount === pair.value
     if (!isClaimed && (claim || !books.wallets.has(pair.to))) continue
@@ -140,6 +152,18 @@ function checkCredits(books: Books, scan: Scan, paired: ReadonlyMap<string, Pair
       wrong.push(`I3 ${pair.transactionHash} paid ${claim.checkoutId} and is credited elsewhere`)
   }
   return wrong
+}
+
+function isOneOf(
+  asked: readonly { asset: string; amount: string; payTo: string }[],
+  credit: Books['credits'][number],
+): boolean {
+  return asked.some(
+    ({ payTo, amount, asset }) =>
+      payTo.toLowerCase() === credit.payTo &&
+      BigInt(amount) === credit.amount &&
+      asset.toLowerCase() === credit.asset,
+  )
 }
 
 /** I4: nobody is charged twice without the store being told. */
@@ -285,7 +309,9 @@ async function checkConservation(
     const arrived = sum(scan.transfers.filter(({ to }) => to === wallet))
     const left = sum(scan.transfers.filter(({ from }) => from === wallet))
     if (BigInt(balance as string) !== arrived - left) wrong.push(`I5 ${wallet} has other than its transfers`)
-    const seen = scan.pairs.filter(({ to, blockNumber }) => to === wallet && blockNumber >= books.firstBlock)
+    const seen = scan.transfers.filter(
+      ({ to, blockNumber }) => to === wallet && blockNumber >= books.firstBlock,
+    )
     const credited = books.credits.filter(({ payTo }) => payTo === wallet)
     const units = credited.reduce((total, { amount }) => total + amount, 0n)
     if (units !== sum(seen)) wrong.push(`I5 ${wallet} was paid ${sum(seen)} and is credited ${units}`)

@@ -54,8 +54,6 @@ create unique index credits_one_per_log on credits (network, transaction_hash, a
   where orphaned_at is null;
 create index credits_by_transaction on credits (network, transaction_hash);
 create index credits_taken_back on credits (network) where orphaned_at is not null and reversed_at is null and nonce is null;
-create index credits_unannounced on credits (network)
-  where orphaned_at is null and checkout_id is null and announced is null;
 create index credits_to_decide on credits (store_id, disposition, payment_id) where disposition <> 'exact';
 
 -- Rises with what a checkout's page shows beside its status: an amount reserved, money that did not complete it.
