@@ -15,7 +15,7 @@ import {
   untilStatus,
 } from '../payments/support/watch.ts'
 import { makeStore } from '../support/app.ts'
-import { encodeTransfer, type Payer, paymentHeader, signAuthorization } from '../support/chain.ts'
+import { encodeTransfer, newPayer, type Payer, paymentHeader, signAuthorization } from '../support/chain.ts'
 import { payTo } from '../support/shop.ts'
 import {
   buyers,
@@ -137,7 +137,7 @@ test('naming a stranger’s transfer gains nothing: not one that paid a checkout
   const before = await paymentBy(shop, paid)
   assert.deepEqual([before?.checkoutId, before?.hints], [strangers, []])
 
-  const wallet = buyers[2]
+  const wallet = newPayer().address
   await makeStore(shop.ctx, { mode: 'test', evmWallet: wallet })
   const foreign = await transfer(shop, 24_000_001n, buyers[0], wallet)
   assert.equal(ledTo(await post(shop, `${id}/transaction`, { hash: foreign })), '?notice=not_found')
