@@ -190,7 +190,7 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     'what has become final': ({ db }) =>
       db.transaction((tx) => advanceCredits(tx, network, head.number, head.number)),
     'what has met its claim': ({ db }) => db.transaction((tx) => adoptUnmatched(tx, network)),
-    'what nobody was told of': ({ db }) => db.transaction((tx) => listUnannounced(tx, network, 1n)),
+    'what nobody was told of': ({ db }) => db.transaction((tx) => listUnannounced(tx, network)),
     'forget answers': ({ db }) => deleteOldAnswers(db, 24 * 29, 100),
   }
 }
