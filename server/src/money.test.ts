@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { one, parsePrice, toUnits } from './money.ts'
+import { one, parseDecimal, parsePrice, toUnits, unitsToText } from './money.ts'
 
 test('prices are decimals above zero with up to 15 and 6 digits, and nothing else', () => {
   for (const good of ['1', '0.000001', '12.50', '999999999999999.999999', '10'])
@@ -54,6 +54,19 @@ test('a converted price is the least whole number of units that is worth it', ()
       const right = price.coefficient * worth.coefficient * 10n ** BigInt(decimals + per.scale)
       assert(left(units) >= right)
       assert(left(units - 1n) < right)
+    }),
+  )
+})
+
+test('units are written as the decimal that they are, with cents', () => {
+  assert.equal(unitsToText(12_500_000n, 6), '12.50')
+  assert.equal(unitsToText(12_500_137n, 6), '12.500137')
+  assert.equal(unitsToText(1n, 6), '0.000001')
+  assert.equal(unitsToText(7n, 0), '7')
+  fc.assert(
+    fc.property(fc.bigInt(0n, 10n ** 30n), fc.integer({ min: 0, max: 18 }), (units, decimals) => {
+      const { coefficient, scale } = parseDecimal(unitsToText(units, decimals))
+      assert.equal(coefficient * 10n ** BigInt(decimals), units * 10n ** BigInt(scale))
     }),
   )
 })

@@ -32,3 +32,11 @@ export function toUnits(price: Decimal, worth: Decimal, per: Decimal, decimals: 
 }
 
 export const one: Decimal = { coefficient: 1n, scale: 0 }
+
+/** Units of an asset as a plain decimal, to be read and to be typed elsewhere: exact, with at least two decimals. */
+export function unitsToText(units: bigint, decimals: number): string {
+  const digits = units.toString().padStart(decimals + 1, '0')
+  const whole = digits.slice(0, digits.length - decimals)
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
+  return decimals === 0 ? whole : `${whole}.${fraction.padEnd(Math.min(2, decimals), '0')}`
+}

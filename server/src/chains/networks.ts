@@ -31,6 +31,9 @@ export type Network = {
   /** Above this price of gas (wei) nothing is sent: a spike must not empty the settlers. */
   readonly maxFeePerGas: bigint
   readonly assets: readonly Asset[]
+  /** For people: what their wallet needs to know the network, and where they can look at a transaction. */
+  readonly publicRpcUrl: string | null
+  readonly explorerUrl: string | null
 }
 
 export const networks: readonly Network[] = [
@@ -52,6 +55,8 @@ export const networks: readonly Network[] = [
         domain: { name: 'USD Coin', version: '2' },
       },
     ],
+    publicRpcUrl: 'https://mainnet.base.org',
+    explorerUrl: 'https://basescan.org',
   },
   {
     name: 'Base Sepolia',
@@ -71,6 +76,8 @@ export const networks: readonly Network[] = [
         domain: { name: 'USDC', version: '2' },
       },
     ],
+    publicRpcUrl: 'https://sepolia.base.org',
+    explorerUrl: 'https://sepolia.basescan.org',
   },
   {
     name: 'Local chain',
@@ -90,6 +97,8 @@ export const networks: readonly Network[] = [
         domain: { name: 'USDC', version: '2' },
       },
     ],
+    publicRpcUrl: null,
+    explorerUrl: null,
   },
 ]
 

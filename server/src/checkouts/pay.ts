@@ -265,7 +265,8 @@ function requirePayment(checkout: Checkout, url: string, refused: Refused | null
   }
 }
 
-function toRequirements(option: Option): PaymentRequired['accepts'] {
+/** An offer in the protocol's words. */
+export function toRequirements(option: Option): PaymentRequired['accepts'] {
   const network = networks.find(({ caip2 }) => caip2 === option.network)
   const asset = network?.assets.find(({ address }) => address === option.asset)
   // A token that was taken out of the table after the checkout was made cannot be paid any more.

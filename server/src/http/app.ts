@@ -17,9 +17,11 @@ import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { type Health, isReady } from './operations.ts'
+import { mountPage } from './page/page.ts'
 import { payRoutes } from './pay.ts'
 import { renderProblem } from './problem.ts'
 import { publicRoutes } from './public-api.ts'
+
 import { mountReference } from './reference/page.ts'
 import type { Route } from './route.ts'
 import { storeRoutes } from './store-api.ts'
@@ -118,6 +120,10 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     // On sending, so that a payer who is over the limit can read that as well.
     scope.addHook('onSend', async (_request, reply) => void reply.headers(crossOrigin))
     for (const route of pay) {
+      if (route.method === 'GET') {
+        mountPage(scope, ctx, route)
+        continue
+      }
       mount(scope, route)
       scope.options(route.path, (_request, reply) => reply.code(204).headers(preflight).send())
     }

@@ -35,6 +35,7 @@ const answers = {
 export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
   const apiUrl = `${ctx.config.baseUrl}/api/v1/checkouts`
   const pageUrl = ctx.config.checkoutPageUrl
+  const pagePath = `${new URL(pageUrl).pathname.replace(/\/$/, '')}/:checkoutId`
   const shared = {
     isKeyed: false,
     requestHeaders: {
@@ -68,10 +69,20 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
     {
       ...shared,
       method: 'POST',
-      path: `${new URL(pageUrl).pathname.replace(/\/$/, '')}/:checkoutId`,
+      path: pagePath,
       operationId: 'payCheckoutPage',
       summary: 'Pay a checkout at its checkoutUrl',
       description: 'The same operation as payCheckout, at the address that people open.',
+      handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
+    },
+    {
+      ...shared,
+      method: 'GET',
+      path: pagePath,
+      operationId: 'openCheckoutPage',
+      summary: 'Open a checkoutUrl',
+      description:
+        'Whoever prefers text/html, as browsers do, gets the payment page. Everybody else, and whoever shows a payment, gets what payCheckout gives.',
       handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
   ]

@@ -196,6 +196,7 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
   listCurrencies: async () => [{ status: 200, by: null }],
   payCheckout: payCalls,
   payCheckoutPage: payCalls,
+  openCheckoutPage: async () => (await payCalls()).filter(({ body }) => body === undefined),
 }
 
 function registrations(wallet: { custodialType: string }): Call[] {

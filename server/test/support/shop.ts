@@ -18,19 +18,27 @@ export const payTo: Address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 /** A store on a chain of its own: HTTP application, worker and settler in this process. */
 export async function openShop(
-  options: { blockTimeSeconds?: number | null; worker?: boolean; settlers?: number } = {},
+  options: {
+    network?: 'LOCAL' | 'BASE_MAINNET'
+    blockTimeSeconds?: number | null
+    worker?: boolean
+    settlers?: number
+    settings?: Readonly<Record<string, string>>
+  } = {},
 ) {
-  const { blockTimeSeconds = 1 } = options
-  const chain = await openChain({ network: 'LOCAL', blockTimeSeconds })
+  const { network = 'LOCAL', blockTimeSeconds = 1 } = options
+  const chain = await openChain({ network, blockTimeSeconds })
+  const { caip2, mode } = chain.network
   const app = await openTestApp({
-    NETWORKS: 'LOCAL',
-    LOCAL_RPC_URLS: chain.url,
+    NETWORKS: network,
+    [`${network}_RPC_URLS`]: chain.url,
     ECB_RATES_URL: '',
     EXCHANGE_RATES_URL: '',
+    ...options.settings,
   })
   const signers = Array.from({ length: options.settlers ?? 1 }, (_, i) => openSigner(fundedKey(i + 1)))
-  for (const { address } of signers) await insertSettler(app.ctx.db, 'eip155:31337', address, 0)
-  const { key, store } = await makeStore(app.ctx, { mode: 'test', evmWallet: payTo })
+  for (const { address } of signers) await insertSettler(app.ctx.db, caip2, address, 0)
+  const { key, store } = await makeStore(app.ctx, { mode, evmWallet: payTo })
   const startWork = () => {
     const worker = startWorker(app.ctx, signers)
     let isStopped = false
@@ -42,7 +50,7 @@ export async function openShop(
     return stop
   }
   const stopWork = options.worker === false ? async () => {} : startWork()
-  if (options.worker !== false) await untilReady(app.ctx)
+  if (options.worker !== false) await untilReady(app.ctx, caip2)
   const headers = { 'x-api-key': key, 'content-type': 'application/json' }
 
   const create = async (priceAmount = '1.00', more: object = {}): Promise<string> => {
@@ -100,6 +108,6 @@ export async function openShop(
 }
 
 /** Until the worker has seen the chain and its lanes have shown themselves. */
-async function untilReady(ctx: Context): Promise<void> {
-  await until('payments can be settled', async () => (await openReadiness(ctx)('eip155:31337')) === null)
+async function untilReady(ctx: Context, caip2: string): Promise<void> {
+  await until('payments can be settled', async () => (await openReadiness(ctx)(caip2)) === null)
 }

@@ -1,0 +1,66 @@
+import { type Option, serverSeconds, type Terms } from './terms.ts'
+
+/** EIP-3009: what the buyer signs. Integers are decimal strings, because wallets read them so. */
+export type Authorization = {
+  readonly from: string
+  readonly to: string
+  readonly value: string
+  readonly validAfter: string
+  readonly validBefore: string
+  readonly nonce: string
+}
+
+export async function makeAuthorization(
+  { id }: Terms,
+  { accepted }: Option,
+  from: string,
+): Promise<Authorization> {
+  return {
+    from,
+    to: accepted.payTo,
+    value: accepted.amount,
+    validAfter: '0',
+    validBefore: String(serverSeconds() + accepted.maxTimeoutSeconds),
+    nonce: await makeNonce(id),
+  }
+}
+
+/** A nonce that only this checkout may claim: "fart", 12 random bytes, 16 bytes of SHA-256(id, those 12 bytes). */
+async function makeNonce(id: string): Promise<string> {
+  const random = crypto.getRandomValues(new Uint8Array(12))
+  const proof = await crypto.subtle.digest(
+    'SHA-256',
+    new Uint8Array([...new TextEncoder().encode(id), ...random]),
+  )
+  return `0x66617274${hex(random)}${hex(new Uint8Array(proof, 0, 16))}`
+}
+
+function hex(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+export function typedData({ accepted, chainId }: Option, message: Authorization): string {
+  const field = (type: string) => (name: string) => ({ name, type })
+  return JSON.stringify({
+    primaryType: 'TransferWithAuthorization',
+    types: {
+      EIP712Domain: [
+        ...['name', 'version'].map(field('string')),
+        field('uint256')('chainId'),
+        field('address')('verifyingContract'),
+      ],
+      TransferWithAuthorization: [
+        ...['from', 'to'].map(field('address')),
+        ...['value', 'validAfter', 'validBefore'].map(field('uint256')),
+        field('bytes32')('nonce'),
+      ],
+    },
+    domain: { ...accepted.extra, chainId, verifyingContract: accepted.asset },
+    message,
+  })
+}
+
+/** The PAYMENT-SIGNATURE header of x402 version 2. */
+export function paymentHeader({ accepted }: Option, authorization: Authorization, signature: string): string {
+  return btoa(JSON.stringify({ x402Version: 2, accepted, payload: { signature, authorization } }))
+}

@@ -1,0 +1,58 @@
+import { refresh } from './show.ts'
+import { path, terms } from './terms.ts'
+
+/**
+ * Hears of changes: by server-sent events, by asking where they do not come through, and by asking at once when the tab
+ * comes to the front again, because a phone freezes it while the wallet is open.
+ */
+const askMs = 3_000
+/** An event source that gave up is opened again after this many askings. */
+const asksBeforeReopening = 5
+
+export function watchLive(): void {
+  let source = open()
+  let asks = 0
+  setInterval(() => {
+    if (isOver() || document.hidden || source.readyState === EventSource.OPEN) return
+    void ask()
+    if (source.readyState === EventSource.CLOSED && ++asks % asksBeforeReopening === 0) source = open()
+  }, askMs)
+  const look = () => {
+    if (!document.hidden && !isOver()) void ask()
+  }
+  addEventListener('visibilitychange', look)
+  addEventListener('pageshow', look)
+  addEventListener('online', look)
+
+  function open(): EventSource {
+    const opened = new EventSource(`${path}/live`)
+    opened.onmessage = ({ data }) => {
+      hear(data)
+      if (isOver()) opened.close()
+    }
+    return opened
+  }
+}
+
+function isOver(): boolean {
+  const status = terms()?.status
+  return status === 'COMPLETED' || status === 'CANCELED'
+}
+
+async function ask(): Promise<void> {
+  try {
+    const answer = await fetch(`${path}/status`)
+    if (answer.ok) hear(await answer.text())
+  } catch {}
+}
+
+let isRefreshing = false
+
+function hear(text: string): void {
+  const { digest } = JSON.parse(text) as { digest?: unknown }
+  if (isRefreshing || typeof digest !== 'string' || digest === terms()?.digest) return
+  isRefreshing = true
+  void refresh().finally(() => {
+    isRefreshing = false
+  })
+}

@@ -1,0 +1,40 @@
+import { leaveSoon, stay } from './leave.ts'
+import { watchLive } from './live.ts'
+import { pay, startOver } from './pay.ts'
+import { hasSigned, settle } from './settle.ts'
+import { dress, listWallets } from './show.ts'
+import { terms } from './terms.ts'
+import { wallets, watchWallets } from './wallets.ts'
+
+const copiedMs = 2_000
+
+dress()
+if (terms()) {
+  watchWallets(listWallets)
+  watchLive()
+  // Whoever opens a receipt again wants to read it: only a payment that was seen to complete leads away from it.
+  if (terms()?.status !== 'COMPLETED' || hasSigned()) {
+    new MutationObserver(leaveSoon).observe(document.body, { childList: true })
+  }
+  void settle()
+}
+
+// On the document, because the page below it is replaced when something is new.
+document.addEventListener('click', ({ target }) => {
+  const button = (target as Element).closest('button')
+  if (!button) return
+  const wallet = wallets.find(({ id }) => id === button.dataset.wallet)
+  if (wallet) void pay(wallet)
+  else if (button.id === 'back') startOver()
+  else if (button.id === 'stay') stay()
+  else if (button.dataset.copy) void copy(button, button.dataset.copy)
+})
+
+async function copy(button: HTMLElement, text: string): Promise<void> {
+  await navigator.clipboard.writeText(text)
+  const label = button.textContent
+  button.textContent = button.dataset.done ?? label
+  setTimeout(() => {
+    button.textContent = label
+  }, copiedMs)
+}

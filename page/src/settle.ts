@@ -1,0 +1,98 @@
+import { refresh, show, type Trouble } from './show.ts'
+import { path, terms } from './terms.ts'
+
+/**
+ * Hands a signed payment in until its fate is known. It is kept for as long as this tab lives: a reload, a lost
+ * connection or a server in trouble leads to the same payment being handed in again, never to another signature.
+ * The server forgets nothing: 200 is paid, 402 means that it can never move money, everything else is not known yet.
+ */
+const key = `farthing ${path}`
+const patienceMs = 3_000
+
+export function hasSigned(): boolean {
+  return kept() !== null
+}
+
+export async function settle(header: string | null = kept()): Promise<void> {
+  if (header === null) return
+  keep(header)
+  show('settling')
+  for (;;) {
+    const answer = await hand(header)
+    if (answer === null) {
+      show('offline')
+      await wait(patienceMs)
+    } else if (answer.status === 202 || (await isUnderWay(answer))) {
+      show('settling')
+      await wait(retryMs(answer))
+    } else if (answer.status === 429 || answer.status >= 500) {
+      show('unavailable')
+      await wait(retryMs(answer))
+    } else {
+      const trouble = answer.status === 402 ? troubleOf(await reasonOf(answer)) : 'failed'
+      while (!(await refresh())) await wait(patienceMs)
+      keep(null)
+      show(terms()?.status === 'OPEN' ? trouble : null)
+      return
+    }
+  }
+}
+
+async function hand(header: string): Promise<Response | null> {
+  try {
+    return await fetch(path, { method: 'POST', headers: { 'PAYMENT-SIGNATURE': header } })
+  } catch {
+    return null
+  }
+}
+
+/** Another payment is being settled: if it fails, this one may be wanted. */
+async function isUnderWay(answer: Response): Promise<boolean> {
+  return answer.status === 409 && (await read(answer)).code === 'payment_in_progress'
+}
+
+async function reasonOf(answer: Response): Promise<string> {
+  return String((await read(answer)).error)
+}
+
+async function read(answer: Response): Promise<{ code?: unknown; error?: unknown }> {
+  return await answer
+    .clone()
+    .json()
+    .catch(() => ({}))
+}
+
+function troubleOf(reason: string): Trouble {
+  if (reason.endsWith('insufficient_balance')) return 'funds'
+  // The key's owner did sign: what does not take it is the code at the address.
+  if (reason.endsWith('evm_signature')) return 'smart'
+  return 'failed'
+}
+
+function retryMs(answer: Response): number {
+  return 1_000 * Number.parseInt(answer.headers.get('retry-after') ?? '3', 10) || patienceMs
+}
+
+/** Ends early when the connection is back. */
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms)
+    addEventListener('online', () => resolve(), { once: true })
+  })
+}
+
+// A tab that may not keep anything still pays; it only forgets the payment when it is closed or loaded again.
+function kept(): string | null {
+  try {
+    return sessionStorage.getItem(key)
+  } catch {
+    return null
+  }
+}
+
+function keep(header: string | null): void {
+  try {
+    if (header === null) sessionStorage.removeItem(key)
+    else sessionStorage.setItem(key, header)
+  } catch {}
+}

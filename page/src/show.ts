@@ -1,0 +1,107 @@
+import { readTerms, terms } from './terms.ts'
+import { wallets } from './wallets.ts'
+
+/**
+ * The page is made by the server, in every state that a checkout can be in. This script only shows parts of it that are
+ * already there, and has the server make it again when something is new.
+ */
+type Step = 'connecting' | 'switching' | 'signing' | 'settling' | 'offline' | 'unavailable'
+export type Trouble = 'rejected' | 'pending' | 'funds' | 'smart' | 'chain' | 'tab' | 'changed' | 'failed'
+
+export const find = (selector: string): HTMLElement | null => document.querySelector(selector)
+
+let shown: Step | Trouble | null = null
+/** Steps before anything is signed. */
+const asking: readonly (Step | Trouble | null)[] = ['connecting', 'switching', 'signing']
+const signed: readonly (Step | Trouble | null)[] = ['settling', 'offline', 'unavailable']
+
+/** A step hides every way to pay, so that nobody pays twice; a trouble leaves them in place. */
+export function show(state: Step | Trouble | null): void {
+  shown = state
+  const isStep = asking.includes(state) || signed.includes(state)
+  for (const part of document.querySelectorAll<HTMLElement>('[data-state]')) {
+    part.hidden = part.dataset.state !== state
+  }
+  find('#flow')?.toggleAttribute('data-busy', isStep)
+  find('#ways')?.toggleAttribute('hidden', isStep)
+  find('#send')?.toggleAttribute('hidden', isStep)
+  find('#back')?.toggleAttribute('hidden', !asking.includes(state))
+  if (state === 'smart') find('#send')?.setAttribute('open', '')
+}
+
+/** What needs this script is hidden until it runs. */
+export function dress(): void {
+  readTerms()
+  for (const part of document.querySelectorAll<HTMLElement>('[data-script]')) part.hidden = false
+  const format = new Intl.DateTimeFormat(document.documentElement.lang, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+  })
+  for (const time of document.querySelectorAll('time'))
+    time.textContent = format.format(new Date(time.dateTime))
+  listWallets()
+  show(shown)
+}
+
+/** One button for each wallet. Those that are there stay in place: somebody may have one in focus. */
+export function listWallets(): void {
+  const list = find('#wallets')
+  if (!list) return
+  for (const button of list.querySelectorAll<HTMLElement>('button')) {
+    if (!wallets.some(({ id }) => id === button.dataset.wallet)) button.remove()
+  }
+  for (const { id, name, icon } of wallets) {
+    if ([...list.children].some((button) => (button as HTMLElement).dataset.wallet === id)) continue
+    const button = document.createElement('button')
+    const label = document.createElement('span')
+    button.type = 'button'
+    button.dataset.wallet = id
+    // Text, never markup: a wallet writes its own name.
+    label.textContent = (list.dataset.label ?? '').replace(
+      '{wallet}',
+      () => name || (list.dataset.unnamed ?? ''),
+    )
+    if (icon) {
+      const image = document.createElement('img')
+      image.src = icon
+      image.alt = ''
+      button.append(image)
+    }
+    button.append(label)
+    list.append(button)
+  }
+  const isFound = wallets.length > 0
+  find('#no-wallet')?.toggleAttribute('hidden', isFound)
+  document.documentElement.toggleAttribute('data-wallet', isFound)
+}
+
+/** Has the server make the page again, and puts it in place. False if it cannot be had now. */
+export async function refresh(): Promise<boolean> {
+  const next = await load()
+  const main = next?.querySelector('main')
+  if (!next || !main) return false
+  const before = terms()
+  const typed = find('input[name=hash]') as HTMLInputElement | null
+  const open = new Set([...document.querySelectorAll('details[open]')].map(({ id }) => id))
+  document.title = next.title
+  find('main')?.replaceWith(document.adoptNode(main))
+  for (const details of document.querySelectorAll('details')) details.open ||= open.has(details.id)
+  const input = find('input[name=hash]') as HTMLInputElement | null
+  if (typed && input) input.value = typed.value
+  dress()
+  // Whoever cannot see it hears it.
+  if (terms()?.status !== before?.status) find('#status')?.focus()
+  return true
+}
+
+/** A request for a document parses without any of the functions that trusted types guard, and runs no script in it. */
+function load(): Promise<Document | null> {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest()
+    request.open('GET', location.href.split('#')[0] ?? '')
+    request.setRequestHeader('Accept', 'text/html')
+    request.responseType = 'document'
+    request.onloadend = () => resolve(request.status === 200 ? request.responseXML : null)
+    request.send()
+  })
+}

@@ -1,0 +1,47 @@
+/** What the server wrote into the page for this script. */
+export type Terms = {
+  readonly id: string
+  /** Differs from the one that the live feed tells when there is something new to show. */
+  readonly digest: string
+  readonly status: 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
+  /** The server's clock, in milliseconds, when it made the page: the buyer's may be wrong. */
+  readonly now: number
+  readonly options: readonly Option[]
+}
+
+/** One way to pay. */
+export type Option = {
+  /** As x402 writes it, and as it is sent back. */
+  readonly accepted: {
+    readonly asset: string
+    readonly amount: string
+    readonly payTo: string
+    readonly maxTimeoutSeconds: number
+    readonly extra: { readonly name: string; readonly version: string }
+  }
+  readonly decimals: number
+  readonly chainId: number
+  /** As EIP-3085 wants it, for wallets that do not know the chain. */
+  readonly chain: { readonly chainId: string; readonly chainName: string }
+}
+
+let read: { readonly terms: Terms; readonly clockOffset: number } | null = null
+
+export function terms(): Terms | null {
+  return read?.terms ?? null
+}
+
+/** Reads them again, after the page was replaced. */
+export function readTerms(): void {
+  const text = document.getElementById('terms')?.textContent
+  const next: Terms | null = text ? JSON.parse(text) : null
+  read = next && { terms: next, clockOffset: next.now - Date.now() }
+}
+
+/** Seconds by the server's clock. */
+export function serverSeconds(): number {
+  return Math.floor((Date.now() + (read?.clockOffset ?? 0)) / 1000)
+}
+
+/** Where this page lives, and everything about its checkout below it. */
+export const path = location.pathname.replace(/\/$/, '')

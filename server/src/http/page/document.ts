@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import type { Assets } from './assets.ts'
+import { type Html, html } from './html.ts'
+import { languages } from './languages/choose.ts'
+import type { Language } from './languages/language.ts'
+
+/** A whole page and the headers that it must travel with. */
+export type Document = { readonly status: number; readonly headers: Headers; readonly text: string }
+
+type Headers = Readonly<Record<string, string>>
+
+/** Where pages live. */
+export type Place = {
+  /** CHECKOUT_PAGE_URL. */
+  readonly url: string
+  /** Its path, without a slash at the end. */
+  readonly path: string
+  readonly assets: Assets
+}
+
+export function renderDocument(
+  { url, path, assets }: Place,
+  language: Language,
+  page: { status: number; title: string; accentColor: string | null; main: Html },
+): Document {
+  const style = page.accentColor === null ? null : accentStyle(page.accentColor)
+  const document = html`<!doctype html>
+<html lang="${language.tag}" dir="${language.direction}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="robots" content="noindex,nofollow">
+<meta name="color-scheme" content="light dark">
+<title>${page.title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${path}/assets/${assets.style.name}" integrity="${assets.style.integrity}">
+${style !== null && { html: `<style>${style}</style>` }}
+<script type="module" src="${path}/assets/${assets.script.name}" integrity="${assets.script.integrity}"></script>
+</head>
+<body>
+${page.main}
+<footer>
+<nav aria-label="${language.texts.languages}">${languages.map(({ tag, name }) => html`<a href="?lang=${tag}" lang="${tag}" hreflang="${tag}"${tag === language.tag && html` aria-current="true"`}>${name}</a>`)}</nav>
+</footer>
+</body>
+</html>
+`
+  return { status: page.status, headers: headersFor(url, style), text: document.html }
+}
+
+/**
+ * Nothing from elsewhere, nothing inline, no frame around it, no markup made by script. Images may be data because
+ * wallets announce their icons so. What a page may style inline is the store's colour, allowed by the hash of exactly
+ * that text.
+ */
+function headersFor(url: string, style: string | null): Headers {
+  const hash = style === null ? '' : ` 'sha256-${createHash('sha256').update(style).digest('base64')}'`
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self'${hash}`,
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ]
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': policy.join('; '),
+    'integrity-policy': 'blocked-destinations=(script)',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    // Wallets may open a window of theirs.
+    'cross-origin-opener-policy': 'same-origin-allow-popups',
+    'permissions-policy':
+      'camera=(), geolocation=(), microphone=(), payment=(), usb=(), clipboard-write=(self)',
+    ...(url.startsWith('https:') && { 'strict-transport-security': 'max-age=63072000; includeSubDomains' }),
+    vary: 'accept, accept-language, accept-encoding',
+  }
+}
+
+/** The store's colour, and black or white on it, whichever can be read: one of them always has a contrast above 4.5. */
+function accentStyle(color: string): string {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((i) => {
+    const channel = Number.parseInt(color.slice(i, i + 2), 16) / 255
+    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4
+  })
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+  const isDark = 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05
+  return `:root{--accent:${color};--on-accent:${isDark ? '#fff' : '#000'}}`
+}

@@ -1,0 +1,108 @@
+/**
+ * Every text of the page. Another language is another file of this shape and a line in choose.ts. {names} are filled in:
+ * by the server, except {wallet} and {seconds}, which only the browser knows.
+ */
+export type Language = {
+  /** BCP 47, for the page and for numbers. */
+  readonly tag: string
+  readonly direction: 'ltr' | 'rtl'
+  /** In the language itself. */
+  readonly name: string
+  readonly texts: Texts
+}
+
+type Texts = {
+  readonly title: string
+  readonly payStore: string
+  readonly amountDue: string
+  readonly order: string
+  readonly payTo: string
+  readonly network: string
+  readonly validUntil: string
+  readonly direct: string
+  readonly testMode: string
+  readonly help: string
+  readonly languages: string
+
+  readonly walletTitle: string
+  readonly walletAbout: string
+  readonly payWith: string
+  readonly unnamedWallet: string
+  readonly noWallet: string
+  readonly needsScript: string
+
+  readonly phoneTitle: string
+  readonly phoneAbout: string
+  readonly appsTitle: string
+  readonly qrPage: string
+  readonly qrAddress: string
+
+  readonly sendTitle: string
+  readonly sendAbout: string
+  readonly sendButton: string
+  readonly sendNetwork: string
+  readonly sendExact: string
+  readonly sendAmount: string
+  readonly sendAddress: string
+  readonly sendWarning: string
+  readonly sendFee: string
+  readonly sendCheck: string
+  readonly hashTitle: string
+  readonly hashLabel: string
+  readonly hashButton: string
+  readonly copy: string
+  readonly copied: string
+
+  readonly states: Readonly<Record<State, Message>>
+  readonly startOver: string
+  readonly notices: Readonly<Record<Notice, string>>
+  readonly noteTitle: string
+  readonly notes: Readonly<Record<'late' | 'underpaid' | 'overpaid' | 'unmatched', string>>
+
+  readonly processing: Message
+  readonly completed: Message
+  readonly expired: Message
+  readonly canceled: Message
+  readonly notFound: Message
+  readonly unavailable: Message
+
+  readonly transaction: string
+  readonly from: string
+  readonly amount: string
+  readonly checkout: string
+  readonly receipt: string
+  readonly returnTo: string
+  readonly leaving: string
+  readonly stay: string
+  readonly checkAgain: string
+}
+
+type Message = { readonly title: string; readonly text: string }
+
+/** What the wallet is doing, or why it stopped. */
+export type State =
+  | 'connecting'
+  | 'switching'
+  | 'signing'
+  | 'settling'
+  | 'rejected'
+  | 'pending'
+  | 'funds'
+  | 'smart'
+  | 'chain'
+  | 'tab'
+  | 'changed'
+  | 'offline'
+  | 'unavailable'
+  | 'failed'
+
+/** What became of a form. */
+export type Notice =
+  | 'crowded'
+  | 'in_progress'
+  | 'closed'
+  | 'unavailable'
+  | 'looking'
+  | 'not_found'
+  | 'invalid_hash'
+  | 'unmatched'

@@ -1,0 +1,72 @@
+import { brotliCompressSync, constants } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readView } from '../../checkouts/view.ts'
+import type { Context } from '../../context.ts'
+import type { Route } from '../route.ts'
+import { prefersPage } from './accept.ts'
+import { mountAssets, openAssets } from './assets.ts'
+import type { Document, Place } from './document.ts'
+import { chooseLanguage } from './languages/choose.ts'
+import { english } from './languages/en.ts'
+import type { Notice } from './languages/language.ts'
+import { type Asked, renderNotFound, renderPage, renderUnavailable } from './render.ts'
+
+/**
+ * The buyer's door: GET on checkoutUrl. A browser gets the page. Any other client, and whoever shows a payment, gets
+ * what POST gives there, because the stock x402 clients begin with GET: one address for people and programs.
+ */
+export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route): void {
+  const place: Place = {
+    url: ctx.config.checkoutPageUrl,
+    path: pay.path.replace('/:checkoutId', ''),
+    assets: openAssets(),
+  }
+  mountAssets(scope, place.path, place.assets)
+  scope.get(pay.path, {
+    async handler(request, reply) {
+      if (!wantsPage(request)) return await pay.handle(request, reply.header('vary', 'accept'))
+      const { checkoutId } = request.params as { checkoutId: string }
+      const asked = readAsked(request)
+      const view = await readView(ctx, checkoutId)
+      return sendDocument(
+        request,
+        reply,
+        view ? renderPage(ctx, place, view, asked, ctx.now()) : renderNotFound(place, asked.language),
+      )
+    },
+    // A person has no use for a problem's JSON. It was made and recorded as ever; only its looks change.
+    async onSend(request, reply, payload) {
+      const isProblem = String(reply.getHeader('content-type')).startsWith('application/problem+json')
+      if (!isProblem || !wantsPage(request)) return payload
+      const { headers, text } = renderUnavailable(place, readAsked(request).language, reply.statusCode)
+      reply.headers(headers)
+      return text
+    },
+  })
+}
+
+/** HEAD asks about the page: nobody is charged by it. */
+function wantsPage({ method, headers }: FastifyRequest): boolean {
+  return method === 'HEAD' || (headers['payment-signature'] === undefined && prefersPage(headers.accept))
+}
+
+function readAsked(request: FastifyRequest): Asked {
+  const { lang, notice, send } = request.query as Record<string, unknown>
+  const language = chooseLanguage(lang, request.headers['accept-language'])
+  return {
+    language,
+    query: lang === language.tag ? `?lang=${language.tag}` : '',
+    notice:
+      typeof notice === 'string' && Object.hasOwn(english.texts.notices, notice) ? (notice as Notice) : null,
+    isSending: send !== undefined,
+  }
+}
+
+/** Fast, and small enough: the page is made anew for everyone. */
+const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
+
+function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Document): FastifyReply {
+  reply.code(document.status).headers(document.headers)
+  if (!/\bbr\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(document.text)
+  return reply.header('content-encoding', 'br').send(brotliCompressSync(document.text, brotli))
+}

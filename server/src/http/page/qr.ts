@@ -1,0 +1,30 @@
+import { encode } from 'uqr'
+import { type Html, html } from './html.ts'
+
+/** Modules of white around the code, which readers need; in dark pages as well. */
+const quietModules = 3
+
+/** A QR code as one path, drawn by the server: nothing to load, nothing to run. */
+export function renderQr(text: string, label: string): Html {
+  const { data, size } = encode(text, { ecc: 'M', border: quietModules })
+  const path = data
+    .map((row, y) =>
+      readRuns(row)
+        .map(([x, length]) => `M${x} ${y}h${length}v1h-${length}z`)
+        .join(''),
+    )
+    .join('')
+  return html`<svg class="qr" role="img" aria-label="${label}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path}"/></svg>`
+}
+
+/** Where the black runs of a row begin, and how long they are. */
+function readRuns(row: readonly boolean[]): [start: number, length: number][] {
+  const runs: [number, number][] = []
+  for (const [x, isBlack] of row.entries()) {
+    const last = runs.at(-1)
+    if (!isBlack) continue
+    if (last && last[0] + last[1] === x) last[1]++
+    else runs.push([x, 1])
+  }
+  return runs
+}

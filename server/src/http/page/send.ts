@@ -1,0 +1,82 @@
+import type { CheckoutView, Note, Transfer } from '../../checkouts/view.ts'
+import { unitsToText } from '../../money.ts'
+import { fill, type Html, html } from './html.ts'
+import type { Language, Notice } from './languages/language.ts'
+import { renderQr } from './qr.ts'
+import { describeOption, renderAddress, renderTime } from './summary.ts'
+
+/**
+ * Paying without a signature: a form keeps an exact amount for the buyer, who sends it from wherever they like. Plain
+ * forms, because this is also the way for browsers without script.
+ */
+export function renderSend(
+  { checkout, transfers }: CheckoutView,
+  { tag, texts }: Language,
+  asked: {
+    readonly notice: Notice | null
+    readonly isSending: boolean
+    readonly path: string
+    readonly query: string
+  },
+): Html {
+  const { notice, isSending, path, query } = asked
+  const action = (verb: string) => `${path}/${checkout.id}/${verb}${query}`
+  const isOpen = isSending || notice !== null || transfers.length > 0
+  const [option] = checkout.options
+  return html`<details id="send"${isOpen && html` open`}>
+<summary>${texts.sendTitle}</summary>
+<p>${texts.sendAbout}</p>
+${notice !== null && html`<p class="notice" role="alert">${fill(texts.notices[notice], { network: option ? describeOption(option).name : '' })}</p>`}
+${
+  transfers.length === 0
+    ? html`<form method="post" action="${action('transfer')}">${renderNetworks(checkout.options, texts)}<button>${texts.sendButton}</button></form>`
+    : transfers.map((transfer) => renderTransfer(transfer, tag, texts))
+}
+${
+  transfers.length > 0 &&
+  html`<form class="hash" method="post" action="${action('transaction')}">
+<h3>${texts.hashTitle}</h3>
+<label for="hash">${texts.hashLabel}</label>
+<div class="row"><input id="hash" name="hash" dir="ltr" required maxlength="66" pattern="\\s*0x[0-9a-fA-F]{64}\\s*" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="0x…"><button>${texts.hashButton}</button></div>
+</form>`
+}
+</details>`
+}
+
+function renderNetworks(options: CheckoutView['checkout']['options'], texts: Language['texts']): Html | null {
+  if (options.length < 2) return null
+  return html`<fieldset><legend>${texts.sendNetwork}</legend>${options.map(
+    (option, i) =>
+      html`<label><input type="radio" name="network" value="${option.network}"${i === 0 && html` checked`}> ${describeOption(option).name}</label>`,
+  )}</fieldset>`
+}
+
+function renderTransfer(transfer: Transfer, tag: string, texts: Language['texts']): Html {
+  const { symbol, decimals, name } = describeOption(transfer)
+  const amount = unitsToText(BigInt(transfer.amount), decimals)
+  const copy = (text: string, label: string) =>
+    html`<button type="button" class="quiet" data-script hidden data-copy="${text}" data-done="${texts.copied}" aria-label="${texts.copy}: ${label}">${texts.copy}</button>`
+  return html`<div class="transfer">
+<p class="warning"><strong>${fill(texts.sendWarning, { asset: symbol, network: html`<bdi>${name}</bdi>` })}</strong></p>
+<dl>
+<div><dt>${texts.sendAmount}</dt><dd class="row"><bdi class="exact"><b>${amount}</b> ${symbol}</bdi>${copy(amount, texts.sendAmount)}</dd><dd class="hint">${texts.sendExact}</dd></div>
+<div><dt>${texts.sendAddress}</dt><dd class="row">${renderAddress(transfer.payTo)}${copy(transfer.payTo, texts.sendAddress)}</dd><dd class="hint">${texts.sendCheck}</dd></div>
+<div><dt>${texts.network}</dt><dd><bdi>${name}</bdi></dd></div>
+<div><dt>${texts.validUntil}</dt><dd>${renderTime(transfer.expiresAt, tag)}</dd></div>
+</dl>
+${renderQr(transfer.payTo, texts.qrAddress)}
+<p class="hint">${texts.sendFee}</p>
+</div>`
+}
+
+/** Money that arrived and did not complete the checkout: the buyer must hear of it, in every state. */
+export function renderNotes(notes: readonly Note[], texts: Language['texts']): Html | null {
+  const told = notes.flatMap(({ disposition, amount, ...where }) => {
+    if (disposition === 'exact') return []
+    const { symbol, decimals } = describeOption(where)
+    const parts = { asset: symbol, amount: unitsToText(BigInt(amount), decimals) }
+    return html`<li>${fill(texts.notes[disposition], parts)}<br><code class="hash">${where.transaction}</code></li>`
+  })
+  if (told.length === 0) return null
+  return html`<section class="notes" aria-labelledby="notes"><h2 id="notes">${texts.noteTitle}</h2><ul>${told}</ul></section>`
+}

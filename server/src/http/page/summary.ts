@@ -1,0 +1,78 @@
+import { networks } from '../../chains/networks.ts'
+import type { Option } from '../../checkouts/checkout.ts'
+import type { CheckoutView } from '../../checkouts/view.ts'
+import { unitsToText } from '../../money.ts'
+import { fill, type Html, html } from './html.ts'
+import type { Language } from './languages/language.ts'
+
+/** Who is paid and how much. It is there in every state. */
+export function renderHead({ checkout, store }: CheckoutView, { tag, texts }: Language): Html {
+  const name = bdi(store.name)
+  const isOpen = checkout.status === 'OPEN'
+  return html`<section class="head">
+<div class="store"><span class="mark" aria-hidden="true">${initialOf(store.name)}</span><h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
+${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
+<p class="due">${isOpen ? texts.amountDue : texts.amount}</p>
+<p class="price">${bdi(formatPrice(checkout.priceAmount, checkout.priceCurrency, tag))}</p>
+${checkout.options.map((option, i) => {
+  const { symbol, decimals, name } = describeOption(option)
+  // Plain digits, and below the whole address: the script reads them back before anything is signed.
+  return html`<p class="pays"><bdi><b data-amount="${i}">${unitsToText(BigInt(option.amount), decimals)}</b> ${symbol} · <span data-network="${i}">${name}</span></bdi></p>`
+})}
+</section>`
+}
+
+/** For what, where to and until when. */
+export function renderFacts({ checkout }: CheckoutView, { tag, texts }: Language): Html {
+  const isOpen = checkout.status === 'OPEN'
+  return html`<section class="facts">
+<dl>
+<div><dt>${texts.order}</dt><dd>${bdi(checkout.orderId)}</dd></div>
+${checkout.options.map(({ payTo }, i) => html`<div><dt>${texts.payTo}</dt><dd>${renderAddress(payTo, html` data-address="${i}"`)}</dd></div>`)}
+${isOpen && html`<div><dt>${texts.validUntil}</dt><dd>${renderTime(checkout.expiresAt, tag)}</dd></div>`}
+</dl>
+${isOpen && html`<p class="direct">${texts.direct}</p>`}
+<p class="help">${fill(texts.help, { checkout: html`<code>${checkout.id}</code>` })}</p>
+</section>`
+}
+
+/** In groups that an eye can compare; copied, it is in one piece. */
+export function renderAddress(address: string, attributes: Html | null = null): Html {
+  const groups = address.match(/.{1,4}/g) ?? []
+  return html`<bdi class="address"${attributes}>${groups.map((group) => html`<span>${group}</span>`)}</bdi>`
+}
+
+/** The script writes it again in the buyer's own time zone. */
+export function renderTime(time: Date, tag: string): Html {
+  const format = new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+  return html`<time datetime="${time.toISOString()}">${format.format(time)} UTC</time>`
+}
+
+/** Exact: the number formatter reads decimal text as it is. */
+export function formatPrice(amount: string, currency: string, tag: string): string {
+  return new Intl.NumberFormat(tag, { style: 'currency', currency, maximumFractionDigits: 6 }).format(
+    amount as `${number}`,
+  )
+}
+
+/** Names of what an option is paid in. A token that was taken out of the table keeps its address as its name. */
+export function describeOption({ network, asset }: Pick<Option, 'network' | 'asset'>) {
+  const found = networks.find(({ caip2 }) => caip2 === network)
+  const token = found?.assets.find(({ address }) => address.toLowerCase() === asset.toLowerCase())
+  return {
+    network: found,
+    name: found?.name ?? network,
+    symbol: token?.symbol ?? asset,
+    decimals: token?.decimals ?? 0,
+  }
+}
+
+/** Isolated, so that a name in another script does not move its neighbours. */
+export function bdi(text: string): Html {
+  return html`<bdi>${text}</bdi>`
+}
+
+function initialOf(name: string): string {
+  const [first] = new Intl.Segmenter().segment(name)
+  return (first?.segment ?? '').toUpperCase()
+}
