@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../problems.ts'
 
 /** The page's script and style. Their names carry a hash of what is in them, so a browser may keep them for ever. */
-export type Asset = {
+type Asset = {
   readonly name: string
   readonly type: string
   /** For the `integrity` of the element that loads it. */

@@ -32,10 +32,11 @@ export function renderMessage(
   mood: 'busy' | 'good' | 'over',
   { title, text, store = '' }: { title: string; text: string; store?: string },
   more: Html | null = null,
+  level: 1 | 2 = 2,
 ): Html {
   return html`<section class="outcome ${mood}" aria-labelledby="status">
 <span class="sign" aria-hidden="true"></span>
-<h2 id="status" tabindex="-1">${title}</h2>
+<h${level} id="status" tabindex="-1">${title}</h${level}>
 <p>${fill(text, { store: bdi(store) })}</p>
 ${more}
 </section>`

@@ -65,7 +65,7 @@ function renderAlone(
   message: 'notFound' | 'unavailable',
 ): Document {
   const { title } = language.texts[message]
-  const main = html`<main class="alone"><div class="act">${renderMessage('over', language.texts[message])}</div></main>`
+  const main = html`<main class="alone"><div class="act">${renderMessage('over', language.texts[message], null, 1)}</div></main>`
   return renderDocument(place, language, { status, title, accentColor: null, main })
 }
 

@@ -27,6 +27,32 @@ export const states = {
       { chainId: 1, refuse: { wallet_switchEthereumChain: -32603, wallet_addEthereumChain: -32601 + 1 } },
       'chain',
     ),
+  'send-yourself': async (scene) => {
+    const id = await scene.create()
+    await scene.shop.ctx.db.query(
+      `insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at)
+       select c.id, o.network, lower(o.asset), lower(o."payTo"), o.amount + 1 + (random() * 9998)::int, 0, clock()
+       from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+       where c.id = $1`,
+      [id],
+    )
+    return await scene.open(id)
+  },
+  'wrong-hash': async (scene) => {
+    const page = await scene.open(await scene.create(), { query: 'notice=not_found' })
+    await page.locator('.notice').waitFor()
+    return page
+  },
+  underpaid: async (scene) => {
+    const id = await scene.create()
+    await completeByHand(scene.shop, id)
+    await setStatus(scene.shop, id, 'OPEN')
+    await scene.shop.ctx.db.query(
+      "update credits set disposition = 'underpaid', amount = amount - 1 where checkout_id = $1",
+      [id],
+    )
+    return await scene.open(id)
+  },
   offline: async (scene) => await scene.pay({ answer: 'offline' }, 'offline'),
   unavailable: async (scene) => await scene.pay({ answer: '503' }, 'unavailable'),
   processing: async (scene) => {
@@ -59,7 +85,7 @@ type Scene = {
   readonly shop: PageShop
   readonly wallet: TestWallet
   create(): Promise<string>
-  open(id: string, options?: { wallets?: readonly TestWallet[] }): Promise<Page>
+  open(id: string, options?: { wallets?: readonly TestWallet[]; query?: string }): Promise<Page>
   /** Until the wallets are there to be chosen from. */
   offer(page: Page): Promise<void>
   /** Chooses a wallet that behaves so, and waits for what the page makes of it. */
@@ -82,12 +108,12 @@ export async function openState(
         orderId: 'Order 2041',
         successRedirectUrl: 'https://shop.example/thanks',
       }),
-    async open(id, { wallets = [] } = {}) {
+    async open(id, { wallets = [], query = '' } = {}) {
       const { openCheckout } = await openPage(browser, shop, {
         wallets,
         ...(options.context && { context: options.context }),
       })
-      return await openCheckout(id, options.lang ? `?lang=${options.lang}` : '')
+      return await openCheckout(id, `?${query}${options.lang ? `&lang=${options.lang}` : ''}`)
     },
     offer: async (page) => await page.locator('#wallets button').first().waitFor(),
     async pay({ answer, ...how }, state) {
