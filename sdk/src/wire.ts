@@ -82,6 +82,7 @@ export type Store = {
   id: string
   mode: StoreMode
   name: string
+  /** A base64 data URL of an image is shown on the payment page; an https address is only kept. */
   logoUrl: string | null
   /** `#rrggbb` in lower case. */
   accentColor: string | null

@@ -13,7 +13,9 @@ export type CheckoutView = {
   readonly checkout: Checkout
   /** Past its time by the database's clock, also while its status does not say so yet. */
   readonly isPastExpiry: boolean
-  readonly store: Pick<Store, 'name' | 'mode' | 'logoUrl' | 'accentColor'>
+  readonly store: Pick<Store, 'name' | 'mode' | 'accentColor'> & {
+    /** An image that can be shown. */ readonly hasLogo: boolean
+  }
   /** Of the exact credit, if one lives. */
   readonly payment: CheckoutPayment | null
   /** Hash of what was sent to the chain last, while it is not known what became of it. */
@@ -53,7 +55,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       is_past_expiry: boolean
       store_name: string
       store_mode: Store['mode']
-      logo_url: string | null
+      has_logo: boolean
       accent_color: string | null
       exact: RawCredit | null
       pending_transaction: string | null
@@ -61,7 +63,8 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       notes: Note[] | null
     }
   >(
-    `select c.*, c.expires_at <= clock() as is_past_expiry, s.name as store_name, s.mode as store_mode, s.logo_url,
+    `select c.*, c.expires_at <= clock() as is_past_expiry, s.name as store_name, s.mode as store_mode,
+       coalesce(s.logo_url like 'data:%', false) as has_logo,
        s.accent_color, to_json(e) as exact,
        (select b.hash from authorizations a
           join transaction_calls t on t.network = a.network and t.asset = a.asset and t.payer = a.payer
@@ -97,7 +100,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
     store: {
       name: row.store_name,
       mode: row.store_mode,
-      logoUrl: row.logo_url,
+      hasLogo: row.has_logo,
       accentColor: row.accent_color,
     },
     payment,

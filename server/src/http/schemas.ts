@@ -132,7 +132,13 @@ const FinalityRule = of<Wire.FinalityRule>()(
 )
 
 const storeSettings = {
-  logoUrl: nullable(Type.String({ maxLength: 2048 })),
+  logoUrl: nullable(
+    Type.String({
+      maxLength: 12_288,
+      description:
+        'A PNG, JPEG, WebP or SVG as data:image/…;base64,… is shown on the payment page. An https address is only kept: the page loads nothing from elsewhere.',
+    }),
+  ),
   finalityPolicy: Type.Array(FinalityRule, {
     minItems: 1,
     maxItems: 10,

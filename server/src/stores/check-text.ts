@@ -20,6 +20,10 @@ export function checkText(pointer: string, text: string, bytesMax: number): Mist
   return []
 }
 
+/** An image that carries itself, so that a page which shows it asks nobody else for it. */
+export const imageForm =
+  /^data:(image\/(?:png|jpeg|webp|svg\+xml));base64,((?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/
+
 /** https only; a test store may also use http to this machine, where no certificate is to be had. */
 export function checkWebUrl(pointer: string, text: string, mode: Mode): Mistake[] {
   const mistake = (detail: string) => [{ pointer, code: 'url', detail }]

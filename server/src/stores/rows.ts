@@ -74,6 +74,15 @@ export async function listStores(db: Database): Promise<Store[]> {
   return (await db.query<StoreRow>('select * from stores order by id')).map(toStore)
 }
 
+/** The store's logo, if it is an image and not the address of one. */
+export async function readLogo(db: Database, storeId: StoreId): Promise<string | null> {
+  const [row] = await db.query<{ logo_url: string }>(
+    "select logo_url from stores where id = $1 and logo_url like 'data:%'",
+    [storeId],
+  )
+  return row?.logo_url ?? null
+}
+
 /** Locks the store for a change that new checkouts must see, and raises its revision. */
 export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Store | null> {
   const [row] = await tx.query<StoreRow>(

@@ -3,9 +3,12 @@ import type { Context } from '../context.ts'
 import type { StoreId } from '../ids.ts'
 import { parseDecimal } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
-import { checkText, checkWebUrl } from './check-text.ts'
+import { checkText, checkWebUrl, imageForm } from './check-text.ts'
 import { lockStore, updateStore as updateRow } from './rows.ts'
 import type { Store } from './store.ts'
+
+/** Longer than any address that browsers take. */
+const addressLengthMax = 2_048
 
 export async function updateStore(ctx: Context, storeId: StoreId, change: UpdateStore): Promise<Store> {
   return await ctx.db.transaction(async (tx) => {
@@ -13,7 +16,7 @@ export async function updateStore(ctx: Context, storeId: StoreId, change: Update
     if (!store) throw new Problem('not_found', 'There is no such store.')
     const mistakes = [
       ...(change.name === undefined ? [] : checkText('/name', change.name, 100)),
-      ...(typeof change.logoUrl === 'string' ? checkWebUrl('/logoUrl', change.logoUrl, store.mode) : []),
+      ...(typeof change.logoUrl === 'string' ? checkLogo(change.logoUrl, store.mode) : []),
       ...(change.finalityPolicy ? checkPolicy(change.finalityPolicy) : []),
     ]
     if (mistakes.length > 0) throw invalid(...mistakes)
@@ -28,6 +31,14 @@ export async function updateStore(ctx: Context, storeId: StoreId, change: Update
     await updateRow(tx, changed)
     return changed
   })
+}
+
+function checkLogo(text: string, mode: Store['mode']): Mistake[] {
+  if (imageForm.test(text)) return []
+  const isLong = text.length > addressLengthMax
+  return isLong || text.startsWith('data:')
+    ? [{ pointer: '/logoUrl', code: 'url', detail: 'Must be a base64 data URL of a PNG, JPEG, WebP or SVG.' }]
+    : checkWebUrl('/logoUrl', text, mode)
 }
 
 /** Rules start at zero and rise, so that every amount has exactly one. */

@@ -40,6 +40,7 @@ test('a change is answered with the whole store, is read back at once, and leave
   const changes: UpdateStore[] = [
     { name: 'Café ☕' },
     { logoUrl: 'https://shop.example/logo.png' },
+    { logoUrl: `data:image/png;base64,${Buffer.from('any bytes').toString('base64')}` },
     { accentColor: '#ABCDEF' },
     { finalityPolicy: [{ minAmount: '0', finality: 'safe' }] },
     { logoUrl: null, accentColor: null },
@@ -60,7 +61,19 @@ test('a setting that is not allowed is refused, and nothing of its request is ke
   const rule = (minAmount: unknown, finality: unknown = 'included') => ({ minAmount, finality })
   for (const [field, values] of Object.entries({
     name: ['', 'x'.repeat(101), 'a\nb', '\u202eevil', 7, null],
-    logoUrl: ['', 'x', 'http://shop.example/logo.png', 'javascript:alert(1)', 'https://a@b.example', 7],
+    logoUrl: [
+      '',
+      'x',
+      'http://shop.example/logo.png',
+      'javascript:alert(1)',
+      'https://a@b.example',
+      7,
+      'data:text/html;base64,AAAA',
+      'data:image/png;base64,',
+      'data:image/png,x',
+      `https://shop.example/${'x'.repeat(2_048)}`,
+      `data:image/png;base64,${'A'.repeat(12_288)}`,
+    ],
     accentColor: ['', 'red', '#abc', '#abcdefg', '#abcdeg', 'abcdef', '#abcdef00', 7],
     finalityPolicy: [
       ...[[], null, {}, [rule('1')], [rule('0'), rule('0')], [rule('0'), rule('5'), rule('4')]],

@@ -9,6 +9,7 @@ import type { Document, Place } from './document.ts'
 import { chooseLanguage } from './languages/choose.ts'
 import { english } from './languages/en.ts'
 import type { Notice } from './languages/language.ts'
+import { mountLogo } from './logo.ts'
 import { type Asked, renderNotFound, renderPage, renderUnavailable } from './render.ts'
 
 /**
@@ -22,6 +23,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route): voi
     assets: openAssets(),
   }
   mountAssets(scope, place.path, place.assets)
+  mountLogo(scope, ctx, place.path)
   scope.get(pay.path, {
     async handler(request, reply) {
       if (!wantsPage(request)) return await pay.handle(request, reply.header('vary', 'accept'))

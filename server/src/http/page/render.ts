@@ -3,10 +3,10 @@ import type { Context } from '../../context.ts'
 import { type Document, type Place, renderDocument } from './document.ts'
 import { html, json, plain } from './html.ts'
 import type { Language, Notice } from './languages/language.ts'
-import { renderWays, termsOf } from './open.ts'
-import { renderMessage, renderOutcome } from './outcome.ts'
-import { renderNotes, renderSend } from './send.ts'
-import { formatPrice, renderFacts, renderHead } from './summary.ts'
+import { renderWays, termsOf } from './parts/open.ts'
+import { renderMessage, renderOutcome } from './parts/outcome.ts'
+import { renderNotes, renderSend } from './parts/send.ts'
+import { formatPrice, renderFacts, renderHead } from './parts/summary.ts'
 
 /** What the address of the page asks for, beside the checkout. */
 export type Asked = {
@@ -30,7 +30,7 @@ export function renderPage(
   const isOpen = checkout.status === 'OPEN' && !view.isPastExpiry
   const price = formatPrice(checkout.priceAmount, checkout.priceCurrency, language.tag)
   const main = html`<main data-status="${checkout.status}">
-${renderHead(view, language)}
+${renderHead(view, language, place.path)}
 <div class="act">
 ${renderNotes(view.notes, language.texts)}
 ${

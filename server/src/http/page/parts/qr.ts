@@ -1,5 +1,5 @@
 import { encode } from 'uqr'
-import { type Html, html } from './html.ts'
+import { type Html, html } from '../html.ts'
 
 /** Modules of white around the code, which readers need; in dark pages as well. */
 const quietModules = 3

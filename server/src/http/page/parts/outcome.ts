@@ -1,7 +1,7 @@
-import type { CheckoutView } from '../../checkouts/view.ts'
-import { unitsToText } from '../../money.ts'
-import { fill, type Html, html } from './html.ts'
-import type { Language } from './languages/language.ts'
+import type { CheckoutView } from '../../../checkouts/view.ts'
+import { unitsToText } from '../../../money.ts'
+import { fill, type Html, html } from '../html.ts'
+import type { Language } from '../languages/language.ts'
 import { bdi, describeOption, renderAddress } from './summary.ts'
 
 /** What a checkout shows that is not OPEN: a payment under way, a receipt, or why nothing can be paid. */
@@ -54,7 +54,7 @@ ${
 }
 <div><dt>${texts.checkout}</dt><dd><code>${checkout.id}</code></dd></div>
 </dl>
-${checkout.successRedirectUrl !== null && renderReturn(checkout.id, checkout.successRedirectUrl, texts)}`
+${checkout.successRedirectUrl !== null && /^https?:/.test(checkout.successRedirectUrl) && renderReturn(checkout.id, checkout.successRedirectUrl, texts)}`
 }
 
 /** The store named this address when it made the checkout; only the checkout's id is added, and the host is shown. */

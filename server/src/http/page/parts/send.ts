@@ -1,7 +1,7 @@
-import type { CheckoutView, Note, Transfer } from '../../checkouts/view.ts'
-import { unitsToText } from '../../money.ts'
-import { fill, type Html, html } from './html.ts'
-import type { Language, Notice } from './languages/language.ts'
+import type { CheckoutView, Note, Transfer } from '../../../checkouts/view.ts'
+import { unitsToText } from '../../../money.ts'
+import { fill, type Html, html } from '../html.ts'
+import type { Language, Notice } from '../languages/language.ts'
 import { renderQr } from './qr.ts'
 import { describeOption, renderAddress, renderTime } from './summary.ts'
 

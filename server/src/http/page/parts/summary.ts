@@ -1,16 +1,16 @@
-import { networks } from '../../chains/networks.ts'
-import type { Option } from '../../checkouts/checkout.ts'
-import type { CheckoutView } from '../../checkouts/view.ts'
-import { unitsToText } from '../../money.ts'
-import { fill, type Html, html } from './html.ts'
-import type { Language } from './languages/language.ts'
+import { networks } from '../../../chains/networks.ts'
+import type { Option } from '../../../checkouts/checkout.ts'
+import type { CheckoutView } from '../../../checkouts/view.ts'
+import { unitsToText } from '../../../money.ts'
+import { fill, type Html, html } from '../html.ts'
+import type { Language } from '../languages/language.ts'
 
 /** Who is paid and how much. It is there in every state. */
-export function renderHead({ checkout, store }: CheckoutView, { tag, texts }: Language): Html {
+export function renderHead({ checkout, store }: CheckoutView, { tag, texts }: Language, path: string): Html {
   const name = bdi(store.name)
   const isOpen = checkout.status === 'OPEN'
   return html`<section class="head">
-<div class="store"><span class="mark" aria-hidden="true">${initialOf(store.name)}</span><h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
+<div class="store">${store.hasLogo ? html`<img class="mark" src="${path}/${checkout.id}/logo" alt="">` : html`<span class="mark" aria-hidden="true">${initialOf(store.name)}</span>`}<h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
 ${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
 <p class="due">${isOpen ? texts.amountDue : texts.amount}</p>
 <p class="price">${bdi(formatPrice(checkout.priceAmount, checkout.priceCurrency, tag))}</p>
