@@ -21,7 +21,9 @@ export function watchLive(): void {
     if (!document.hidden && !isOver()) void ask()
   }
   addEventListener('visibilitychange', look)
-  addEventListener('pageshow', look)
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) look()
+  })
   addEventListener('online', look)
 
   function open(): EventSource {

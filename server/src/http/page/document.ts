@@ -23,7 +23,7 @@ export function renderDocument(
   language: Language,
   page: { status: number; title: string; accentColor: string | null; main: Html },
 ): Document {
-  const style = page.accentColor === null ? null : accentStyle(page.accentColor)
+  const styles = [assets.style, ...(page.accentColor === null ? [] : [accentStyle(page.accentColor)])]
   const document = html`<!doctype html>
 <html lang="${language.tag}" dir="${language.direction}">
 <head>
@@ -33,8 +33,7 @@ export function renderDocument(
 <meta name="color-scheme" content="light dark">
 <title>${page.title}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${path}/assets/${assets.style.name}" integrity="${assets.style.integrity}">
-${style !== null && { html: `<style>${style}</style>` }}
+${styles.map((style) => ({ html: `<style>${style}</style>` }))}
 <script type="module" src="${path}/assets/${assets.script.name}" integrity="${assets.script.integrity}"></script>
 </head>
 <body>
@@ -45,20 +44,20 @@ ${page.main}
 </body>
 </html>
 `
-  return { status: page.status, headers: headersFor(url, style), text: document.html }
+  return { status: page.status, headers: headersFor(url, styles), text: document.html }
 }
 
 /**
- * Nothing from elsewhere, nothing inline, no frame around it, no markup made by script. Images may be data because
- * wallets announce their icons so. What a page may style inline is the store's colour, allowed by the hash of exactly
- * that text.
+ * Nothing from elsewhere, no script inside the page, no frame around it, no markup made by script. Images may be data
+ * because wallets announce their icons so. The page's own style and the store's colour stand inside it, each allowed by
+ * the hash of exactly that text.
  */
-function headersFor(url: string, style: string | null): Headers {
-  const hash = style === null ? '' : ` 'sha256-${createHash('sha256').update(style).digest('base64')}'`
+function headersFor(url: string, styles: readonly string[]): Headers {
+  const hashes = styles.map((style) => `'sha256-${createHash('sha256').update(style).digest('base64')}'`)
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
-    `style-src 'self'${hash}`,
+    `style-src ${hashes.join(' ')}`,
     "img-src 'self' data:",
     "connect-src 'self'",
     "form-action 'self'",
