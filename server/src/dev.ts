@@ -106,7 +106,7 @@ function show(ctx: Context, key: string): void {
       -H 'Content-Type: application/json' \\
       -d '{"orderId":"order-1","priceAmount":"0.50","priceCurrency":"USD"}'
 
-  Ask how to pay it (402), with the id from the answer:
+  Open the checkoutUrl of the answer in a browser to see its page. Ask how to pay it (402), with the id:
 
     curl -si -X POST ${baseUrl}/api/v1/checkouts/ch_…
 
