@@ -115,6 +115,11 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
   }
 }
 
+/** Whether it can be paid now. */
+export function isPayable({ checkout, isPastExpiry }: CheckoutView): boolean {
+  return checkout.status === 'OPEN' && !isPastExpiry
+}
+
 /** Differs whenever there is something new to show. */
 export function digestOf({ checkout, isPastExpiry, payment, ...view }: CheckoutView): string {
   const shown = [

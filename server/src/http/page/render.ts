@@ -1,4 +1,4 @@
-import { type CheckoutView, digestOf } from '../../checkouts/view.ts'
+import { type CheckoutView, digestOf, isPayable } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { type Document, type Place, renderDocument } from './document.ts'
 import { html, json, plain } from './html.ts'
@@ -27,7 +27,7 @@ export function renderPage(
 ): Document {
   const { language } = asked
   const { checkout, store } = view
-  const isOpen = checkout.status === 'OPEN' && !view.isPastExpiry
+  const isOpen = isPayable(view)
   const price = formatPrice(checkout.priceAmount, checkout.priceCurrency, language.tag)
   const main = html`<main data-status="${checkout.status}">
 ${renderHead(view, language, place.path)}

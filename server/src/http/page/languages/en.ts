@@ -123,7 +123,7 @@ export const english: Language = {
     completed: { title: 'Payment received', text: 'Thank you. {store} has been paid.' },
     expired: {
       title: 'This payment has expired',
-      text: 'The time to pay is over, and nothing was charged. Go back to the store to order again.',
+      text: 'The time to pay is over. Go back to the store to order again.',
     },
     canceled: {
       title: 'This payment was canceled',

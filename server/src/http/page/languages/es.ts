@@ -129,7 +129,7 @@ export const spanish: Language = {
     completed: { title: 'Pago recibido', text: 'Gracias. {store} ha cobrado.' },
     expired: {
       title: 'Este pago ha caducado',
-      text: 'El plazo para pagar ha terminado y no se ha cobrado nada. Vuelva a la tienda para pedir de nuevo.',
+      text: 'El plazo para pagar ha terminado. Vuelva a la tienda para pedir de nuevo.',
     },
     canceled: {
       title: 'Este pago se ha cancelado',

@@ -102,7 +102,7 @@ export const chinese: Language = {
       text: '付款已在途中。您可以关闭本页，付款仍会完成。请勿再次付款。',
     },
     completed: { title: '已收到付款', text: '谢谢。{store} 已收到款项。' },
-    expired: { title: '此付款已过期', text: '付款时间已过，没有扣款。请返回商家重新下单。' },
+    expired: { title: '此付款已过期', text: '付款时间已过。请返回商家重新下单。' },
     canceled: { title: '此付款已取消', text: '商家已撤回，无法再在此付款。' },
     notFound: { title: '没有这笔付款', text: '请检查地址，或向商家索取新的链接。' },
     unavailable: {

@@ -1,14 +1,15 @@
 import { networks } from '../../../chains/networks.ts'
 import type { Option } from '../../../checkouts/checkout.ts'
-import type { CheckoutView } from '../../../checkouts/view.ts'
+import { type CheckoutView, isPayable } from '../../../checkouts/view.ts'
 import { unitsToText } from '../../../money.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language } from '../languages/language.ts'
 
 /** Who is paid and how much. It is there in every state. */
-export function renderHead({ checkout, store }: CheckoutView, { tag, texts }: Language, path: string): Html {
+export function renderHead(view: CheckoutView, { tag, texts }: Language, path: string): Html {
+  const { checkout, store } = view
   const name = bdi(store.name)
-  const isOpen = checkout.status === 'OPEN'
+  const isOpen = isPayable(view)
   return html`<section class="head">
 <div class="store">${store.hasLogo ? html`<img class="mark" src="${path}/${checkout.id}/logo" alt="">` : html`<span class="mark" aria-hidden="true">${initialOf(store.name)}</span>`}<h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
 ${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
@@ -23,8 +24,9 @@ ${checkout.options.map((option, i) => {
 }
 
 /** For what, where to and until when. */
-export function renderFacts({ checkout }: CheckoutView, { tag, texts }: Language): Html {
-  const isOpen = checkout.status === 'OPEN'
+export function renderFacts(view: CheckoutView, { tag, texts }: Language): Html {
+  const { checkout } = view
+  const isOpen = isPayable(view)
   return html`<section class="facts">
 <dl>
 <div><dt>${texts.order}</dt><dd>${bdi(checkout.orderId)}</dd></div>
