@@ -1,6 +1,8 @@
 /** Pages that are kept up to date: what they are told, when, and how many there may be. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { digestOf, readView } from '../../src/checkouts/view.ts'
 import { buildApp } from '../../src/http/app.ts'
@@ -132,6 +134,22 @@ test('an unknown checkout is 404, and holds nothing', async () => {
     assert.equal((await farthing.request({ url: `/c/${id}/live` })).statusCode, 404)
   }
   assert.equal(await countOpen(), 0)
+})
+
+test('a page that goes away while it is being answered holds nothing', async () => {
+  const { id } = await shop.create()
+  const { port, hostname } = new URL(address)
+  for (let i = 0; i < 60; i++) {
+    const socket = connect(Number.parseInt(port, 10), hostname)
+    await once(socket, 'connect')
+    socket.write(`GET /c/${id}/live HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 10.0.1.${i}\r\n\r\n`)
+    if (i % 2 === 0) await new Promise((resolve) => setImmediate(resolve))
+    socket.resetAndDestroy()
+  }
+  await until(async () => (await countOpen()) === 0, 'all pages closed')
+  const after = await Promise.all(Array.from({ length: 4 }, () => open(id)))
+  assert(after.every(({ response }) => response.statusCode === 200))
+  await untilClosed(...after)
 })
 
 test('connections are limited for each address and in all; whoever is refused can ask instead', async () => {

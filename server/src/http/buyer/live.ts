@@ -86,7 +86,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
 
   function write({ response }: Page, text: string): void {
     if (response.writableLength > unreadBytesMax) response.destroy()
-    else response.write(text)
+    else if (!response.writableEnded) response.write(text)
   }
 
   const heartbeat = setInterval(() => {
@@ -167,11 +167,14 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       unlisten ??= ctx.db.wakeUps.listen('outcomes', askToLook)
       // The others of this checkout may have been told less, or more, than this one.
       if (entry.sent !== message) entry.stamp = ''
-      response.once('close', () => {
+      const forget = () => {
         leave()
         entry.pages.delete(page)
         if (entry.pages.size === 0 && watched.get(checkoutId) === entry) watched.delete(checkoutId)
-      })
+      }
+      // It may have gone away while we read, and then says so no more.
+      if (response.closed || response.socket?.destroyed !== false) forget()
+      else response.once('close', forget)
       if (isClosing) response.end()
     } catch (error) {
       leave()
