@@ -48,11 +48,12 @@ alter table credits
   -- Who sent the transaction of a plain transfer, with which account nonce: used by another one, it cannot come back.
   add column sender text collate "C",
   add column sender_nonce bigint;
--- Two tokens may each have their first transfer in one transaction.
+-- Two tokens may each have their first transfer in one transaction. The hash comes first: an index that began with the
+-- network would be taken for one of a network's credits, and walked through, while the table has no statistics yet.
 drop index credits_one_per_log;
-create unique index credits_one_per_log on credits (network, transaction_hash, asset, position)
+create unique index credits_one_per_log on credits (transaction_hash, network, asset, position)
   where orphaned_at is null;
-create index credits_by_transaction on credits (network, transaction_hash);
+create index credits_by_transaction on credits (transaction_hash);
 create index credits_taken_back on credits (network) where orphaned_at is not null and reversed_at is null and nonce is null;
 create index credits_to_decide on credits (store_id, disposition, payment_id) where disposition <> 'exact';
 

@@ -455,7 +455,7 @@ CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
 
-CREATE INDEX credits_by_transaction ON public.credits USING btree (network, transaction_hash);
+CREATE INDEX credits_by_transaction ON public.credits USING btree (transaction_hash);
 
 CREATE INDEX credits_not_final ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (finalized_at IS NULL));
 
@@ -465,7 +465,7 @@ CREATE UNIQUE INDEX credits_one_exact_per_checkout ON public.credits USING btree
 
 CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (nonce IS NOT NULL));
 
-CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (network, transaction_hash, asset, "position") WHERE (orphaned_at IS NULL);
+CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (transaction_hash, network, asset, "position") WHERE (orphaned_at IS NULL);
 
 CREATE INDEX credits_taken_back ON public.credits USING btree (network) WHERE ((orphaned_at IS NOT NULL) AND (reversed_at IS NULL) AND (nonce IS NULL));
 
