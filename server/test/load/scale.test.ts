@@ -7,7 +7,8 @@ import { after, test } from 'node:test'
 import pg from 'pg'
 import { cancelCheckout } from '../../src/checkouts/cancel.ts'
 import { expireCheckouts } from '../../src/checkouts/expire.ts'
-import { listProcessing, readPayView } from '../../src/checkouts/payment-rows.ts'
+import { findChangedPages, listProcessing, readPayView } from '../../src/checkouts/payment-rows.ts'
+import { listPayments } from '../../src/checkouts/payments/list.ts'
 import { listCheckouts, readCheckout } from '../../src/checkouts/read.ts'
 import {
   checkoutExists,
@@ -16,6 +17,7 @@ import {
   type NewCheckout,
   readStoredAnswer,
 } from '../../src/checkouts/rows.ts'
+import { readView } from '../../src/checkouts/view.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
 import { type Database, openDatabase } from '../../src/db.ts'
@@ -33,6 +35,8 @@ import {
   readInFlightUnits,
   readSentUnits,
 } from '../../src/payments/rows.ts'
+import { listPasted } from '../../src/payments/transfers/paste-rows.ts'
+import { claimByAmount, freeReserved, listTakenBack } from '../../src/payments/transfers/rows.ts'
 import { startCluster } from '../../src/postgres.ts'
 import { fill, paid } from './fill.ts'
 
@@ -151,6 +155,7 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     cursor: null,
     limit: 20,
   }
+  const payments = { checkoutId: null, disposition: null, cursor: null, limit: 20 }
   const log = { after: null, type: null, checkoutId: null, limit: 100 }
   const monthAgo = new Date(now.getTime() - 20 * 86_400_000)
   const route = 'POST /api/v1/checkouts'
@@ -191,6 +196,16 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
       db.transaction((tx) => advanceCredits(tx, network, head.number, head.number)),
     'what has met its claim': ({ db }) => db.transaction((tx) => adoptUnmatched(tx, network)),
     'what nobody was told of': ({ db }) => db.transaction((tx) => listUnannounced(tx, network)),
+    'list payments': (ctx) => listPayments(ctx, storeId, payments),
+    'list payments of a checkout': (ctx) => listPayments(ctx, storeId, { ...payments, checkoutId: id }),
+    'list payments by disposition': (ctx) =>
+      listPayments(ctx, storeId, { ...payments, disposition: 'unmatched' }),
+    'what is counted by its amount': ({ db }) => db.transaction((tx) => claimByAmount(tx, network, 'x%')),
+    'what the chain took back': ({ db }) => listTakenBack(db, network, 30, 50),
+    'what buyers named': ({ db }) => listPasted(db, network, 30, 3, 20),
+    'amounts that are free again': ({ db }) => freeReserved(db, 48),
+    'what is new for a page': ({ db }) => findChangedPages(db, [{ checkoutId: id, stamp: '' }]),
+    'what a page shows': (ctx) => readView(ctx, id),
     'forget answers': ({ db }) => deleteOldAnswers(db, 24 * 29, 100),
   }
 }
