@@ -1,4 +1,4 @@
-import { readTerms, terms } from './terms.ts'
+import { readTerms, terms, termsIn } from './terms.ts'
 import { wallets } from './wallets.ts'
 
 /**
@@ -75,12 +75,23 @@ export function listWallets(): void {
   document.documentElement.toggleAttribute('data-wallet', isFound)
 }
 
-/** Has the server make the page again, and puts it in place. False if it cannot be had now. */
-export async function refresh(): Promise<boolean> {
+let last = Promise.resolve(true)
+
+/**
+ * Has the server make the page again, and puts it in place if there is something new in it. False if it cannot be had
+ * now. One at a time: an older page must never take the place of a newer one.
+ */
+export function refresh(): Promise<boolean> {
+  last = last.then(replace)
+  return last
+}
+
+async function replace(): Promise<boolean> {
   const next = await load()
   const main = next?.querySelector('main')
   if (!next || !main) return false
   const before = terms()
+  if (before && before.digest === termsIn(next)?.digest) return true
   const typed = find('input[name=hash]') as HTMLInputElement | null
   const open = new Set([...document.querySelectorAll('details[open]')].map(({ id }) => id))
   document.title = next.title

@@ -33,9 +33,13 @@ export function terms(): Terms | null {
 
 /** Reads them again, after the page was replaced. */
 export function readTerms(): void {
-  const text = document.getElementById('terms')?.textContent
-  const next: Terms | null = text ? JSON.parse(text) : null
+  const next = termsIn(document)
   read = next && { terms: next, clockOffset: next.now - Date.now() }
+}
+
+export function termsIn(page: Document): Terms | null {
+  const text = page.getElementById('terms')?.textContent
+  return text ? JSON.parse(text) : null
 }
 
 /** Seconds by the server's clock. */

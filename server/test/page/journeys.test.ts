@@ -223,6 +223,29 @@ test('what is signed must be what is shown: a page that was tampered with asks f
   assert.deepEqual(signed, [])
 })
 
+test('pages are fetched one at a time, so that an older one never takes the place of a newer one', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('1.00')
+  const { openCheckout } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
+  const page = await openCheckout(id)
+  const isPaid = page.waitForResponse((answer) => answer.request().method() === 'POST' && answer.ok())
+  let [under, most, fetched] = [0, 0, 0]
+  await page.route(`**/pay/${id}`, async (route) => {
+    if (route.request().method() !== 'GET') return await route.continue()
+    fetched++
+    most = Math.max(most, ++under)
+    // The first is fetched when the payment is taken, and held until it is settled, when the next is wanted.
+    await isPaid
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve))')
+    under--
+    await route.continue()
+  })
+  await payWith(page).click()
+  await received(page)
+  assert(fetched > 0)
+  assert.equal(most, 1)
+})
+
 test('after a receipt that was seen to come the buyer is led back to the store, unless they stay', async () => {
   const payer = await shop.fund()
   const { openCheckout, context } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
