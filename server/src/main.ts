@@ -3,6 +3,7 @@ import { ConfigError, readConfig } from './config.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './db.ts'
 import { dev } from './dev.ts'
+import { examine, render } from './doctor.ts'
 import { openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
 import { checkSchema, migrate, SchemaError } from './migrate.ts'
@@ -10,7 +11,7 @@ import { keyCommand, settlerCommand, storeCommand, UsageError } from './operator
 import { startReconciling } from './payments/credits/reconcile.ts'
 import { openChains } from './payments/doors.ts'
 import { Problem } from './problems.ts'
-import { serve, work } from './processes.ts'
+import { readSigners, serve, work } from './processes.ts'
 
 const usage = `Farthing: a hosted crypto checkout that a store can run itself.
 
@@ -18,6 +19,7 @@ const usage = `Farthing: a hosted crypto checkout that a store can run itself.
   work                         do what takes time: settling, following chains, expiry, events, rates
   dev                          both, with a database and a demo store of its own
   migrate                      bring the database's schema up to date
+  doctor                       look everything over, and say what is wrong and what to do
 
   store create --name NAME     make a store and its first key; --test for a test store,
                                --evm-wallet ADDRESS and --solana-wallet ADDRESS to be paid at once
@@ -67,6 +69,12 @@ async function run(): Promise<void> {
       return await briefly(async (ctx) => {
         const applied = await migrate(ctx.db)
         print(applied.length === 0 ? 'The schema is up to date.' : `Applied ${applied.join(', ')}.`)
+      })
+    case 'doctor':
+      return await briefly(async (ctx) => {
+        const findings = await examine(ctx, () => readSigners(ctx.config.settlerKeysFile))
+        print(render(findings))
+        if (findings.some(({ fix }) => fix !== null)) process.exitCode = 1
       })
     case 'reconcile':
       return await briefly(async (ctx) => {

@@ -106,7 +106,7 @@ function requireWitnesses(ctx: Context): void {
 }
 
 /** The settlers' keys: one a line, as 0x and 64 hexadecimal digits. Empty lines and # comments are skipped. */
-async function readSigners(file: string): Promise<Signer[]> {
+export async function readSigners(file: string): Promise<Signer[]> {
   if (file === '') return []
   const lines = (await readFile(file, 'utf8')).split('\n').map((line) => line.trim())
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#'))

@@ -10,7 +10,7 @@ export type Source = { /** Relative to server/src. */ readonly path: string; rea
 const floors: readonly (readonly string[])[] = [
   ['main.ts'],
   ['dev.ts'],
-  ['processes.ts', 'operator.ts'],
+  ['processes.ts', 'operator.ts', 'doctor.ts'],
   ['http', 'worker.ts'],
   ['checkouts'],
   ['payments', 'stores'],

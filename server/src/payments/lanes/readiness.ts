@@ -1,4 +1,5 @@
 import type { Context } from '../../context.ts'
+import type { Database } from '../../db.ts'
 import { readReadiness } from './rows.ts'
 
 /** A lane that has not shown itself for this long is not there. */
@@ -31,6 +32,19 @@ export function openReadiness(ctx: Context): Readiness {
     answer.catch(() => remembered.delete(network))
     return answer
   }
+}
+
+/** How many settlements each active settler of a network can still pay for at the present price of gas. */
+export async function countSettlementsLeft(
+  db: Database,
+  network: string,
+): Promise<{ address: string; left: bigint | null }[]> {
+  const { lanes, baseFee } = await readReadiness(db, network)
+  return lanes.flatMap(({ address, balanceWei }) =>
+    address === null
+      ? []
+      : { address, left: balanceWei === null ? null : balanceWei / (settlementGas * (baseFee + 1n)) },
+  )
 }
 
 async function judge(ctx: Context, network: string): Promise<string | null> {

@@ -289,6 +289,7 @@ export async function noteSent(db: Database, hash: Hex): Promise<void> {
 }
 
 export type LaneState = {
+  readonly address: string | null
   readonly silenceSeconds: number | null
   /** Age of the oldest transaction that is not mined. */
   readonly unminedSeconds: number | null
@@ -301,6 +302,7 @@ export async function readReadiness(
   network: string,
 ): Promise<{ lanes: LaneState[]; headAgeSeconds: number | null; baseFee: bigint; isRestoring: boolean }> {
   const rows = await db.query<{
+    address: string | null
     silence: number | null
     unmined: number | null
     balance_wei: string | null
@@ -308,7 +310,7 @@ export async function readReadiness(
     base_fee: string | null
     is_restoring: boolean
   }>(
-    `select extract(epoch from clock() - s.alive_at)::float8 as silence, s.balance_wei,
+    `select s.address, extract(epoch from clock() - s.alive_at)::float8 as silence, s.balance_wei,
        (select extract(epoch from clock() - min(t.created_at))::float8 from transactions t
         where t.network = s.network and t.settler = s.address and t.mined_at is null) as unmined,
        extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee,
@@ -321,7 +323,8 @@ export async function readReadiness(
     headAgeSeconds: rows[0]?.head_age ?? null,
     baseFee: BigInt(rows[0]?.base_fee ?? '0'),
     isRestoring: rows[0]?.is_restoring ?? false,
-    lanes: rows.map(({ silence, unmined, balance_wei }) => ({
+    lanes: rows.map(({ address, silence, unmined, balance_wei }) => ({
+      address,
       silenceSeconds: silence,
       unminedSeconds: unmined,
       balanceWei: balance_wei === null ? null : BigInt(balance_wei),
