@@ -4,18 +4,6 @@ CREATE FUNCTION public.clock() RETURNS timestamp with time zone
   select now() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
 $$;
 
-CREATE FUNCTION public.follow_credit() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-  update authorizations a set is_credited = not a.is_credited
-  where a.network = new.network and a.asset = new.asset and a.payer = new.payer and a.nonce = new.nonce
-    and a.is_credited <> exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-      and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null
-      and k.checkout_id is not distinct from a.checkout_id);
-  return null;
-end $$;
-
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -48,7 +36,6 @@ CREATE TABLE public.authorizations (
     spent_reason text,
     payment_identifier text COLLATE pg_catalog."C",
     resolved_at timestamp with time zone,
-    is_credited boolean DEFAULT false NOT NULL,
     CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
     CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
@@ -135,7 +122,21 @@ CREATE TABLE public.deliveries (
     attempt integer DEFAULT 0 NOT NULL,
     run_at timestamp with time zone NOT NULL,
     leased_until timestamp with time zone,
+    sequence bigint NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT deliveries_check CHECK (((state = 'pending'::text) = (finished_at IS NULL))),
     CONSTRAINT deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'undeliverable'::text])))
+);
+
+CREATE TABLE public.delivery_attempts (
+    delivery_id text NOT NULL COLLATE pg_catalog."C",
+    attempt integer NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    duration_ms integer,
+    status integer,
+    error text,
+    answer text
 );
 
 CREATE TABLE public.event_counters (
@@ -189,7 +190,7 @@ CREATE TABLE public.idempotency_keys (
     key text NOT NULL COLLATE pg_catalog."C",
     body_hash bytea NOT NULL,
     resource_id text NOT NULL COLLATE pg_catalog."C",
-    answer text NOT NULL,
+    answer json NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT idempotency_keys_body_hash_check CHECK ((octet_length(body_hash) = 32)),
     CONSTRAINT idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))
@@ -304,7 +305,16 @@ CREATE TABLE public.webhook_endpoints (
     types text[] DEFAULT '{}'::text[] NOT NULL,
     secrets jsonb NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    disabled_at timestamp with time zone
+    disabled_at timestamp with time zone,
+    is_ordered boolean DEFAULT false NOT NULL,
+    disabled_reason text,
+    deleted_at timestamp with time zone,
+    failing_since timestamp with time zone,
+    held_until timestamp with time zone,
+    due_at timestamp with time zone,
+    CONSTRAINT webhook_endpoints_check CHECK (((disabled_at IS NULL) = (disabled_reason IS NULL))),
+    CONSTRAINT webhook_endpoints_check1 CHECK (((deleted_at IS NULL) OR (disabled_at IS NOT NULL))),
+    CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['store'::text, 'gone'::text, 'failing'::text])))
 );
 
 ALTER TABLE ONLY public.api_keys
@@ -330,6 +340,9 @@ ALTER TABLE ONLY public.deliveries
 
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.delivery_attempts
+    ADD CONSTRAINT delivery_attempts_pkey PRIMARY KEY (delivery_id, attempt);
 
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_pkey PRIMARY KEY (store_id);
@@ -382,15 +395,13 @@ CREATE INDEX authorizations_by_checkout ON public.authorizations USING btree (ch
 
 CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
 
-CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
+CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
 CREATE UNIQUE INDEX authorizations_one_unresolved_per_checkout ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
-CREATE INDEX authorizations_spent ON public.authorizations USING btree (network, spent_block_number) WHERE (spent_block_number IS NOT NULL);
-
 CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE (state = 'claimed'::text);
 
-CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (network, valid_before) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
+CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (network, valid_before) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
 CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
 
@@ -406,13 +417,11 @@ CREATE INDEX checkouts_to_expire ON public.checkouts USING btree (expires_at) WH
 
 CREATE INDEX credits_by_authorization ON public.credits USING btree (network, asset, payer, nonce);
 
+CREATE INDEX credits_by_block ON public.credits USING btree (network, block_number) WHERE (orphaned_at IS NULL);
+
 CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
-
-CREATE INDEX credits_not_final ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (finalized_at IS NULL));
-
-CREATE INDEX credits_not_safe ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (safe_at IS NULL));
 
 CREATE UNIQUE INDEX credits_one_exact_per_checkout ON public.credits USING btree (checkout_id) WHERE ((orphaned_at IS NULL) AND (disposition = 'exact'::text));
 
@@ -420,11 +429,11 @@ CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree 
 
 CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (network, transaction_hash, "position") WHERE (orphaned_at IS NULL);
 
-CREATE INDEX credits_unannounced ON public.credits USING btree (network) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL) AND (announced IS NULL));
-
 CREATE INDEX credits_unmatched ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL));
 
-CREATE INDEX deliveries_due ON public.deliveries USING btree (run_at) WHERE (state = 'pending'::text);
+CREATE INDEX deliveries_due ON public.deliveries USING btree (endpoint_id, run_at) WHERE (state = 'pending'::text);
+
+CREATE INDEX deliveries_in_order ON public.deliveries USING btree (endpoint_id, sequence) WHERE (state = 'pending'::text);
 
 CREATE UNIQUE INDEX events_by_sequence ON public.events USING btree (store_id, sequence) WHERE (sequence IS NOT NULL);
 
@@ -450,7 +459,9 @@ CREATE UNIQUE INDEX wallets_one_active_per_address ON public.wallets USING btree
 
 CREATE INDEX webhook_endpoints_by_store ON public.webhook_endpoints USING btree (store_id, id);
 
-CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
+CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_at) WHERE ((disabled_at IS NULL) AND (due_at IS NOT NULL));
+
+CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints USING btree (store_id, url) WHERE (deleted_at IS NULL);
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
@@ -469,6 +480,9 @@ ALTER TABLE ONLY public.deliveries
 
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.events(id);
+
+ALTER TABLE ONLY public.delivery_attempts
+    ADD CONSTRAINT delivery_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES public.deliveries(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

@@ -1,10 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
+import type { StoreId } from '../ids.ts'
 import type { ProblemCode } from '../problems.ts'
+import type { Caller } from '../stores/authenticate.ts'
 
 /** One operation of the API. The same value is mounted, validates, and becomes part of the OpenAPI document. */
 export type Route = {
-  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** With :parameters. */
   readonly path: string
   readonly operationId: string
@@ -24,6 +26,8 @@ export type Route = {
 type Answer = {
   readonly description: string
   readonly schema: TSchema
+  /** Another form in which the same is given to those who ask for it. */
+  readonly stream?: { readonly contentType: string; readonly description: string }
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -34,4 +38,17 @@ export function sendJson(reply: FastifyReply, status: number, value: unknown): F
 /** Sends JSON that is text already, byte for byte. */
 export function sendText(reply: FastifyReply, status: number, json: string): FastifyReply {
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(json)
+}
+
+export function caller(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error(`${request.routeOptions.url} was reached without a key`)
+  return request.caller
+}
+
+export function storeOf(request: FastifyRequest): StoreId {
+  return caller(request).holder.store.id
+}
+
+export function param(request: FastifyRequest, name: string): string {
+  return (request.params as Record<string, string>)[name] ?? ''
 }

@@ -6,34 +6,15 @@ import Type, { type Static, type TSchema } from 'typebox'
  * SDK's types: a difference does not compile.
  */
 type Agrees<A, B> = [A] extends [B] ? ([B] extends [A] ? unknown : never) : never
-function of<Wanted>() {
+export function of<Wanted>() {
   return <Schema extends TSchema>(schema: Schema & Agrees<Static<Schema>, Wanted>): Schema => schema
 }
 
-const closed = { additionalProperties: false }
-const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
-const timestamp = () => Type.String({ format: 'date-time' })
+export const closed = { additionalProperties: false }
+export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+export const timestamp = () => Type.String({ format: 'date-time' })
 
 const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED'] as const
-const eventTypes = [
-  'checkout.created',
-  'checkout.processing',
-  'checkout.reopened',
-  'checkout.completed',
-  'checkout.expired',
-  'checkout.canceled',
-  'payment.late',
-  'payment.underpaid',
-  'payment.overpaid',
-  'payment.unmatched',
-  'payment.finalized',
-  'payment.reorged',
-  'payment.reversed',
-  'wallet.registered',
-  'wallet.retired',
-  'key.created',
-  'key.revoked',
-] as const
 
 const checkoutFields = {
   id: Type.String({ description: 'Begins with ch_.' }),
@@ -62,7 +43,7 @@ const paymentFields = {
 
 const CheckoutPayment = of<Wire.CheckoutPayment>()(Type.Object(paymentFields, closed))
 
-const Payment = of<Wire.Payment>()(
+export const Payment = of<Wire.Payment>()(
   Type.Object(
     {
       ...paymentFields,
@@ -183,7 +164,7 @@ export const Wallet = of<Wire.Wallet>()(
   ),
 )
 
-const ApiKey = of<Wire.ApiKey>()(
+export const ApiKey = of<Wire.ApiKey>()(
   Type.Object(
     {
       id: Type.String(),
@@ -195,44 +176,13 @@ const ApiKey = of<Wire.ApiKey>()(
   ),
 )
 
-const Event = of<Wire.Event>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with evt_.' }),
-      type: Type.Enum([...eventTypes]),
-      sequence: Type.Integer({ description: '1, 2, 3 … for each store, without gaps.' }),
-      createdAt: timestamp(),
-      checkoutId: nullable(Type.String()),
-      checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes of that checkout.' })),
-      data: Type.Union([
-        Type.Object({ checkout: StoreCheckout }, closed),
-        Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
-        Type.Object({ wallet: Wallet }, closed),
-        Type.Object({ key: ApiKey }, closed),
-      ]),
-    },
-    closed,
-  ),
-)
-
-const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
+export const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
 export const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(
   Type.Object({ data: Type.Array(StoreCheckout), nextCursor }, closed),
 )
 export const WalletPage = of<Wire.Page<Wire.Wallet>>()(
   Type.Object({ data: Type.Array(Wallet), nextCursor }, closed),
 )
-export const EventPage = of<Wire.EventPage>()(
-  Type.Object(
-    {
-      data: Type.Array(Event),
-      cursor: Type.String({ description: 'Pass it as after to hear what happens next.' }),
-      hasMore: Type.Boolean(),
-    },
-    closed,
-  ),
-)
-
 const Network = of<Wire.Network>()(
   Type.Object(
     {
@@ -312,8 +262,10 @@ export const ProblemDetails = of<Wire.ProblemDetails>()(
   }),
 )
 
-const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
-const cursor = Type.Optional(Type.String({ maxLength: 100, description: 'nextCursor of the page before.' }))
+export const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
+export const cursor = Type.Optional(
+  Type.String({ maxLength: 100, description: 'nextCursor of the page before.' }),
+)
 
 export const PageQuery = Type.Object({ limit, cursor }, closed)
 
@@ -333,21 +285,6 @@ export const CheckoutQuery = Type.Object(
   closed,
 )
 
-export const EventQuery = Type.Object(
-  {
-    limit,
-    after: Type.Optional(
-      Type.String({
-        maxLength: 40,
-        description: 'The cursor of the page before. Without it: from the start.',
-      }),
-    ),
-    type: Type.Optional(Type.Enum([...eventTypes])),
-    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
-  },
-  closed,
-)
-
 /** Shapes with a name of their own in the OpenAPI document. */
 export const components = {
   Checkout,
@@ -361,7 +298,6 @@ export const components = {
   RegisterWallet,
   Wallet,
   ApiKey,
-  Event,
   Network,
   Currency,
   PaymentRequired,
