@@ -34,6 +34,8 @@ export async function streamEvents(
     ...(reply.getHeaders() as Record<string, string>),
     'content-type': 'text/event-stream; charset=utf-8',
     'x-accel-buffering': 'no',
+    // A connection that outlived its stream would hold up the process's stop.
+    connection: 'close',
   })
   const write = async (text: string) => {
     if (!reply.raw.write(text)) await once(reply.raw, 'drain', { signal: gone.signal })
