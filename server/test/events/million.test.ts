@@ -105,7 +105,11 @@ test(`${2 * checkouts} events of ${storesCount} stores through ${writersCount} w
     minutesMax * 60_000,
   )
   const none = async (what: string, sql: string) =>
-    assert.deepEqual(await db.query(`${sql} limit 5`), [], what)
+    await db.transaction(async (tx) => {
+      // A million rows are joined here, which the server itself never does.
+      await tx.script('set local statement_timeout = 0')
+      assert.deepEqual(await tx.query(`${sql} limit 5`), [], what)
+    })
   await none(
     'a sequence has a gap, a repeat or a wrong counter',
     `select c.store_id from event_counters c left join (
