@@ -4,6 +4,18 @@ CREATE FUNCTION public.clock() RETURNS timestamp with time zone
   select now() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
 $$;
 
+CREATE FUNCTION public.follow_credit() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  update authorizations a set is_credited = not a.is_credited
+  where a.network = new.network and a.asset = new.asset and a.payer = new.payer and a.nonce = new.nonce
+    and a.is_credited <> exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+      and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null
+      and k.checkout_id is not distinct from a.checkout_id);
+  return null;
+end $$;
+
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -36,6 +48,7 @@ CREATE TABLE public.authorizations (
     spent_reason text,
     payment_identifier text COLLATE pg_catalog."C",
     resolved_at timestamp with time zone,
+    is_credited boolean DEFAULT false NOT NULL,
     CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
     CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
@@ -190,7 +203,7 @@ CREATE TABLE public.idempotency_keys (
     key text NOT NULL COLLATE pg_catalog."C",
     body_hash bytea NOT NULL,
     resource_id text NOT NULL COLLATE pg_catalog."C",
-    answer json NOT NULL,
+    answer text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT idempotency_keys_body_hash_check CHECK ((octet_length(body_hash) = 32)),
     CONSTRAINT idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))
@@ -395,13 +408,15 @@ CREATE INDEX authorizations_by_checkout ON public.authorizations USING btree (ch
 
 CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
 
-CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
+CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
 
 CREATE UNIQUE INDEX authorizations_one_unresolved_per_checkout ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
+CREATE INDEX authorizations_spent ON public.authorizations USING btree (network, spent_block_number) WHERE (spent_block_number IS NOT NULL);
+
 CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE (state = 'claimed'::text);
 
-CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (network, valid_before) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
+CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (network, valid_before) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
 
 CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
 
@@ -417,17 +432,21 @@ CREATE INDEX checkouts_to_expire ON public.checkouts USING btree (expires_at) WH
 
 CREATE INDEX credits_by_authorization ON public.credits USING btree (network, asset, payer, nonce);
 
-CREATE INDEX credits_by_block ON public.credits USING btree (network, block_number) WHERE (orphaned_at IS NULL);
-
 CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
+
+CREATE INDEX credits_not_final ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (finalized_at IS NULL));
+
+CREATE INDEX credits_not_safe ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (safe_at IS NULL));
 
 CREATE UNIQUE INDEX credits_one_exact_per_checkout ON public.credits USING btree (checkout_id) WHERE ((orphaned_at IS NULL) AND (disposition = 'exact'::text));
 
 CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (nonce IS NOT NULL));
 
 CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (network, transaction_hash, "position") WHERE (orphaned_at IS NULL);
+
+CREATE INDEX credits_unannounced ON public.credits USING btree (network) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL) AND (announced IS NULL));
 
 CREATE INDEX credits_unmatched ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL));
 
@@ -462,6 +481,8 @@ CREATE INDEX webhook_endpoints_by_store ON public.webhook_endpoints USING btree 
 CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_at) WHERE ((disabled_at IS NULL) AND (due_at IS NOT NULL));
 
 CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints USING btree (store_id, url) WHERE (deleted_at IS NULL);
+
+CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

@@ -106,13 +106,14 @@ export async function deleteEndpoint(
   ctx: Context,
   storeId: StoreId,
   endpointId: string,
+  now: Date,
 ): Promise<WebhookEndpoint> {
   return endpointToWire(
     await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
       await rows.deleteEndpoint(tx, endpoint.id)
       return {
         ...endpoint,
-        disabledAt: endpoint.createdAt,
+        disabledAt: now,
         disabledReason: endpoint.disabledReason ?? 'store',
       }
     }),

@@ -104,7 +104,8 @@ function endpointRoutes(ctx: Context): Route[] {
       answers: { 200: { description: 'The endpoint as it was, disabled.', schema: schemas.WebhookEndpoint } },
       problems: ['not_found'],
       async handle(request, reply) {
-        return sendJson(reply, 200, await deleteEndpoint(ctx, storeOf(request), param(request, 'endpointId')))
+        const endpointId = param(request, 'endpointId')
+        return sendJson(reply, 200, await deleteEndpoint(ctx, storeOf(request), endpointId, ctx.now()))
       },
     },
     {
