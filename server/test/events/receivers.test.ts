@@ -19,6 +19,8 @@ const hours = 3_600
 /** Fake time that the kills are spread over: less than the tries of a delivery take. */
 const spanSeconds = 66 * hours
 const killAfterMs = 1_000
+/** So many `work` run side by side, each until it is killed, with clocks that differ. */
+const atOnce = isFull ? 6 : 2
 
 const farthing = await openLocalApp()
 const { ctx, databaseUrl } = farthing
@@ -74,26 +76,39 @@ test(`receivers fail and work is killed ${kills} times, and every event arrives 
     shops.push({ shop, path, endpoint, checkouts: [] })
   }
 
-  for (let kill = 0; kill < kills; kill++) {
-    const work = await startProcess('work', { DATABASE_URL: databaseUrl, BASE_URL: 'http://127.0.0.1:8402' })
-    const goal = receiver.received.length + 1 + ((kill * 7) % 23)
-    const end = performance.now() + killAfterMs
-    for (let i = 0; i < checkoutsPerKill; i++) {
-      for (const { shop, checkouts } of shops) {
-        const orderId = (kill + i) % 5 === 0 ? 'poison' : 'order'
-        const { id } = await shop.create({ orderId })
-        checkouts.push(id)
-        if ((kill + i) % 2 === 0) await shop.call('POST', `/api/v1/checkouts/${id}/cancel`)
+  let kill = 0
+  let moved: Promise<unknown> = Promise.resolve()
+  const killOn = async () => {
+    while (kill < kills) {
+      const number = kill++
+      const work = await startProcess('work', {
+        DATABASE_URL: databaseUrl,
+        BASE_URL: 'http://127.0.0.1:8402',
+      })
+      const goal = receiver.received.length + 1 + ((number * 7) % 23)
+      const end = performance.now() + killAfterMs
+      for (let i = 0; i < checkoutsPerKill; i++) {
+        for (const { shop, checkouts } of shops) {
+          const orderId = (number + i) % 5 === 0 ? 'poison' : 'order'
+          const { id } = await shop.create({ orderId })
+          checkouts.push(id)
+          if ((number + i) % 2 === 0) await shop.call('POST', `/api/v1/checkouts/${id}/cancel`)
+        }
       }
+      while (receiver.received.length < goal && performance.now() < end) await pause(5)
+      await work.kill('SIGKILL')
+      offsetSeconds += spanSeconds / kills
+      // The next process connects to a later time: what the killed one had leased is free again.
+      const database = new URL(databaseUrl).pathname.slice(1)
+      moved = moved.then(() =>
+        ctx.db.query(
+          `alter database ${database} set farthing.clock_offset = '${Math.round(offsetSeconds)}s'`,
+        ),
+      )
+      await moved
     }
-    while (receiver.received.length < goal && performance.now() < end) await pause(5)
-    await work.kill('SIGKILL')
-    offsetSeconds += spanSeconds / kills
-    // The next process connects to a later time: what the killed one had leased is free again.
-    await ctx.db.query(
-      `alter database ${new URL(databaseUrl).pathname.slice(1)} set farthing.clock_offset = '${Math.round(offsetSeconds)}s'`,
-    )
   }
+  await Promise.all(Array.from({ length: atOnce }, killOn))
   isOver = true
   for (let step = 0; step < 18; step++) {
     offsetSeconds += step === 0 ? 60 : 12 * hours
