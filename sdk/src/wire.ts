@@ -133,6 +133,9 @@ export type EventType =
   | 'wallet.retired'
   | 'key.created'
   | 'key.revoked'
+  | 'webhook_endpoint.disabled'
+  | 'webhook_endpoint.undelivered'
+  | 'webhook_endpoint.test'
 
 /** An API key as events tell of it: never its secret. */
 export type ApiKey = { id: string; createdAt: string; expiresAt: string | null; revokedAt: string | null }
@@ -142,6 +145,8 @@ export type EventObject =
   | { checkout: StoreCheckout | null; payment: Payment }
   | { wallet: Wallet }
   | { key: ApiKey }
+  | { webhookEndpoint: WebhookEndpoint }
+  | { webhookEndpoint: WebhookEndpoint; eventId: string }
 
 /** One entry of a store's event log. */
 export type Event = {
@@ -161,6 +166,76 @@ export type Page<Item> = { data: Item[]; nextCursor: string | null }
 
 /** A page of the event log. `cursor` is always there: pass it as `after` to hear what happens next. */
 export type EventPage = { data: Event[]; cursor: string; hasMore: boolean }
+
+/** Where a store wants to be told what happened. */
+export type WebhookEndpoint = {
+  id: string
+  url: string
+  /** Empty: every type. */
+  types: EventType[]
+  /** Whether deliveries go one at a time, in the order of the log: a failing one then holds up those behind it. */
+  ordered: boolean
+  status: 'enabled' | 'disabled'
+  /** `store` asked for it; `gone`: the receiver answered 410; `failing`: nothing succeeded for three days. */
+  disabledReason: 'store' | 'gone' | 'failing' | null
+  failingSince: string | null
+  createdAt: string
+}
+
+/** With the signing secret, which is shown only when it is made. */
+export type WebhookEndpointSecret = WebhookEndpoint & { secret: string }
+
+export type CreateWebhookEndpoint = { url: string; types?: EventType[]; ordered?: boolean }
+
+export type UpdateWebhookEndpoint = {
+  url?: string
+  types?: EventType[]
+  ordered?: boolean
+  status?: 'enabled' | 'disabled'
+}
+
+/** How long deliveries are signed with the old secret as well; default 86400. */
+export type RollSecret = { overlapSeconds?: number }
+
+/** One event on its way to one endpoint. */
+export type Delivery = {
+  id: string
+  endpointId: string
+  eventId: string
+  eventType: EventType
+  sequence: number
+  state: 'pending' | 'delivered' | 'undeliverable'
+  /** Tries that came to an end since the delivery was last asked for. */
+  tries: number
+  /** Null once it is delivered or given up. */
+  nextTryAt: string | null
+  /** Newest first. */
+  attempts: DeliveryAttempt[]
+}
+
+export type DeliveryAttempt = {
+  attempt: number
+  startedAt: string
+  /** Null for one that was interrupted: whether it arrived is not known. */
+  durationMs: number | null
+  /** HTTP status; null if no answer came. */
+  status: number | null
+  /** Why no answer came. */
+  error: string | null
+  /** The first kilobytes of the answer. */
+  answer: string | null
+}
+
+/** From which point on to deliver again: a cursor of the event log, or a time. */
+export type Redeliver = {
+  after?: string
+  since?: string
+  /** Default `undelivered`: what never arrived, including what happened while the endpoint was disabled. */
+  include?: 'undelivered' | 'all'
+}
+
+/** Pass `cursor` as `after` again while `hasMore`. */
+export type Redelivered = { count: number; cursor: string; hasMore: boolean }
 
 export type Asset = { symbol: string; address: string; decimals: number }
 

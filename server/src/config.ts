@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+
 /**
  * The only reader of the environment. `readConfig` is pure and reports every mistake at once, each as a sentence that
  * names the setting, so that an operator repairs a deployment in one go. `.env.example` is tested against `settings`.
@@ -28,6 +30,7 @@ export type Config = {
   readonly baseSepoliaRpcUrls: readonly string[]
   readonly localRpcUrls: readonly string[]
   readonly settlerKeysFile: string
+  readonly webhookPrivateNetworks: readonly string[]
   readonly crashAt: string
 }
 
@@ -199,6 +202,13 @@ export const settings: { readonly [Key in keyof Config]: Setting<Config[Key]> } 
     fallback: '',
     parse: anyText,
   },
+  webhookPrivateNetworks: {
+    name: 'WEBHOOK_DANGEROUS_PRIVATE_NETWORKS',
+    about:
+      'Private CIDR ranges that webhooks may reach all the same. Dangerous: every store can then send requests into them.',
+    fallback: '',
+    parse: networkRanges,
+  },
   crashAt: {
     name: 'CRASH_AT',
     about: 'For tests: the named point at which the process kills itself.',
@@ -256,6 +266,20 @@ function knownNetworks(text: string) {
   const parsed = list(text)
   const unknown = parsed.value.filter((name) => !networkNames.includes(name))
   return unknown.length === 0 ? parsed : { mistake: `names unknown networks: ${unknown.join(', ')}` }
+}
+
+/** CIDR ranges, such as 10.1.0.0/16 or fd00::/8. */
+function networkRanges(text: string) {
+  const parsed = list(text)
+  const isRange = (item: string) => {
+    const [address = '', bits = ''] = item.split('/')
+    const family = isIP(address)
+    return family !== 0 && /^\d{1,3}$/.test(bits) && Number.parseInt(bits, 10) <= (family === 4 ? 32 : 128)
+  }
+  const wrong = parsed.value.filter((item) => !isRange(item))
+  return wrong.length === 0
+    ? parsed
+    : { mistake: `must be ranges such as 10.1.0.0/16, but has ${wrong.join(', ')}` }
 }
 
 function integer(min: number, max: number) {

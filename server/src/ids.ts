@@ -10,6 +10,8 @@ export type CheckoutId = Id<'ch'>
 export type StoreId = Id<'st'>
 export type WalletId = Id<'wal'>
 export type EventId = Id<'evt'>
+export type EndpointId = Id<'we'>
+export type DeliveryId = Id<'dlv'>
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const timeLength = 10

@@ -39,6 +39,23 @@ export function openMetrics() {
       help: 'Events that were given their place in their store’s log.',
       registers,
     }),
+    deliveryTries: new Counter({
+      name: 'farthing_delivery_tries_total',
+      help: 'Tries to deliver a webhook by what came of them: delivered, retry, undeliverable, lost.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    deliveryLag: new Histogram({
+      name: 'farthing_delivery_lag_seconds',
+      help: 'Time from when a delivery was due to when its try began.',
+      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
+      registers,
+    }),
+    deliveriesOut: new Gauge({
+      name: 'farthing_deliveries_out',
+      help: 'Webhooks that this process has under way.',
+      registers,
+    }),
     checkoutsExpired: new Counter({
       name: 'farthing_checkouts_expired_total',
       help: 'Checkouts that ran out unpaid.',

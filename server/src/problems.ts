@@ -90,6 +90,21 @@ export const problems = {
     'This payment-identifier was used for another payment',
     'Use a new identifier for a new payment. The same identifier answers only the same payment.',
   ],
+  endpoint_exists: [
+    409,
+    'This address is a webhook endpoint already',
+    'Change the endpoint that is there. If its secret is lost, roll it.',
+  ],
+  endpoint_limit: [
+    409,
+    'The store has as many webhook endpoints as it may have',
+    'Delete one first, or let one endpoint serve several purposes.',
+  ],
+  endpoint_disabled: [
+    409,
+    'The webhook endpoint is disabled',
+    'Enable it first: PATCH it with status enabled.',
+  ],
   log_restarted: [
     409,
     'The event log was restarted after a restore',

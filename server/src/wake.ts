@@ -13,8 +13,11 @@ export type WakeUps = {
   close(): Promise<void>
 }
 
-/** claims: there is something to settle. outcomes: something was settled, or will not be. */
-export type Channel = 'claims' | 'outcomes'
+/**
+ * claims: there is something to settle. outcomes: something was settled, or will not be. events: stores' logs have grown,
+ * or there is something to deliver.
+ */
+export type Channel = 'claims' | 'outcomes' | 'events'
 
 const spacingMs = 20
 const reconnectMs = 500

@@ -11,6 +11,8 @@ import { updateStatus } from './checkouts/update-status.ts'
 import type { Context } from './context.ts'
 import type { Transaction } from './db.ts'
 import { assignWaitingSequences } from './events/assign-sequence.ts'
+import { openDeliverer } from './events/webhooks/deliver.ts'
+import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
 import { buryDead, openListener } from './payments/credits/resolve.ts'
 import { openChains } from './payments/doors.ts'
@@ -35,8 +37,8 @@ type Loop = {
   readonly restMs: number
   /** What cuts the rest short. */
   readonly wakeOn?: Channel
-  /** Whether there may be more. */
-  readonly run: () => Promise<boolean>
+  /** Whether there may be more. What comes up later may call `again`. */
+  readonly run: (again: () => void) => Promise<boolean>
   /** Lets another process go on at once. */
   readonly release?: () => Promise<void>
 }
@@ -61,8 +63,12 @@ export function startWorker(ctx: Context, signers: readonly Signer[] = []): Work
 }
 
 function loops(ctx: Context): Loop[] {
+  const turn = { after: '' }
+  const deliverer = openDeliverer(ctx)
   return [
-    { name: 'assign-sequence', restMs: 100, run: async () => (await assignWaitingSequences(ctx)) > 0 },
+    { name: 'assign-sequence', restMs: 100, run: async () => (await assignWaitingSequences(ctx, turn)) > 0 },
+    { name: 'deliver', restMs: 500, wakeOn: 'events', run: deliverer.step, release: deliverer.idle },
+    scheduled(ctx, 'tidy-deliveries', 10, () => tidyDeliveries(ctx, ctx.now())),
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
     ...sources
       .filter(({ setting }) => ctx.config[setting] !== '')
@@ -148,17 +154,16 @@ function openCheck(ctx: Context, chain: Chain): () => Promise<boolean> {
 async function runLoop(ctx: Context, loop: Loop, stopping: AbortSignal): Promise<void> {
   let wake = () => {}
   let isWoken = false
-  const unlisten = loop.wakeOn
-    ? ctx.db.wakeUps.listen(loop.wakeOn, () => {
-        isWoken = true
-        wake()
-      })
-    : () => {}
+  const again = () => {
+    isWoken = true
+    wake()
+  }
+  const unlisten = loop.wakeOn ? ctx.db.wakeUps.listen(loop.wakeOn, again) : () => {}
   while (!stopping.aborted) {
     isWoken = false
     let restMs = loop.restMs
     try {
-      if (await loop.run()) restMs = 0
+      if (await loop.run(again)) restMs = 0
     } catch (error) {
       restMs = failureRestMs
       ctx.metrics.taskFailures.inc({ task: loop.name })

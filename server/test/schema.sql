@@ -140,7 +140,21 @@ CREATE TABLE public.deliveries (
     attempt integer DEFAULT 0 NOT NULL,
     run_at timestamp with time zone NOT NULL,
     leased_until timestamp with time zone,
+    sequence bigint NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT deliveries_check CHECK (((state = 'pending'::text) = (finished_at IS NULL))),
     CONSTRAINT deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'undeliverable'::text])))
+);
+
+CREATE TABLE public.delivery_attempts (
+    delivery_id text NOT NULL COLLATE pg_catalog."C",
+    attempt integer NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    duration_ms integer,
+    status integer,
+    error text,
+    answer text
 );
 
 CREATE TABLE public.event_counters (
@@ -340,7 +354,16 @@ CREATE TABLE public.webhook_endpoints (
     types text[] DEFAULT '{}'::text[] NOT NULL,
     secrets jsonb NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    disabled_at timestamp with time zone
+    disabled_at timestamp with time zone,
+    is_ordered boolean DEFAULT false NOT NULL,
+    disabled_reason text,
+    deleted_at timestamp with time zone,
+    failing_since timestamp with time zone,
+    held_until timestamp with time zone,
+    due_at timestamp with time zone,
+    CONSTRAINT webhook_endpoints_check CHECK (((disabled_at IS NULL) = (disabled_reason IS NULL))),
+    CONSTRAINT webhook_endpoints_check1 CHECK (((deleted_at IS NULL) OR (disabled_at IS NOT NULL))),
+    CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['store'::text, 'gone'::text, 'failing'::text])))
 );
 
 ALTER TABLE ONLY public.api_keys
@@ -366,6 +389,9 @@ ALTER TABLE ONLY public.deliveries
 
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.delivery_attempts
+    ADD CONSTRAINT delivery_attempts_pkey PRIMARY KEY (delivery_id, attempt);
 
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_pkey PRIMARY KEY (store_id);
@@ -475,7 +501,9 @@ CREATE INDEX credits_unannounced ON public.credits USING btree (network) WHERE (
 
 CREATE INDEX credits_unmatched ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL));
 
-CREATE INDEX deliveries_due ON public.deliveries USING btree (run_at) WHERE (state = 'pending'::text);
+CREATE INDEX deliveries_due ON public.deliveries USING btree (endpoint_id, run_at) WHERE (state = 'pending'::text);
+
+CREATE INDEX deliveries_in_order ON public.deliveries USING btree (endpoint_id, sequence) WHERE (state = 'pending'::text);
 
 CREATE UNIQUE INDEX events_by_sequence ON public.events USING btree (store_id, sequence) WHERE (sequence IS NOT NULL);
 
@@ -507,6 +535,10 @@ CREATE UNIQUE INDEX wallets_one_active_per_address ON public.wallets USING btree
 
 CREATE INDEX webhook_endpoints_by_store ON public.webhook_endpoints USING btree (store_id, id);
 
+CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_at) WHERE ((disabled_at IS NULL) AND (due_at IS NOT NULL));
+
+CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints USING btree (store_id, url) WHERE (deleted_at IS NULL);
+
 CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
 
 ALTER TABLE ONLY public.api_keys
@@ -526,6 +558,9 @@ ALTER TABLE ONLY public.deliveries
 
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.events(id);
+
+ALTER TABLE ONLY public.delivery_attempts
+    ADD CONSTRAINT delivery_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES public.deliveries(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

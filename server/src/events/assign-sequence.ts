@@ -15,9 +15,15 @@ const storesPerRun = 200
 /** Bounds how long one store's backlog keeps the others waiting. */
 const eventsPerStore = 1_000
 
-/** Numbers what is waiting now. Returns how many events were numbered. */
-export async function assignWaitingSequences(ctx: Context): Promise<number> {
-  const waiting = await storesWithUnsequenced(ctx.db, storesPerRun)
+/** Where the last run stopped. The next goes on from there, and so no store waits for all that have lower ids. */
+export type Turn = { after: string }
+
+/** Numbers what is waiting now, and makes the deliveries. Returns how many events were numbered. */
+export async function assignWaitingSequences(ctx: Context, turn: Turn = { after: '' }): Promise<number> {
+  const behind = await storesWithUnsequenced(ctx.db, turn.after, storesPerRun)
+  const waiting =
+    behind.length > 0 || turn.after === '' ? behind : await storesWithUnsequenced(ctx.db, '', storesPerRun)
+  turn.after = (waiting.length === storesPerRun && waiting.at(-1)) || ''
   if (waiting.length === 0) return 0
   const assigned = await ctx.db.transaction(async (tx) => {
     const locked = await lockCounters(tx, waiting)
@@ -26,7 +32,10 @@ export async function assignWaitingSequences(ctx: Context): Promise<number> {
     crashPoint(ctx, 'sequence-before-commit')
     return numbered
   })
-  if (assigned > 0) crashPoint(ctx, 'sequence-after-commit')
+  if (assigned > 0) {
+    crashPoint(ctx, 'sequence-after-commit')
+    ctx.db.wakeUps.send('events')
+  }
   ctx.metrics.eventsSequenced.inc(assigned)
   return assigned
 }

@@ -2,46 +2,48 @@ import type { Event, EventPage, EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
-import { type EventRow, lastSequence, listEvents, readEpoch } from './rows.ts'
+import { type EventRow, listEvents, readLogEnd } from './rows.ts'
+
+export type EventFilter = { readonly type: EventType | null; readonly checkoutId: string | null }
 
 /** One page of a store's log, oldest first, from after a cursor. */
 export async function readEvents(
   ctx: Context,
   storeId: StoreId,
-  query: { after: string | null; type: EventType | null; checkoutId: string | null; limit: number },
+  query: EventFilter & { after: string | null; limit: number },
 ): Promise<EventPage> {
   if (query.checkoutId !== null && !isId('ch', query.checkoutId)) {
     throw invalid({ pointer: 'checkoutId', code: 'id', detail: 'A checkout’s id begins with ch_.' })
   }
-  const epoch = await readEpoch(ctx.db)
-  const after = await parseCursor(ctx, storeId, epoch, query.after)
+  const end = await readLogEnd(ctx.db, storeId)
+  const after = parseCursor(end, 'after', query.after)
   // One more than asked for tells whether there is a next page.
-  const rows = await listEvents(ctx.db, storeId, { ...query, after, limit: query.limit + 1 })
-  const data = rows.slice(0, query.limit).map(toWire)
-  const last = data.at(-1)?.sequence ?? after
-  return { data, cursor: `${epoch}-${last}`, hasMore: rows.length > query.limit }
+  const rows = await listEvents(ctx.db, storeId, { ...query, after, last: end.last, limit: query.limit + 1 })
+  const data = rows.slice(0, query.limit).map(eventToWire)
+  const hasMore = rows.length > query.limit
+  // Up to the log's end as it was before the read nothing else fits the filter, so it need not be read again.
+  const last = hasMore ? (data.at(-1)?.sequence ?? after) : end.last > after ? end.last : after
+  return { data, cursor: `${end.epoch}-${last}`, hasMore }
 }
 
 /** A cursor is the log's epoch and a sequence. The epoch rises when the database was put back to an earlier point. */
-async function parseCursor(
-  ctx: Context,
-  storeId: StoreId,
-  epoch: number,
+export function parseCursor(
+  { epoch, last }: { epoch: number; last: bigint },
+  pointer: string,
   cursor: string | null,
-): Promise<bigint> {
+): bigint {
   if (cursor === null) return 0n
   const match = /^(\d{1,9})-(\d{1,18})$/.exec(cursor)
-  if (!match)
-    throw invalid({ pointer: 'after', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+  if (!match) throw invalid({ pointer, code: 'cursor', detail: 'This is not a cursor that we gave out.' })
   const sequence = BigInt(match[2] ?? '0')
   if (match[1] === String(epoch)) return sequence
-  const newest = await lastSequence(ctx.db, storeId)
   // What came after a restore was numbered anew: a cursor beyond the end would never hear of it.
-  const resumeAfter = `${epoch}-${sequence > newest ? newest : sequence}`
+  const resumeAfter = `${epoch}-${sequence > last ? last : sequence}`
   throw new Problem('log_restarted', `Read again from after=${resumeAfter}.`, { members: { resumeAfter } })
 }
 
-function toWire(row: EventRow): Event {
+/** The event as the API shows it and as webhooks carry it. */
+export function eventToWire(row: EventRow): Event {
   return {
     id: row.id,
     type: row.type,

@@ -2,6 +2,8 @@ import type { EventObject, EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../db.ts'
 import type { CheckoutId, EventId, StoreId } from '../ids.ts'
 
+type Reader = Database | Transaction
+
 export type EventRow = {
   id: EventId
   sequence: string
@@ -12,19 +14,14 @@ export type EventRow = {
   created_at: Date
 }
 
-export async function readEpoch(db: Database): Promise<number> {
-  const [row] = await db.query<{ epoch: number }>('select epoch from event_log')
-  return row?.epoch ?? 1
-}
-
 export async function listEvents(
   db: Database,
   storeId: StoreId,
-  page: { after: bigint; type: EventType | null; checkoutId: string | null; limit: number },
+  page: { after: bigint; last: bigint; type: EventType | null; checkoutId: string | null; limit: number },
 ): Promise<EventRow[]> {
   // Each combination of filters is its own statement: one for all would be planned to sort a store's whole log.
-  const conditions = ['store_id = $1', 'sequence > $2']
-  const values: unknown[] = [storeId, page.after.toString(), page.limit]
+  const conditions = ['store_id = $1', 'sequence > $2', 'sequence <= $4']
+  const values: unknown[] = [storeId, page.after.toString(), page.limit, page.last.toString()]
   for (const [column, value] of [
     ['type', page.type],
     ['checkout_id', page.checkoutId],
@@ -38,27 +35,40 @@ export async function listEvents(
   )
 }
 
-/** Sequence of the newest visible event of a store; 0 where there is none. */
-export async function lastSequence(db: Database, storeId: StoreId): Promise<bigint> {
-  const [row] = await db.query<{ last_sequence: string }>(
-    'select last_sequence from event_counters where store_id = $1',
+/** The log's epoch, and the sequence of the store's newest visible event; 0 where there is none. */
+export async function readLogEnd(db: Reader, storeId: StoreId): Promise<{ epoch: number; last: bigint }> {
+  const [row] = await db.query<{ epoch: number; last_sequence: string | null }>(
+    `select l.epoch, (select c.last_sequence from event_counters c where c.store_id = $1) as last_sequence
+     from event_log l`,
     [storeId],
   )
-  return BigInt(row?.last_sequence ?? '0')
+  return { epoch: row?.epoch ?? 1, last: BigInt(row?.last_sequence ?? '0') }
 }
 
-export async function storesWithUnsequenced(db: Database, limit: number): Promise<StoreId[]> {
+export async function lastSequences(
+  db: Database,
+  storeIds: readonly StoreId[],
+): Promise<{ storeId: StoreId; last: bigint }[]> {
+  const rows = await db.query<{ store_id: StoreId; last_sequence: string }>(
+    'select store_id, last_sequence from event_counters where store_id = any($1)',
+    [storeIds],
+  )
+  return rows.map((row) => ({ storeId: row.store_id, last: BigInt(row.last_sequence) }))
+}
+
+/** Stores with events that wait for their number, from after one store on, in the order of their ids. */
+export async function storesWithUnsequenced(db: Database, after: string, limit: number): Promise<StoreId[]> {
   // A walk from store to store along the index: its cost is the number of stores, not of waiting events.
   const rows = await db.query<{ store_id: StoreId }>(
     `with recursive waiting as (
-       (select store_id from events where sequence is null order by store_id limit 1)
+       (select store_id from events where sequence is null and store_id > $2 order by store_id limit 1)
        union all
        select (select e.store_id from events e where e.sequence is null and e.store_id > w.store_id
                order by e.store_id limit 1)
        from waiting w where w.store_id is not null
      )
      select store_id from waiting where store_id is not null limit $1`,
-    [limit],
+    [limit, after],
   )
   return rows.map(({ store_id }) => store_id)
 }
@@ -72,7 +82,12 @@ export async function lockCounters(tx: Transaction, storeIds: readonly StoreId[]
   return rows.map(({ store_id }) => store_id)
 }
 
-/** Numbers the oldest waiting events of the locked stores, each store's from where its counter stands. */
+/**
+ * Numbers the oldest waiting events of the locked stores, each store's from where its counter stands, and makes their
+ * deliveries. A delivery's id is made of its event's (cell and time) and of both ids' hash. The endpoint's row is written
+ * even if it is due already: so whoever takes deliveries at this moment, with that row locked, is waited for, and cannot
+ * put the endpoint to rest without having seen these.
+ */
 export async function assignSequences(
   tx: Transaction,
   storeIds: readonly StoreId[],
@@ -91,7 +106,18 @@ export async function assignSequences(
        where c.store_id = any($1)
      ), assigned as (
        update events set sequence = numbered.sequence from numbered where events.id = numbered.id
-       returning events.store_id, events.sequence
+       returning events.id, events.store_id, events.sequence, events.type, events.data
+     ), addressed as (
+       insert into deliveries (id, store_id, endpoint_id, event_id, sequence, run_at)
+       select 'dlv_' || substr(a.id, 5, 12) || substr(md5(w.id || a.id), 1, 16), a.store_id, w.id, a.id, a.sequence,
+              clock()
+       from assigned a join webhook_endpoints w on w.store_id = a.store_id and w.disabled_at is null
+       where case when a.type = 'webhook_endpoint.test' then a.data->'webhookEndpoint'->>'id' = w.id
+             else w.types = '{}' or a.type = any(w.types) end
+       returning endpoint_id
+     ), due as (
+       update webhook_endpoints set due_at = least(due_at, clock())
+       where id in (select endpoint_id from addressed)
      ), counted as (
        update event_counters c set last_sequence = a.last_sequence
        from (select store_id, max(sequence) as last_sequence from assigned group by store_id) a

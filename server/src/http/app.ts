@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { openCreateCheckout } from '../checkouts/create.ts'
 import type { PayEngine } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
+import { openEventWaits } from '../events/wait.ts'
 import { newId } from '../ids.ts'
 import { openBudgets } from '../payments/budget.ts'
 import { openClaim } from '../payments/claim.ts'
@@ -15,6 +16,8 @@ import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
+import { eventRoutes } from './events/log.ts'
+import { webhookRoutes } from './events/webhooks.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { type Health, isReady } from './operations.ts'
 import { mountPage } from './page/page.ts'
@@ -90,7 +93,15 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
 
   const authenticator = openAuthenticator(ctx)
   const admit = openAdmission(ctx, authenticator)
-  const store = [...storeRoutes(ctx, openCreateCheckout(ctx, authenticator)), ...publicRoutes(ctx)]
+  const waits = openEventWaits(ctx)
+  // Those who wait for events are let go first: a stop must not wait for them.
+  app.addHook('preClose', async () => waits.close())
+  const store = [
+    ...storeRoutes(ctx, openCreateCheckout(ctx, authenticator)),
+    ...eventRoutes(ctx, waits, authenticator),
+    ...webhookRoutes(ctx),
+    ...publicRoutes(ctx),
+  ]
   const engine = openPayEngine(ctx)
   app.addHook('onClose', async () => engine.outcomes.close())
   const pay = payRoutes(ctx, engine)

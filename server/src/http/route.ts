@@ -6,7 +6,7 @@ import type { Caller } from '../stores/authenticate.ts'
 
 /** One operation of the API. The same value is mounted, validates, and becomes part of the OpenAPI document. */
 export type Route = {
-  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** With :parameters. */
   readonly path: string
   readonly operationId: string
@@ -26,6 +26,8 @@ export type Route = {
 type Answer = {
   readonly description: string
   readonly schema: TSchema
+  /** Another form in which the same is given to those who ask for it. */
+  readonly stream?: { readonly contentType: string; readonly description: string }
   readonly headers?: Readonly<Record<string, string>>
 }
 

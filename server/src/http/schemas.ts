@@ -11,29 +11,10 @@ export function of<Wanted>() {
 }
 
 export const closed = { additionalProperties: false }
-const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
-const timestamp = () => Type.String({ format: 'date-time' })
+export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+export const timestamp = () => Type.String({ format: 'date-time' })
 
 const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED'] as const
-const eventTypes = [
-  'checkout.created',
-  'checkout.processing',
-  'checkout.reopened',
-  'checkout.completed',
-  'checkout.expired',
-  'checkout.canceled',
-  'payment.late',
-  'payment.underpaid',
-  'payment.overpaid',
-  'payment.unmatched',
-  'payment.finalized',
-  'payment.reorged',
-  'payment.reversed',
-  'wallet.registered',
-  'wallet.retired',
-  'key.created',
-  'key.revoked',
-] as const
 
 const checkoutFields = {
   id: Type.String({ description: 'Begins with ch_.' }),
@@ -200,33 +181,13 @@ export const Wallet = of<Wire.Wallet>()(
   ),
 )
 
-const ApiKey = of<Wire.ApiKey>()(
+export const ApiKey = of<Wire.ApiKey>()(
   Type.Object(
     {
       id: Type.String(),
       createdAt: timestamp(),
       expiresAt: nullable(timestamp()),
       revokedAt: nullable(timestamp()),
-    },
-    closed,
-  ),
-)
-
-const Event = of<Wire.Event>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with evt_.' }),
-      type: Type.Enum([...eventTypes]),
-      sequence: Type.Integer({ description: '1, 2, 3 … for each store, without gaps.' }),
-      createdAt: timestamp(),
-      checkoutId: nullable(Type.String()),
-      checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes of that checkout.' })),
-      data: Type.Union([
-        Type.Object({ checkout: StoreCheckout }, closed),
-        Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
-        Type.Object({ wallet: Wallet }, closed),
-        Type.Object({ key: ApiKey }, closed),
-      ]),
     },
     closed,
   ),
@@ -239,17 +200,6 @@ export const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(
 export const WalletPage = of<Wire.Page<Wire.Wallet>>()(
   Type.Object({ data: Type.Array(Wallet), nextCursor }, closed),
 )
-export const EventPage = of<Wire.EventPage>()(
-  Type.Object(
-    {
-      data: Type.Array(Event),
-      cursor: Type.String({ description: 'Pass it as after to hear what happens next.' }),
-      hasMore: Type.Boolean(),
-    },
-    closed,
-  ),
-)
-
 const Network = of<Wire.Network>()(
   Type.Object(
     {
@@ -352,21 +302,6 @@ export const CheckoutQuery = Type.Object(
   closed,
 )
 
-export const EventQuery = Type.Object(
-  {
-    limit,
-    after: Type.Optional(
-      Type.String({
-        maxLength: 40,
-        description: 'The cursor of the page before. Without it: from the start.',
-      }),
-    ),
-    type: Type.Optional(Type.Enum([...eventTypes])),
-    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
-  },
-  closed,
-)
-
 /** Shapes with a name of their own in the OpenAPI document. */
 export const components = {
   Checkout,
@@ -381,7 +316,6 @@ export const components = {
   RegisterWallet,
   Wallet,
   ApiKey,
-  Event,
   Network,
   Currency,
   PaymentRequired,

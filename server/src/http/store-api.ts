@@ -4,7 +4,6 @@ import { cancelCheckout } from '../checkouts/cancel.ts'
 import type { CreateCheckoutVerb } from '../checkouts/create.ts'
 import { listCheckouts, readCheckout } from '../checkouts/read.ts'
 import type { Context } from '../context.ts'
-import { readEvents } from '../events/read.ts'
 import { isId } from '../ids.ts'
 import { invalid } from '../problems.ts'
 import { listWallets } from '../stores/rows.ts'
@@ -18,12 +17,7 @@ import * as schemas from './schemas.ts'
 
 /** The store's door: every operation belongs to the store whose key was shown, and sees nothing of any other. */
 export function storeRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
-  return [
-    ...checkoutRoutes(ctx, createCheckout),
-    ...paymentRoutes(ctx),
-    ...eventRoutes(ctx),
-    ...settingsRoutes(ctx),
-  ]
+  return [...checkoutRoutes(ctx, createCheckout), ...paymentRoutes(ctx), ...settingsRoutes(ctx)]
 }
 
 function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
@@ -121,32 +115,6 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
           200,
           await cancelCheckout(ctx, storeOf(request), param(request, 'checkoutId'), ctx.now()),
         )
-      },
-    },
-  ]
-}
-
-function eventRoutes(ctx: Context): Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/events',
-      operationId: 'listEvents',
-      summary: 'Read the store’s event log, oldest first',
-      description: 'Sequences have no gaps: a store that reads on from its last cursor cannot miss an event.',
-      isKeyed: true,
-      query: schemas.EventQuery,
-      answers: { 200: { description: 'One page.', schema: schemas.EventPage } },
-      problems: ['log_restarted'],
-      async handle(request, reply) {
-        const query = request.query as Static<typeof schemas.EventQuery>
-        const page = await readEvents(ctx, storeOf(request), {
-          after: query.after ?? null,
-          type: query.type ?? null,
-          checkoutId: query.checkoutId ?? null,
-          limit: query.limit ?? limitDefault,
-        })
-        return sendJson(reply, 200, page)
       },
     },
   ]
@@ -273,7 +241,7 @@ function registerRoute(
   }
 }
 
-function parseTime(pointer: string, text: string): Date {
+export function parseTime(pointer: string, text: string): Date {
   const time = new Date(text)
   // Before 1970 and after the year 10889 an id has no room for the time.
   if (Number.isNaN(time.getTime()) || time.getTime() < 0 || time.getTime() >= 2 ** 48) {

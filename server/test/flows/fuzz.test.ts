@@ -96,6 +96,10 @@ const validBodies: Readonly<Record<string, object>> = {
     accentColor: '#012345',
     finalityPolicy: [{ minAmount: '0', finality: 'safe' }],
   },
+  createWebhookEndpoint: { url: 'https://hooks.example/', types: ['checkout.created'], ordered: true },
+  updateWebhookEndpoint: { url: 'https://hooks.example/x', types: [], ordered: false, status: 'enabled' },
+  rollWebhookSecret: { overlapSeconds: 60 },
+  redeliverSince: { since: '2026-01-01T00:00:00Z', include: 'all' },
   registerEvmWallet: { walletAddress: wallets[0], custodialType: 'NON_CUSTODIAL' },
   registerSolanaWallet: { walletAddress: solanaWallets[0], custodialType: 'NON_CUSTODIAL' },
 }

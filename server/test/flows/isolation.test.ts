@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { openTestApp } from '../support/app.ts'
 import { documented, fillPath, type Operation, operations } from './support/document.ts'
 import {
@@ -28,25 +29,37 @@ type Tenant = {
   readonly checkoutId: string
   readonly walletId: string
   readonly paymentId: string
+  readonly endpointId: string
+  readonly deliveryId: string
+  readonly eventId: string
   readonly orderId: string
 }
 
 const farthing = await openTestApp(documented)
 const { db } = farthing.ctx
-const tenants = await Promise.all(Array.from({ length: storesCount }, (_, number) => openTenant(number)))
-await Promise.all(tenants.map(({ shop }) => shop.events()))
+const opened = await Promise.all(Array.from({ length: storesCount }, (_, number) => openTenant(number)))
+while ((await assignWaitingSequences(farthing.ctx)) > 0);
+const tenants: readonly Tenant[] = await Promise.all(opened.map(withDelivery))
 const owners = await readOwners()
 
-async function openTenant(number: number): Promise<Tenant> {
+async function openTenant(number: number): Promise<Omit<Tenant, 'deliveryId' | 'eventId'>> {
   const shop = await openShop(farthing, { evmWallet: `0x${randomBytes(20).toString('hex')}` })
   const orderId = `order-of-store-${number}`
+  const url = `https://hooks.example/${number}`
+  const { id: endpointId } = (await shop.call('POST', '/api/v1/webhook-endpoints', { url })).json()
   const made = await Promise.all(Array.from({ length: 3 }, () => shop.create({ orderId })))
   const { id: walletId } = await registerWallet(shop, String(solanaWallets[number % 3]), 'solana')
   const [first, canceled] = made
   assert(first && canceled)
   await shop.call('POST', `/api/v1/checkouts/${canceled.id}/cancel`)
   const paymentId = await creditByHand(farthing, first.id)
-  return { shop, number, checkoutId: first.id, walletId, paymentId, orderId }
+  return { shop, number, checkoutId: first.id, walletId, paymentId, orderId, endpointId }
+}
+
+async function withDelivery(tenant: (typeof opened)[number]): Promise<Tenant> {
+  const log = await tenant.shop.call('GET', `/api/v1/webhook-endpoints/${tenant.endpointId}/deliveries`)
+  const [{ id: deliveryId, eventId }] = log.json().data
+  return { ...tenant, deliveryId, eventId }
 }
 
 /** Everything in the database by which a store could be recognised, and whose it is. */
@@ -59,6 +72,8 @@ async function readOwners(): Promise<Map<string, string>> {
      union all select address, store_id from wallets where family = 'EVM'
      union all select payment_id, store_id from credits
      union all select id, store_id from events
+     union all select id, store_id from webhook_endpoints
+     union all select id, store_id from deliveries
      union all select id, store_id from api_keys`,
   )
   return new Map(rows.map(({ id, store_id }) => [id, store_id]))
@@ -68,7 +83,7 @@ async function readOwners(): Promise<Map<string, string>> {
 function idsIn(answer: Answer): string[] {
   const text = `${answer.body} ${JSON.stringify(answer.headers)}`
   const words = text.match(
-    /\b(?:(?:st|ch|wal|pay|evt)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|order-of-store-\d+)\b/g,
+    /\b(?:(?:st|ch|wal|pay|evt|we|dlv)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|order-of-store-\d+)\b/g,
   )
   return (words ?? []).filter((word) => owners.has(word))
 }
@@ -79,6 +94,9 @@ const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
   checkoutId: ({ checkoutId }) => checkoutId,
   walletId: ({ walletId }) => walletId,
   paymentId: ({ paymentId }) => paymentId,
+  endpointId: ({ endpointId }) => endpointId,
+  deliveryId: ({ deliveryId }) => deliveryId,
+  eventId: ({ eventId }) => eventId,
   orderId: ({ orderId }) => orderId,
 }
 const nothing: Readonly<Record<string, string>> = {
@@ -86,19 +104,38 @@ const nothing: Readonly<Record<string, string>> = {
   checkoutId: `ch_00${'0'.repeat(26)}`,
   walletId: `wal_00${'0'.repeat(26)}`,
   paymentId: `pay_00${'0'.repeat(26)}`,
+  endpointId: `we_00${'0'.repeat(26)}`,
+  deliveryId: `dlv_00${'0'.repeat(26)}`,
+  eventId: `evt_00${'0'.repeat(26)}`,
   orderId: 'order-of-store-none',
 }
 const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
   listCheckouts: ({ checkoutId }) => checkoutId,
   listWallets: ({ walletId }) => walletId,
   listPayments: ({ paymentId }) => paymentId,
+  listWebhookEndpoints: ({ endpointId }) => endpointId,
+  listDeliveries: ({ eventId }) => eventId,
 }
 /** Parameters that name nothing of a store. */
-const nameless = ['limit', 'status', 'disposition', 'createdFrom', 'createdBefore', 'after', 'type']
+const nameless = [
+  'limit',
+  'status',
+  'disposition',
+  'createdFrom',
+  'createdBefore',
+  'after',
+  'type',
+  'waitSeconds',
+  'state',
+]
 const bodies: Readonly<Record<string, unknown>> = {
   createCheckout: { orderId: 'x', priceAmount: '1', priceCurrency: 'USD' },
   updateStore: { name: 'Taken over' },
   acceptPayment: {},
+  createWebhookEndpoint: { url: 'https://hooks.example/x' },
+  updateWebhookEndpoint: { status: 'disabled' },
+  rollWebhookSecret: {},
+  redeliverSince: { after: '1-0', include: 'all' },
   registerEvmWallet: { walletAddress: `0x${'ab'.repeat(20)}`, custodialType: 'CUSTODIAL' },
   registerSolanaWallet: { walletAddress: solanaWallets[0], custodialType: 'CUSTODIAL' },
 }
@@ -159,6 +196,8 @@ async function snapshot(): Promise<string> {
     `select stores::text as text from stores union all select wallets::text from wallets
      union all select checkouts::text from checkouts union all select events::text from events
      union all select credits::text from credits
+     union all select webhook_endpoints::text from webhook_endpoints
+     union all select deliveries::text from deliveries
      union all select idempotency_keys::text from idempotency_keys order by text`,
   )
   return rows.map(({ text }) => text).join('\n')

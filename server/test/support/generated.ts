@@ -4,12 +4,16 @@ import type { PayEngine } from '../../src/checkouts/pay.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
 import { openDatabase } from '../../src/db.ts'
+import { openEventWaits } from '../../src/events/wait.ts'
+import { eventRoutes } from '../../src/http/events/log.ts'
+import { webhookRoutes } from '../../src/http/events/webhooks.ts'
 import { payRoutes } from '../../src/http/pay.ts'
 import { publicRoutes } from '../../src/http/public-api.ts'
 import { describeApi } from '../../src/http/reference/openapi.ts'
 import { storeRoutes } from '../../src/http/store-api.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
+import { openAuthenticator } from '../../src/stores/authenticate.ts'
 
 export const schemaFile = new URL('../schema.sql', import.meta.url).pathname
 export const openApiFile = new URL('../../../docs/api/openapi.json', import.meta.url).pathname
@@ -37,6 +41,12 @@ export function generateOpenApi(): string {
   const db = openDatabase({ url: config.databaseUrl, connections: 4, name: 'describe' })
   const ctx: Context = { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => new Date() }
   const unused = () => Promise.reject(new Error('described, not called'))
-  const routes = [...storeRoutes(ctx, unused), ...publicRoutes(ctx), ...payRoutes(ctx, {} as PayEngine)]
+  const routes = [
+    ...storeRoutes(ctx, unused),
+    ...eventRoutes(ctx, openEventWaits(ctx), openAuthenticator(ctx)),
+    ...webhookRoutes(ctx),
+    ...publicRoutes(ctx),
+    ...payRoutes(ctx, {} as PayEngine),
+  ]
   return `${JSON.stringify(describeApi(routes, config.baseUrl), null, 2)}\n`
 }

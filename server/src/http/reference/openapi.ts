@@ -1,6 +1,10 @@
 import { type ProblemCode, problems } from '../../problems.ts'
+import { eventComponents } from '../events/schemas.ts'
 import type { Route } from '../route.ts'
-import { components, ProblemDetails } from '../schemas.ts'
+import { components as otherComponents, ProblemDetails } from '../schemas.ts'
+
+/** Shapes with a name of their own. */
+const components = { ...otherComponents, ...eventComponents }
 
 /** Refusals that any operation may give. */
 const anyRoute: readonly ProblemCode[] = ['bad_request', 'rate_limited', 'internal_error', 'unavailable']
@@ -82,7 +86,7 @@ function describeParameters(route: Route): object[] {
 
 function describeAnswers(route: Route): Record<string, object> {
   return Object.fromEntries(
-    Object.entries(route.answers).map(([status, { description, schema, headers }]) => [
+    Object.entries(route.answers).map(([status, { description, schema, stream, headers }]) => [
       status,
       {
         description,
@@ -94,7 +98,12 @@ function describeAnswers(route: Route): Record<string, object> {
             ]),
           ),
         }),
-        content: { 'application/json': { schema: withReferences(schema) } },
+        content: {
+          'application/json': { schema: withReferences(schema) },
+          ...(stream && {
+            [stream.contentType]: { schema: { type: 'string', description: stream.description } },
+          }),
+        },
       },
     ]),
   )

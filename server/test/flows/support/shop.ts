@@ -19,7 +19,7 @@ import { makeStore, type TestApp, type TestStore } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
 
 export type Answer = LightMyRequestResponse
-export type Method = 'GET' | 'POST' | 'PATCH' | 'OPTIONS'
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
 type Headers = Readonly<Record<string, string>>
 
 /** Other wallets of nobody's: accounts of the well-known test phrase, as EIP-55 writes them. */

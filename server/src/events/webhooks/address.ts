@@ -1,0 +1,103 @@
+import { BlockList, isIP } from 'node:net'
+import type { Config } from '../../config.ts'
+import type { Mistake } from '../../problems.ts'
+
+/**
+ * Which addresses a webhook may be sent to. A store chooses the URL, so it must not lead into our own network: what is
+ * not plainly public is refused. Of IPv6 only global unicast counts as public, without the parts of it that stand for
+ * something else (documentation, tunnels to IPv4); mapped, translated, local and multicast addresses lie outside.
+ */
+const refused4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]
+const public6 = ['2000::/3']
+const refused6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20']
+/** Receivers speak TLS on these; other ports would make us a scanner of other people's machines. */
+const ports = ['', '443', '8443']
+
+const notPublic4 = toList(refused4)
+const global6 = toList(public6)
+const special6 = toList(refused6)
+const loopback = toList(['127.0.0.0/8', '::1/128'])
+
+export type Reach = {
+  /** Whether deliveries of such a store may connect to this address. */
+  allows(address: string): boolean
+  /** What can be said against a URL before its name is looked up. */
+  check(pointer: string, url: URL): Mistake[]
+}
+
+/**
+ * What the stores of one mode may reach. Loopback is for test stores of a deployment that is itself reached at a loopback
+ * address, as `dev` is: anywhere else it would be the operator's machine that a stranger's store talks to.
+ */
+export function reachOf(config: Config, mode: 'live' | 'test'): Reach {
+  const allowed = toList(config.webhookPrivateNetworks)
+  const own = new URL(config.baseUrl).hostname
+  const mayLoop = mode === 'test' && isLocalName(own)
+
+  function allows(address: string): boolean {
+    if (isIn(allowed, address)) return true
+    if (isIn(loopback, address)) return mayLoop
+    return isIP(address) === 4
+      ? !isIn(notPublic4, address)
+      : isIn(global6, address) && !isIn(special6, address)
+  }
+
+  return {
+    allows,
+    check(pointer, url) {
+      const mistake = (detail: string) => [{ pointer, code: 'url', detail }]
+      const host = literalOf(url) ?? (isLocalName(url.hostname) ? '127.0.0.1' : null)
+      if (host !== null && !allows(host)) return mistake('Must not be a private, local or special address.')
+      const isExempt = host !== null && (isIn(allowed, host) || isIn(loopback, host))
+      if (!isExempt && !ports.includes(url.port) && config.webhookPrivateNetworks.length === 0)
+        return mistake('Must use port 443 or 8443.')
+      return []
+    },
+  }
+}
+
+/** The address that a URL holds instead of a name. */
+export function literalOf(url: URL): string | null {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  return isIP(host) === 0 ? null : host
+}
+
+/** Names that mean this machine, whatever a name server says. */
+export function isLocalName(hostname: string): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  return host === 'localhost' || host.endsWith('.localhost') || isIn(loopback, host)
+}
+
+function isIn(list: BlockList, address: string): boolean {
+  const family = isIP(address)
+  // Node's list takes ::ffff:10.0.0.1 for 10.0.0.1, as a socket would.
+  return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
+}
+
+function toList(ranges: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [address = '', bits = ''] = range.split('/')
+    list.addSubnet(address, Number.parseInt(bits, 10), isIP(address) === 4 ? 'ipv4' : 'ipv6')
+  }
+  return list
+}

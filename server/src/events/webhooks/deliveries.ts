@@ -1,0 +1,93 @@
+import type { Delivery, Page, Redeliver, Redelivered } from '@farthing/sdk'
+import type { Context } from '../../context.ts'
+import { firstIdAt, isId, type StoreId } from '../../ids.ts'
+import { invalid, Problem } from '../../problems.ts'
+import { parseCursor } from '../read.ts'
+import { readLogEnd } from '../rows.ts'
+import * as rows from './delivery-rows.ts'
+import { forgetEndpoints, makeDue } from './endpoint-rows.ts'
+import { changeEndpoint, readEndpoint, refuseDisabled } from './endpoints.ts'
+
+/** One request's share, so that it stays one short transaction. */
+const eventsPerRedelivery = 5_000
+/** How long a delivery can be looked at and asked for after it was finished. Events themselves are kept. */
+const keptDays = 30
+const rowsPerRun = 2_000
+
+/** What was sent to an endpoint and what came back, newest event first. */
+export async function listDeliveries(
+  ctx: Context,
+  storeId: StoreId,
+  endpointId: string,
+  query: { state: string | null; eventId: string | null; cursor: string | null; limit: number },
+): Promise<Page<Delivery>> {
+  const endpoint = await readEndpoint(ctx, storeId, endpointId)
+  if (query.cursor !== null && !isId('evt', query.cursor))
+    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+  if (query.eventId !== null && !isId('evt', query.eventId))
+    throw invalid({ pointer: 'eventId', code: 'id', detail: 'An event’s id begins with evt_.' })
+  const found = await rows.listDeliveries(ctx.db, storeId, {
+    endpointId: endpoint.id as `we_${string}`,
+    state: query.state,
+    eventId: query.eventId,
+    before: query.cursor ?? 'evt~',
+    limit: query.limit + 1,
+  })
+  const data = found.slice(0, query.limit)
+  return { data, nextCursor: found.length > query.limit ? (data.at(-1)?.eventId ?? null) : null }
+}
+
+export async function readDelivery(ctx: Context, storeId: StoreId, deliveryId: string): Promise<Delivery> {
+  const [delivery] = isId('dlv', deliveryId)
+    ? await rows.listDeliveries(ctx.db, storeId, { deliveryId, before: 'evt~', limit: 1 })
+    : []
+  if (!delivery) throw new Problem('not_found', 'There is no such delivery.')
+  return delivery
+}
+
+/** Sends one event to its endpoint again, now, with all its tries before it. */
+export async function redeliver(ctx: Context, storeId: StoreId, deliveryId: string): Promise<Delivery> {
+  const { id, endpointId } = await readDelivery(ctx, storeId, deliveryId)
+  await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
+    refuseDisabled(endpoint)
+    await rows.restartDelivery(tx, id as `dlv_${string}`)
+    await makeDue(tx, endpoint.id)
+  })
+  ctx.db.wakeUps.send('events')
+  return await readDelivery(ctx, storeId, deliveryId)
+}
+
+/** Sends everything to an endpoint again from a point on, so much at a time: the answer says how to go on. */
+export async function redeliverSince(
+  ctx: Context,
+  storeId: StoreId,
+  endpointId: string,
+  { after, since, include }: { after: string | null; since: Date | null; include: Redeliver['include'] },
+): Promise<Redelivered> {
+  if ((after === null) === (since === null))
+    throw invalid({ pointer: '/after', code: 'choice', detail: 'Give after, a cursor, or since, a time.' })
+  const answer = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
+    refuseDisabled(endpoint)
+    const end = await readLogEnd(tx, storeId)
+    const from = since ? await rows.lastSequenceBefore(tx, storeId, since) : parseCursor(end, '/after', after)
+    const { count, last, seen } = await rows.redeliverEvents(tx, endpoint.id, {
+      storeId,
+      after: from,
+      since,
+      isAll: include === 'all',
+      limit: eventsPerRedelivery,
+    })
+    await makeDue(tx, endpoint.id)
+    return { count, cursor: `${end.epoch}-${last ?? from}`, hasMore: seen === eventsPerRedelivery }
+  })
+  ctx.db.wakeUps.send('events')
+  return answer
+}
+
+/** Gives up what can no longer be delivered, and forgets what was finished long ago. */
+export async function tidyDeliveries(ctx: Context, now: Date): Promise<void> {
+  while ((await rows.giveUpDisabled(ctx.db, rowsPerRun)) === rowsPerRun);
+  const before = firstIdAt('dlv', ctx.config.cell, new Date(now.getTime() - keptDays * 86_400_000))
+  while ((await rows.forgetDeliveries(ctx.db, before, keptDays, rowsPerRun)) === rowsPerRun);
+  await forgetEndpoints(ctx.db)
+}

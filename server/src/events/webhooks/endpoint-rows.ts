@@ -1,0 +1,194 @@
+import type { EventType } from '@farthing/sdk'
+import type { Database, Transaction } from '../../db.ts'
+import type { EndpointId, StoreId } from '../../ids.ts'
+import type { Endpoint, Secret } from './endpoint.ts'
+
+type Reader = Database | Transaction
+
+type EndpointRow = {
+  id: EndpointId
+  store_id: StoreId
+  url: string
+  types: EventType[]
+  is_ordered: boolean
+  secrets: Secret[]
+  created_at: Date
+  disabled_at: Date | null
+  disabled_reason: Endpoint['disabledReason']
+  failing_since: Date | null
+}
+
+/** Keeps changes of a store's endpoints one after the other, so that they can be counted. */
+export async function lockEndpoints(tx: Transaction, storeId: StoreId): Promise<void> {
+  await tx.query('select id from stores where id = $1 for no key update', [storeId])
+}
+
+export async function countEndpoints(tx: Transaction, storeId: StoreId): Promise<number> {
+  const [row] = await tx.query<{ count: number }>(
+    'select count(*)::int from webhook_endpoints where store_id = $1 and deleted_at is null',
+    [storeId],
+  )
+  return row?.count ?? 0
+}
+
+export async function findEndpointByUrl(
+  tx: Transaction,
+  storeId: StoreId,
+  url: string,
+): Promise<EndpointId | null> {
+  const [row] = await tx.query<{ id: EndpointId }>(
+    'select id from webhook_endpoints where store_id = $1 and url = $2 and deleted_at is null',
+    [storeId, url],
+  )
+  return row?.id ?? null
+}
+
+export async function insertEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void> {
+  await tx.query(
+    `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [
+      endpoint.id,
+      endpoint.storeId,
+      endpoint.url,
+      endpoint.types,
+      endpoint.isOrdered,
+      JSON.stringify(endpoint.secrets),
+      endpoint.createdAt,
+    ],
+  )
+}
+
+export async function readEndpoint(
+  db: Reader,
+  storeId: StoreId,
+  endpointId: string,
+): Promise<Endpoint | null> {
+  const [row] = await db.query<EndpointRow>(
+    'select * from webhook_endpoints where store_id = $1 and id = $2 and deleted_at is null',
+    [storeId, endpointId],
+  )
+  return row ? toEndpoint(row) : null
+}
+
+/** Newest first. */
+export async function listEndpoints(
+  db: Database,
+  storeId: StoreId,
+  page: { before: string; limit: number },
+): Promise<Endpoint[]> {
+  const rows = await db.query<EndpointRow>(
+    `select * from webhook_endpoints where store_id = $1 and id < $2 and deleted_at is null
+     order by id desc limit $3`,
+    [storeId, page.before, page.limit],
+  )
+  return rows.map(toEndpoint)
+}
+
+export async function lockEndpoint(
+  tx: Transaction,
+  storeId: StoreId,
+  endpointId: string,
+): Promise<Endpoint | null> {
+  const [row] = await tx.query<EndpointRow>(
+    'select * from webhook_endpoints where store_id = $1 and id = $2 and deleted_at is null for no key update',
+    [storeId, endpointId],
+  )
+  return row ? toEndpoint(row) : null
+}
+
+/** Writes what the store may change. An endpoint that is enabled is due at once: something may have been waiting. */
+export async function updateEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void> {
+  await tx.query(
+    `update webhook_endpoints set url = $2, types = $3, is_ordered = $4, disabled_at = $5, disabled_reason = $6,
+       failing_since = $7, held_until = null, due_at = clock()
+     where id = $1`,
+    [
+      endpoint.id,
+      endpoint.url,
+      endpoint.types,
+      endpoint.isOrdered,
+      endpoint.disabledAt,
+      endpoint.disabledReason,
+      endpoint.failingSince,
+    ],
+  )
+}
+
+export async function updateSecrets(tx: Transaction, endpoint: Endpoint): Promise<void> {
+  await tx.query('update webhook_endpoints set secrets = $2 where id = $1', [
+    endpoint.id,
+    JSON.stringify(endpoint.secrets),
+  ])
+}
+
+export async function deleteEndpoint(tx: Transaction, endpointId: EndpointId): Promise<void> {
+  await tx.query(
+    `update webhook_endpoints set deleted_at = clock(), disabled_at = coalesce(disabled_at, clock()),
+       disabled_reason = coalesce(disabled_reason, 'store'), secrets = '[]'
+     where id = $1`,
+    [endpointId],
+  )
+}
+
+/** There is something to deliver now. */
+export async function makeDue(tx: Transaction, endpointId: EndpointId): Promise<void> {
+  await tx.query('update webhook_endpoints set due_at = least(due_at, clock()) where id = $1', [endpointId])
+}
+
+/**
+ * Writes what a try has shown of its endpoint, and says whether nothing has succeeded for too long. `nextSeconds`: when
+ * there may be something to take; `restSeconds`: how long it asked to be left alone.
+ */
+export async function noteTry(
+  tx: Transaction,
+  endpointId: EndpointId,
+  seen: { isSuccess: boolean; nextSeconds: number | null; restSeconds: number; failingSecondsMax: number },
+): Promise<{ endpoint: Endpoint; isFailingLong: boolean } | null> {
+  const [row] = await tx.query<EndpointRow & { is_failing_long: boolean }>(
+    `update webhook_endpoints set
+       failing_since = case when $2 then null else coalesce(failing_since, clock()) end,
+       due_at = least(due_at, clock() + make_interval(secs => $3)),
+       held_until = case when $4::float > 0 then greatest(held_until, clock() + make_interval(secs => $4)) else held_until end
+     where id = $1 and disabled_at is null
+     returning *, coalesce(failing_since <= clock() - make_interval(secs => $5), false) as is_failing_long`,
+    [endpointId, seen.isSuccess, seen.nextSeconds, seen.restSeconds, seen.failingSecondsMax],
+  )
+  return row ? { endpoint: toEndpoint(row), isFailingLong: row.is_failing_long } : null
+}
+
+export async function disableEndpoint(
+  tx: Transaction,
+  endpointId: EndpointId,
+  reason: 'gone' | 'failing',
+): Promise<Endpoint | null> {
+  const [row] = await tx.query<EndpointRow>(
+    `update webhook_endpoints set disabled_at = clock(), disabled_reason = $2 where id = $1 and disabled_at is null
+     returning *`,
+    [endpointId, reason],
+  )
+  return row ? toEndpoint(row) : null
+}
+
+/** Rows of endpoints that the store deleted, once nothing tells of them any more. */
+export async function forgetEndpoints(db: Database): Promise<void> {
+  await db.query(
+    `delete from webhook_endpoints e where deleted_at is not null
+       and not exists (select 1 from deliveries d where d.endpoint_id = e.id)`,
+  )
+}
+
+function toEndpoint(row: EndpointRow): Endpoint {
+  return {
+    id: row.id,
+    storeId: row.store_id,
+    url: row.url,
+    types: row.types,
+    isOrdered: row.is_ordered,
+    secrets: row.secrets,
+    createdAt: row.created_at,
+    disabledAt: row.disabled_at,
+    disabledReason: row.disabled_reason,
+    failingSince: row.failing_since,
+  }
+}

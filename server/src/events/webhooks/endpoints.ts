@@ -1,0 +1,193 @@
+import type {
+  CreateWebhookEndpoint,
+  Page,
+  UpdateWebhookEndpoint,
+  WebhookEndpoint,
+  WebhookEndpointSecret,
+} from '@farthing/sdk'
+import type { Context } from '../../context.ts'
+import type { Transaction } from '../../db.ts'
+import { type EndpointId, isId, newId, type StoreId } from '../../ids.ts'
+import { invalid, Problem } from '../../problems.ts'
+import { appendEvent, newEvent } from '../append.ts'
+import { type Endpoint, endpointToWire, newSecret } from './endpoint.ts'
+import * as rows from './endpoint-rows.ts'
+
+/** Each event is multiplied by them, so there is an end. */
+const endpointsPerStoreMax = 16
+const overlapSecondsDefault = 86_400
+
+/** The URL's form has been checked at the door; where it leads is checked at every try. */
+export async function createEndpoint(
+  ctx: Context,
+  storeId: StoreId,
+  input: CreateWebhookEndpoint,
+  now: Date,
+): Promise<WebhookEndpointSecret> {
+  const secret = newSecret()
+  const endpoint: Endpoint = {
+    id: newId('we', ctx.config.cell, now),
+    storeId,
+    url: input.url,
+    types: [...new Set(input.types ?? [])],
+    isOrdered: input.ordered ?? false,
+    secrets: [secret],
+    createdAt: now,
+    disabledAt: null,
+    disabledReason: null,
+    failingSince: null,
+  }
+  await ctx.db.transaction(async (tx) => {
+    await rows.lockEndpoints(tx, storeId)
+    await refuseTaken(tx, storeId, input.url, null)
+    if ((await rows.countEndpoints(tx, storeId)) >= endpointsPerStoreMax) {
+      throw new Problem('endpoint_limit', `A store may have ${endpointsPerStoreMax} webhook endpoints.`)
+    }
+    await rows.insertEndpoint(tx, endpoint)
+  })
+  return { ...endpointToWire(endpoint), secret: secret.secret }
+}
+
+export async function readEndpoint(
+  ctx: Context,
+  storeId: StoreId,
+  endpointId: string,
+): Promise<WebhookEndpoint> {
+  const endpoint = isId('we', endpointId) ? await rows.readEndpoint(ctx.db, storeId, endpointId) : null
+  return endpointToWire(endpoint ?? refuseUnknown())
+}
+
+export async function listEndpoints(
+  ctx: Context,
+  storeId: StoreId,
+  query: { cursor: string | null; limit: number },
+): Promise<Page<WebhookEndpoint>> {
+  if (query.cursor !== null && !isId('we', query.cursor)) {
+    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+  }
+  const found = await rows.listEndpoints(ctx.db, storeId, {
+    before: query.cursor ?? 'we~',
+    limit: query.limit + 1,
+  })
+  const page = found.slice(0, query.limit)
+  return {
+    data: page.map(endpointToWire),
+    nextCursor: found.length > query.limit ? (page.at(-1)?.id ?? null) : null,
+  }
+}
+
+export async function updateEndpoint(
+  ctx: Context,
+  storeId: StoreId,
+  endpointId: string,
+  change: UpdateWebhookEndpoint,
+  now: Date,
+): Promise<WebhookEndpoint> {
+  const changed = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
+    if (change.url !== undefined) await refuseTaken(tx, storeId, change.url, endpoint.id)
+    const changed: Endpoint = {
+      ...endpoint,
+      url: change.url ?? endpoint.url,
+      types: change.types ? [...new Set(change.types)] : endpoint.types,
+      isOrdered: change.ordered ?? endpoint.isOrdered,
+      ...(change.status === 'enabled' && { disabledAt: null, disabledReason: null, failingSince: null }),
+      ...(change.status === 'disabled' &&
+        endpoint.disabledAt === null && { disabledAt: now, disabledReason: 'store' }),
+    }
+    await rows.updateEndpoint(tx, changed)
+    return changed
+  })
+  ctx.db.wakeUps.send('events')
+  return endpointToWire(changed)
+}
+
+/** Its row stays, unseen, until its deliveries are forgotten; what was still to be delivered is given up. */
+export async function deleteEndpoint(
+  ctx: Context,
+  storeId: StoreId,
+  endpointId: string,
+  now: Date,
+): Promise<WebhookEndpoint> {
+  return endpointToWire(
+    await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
+      await rows.deleteEndpoint(tx, endpoint.id)
+      return {
+        ...endpoint,
+        disabledAt: now,
+        disabledReason: endpoint.disabledReason ?? 'store',
+      }
+    }),
+  )
+}
+
+/** A new secret now; the one before it signs as well during the overlap. One that was being replaced already ends. */
+export async function rollSecret(
+  ctx: Context,
+  storeId: StoreId,
+  endpointId: string,
+  overlapSeconds: number | undefined,
+  now: Date,
+): Promise<WebhookEndpointSecret> {
+  const secret = newSecret()
+  const endpoint = await changeEndpoint(ctx, storeId, endpointId, async (tx, before) => {
+    const end = new Date(now.getTime() + (overlapSeconds ?? overlapSecondsDefault) * 1_000)
+    const previous = before.secrets
+      .filter(({ expiresAt }) => expiresAt === null)
+      .map((old) => ({ ...old, expiresAt: end.toISOString() }))
+    const rolled: Endpoint = { ...before, secrets: [secret, ...(end > now ? previous : [])] }
+    await rows.updateSecrets(tx, rolled)
+    return rolled
+  })
+  return { ...endpointToWire(endpoint), secret: secret.secret }
+}
+
+/** Puts an event into the store's log that goes to this endpoint alone, whatever types it asked for. */
+export async function testEndpoint(
+  ctx: Context,
+  storeId: StoreId,
+  endpointId: string,
+  now: Date,
+): Promise<{ eventId: string }> {
+  const { event_id: eventId } = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
+    refuseDisabled(endpoint)
+    const data = { webhookEndpoint: endpointToWire(endpoint) }
+    const event = newEvent(ctx, storeId, 'webhook_endpoint.test', data, now)
+    await appendEvent(tx, event)
+    return event
+  })
+  return { eventId }
+}
+
+/** Does something with an endpoint of the store's while its row is locked. */
+export async function changeEndpoint<Result>(
+  ctx: Context,
+  storeId: StoreId,
+  endpointId: string,
+  work: (tx: Transaction, endpoint: Endpoint) => Promise<Result>,
+): Promise<Result> {
+  return await ctx.db.transaction(async (tx) => {
+    await rows.lockEndpoints(tx, storeId)
+    const endpoint = isId('we', endpointId) ? await rows.lockEndpoint(tx, storeId, endpointId) : null
+    return await work(tx, endpoint ?? refuseUnknown())
+  })
+}
+
+export function refuseDisabled({ disabledAt, disabledReason }: Endpoint): void {
+  if (disabledAt !== null)
+    throw new Problem('endpoint_disabled', `The endpoint is disabled (${disabledReason}). Enable it first.`)
+}
+
+function refuseUnknown(): never {
+  throw new Problem('not_found', 'There is no such webhook endpoint.')
+}
+
+async function refuseTaken(
+  tx: Transaction,
+  storeId: StoreId,
+  url: string,
+  self: EndpointId | null,
+): Promise<void> {
+  const taken = await rows.findEndpointByUrl(tx, storeId, url)
+  if (taken !== null && taken !== self)
+    throw new Problem('endpoint_exists', `The endpoint ${taken} has this URL.`)
+}

@@ -1,0 +1,83 @@
+import type { Context } from '../../context.ts'
+import type { Transaction } from '../../db.ts'
+import { appendEvent, newEvent } from '../append.ts'
+import { type Delivered, writeDelivered, writeFailed } from './delivery-rows.ts'
+import { type Endpoint, endpointToWire } from './endpoint.ts'
+import { disableEndpoint, noteTry } from './endpoint-rows.ts'
+import { judge } from './schedule.ts'
+
+/**
+ * Nothing but failures for this long, and the endpoint is disabled. A little less than all tries of a delivery take, so
+ * that the store of a dead endpoint is told once, and not of each event.
+ */
+const failingSecondsMax = 72 * 60 * 60
+
+/** What became of a try: `lost` if another has overtaken it. */
+export type Settled = 'delivered' | 'pending' | 'undeliverable' | 'lost'
+
+/**
+ * Writes what came of a try: the attempt, the delivery's new state, what it says about the endpoint, and the event by
+ * which the store learns that an endpoint was disabled or an event given up; all of it or nothing. The plain case, a
+ * success at an endpoint that is well, needs none of the endpoint's row and goes through `record`, many at a time.
+ */
+export async function settle(
+  ctx: Context,
+  delivered: Delivered,
+  random: number,
+  record: (delivered: Delivered) => Promise<boolean>,
+): Promise<Settled> {
+  const { taken, outcome } = delivered
+  const now = ctx.now()
+  const verdict = judge(outcome, taken.tries + 1, now, random)
+  if (verdict.state === 'delivered' && !taken.isOrdered && !taken.isFailing)
+    return (await record(delivered)) ? 'delivered' : 'lost'
+  return await ctx.db.transaction(async (tx) => {
+    // The endpoint's row first, as everyone does who takes both.
+    const seen = await noteTry(tx, taken.endpointId, {
+      isSuccess: verdict.state === 'delivered',
+      // The one behind it in an ordered endpoint may go now.
+      nextSeconds: verdict.state === 'pending' ? verdict.delaySeconds : taken.isOrdered ? 0 : null,
+      restSeconds: verdict.state === 'pending' ? verdict.restSeconds : 0,
+      failingSecondsMax,
+    })
+    const isNewest =
+      verdict.state === 'delivered'
+        ? (await writeDelivered(tx, [delivered]))[0]
+        : await writeFailed(tx, delivered, verdict)
+    if (!isNewest) return 'lost'
+    if (seen && verdict.state !== 'delivered') {
+      const isGone = verdict.state === 'undeliverable' && verdict.isGone
+      if (isGone || seen.isFailingLong)
+        await disable(ctx, tx, seen.endpoint, isGone ? 'gone' : 'failing', now)
+      else if (verdict.state === 'undeliverable')
+        await tellUndelivered(ctx, tx, delivered, seen.endpoint, now)
+    }
+    return verdict.state
+  })
+}
+
+async function disable(
+  ctx: Context,
+  tx: Transaction,
+  { id, storeId }: Endpoint,
+  reason: 'gone' | 'failing',
+  now: Date,
+): Promise<void> {
+  const disabled = await disableEndpoint(tx, id, reason)
+  if (!disabled) return
+  const data = { webhookEndpoint: endpointToWire(disabled) }
+  await appendEvent(tx, newEvent(ctx, storeId, 'webhook_endpoint.disabled', data, now))
+}
+
+/** Not of these events themselves: an endpoint that refuses them would make one of each for ever. */
+async function tellUndelivered(
+  ctx: Context,
+  tx: Transaction,
+  { taken }: Delivered,
+  endpoint: Endpoint,
+  now: Date,
+): Promise<void> {
+  if (taken.event.type === 'webhook_endpoint.undelivered') return
+  const data = { webhookEndpoint: endpointToWire(endpoint), eventId: taken.event.id }
+  await appendEvent(tx, newEvent(ctx, taken.storeId, 'webhook_endpoint.undelivered', data, now))
+}

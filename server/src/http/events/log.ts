@@ -1,0 +1,71 @@
+import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import type { Context } from '../../context.ts'
+import { readEvents } from '../../events/read.ts'
+import type { EventWaits } from '../../events/wait.ts'
+import type { Authenticator } from '../../stores/authenticate.ts'
+import { type Route, sendJson, storeOf } from '../route.ts'
+import * as schemas from './schemas.ts'
+import { streamEvents } from './stream.ts'
+
+const limitDefault = 20
+
+/** The event log: read, waited for, or streamed. */
+export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Authenticator): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/events',
+      operationId: 'listEvents',
+      summary: 'Read the store’s event log, oldest first',
+      description:
+        'Sequences have no gaps: a store that reads on from its last cursor cannot miss an event. With waitSeconds an empty page is held back until something happens. With Accept: text/event-stream the answer is a stream.',
+      isKeyed: true,
+      query: schemas.EventQuery,
+      requestHeaders: { 'Last-Event-ID': 'For streams: the id of the last event received; as after.' },
+      answers: {
+        200: {
+          description: 'One page.',
+          schema: schemas.EventPage,
+          stream: {
+            contentType: 'text/event-stream',
+            description: 'Each event’s id is its cursor, its event is the type, its data the event as JSON.',
+          },
+        },
+      },
+      problems: ['log_restarted'],
+      async handle(request, reply) {
+        const query = request.query as Static<typeof schemas.EventQuery>
+        const filter = { type: query.type ?? null, checkoutId: query.checkoutId ?? null }
+        const storeId = storeOf(request)
+        const checkKey = () => authenticator.authenticate(String(request.headers['x-api-key']), () => {})
+        if (wantsStream(request)) {
+          const after = lastEventId(request) ?? query.after ?? null
+          return await streamEvents(ctx, waits, storeId, { ...filter, after }, request, reply, checkKey)
+        }
+        const limit = query.limit ?? limitDefault
+        let page = await readEvents(ctx, storeId, { ...filter, after: query.after ?? null, limit })
+        const end = ctx.now().getTime() + (query.waitSeconds ?? 0) * 1_000
+        const gone = new AbortController()
+        reply.raw.once('close', () => gone.abort())
+        for (;;) {
+          const leftMs = end - ctx.now().getTime()
+          if (page.data.length > 0 || leftMs <= 0 || waits.isClosed || gone.signal.aborted) break
+          await waits.until(storeId, BigInt(page.cursor.split('-')[1] ?? '0'), leftMs, gone.signal)
+          await checkKey()
+          page = await readEvents(ctx, storeId, { ...filter, after: page.cursor, limit })
+        }
+        return sendJson(reply, 200, page)
+      },
+    },
+  ]
+}
+
+function wantsStream(request: FastifyRequest): boolean {
+  return /\btext\/event-stream\b/.test(request.headers.accept ?? '')
+}
+
+function lastEventId(request: FastifyRequest): string | undefined {
+  const header = request.headers['last-event-id']
+  return typeof header === 'string' && header !== '' ? header : undefined
+}

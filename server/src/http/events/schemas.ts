@@ -1,0 +1,273 @@
+import type * as Wire from '@farthing/sdk'
+import Type from 'typebox'
+import {
+  ApiKey,
+  closed,
+  cursor,
+  limit,
+  nextCursor,
+  nullable,
+  of,
+  Payment,
+  StoreCheckout,
+  timestamp,
+  Wallet,
+} from '../schemas.ts'
+
+/** Shapes of the event log and of webhooks. */
+const eventTypes = [
+  'checkout.created',
+  'checkout.processing',
+  'checkout.reopened',
+  'checkout.completed',
+  'checkout.expired',
+  'checkout.canceled',
+  'payment.late',
+  'payment.underpaid',
+  'payment.overpaid',
+  'payment.unmatched',
+  'payment.finalized',
+  'payment.reorged',
+  'payment.reversed',
+  'wallet.registered',
+  'wallet.retired',
+  'key.created',
+  'key.revoked',
+  'webhook_endpoint.disabled',
+  'webhook_endpoint.undelivered',
+  'webhook_endpoint.test',
+] as const
+
+const eventType = () => Type.Enum([...eventTypes])
+const types = Type.Array(eventType(), {
+  maxItems: eventTypes.length,
+  description: 'Types of events to deliver. Empty: every type.',
+})
+const ordered = Type.Boolean({
+  description:
+    'One delivery at a time, in the order of the log: one that fails holds up those behind it until it is given up.',
+})
+const url = Type.String({
+  maxLength: 2048,
+  description:
+    'https, on port 443 or 8443, at a public address. Test stores of a local deployment may use http to localhost.',
+})
+const status = Type.Enum(['enabled', 'disabled'])
+
+const WebhookEndpoint = of<Wire.WebhookEndpoint>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with we_.' }),
+      url: Type.String(),
+      types,
+      ordered,
+      status,
+      disabledReason: nullable(
+        Type.Enum(['store', 'gone', 'failing'], {
+          description:
+            'store: the store asked for it. gone: the receiver answered 410. failing: nothing succeeded for three days.',
+        }),
+      ),
+      failingSince: nullable(timestamp()),
+      createdAt: timestamp(),
+    },
+    closed,
+  ),
+)
+
+export { WebhookEndpoint }
+
+export const WebhookEndpointSecret = of<Wire.WebhookEndpointSecret>()(
+  Type.Object(
+    {
+      ...WebhookEndpoint.properties,
+      secret: Type.String({
+        description: 'Signs the deliveries, as Standard Webhooks 1.0 says. Shown only when it is made.',
+        examples: ['whsec_…'],
+      }),
+    },
+    closed,
+  ),
+)
+
+export const CreateWebhookEndpoint = of<Wire.CreateWebhookEndpoint>()(
+  Type.Object({ url, types: Type.Optional(types), ordered: Type.Optional(ordered) }, closed),
+)
+
+export const UpdateWebhookEndpoint = of<Wire.UpdateWebhookEndpoint>()(
+  Type.Object(
+    {
+      url: Type.Optional(url),
+      types: Type.Optional(types),
+      ordered: Type.Optional(ordered),
+      status: Type.Optional(status),
+    },
+    { ...closed, minProperties: 1 },
+  ),
+)
+
+export const RollSecret = of<Wire.RollSecret>()(
+  Type.Object(
+    {
+      overlapSeconds: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 604_800,
+          default: 86_400,
+          description: 'How long deliveries are signed with the old secret as well.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+
+export const TestEvent = of<{ eventId: string }>()(Type.Object({ eventId: Type.String() }, closed))
+
+const DeliveryAttempt = of<Wire.DeliveryAttempt>()(
+  Type.Object(
+    {
+      attempt: Type.Integer(),
+      startedAt: timestamp(),
+      durationMs: nullable(
+        Type.Integer({ description: 'Null for one that was interrupted: whether it arrived is not known.' }),
+      ),
+      status: nullable(Type.Integer({ description: 'HTTP status; null if no answer came.' })),
+      error: nullable(Type.String({ description: 'Why no answer came.' })),
+      answer: nullable(Type.String({ description: 'The first 4 KiB of the answer.' })),
+    },
+    closed,
+  ),
+)
+
+const deliveryState = Type.Enum(['pending', 'delivered', 'undeliverable'])
+export const Delivery = of<Wire.Delivery>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with dlv_.' }),
+      endpointId: Type.String(),
+      eventId: Type.String(),
+      eventType: eventType(),
+      sequence: Type.Integer(),
+      state: deliveryState,
+      tries: Type.Integer({
+        description: 'Tries that came to an end since the delivery was last asked for.',
+      }),
+      nextTryAt: nullable(timestamp()),
+      attempts: Type.Array(DeliveryAttempt, { description: 'Newest first, 20 at most.' }),
+    },
+    closed,
+  ),
+)
+
+const after = Type.String({ maxLength: 40, description: 'A cursor of the event log.' })
+export const Redeliver = of<Wire.Redeliver>()(
+  Type.Object(
+    {
+      after: Type.Optional(after),
+      since: Type.Optional(Type.String({ format: 'date-time', description: 'Instead of after: a time.' })),
+      include: Type.Optional(
+        Type.Enum(['undelivered', 'all'], {
+          default: 'undelivered',
+          description:
+            'undelivered: what never arrived, including what happened while the endpoint was disabled.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+export const Redelivered = of<Wire.Redelivered>()(
+  Type.Object(
+    {
+      count: Type.Integer({ description: 'Deliveries that will be tried again now.' }),
+      cursor: Type.String({ description: 'Pass it as after to go on.' }),
+      hasMore: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+
+const Event = of<Wire.Event>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with evt_.' }),
+      type: eventType(),
+      sequence: Type.Integer({ description: '1, 2, 3 … for each store, without gaps.' }),
+      createdAt: timestamp(),
+      checkoutId: nullable(Type.String()),
+      checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes of that checkout.' })),
+      data: Type.Union([
+        Type.Object({ checkout: StoreCheckout }, closed),
+        Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
+        Type.Object({ wallet: Wallet }, closed),
+        Type.Object({ key: ApiKey }, closed),
+        Type.Object({ webhookEndpoint: WebhookEndpoint }, closed),
+        Type.Object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }, closed),
+      ]),
+    },
+    closed,
+  ),
+)
+
+export const EventPage = of<Wire.EventPage>()(
+  Type.Object(
+    {
+      data: Type.Array(Event),
+      cursor: Type.String({ description: 'Pass it as after to hear what happens next.' }),
+      hasMore: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+export const WebhookEndpointPage = of<Wire.Page<Wire.WebhookEndpoint>>()(
+  Type.Object({ data: Type.Array(WebhookEndpoint), nextCursor }, closed),
+)
+export const DeliveryPage = of<Wire.Page<Wire.Delivery>>()(
+  Type.Object({ data: Type.Array(Delivery), nextCursor }, closed),
+)
+
+export const EventQuery = Type.Object(
+  {
+    limit,
+    after: Type.Optional(
+      Type.String({
+        maxLength: 40,
+        description: 'The cursor of the page before. Without it: from the start.',
+      }),
+    ),
+    type: Type.Optional(eventType()),
+    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
+    waitSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 30,
+        default: 0,
+        description: 'How long to wait for something new where there is nothing yet.',
+      }),
+    ),
+  },
+  closed,
+)
+
+export const DeliveryQuery = Type.Object(
+  {
+    limit,
+    cursor,
+    state: Type.Optional(deliveryState),
+    eventId: Type.Optional(Type.String({ maxLength: 40 })),
+  },
+  closed,
+)
+
+/** Shapes with a name of their own in the OpenAPI document. */
+export const eventComponents = {
+  Event,
+  WebhookEndpoint,
+  CreateWebhookEndpoint,
+  UpdateWebhookEndpoint,
+  Delivery,
+  DeliveryAttempt,
+  Redeliver,
+  Redelivered,
+}

@@ -1,0 +1,224 @@
+import type {
+  CreateWebhookEndpoint,
+  Redeliver,
+  RollSecret,
+  StoreMode,
+  UpdateWebhookEndpoint,
+} from '@farthing/sdk'
+import type { Static } from 'typebox'
+import type { Context } from '../../context.ts'
+import { reachOf } from '../../events/webhooks/address.ts'
+import { listDeliveries, readDelivery, redeliver, redeliverSince } from '../../events/webhooks/deliveries.ts'
+import {
+  createEndpoint,
+  deleteEndpoint,
+  listEndpoints,
+  readEndpoint,
+  rollSecret,
+  testEndpoint,
+  updateEndpoint,
+} from '../../events/webhooks/endpoints.ts'
+import { invalid } from '../../problems.ts'
+import { checkWebUrl } from '../../stores/check-text.ts'
+import { caller, param, type Route, sendJson, storeOf } from '../route.ts'
+import { PageQuery } from '../schemas.ts'
+import { parseTime } from '../store-api.ts'
+import * as schemas from './schemas.ts'
+
+const limitDefault = 20
+const one = '/api/v1/webhook-endpoints/:endpointId'
+
+/** Where a store wants to be told, and what it was told. */
+export function webhookRoutes(ctx: Context): Route[] {
+  return [...endpointRoutes(ctx), ...deliveryRoutes(ctx)]
+}
+
+function endpointRoutes(ctx: Context): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/webhook-endpoints',
+      operationId: 'createWebhookEndpoint',
+      summary: 'Register an address that events are delivered to',
+      description: 'The secret is shown only here. Events from now on are delivered.',
+      isKeyed: true,
+      body: schemas.CreateWebhookEndpoint,
+      answers: { 201: { description: 'Registered, enabled.', schema: schemas.WebhookEndpointSecret } },
+      problems: ['endpoint_exists', 'endpoint_limit'],
+      async handle(request, reply) {
+        const body = request.body as CreateWebhookEndpoint
+        checkUrl(ctx, caller(request).holder.store.mode, body.url)
+        return sendJson(reply, 201, await createEndpoint(ctx, storeOf(request), body, ctx.now()))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/webhook-endpoints',
+      operationId: 'listWebhookEndpoints',
+      summary: 'List the store’s webhook endpoints, newest first',
+      isKeyed: true,
+      query: PageQuery,
+      answers: { 200: { description: 'One page.', schema: schemas.WebhookEndpointPage } },
+      problems: [],
+      async handle(request, reply) {
+        const { limit = limitDefault, cursor = null } = request.query as Static<typeof PageQuery>
+        return sendJson(reply, 200, await listEndpoints(ctx, storeOf(request), { cursor, limit }))
+      },
+    },
+    {
+      method: 'GET',
+      path: one,
+      operationId: 'getWebhookEndpoint',
+      summary: 'Read a webhook endpoint',
+      isKeyed: true,
+      answers: { 200: { description: 'The endpoint.', schema: schemas.WebhookEndpoint } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        return sendJson(reply, 200, await readEndpoint(ctx, storeOf(request), param(request, 'endpointId')))
+      },
+    },
+    {
+      method: 'PATCH',
+      path: one,
+      operationId: 'updateWebhookEndpoint',
+      summary: 'Change, disable or enable a webhook endpoint',
+      description:
+        'Fields that are left out stay as they are. What is pending when an endpoint is disabled is given up; after enabling it again, redeliver from the point you know.',
+      isKeyed: true,
+      body: schemas.UpdateWebhookEndpoint,
+      answers: { 200: { description: 'The changed endpoint.', schema: schemas.WebhookEndpoint } },
+      problems: ['not_found', 'endpoint_exists'],
+      async handle(request, reply) {
+        const body = request.body as UpdateWebhookEndpoint
+        if (body.url !== undefined) checkUrl(ctx, caller(request).holder.store.mode, body.url)
+        const endpointId = param(request, 'endpointId')
+        return sendJson(reply, 200, await updateEndpoint(ctx, storeOf(request), endpointId, body, ctx.now()))
+      },
+    },
+    {
+      method: 'DELETE',
+      path: one,
+      operationId: 'deleteWebhookEndpoint',
+      summary: 'Delete a webhook endpoint',
+      isKeyed: true,
+      answers: { 200: { description: 'The endpoint as it was, disabled.', schema: schemas.WebhookEndpoint } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        const endpointId = param(request, 'endpointId')
+        return sendJson(reply, 200, await deleteEndpoint(ctx, storeOf(request), endpointId, ctx.now()))
+      },
+    },
+    {
+      method: 'POST',
+      path: `${one}/roll-secret`,
+      operationId: 'rollWebhookSecret',
+      summary: 'Replace a webhook endpoint’s secret',
+      description:
+        'Deliveries are signed with both secrets during the overlap. Rolling again within it ends the older one.',
+      isKeyed: true,
+      body: schemas.RollSecret,
+      answers: { 200: { description: 'With the new secret.', schema: schemas.WebhookEndpointSecret } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        const { overlapSeconds } = request.body as RollSecret
+        const endpointId = param(request, 'endpointId')
+        return sendJson(
+          reply,
+          200,
+          await rollSecret(ctx, storeOf(request), endpointId, overlapSeconds, ctx.now()),
+        )
+      },
+    },
+    {
+      method: 'POST',
+      path: `${one}/test`,
+      operationId: 'testWebhookEndpoint',
+      summary: 'Send a test event to a webhook endpoint',
+      description: 'An event of type webhook_endpoint.test that goes to this endpoint alone.',
+      isKeyed: true,
+      answers: { 202: { description: 'On its way.', schema: schemas.TestEvent } },
+      problems: ['not_found', 'endpoint_disabled'],
+      async handle(request, reply) {
+        const endpointId = param(request, 'endpointId')
+        return sendJson(reply, 202, await testEndpoint(ctx, storeOf(request), endpointId, ctx.now()))
+      },
+    },
+  ]
+}
+
+function deliveryRoutes(ctx: Context): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: `${one}/deliveries`,
+      operationId: 'listDeliveries',
+      summary: 'List what was sent to a webhook endpoint, newest event first',
+      description: 'With every attempt: when, how long, what came back. Kept for 30 days.',
+      isKeyed: true,
+      query: schemas.DeliveryQuery,
+      answers: { 200: { description: 'One page.', schema: schemas.DeliveryPage } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        const query = request.query as Static<typeof schemas.DeliveryQuery>
+        const page = await listDeliveries(ctx, storeOf(request), param(request, 'endpointId'), {
+          state: query.state ?? null,
+          eventId: query.eventId ?? null,
+          cursor: query.cursor ?? null,
+          limit: query.limit ?? limitDefault,
+        })
+        return sendJson(reply, 200, page)
+      },
+    },
+    {
+      method: 'POST',
+      path: `${one}/redeliver`,
+      operationId: 'redeliverSince',
+      summary: 'Deliver everything to a webhook endpoint again from a point on',
+      description: 'Up to 5,000 events of the log a request; go on with the cursor while hasMore.',
+      isKeyed: true,
+      body: schemas.Redeliver,
+      answers: { 202: { description: 'On their way.', schema: schemas.Redelivered } },
+      problems: ['not_found', 'endpoint_disabled', 'log_restarted'],
+      async handle(request, reply) {
+        const body = request.body as Redeliver
+        const answer = await redeliverSince(ctx, storeOf(request), param(request, 'endpointId'), {
+          after: body.after ?? null,
+          since: body.since === undefined ? null : parseTime('/since', body.since),
+          include: body.include,
+        })
+        return sendJson(reply, 202, answer)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/deliveries/:deliveryId',
+      operationId: 'getDelivery',
+      summary: 'Read a delivery',
+      isKeyed: true,
+      answers: { 200: { description: 'The delivery and its attempts.', schema: schemas.Delivery } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        return sendJson(reply, 200, await readDelivery(ctx, storeOf(request), param(request, 'deliveryId')))
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/deliveries/:deliveryId/redeliver',
+      operationId: 'redeliver',
+      summary: 'Deliver one event again',
+      description: 'At once, with all its tries before it. One that is under way is left alone.',
+      isKeyed: true,
+      answers: { 202: { description: 'On its way.', schema: schemas.Delivery } },
+      problems: ['not_found', 'endpoint_disabled'],
+      async handle(request, reply) {
+        return sendJson(reply, 202, await redeliver(ctx, storeOf(request), param(request, 'deliveryId')))
+      },
+    },
+  ]
+}
+
+function checkUrl(ctx: Context, mode: StoreMode, url: string): void {
+  const mistakes = checkWebUrl('/url', url, mode)
+  const all = mistakes.length > 0 ? mistakes : reachOf(ctx.config, mode).check('/url', new URL(url))
+  if (all.length > 0) throw invalid(...all)
+}

@@ -1,0 +1,113 @@
+/**
+ * 1,000 endpoints and 500 events a second, on two deployments in turn: in one every endpoint is well, in the other one in
+ * twenty hangs, is slow or resets. What the others wait for their first try must not differ by much. FULL=1: minutes.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Database } from '../../src/db.ts'
+import { freshDatabase } from '../support/database.ts'
+import { startProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
+import { answer, type Behaviour, openReceiver, reset } from './support/receiver.ts'
+
+const isFull = process.env.FULL === '1'
+const endpoints = 1_000
+const eventsPerSecond = 500
+const roundMs = isFull ? 10_000 : 1_500
+const rounds = isFull ? 6 : 2
+const sickShare = 20
+const ratioMax = 1.5
+
+const slow: Behaviour = (_received, response) =>
+  void setTimeout(() => response.writeHead(204).end(), 5_000).unref()
+const ills: readonly Behaviour[] = [() => {}, slow, reset, answer(500)]
+const isSick = (index: number) => index % sickShare === 0
+
+type Deployment = { readonly db: Database; readonly arrivals: Map<string, number>; sent: number }
+
+async function openDeployment(behaviourOf: (index: number) => Behaviour): Promise<Deployment> {
+  const { db, url } = await freshDatabase()
+  const arrivals = new Map<string, number>()
+  const receiver = await openReceiver((received, response, request) => {
+    const id = received.headers['webhook-id'] ?? ''
+    if (!arrivals.has(id)) arrivals.set(id, Date.now())
+    behaviourOf(Number.parseInt(received.path.slice(2), 10))(received, response, request)
+  })
+  await db.query(
+    `with made as (
+       insert into stores (id, mode, name, finality_policy, created_at)
+       select 'st_00' || lpad(n::text, 26, '0'), 'test', 'Shop', '[]', now() from generate_series(1, $1::int) n
+       returning id
+     ) insert into event_counters (store_id) select id from made`,
+    [endpoints],
+  )
+  await db.query(
+    `insert into webhook_endpoints (id, store_id, url, secrets, created_at)
+     select 'we_00' || lpad(n::text, 26, '0'), 'st_00' || lpad(n::text, 26, '0'), $2 || '/e' || n,
+       '[{"secret":"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=","expiresAt":null}]', now()
+     from generate_series(1, $1::int) n`,
+    [endpoints, receiver.url],
+  )
+  await startProcess('work', { DATABASE_URL: url, BASE_URL: 'http://127.0.0.1:8402' })
+  return { db, arrivals, sent: 0 }
+}
+
+/** Writes events at the set rate and returns how long each of the endpoints that are well waited for its first try. */
+async function run(deployment: Deployment): Promise<number[]> {
+  const { db, arrivals } = deployment
+  const began = performance.now()
+  const written = new Map<string, number>()
+  for (;;) {
+    const passed = performance.now() - began
+    if (passed >= roundMs) break
+    const due = Math.floor((passed / 1_000) * eventsPerSecond) - written.size
+    if (due > 0) {
+      const batch = Array.from({ length: due }, () => {
+        const index = 1 + ((deployment.sent++ * 7) % endpoints)
+        return { id: `evt_00${String(deployment.sent).padStart(26, '0')}`, index }
+      })
+      const now = new Date()
+      await db.query(
+        `insert into events (id, store_id, type, data, created_at)
+         select i.id, 'st_00' || lpad(i.index::text, 26, '0'), 'key.created', '{"key":{}}', $2
+         from json_to_recordset($1) as i (id text, index integer)`,
+        [JSON.stringify(batch), now],
+      )
+      for (const { id, index } of batch) written.set(id, isSick(index) ? Number.NaN : now.getTime())
+    }
+    await pause(10)
+  }
+  const well = [...written].filter(([, at]) => !Number.isNaN(at))
+  await until('all first tries were made', async () => well.every(([id]) => arrivals.has(id)), 60_000)
+  return well.map(([id, at]) => (arrivals.get(id) ?? 0) - at)
+}
+
+test(`with one endpoint in ${sickShare} dead or slow, the others’ first tries start no later than ${ratioMax} times otherwise (p99)`, async (t) => {
+  const well = await openDeployment(() => answer(204))
+  const sick = await openDeployment((index) =>
+    isSick(index) ? (ills[(index / sickShare) % ills.length] ?? reset) : answer(204),
+  )
+  // Once round each: processes are warm, and what is sick has shown itself.
+  await run(well)
+  await run(sick)
+  const lags = { well: [] as number[], sick: [] as number[] }
+  for (let round = 0; round < rounds; round++) {
+    // Turn by turn, so that whatever else this machine does falls on both alike.
+    lags.well.push(...(await run(well)))
+    lags.sick.push(...(await run(sick)))
+  }
+  const at = (values: readonly number[], share: number) =>
+    values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? 0
+  const p99 = { well: at(lags.well, 0.99), sick: at(lags.sick, 0.99) }
+  t.diagnostic(
+    JSON.stringify({
+      ratio: Math.round((p99.sick / p99.well) * 100) / 100,
+      p99,
+      p50: { well: at(lags.well, 0.5), sick: at(lags.sick, 0.5) },
+      events: lags.well.length + lags.sick.length,
+    }),
+  )
+  assert(lags.sick.length > 0.9 * lags.well.length)
+  assert(p99.sick <= ratioMax * p99.well, `${p99.sick} ms against ${p99.well} ms`)
+})
