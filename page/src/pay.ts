@@ -14,10 +14,12 @@ class Stop extends Error {
 }
 
 let turn = 0
+let letGo = () => {}
 
 /** Forgets the wallet that is being asked: what it may still answer is not used. */
 export function startOver(): void {
   turn++
+  letGo()
   show(null)
 }
 
@@ -132,6 +134,10 @@ async function alone(work: () => Promise<void>): Promise<void> {
   if (!navigator.locks) return await work()
   await navigator.locks.request(`farthing ${terms()?.id}`, { ifAvailable: true }, async (lock) => {
     if (!lock) throw new Stop('tab')
-    await work()
+    // A wallet that never answers must not keep the lock for ever.
+    const isLeft = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    await Promise.race([work(), isLeft])
   })
 }

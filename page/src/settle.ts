@@ -29,7 +29,8 @@ export async function settle(header: string | null = kept()): Promise<void> {
       show('unavailable')
       await wait(retryMs(answer))
     } else {
-      const trouble = answer.status === 402 ? troubleOf(await reasonOf(answer)) : 'failed'
+      const trouble =
+        answer.status === 402 ? troubleOf(await reasonOf(answer)) : answer.status === 400 ? 'failed' : null
       while (!(await refresh())) await wait(patienceMs)
       keep(null)
       show(terms()?.status === 'OPEN' ? trouble : null)

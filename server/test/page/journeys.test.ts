@@ -138,19 +138,25 @@ test('who declines, has too little, or has a smart account that cannot sign is t
 })
 
 test('a wallet that has a request open is told so, and one that does not answer can be left', async () => {
-  const { key } = newPayer()
+  const { key } = await shop.fund()
   const id = await shop.create('1.00')
   const busy = await openPage(browser, shop, { wallets: [{ key, refuse: { eth_requestAccounts: -32002 } }] })
   const page = await busy.openCheckout(id)
   await payWith(page).click()
   await state(page, 'pending').waitFor()
 
-  const silent = await openPage(browser, shop, { wallets: [{ key, hang: 'eth_requestAccounts' }] })
+  const silent = await openPage(browser, shop, {
+    wallets: [
+      { key, hang: 'eth_requestAccounts' },
+      { key, name: 'Rabbit Wallet' },
+    ],
+  })
   const waiting = await silent.openCheckout(id)
   await payWith(waiting).click()
   await state(waiting, 'connecting').waitFor()
   await waiting.getByRole('button', { name: 'Start over' }).click()
-  await payWith(waiting).waitFor()
+  await payWith(waiting, 'Rabbit Wallet').click()
+  await received(waiting)
 })
 
 test('two tabs cannot charge twice', async () => {
