@@ -139,9 +139,11 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
         const found = await deployment.db.query('select nonce from credits where nonce = $1', [nonce])
         return found.length > 0
       })
-      const adopted = await throughDeaths(deployment, 'work', ['adopt-before-commit'], () =>
-        deployment.pay(id, header),
-      )
+      // Claimed while nobody works: the first new block that is read meets the claim.
+      await deployment.stop('work', 'SIGKILL')
+      const presenting = deployment.pay(id, header)
+      await deployment.untilState(header, 'claimed')
+      const adopted = await throughDeaths(deployment, 'work', ['adopt-before-commit'], () => presenting)
       assert.equal(adopted.status, 200)
 
       const late = await throughDeaths(
@@ -220,8 +222,9 @@ async function buryAndPayAgain(deployment: Deployment, payer: Payer): Promise<vo
   await untilPooled(chain, settler)
   await deployment.stop('work', 'SIGKILL')
   await deployment.moveClock(11)
-  // Dearer than a payment may be, so that what was signed cannot be mined and is not worth replacing.
-  await raiseBaseFee(chain, 400)
+  // Dearer than a payment may be, so that what was signed cannot be mined and is not worth replacing. It falls by an
+  // eighth a block: from here it is a minute until what was signed could be mined after all.
+  await raiseBaseFee(chain, 2_000)
   await jumpPast(chain, readHeader(header))
   await resume(chain)
   const answer = await throughDeaths(
