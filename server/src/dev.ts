@@ -7,7 +7,7 @@ import { openSigner } from './chains/signer.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './db.ts'
 import { startLocalChain } from './local-chain.ts'
-import { migrate } from './migrate.ts'
+import { migrate, SchemaError } from './migrate.ts'
 import { insertSettler } from './payments/lanes/rows.ts'
 import { startCluster } from './postgres.ts'
 import { serveAndWork } from './processes.ts'
@@ -50,7 +50,11 @@ export async function dev(
       EXCHANGE_RATES_URL: '',
     })
     step('Migrating')
-    await migrate(ctx.db)
+    await migrate(ctx.db).catch(async (error) => {
+      await ctx.db.close()
+      if (!(error instanceof SchemaError)) throw error
+      throw new SchemaError(`${error.message}\nThe database of dev is in ${folder}. Delete it to begin anew.`)
+    })
     // The chain is new with every start, so nothing that was known of the last one holds, and neither do its nonces.
     await forgetChain(ctx.db, network.caip2)
     const signer = openSigner(`0x${randomBytes(32).toString('hex')}`)
