@@ -7,24 +7,23 @@
  * the load generator. The ratio is the median of five rounds; rates from different runs cannot be compared.
  */
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
-import { readConfig } from '../server/src/config.ts'
-import type { Context } from '../server/src/context.ts'
-import { type Database, openDatabase } from '../server/src/db.ts'
-import { openLog } from '../server/src/log.ts'
-import { openMetrics } from '../server/src/metrics.ts'
-import { migrate } from '../server/src/migrate.ts'
-import { startCluster } from '../server/src/postgres.ts'
-import { createKey } from '../server/src/stores/api-keys.ts'
-import { createStore } from '../server/src/stores/create.ts'
-import { registerWallet } from '../server/src/stores/wallets.ts'
+import type { Database } from '../server/src/db.ts'
+import { median, round, say, whole } from './figures.ts'
+import {
+  makeDatabase,
+  makeStore,
+  onStand,
+  runPgbench,
+  type Server,
+  type Stand,
+  settingsFor,
+  startServer,
+} from './stand.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -46,12 +45,9 @@ const workers = whole('work', options.work, 0, 4)
 const connections = 64
 const warmUpSeconds = 15
 const pgbenchClients = [16, 64] as const
-const startTimeoutMs = 20_000
-const main = new URL('../server/src/main.ts', import.meta.url).pathname
 const script = new URL('create.lua', import.meta.url).pathname
 const execute = promisify(execFile)
 
-type Server = { readonly child: ChildProcess; readonly address: string; readonly operationsPort: number }
 type Load = {
   requests: number
   microseconds: number
@@ -61,57 +57,35 @@ type Load = {
   p99Ms: number
 }
 
-const children: ChildProcess[] = []
-const folder = await mkdtemp(join(tmpdir(), 'farthing-bench-'))
-const cluster = await startCluster(folder, [
-  'cluster_name=farthing_bench',
-  'shared_buffers=1GB',
-  'max_wal_size=4GB',
-  'fsync=on',
-  'synchronous_commit=on',
-])
-const interrupted = new Promise<never>((_, reject) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => reject(new Error(`ended by ${signal}`)))
-})
-try {
-  await Promise.race([measure(), interrupted])
-} finally {
-  for (const child of children) child.kill('SIGKILL')
-  await cluster.stop()
-  await rm(folder, { recursive: true, force: true })
-}
+await onStand('1GB', measure)
 
-async function measure(): Promise<void> {
-  const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'bench' })
-  await admin.query('create database farthing')
-  await admin.close()
-  const url = cluster.url('farthing')
-  const db = openDatabase({ url, connections: 4, name: 'bench' })
-  await migrate(db)
-  const environment = settings(url)
-  const key = await makeStore(db, environment)
-  const serving = await Promise.all(Array.from({ length: servers }, () => start('serve', environment)))
-  for (let i = 0; i < workers; i++) await start('work', environment)
+async function measure(stand: Stand): Promise<void> {
+  const { url, db } = await makeDatabase(stand.cluster, 'farthing')
+  const environment = settingsFor(url)
+  const key = await makeStore(db, environment, '0x70997970C51812dc3A010C7d01b50e0d17dc79C8')
+  const serving = await Promise.all(
+    Array.from({ length: servers }, () => startServer(stand, 'serve', environment)),
+  )
+  for (let i = 0; i < workers; i++) await startServer(stand, 'work', environment)
 
   // A server that has been up for a while: its code is compiled, its statements are prepared.
   await create(serving, key, 'warm', warmUpSeconds)
-  const insert = await prepareBare(db)
+  const insert = await prepareBare(db, stand.folder)
   let acknowledged = 0
   const results: { bare: number; creates: number; p50Ms: number; p99Ms: number }[] = []
-  for (let round = 0; round < rounds; round++) {
+  for (let i = 0; i < rounds; i++) {
     const bare: number[] = []
     let load: Load | null = null
     const steps = [
       ...pgbenchClients.map((clients) => async () => {
-        bare.push(await insertBare(url, insert, clients, round))
+        bare.push(await insertBare(url, insert, clients, i))
       }),
       async () => {
-        load = await create(serving, key, `r${round}`, seconds)
+        load = await create(serving, key, `r${i}`, seconds)
       },
     ]
     // Whoever goes first in one round goes last in the next.
-    for (const step of round % 2 === 0 ? steps : steps.toReversed()) {
+    for (const step of i % 2 === 0 ? steps : steps.toReversed()) {
       await db.query('checkpoint')
       await step()
     }
@@ -119,17 +93,17 @@ async function measure(): Promise<void> {
     acknowledged += requests
     results.push({ bare: Math.max(...bare), creates: requests / (microseconds / 1e6), p50Ms, p99Ms })
     const last = results.at(-1)
-    process.stdout.write(
-      `round ${round + 1}: ${Math.round(last?.creates ?? 0)} creates/s, bare ${bare.map(Math.round).join(' and ')}/s (${pgbenchClients.join(' and ')} clients)\n`,
+    say(
+      `round ${i + 1}: ${Math.round(last?.creates ?? 0)} creates/s, bare ${bare.map(Math.round).join(' and ')}/s (${pgbenchClients.join(' and ')} clients)`,
     )
   }
   await verify(db, serving, acknowledged)
-  await Promise.all(children.map(stop))
+  await Promise.all([...stand.children].map(stop))
   await db.close()
-  process.stdout.write(
-    `${JSON.stringify({
-      ratio: round2(median(results.map(({ creates, bare }) => creates / bare))),
-      ratios: results.map(({ creates, bare }) => round2(creates / bare)),
+  say(
+    JSON.stringify({
+      ratio: round(median(results.map(({ creates, bare }) => creates / bare)), 2),
+      ratios: results.map(({ creates, bare }) => round(creates / bare, 2)),
       createsPerSecond: Math.round(median(results.map(({ creates }) => creates))),
       barePerSecond: Math.round(median(results.map(({ bare }) => bare))),
       p50Ms: median(results.map(({ p50Ms }) => p50Ms)),
@@ -139,59 +113,8 @@ async function measure(): Promise<void> {
       connections,
       seconds,
       rounds,
-    })}\n`,
+    }),
   )
-}
-
-function settings(url: string): Record<string, string> {
-  return {
-    PATH: process.env.PATH ?? '',
-    ...(process.env.NODE_OPTIONS !== undefined && { NODE_OPTIONS: process.env.NODE_OPTIONS }),
-    DATABASE_URL: url,
-    BASE_URL: 'https://farthing.example',
-    PORT: '0',
-    OPERATIONS_PORT: '0',
-    KEY_REQUESTS_PER_SECOND: '1000000',
-    ADDRESS_REQUESTS_PER_SECOND: '1000000',
-    LOG_LEVEL: 'info',
-    ECB_RATES_URL: 'http://127.0.0.1:9/ecb',
-    EXCHANGE_RATES_URL: 'http://127.0.0.1:9/exchange',
-  }
-}
-
-async function makeStore(db: Database, environment: Record<string, string>): Promise<string> {
-  const ctx: Context = {
-    config: readConfig(environment),
-    db,
-    log: openLog('silent'),
-    metrics: openMetrics(),
-    now: () => new Date(),
-  }
-  const store = await createStore(ctx, { name: 'Bench', mode: 'live' }, ctx.now())
-  const walletAddress = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-  await registerWallet(ctx, store.id, 'EVM', { walletAddress, custodialType: 'NON_CUSTODIAL' }, ctx.now())
-  return (await createKey(ctx, store.id, ctx.now())).text
-}
-
-/** Starts a process whose log goes to a file, as an operator's would, and waits for the line that says it is up. */
-async function start(command: 'serve' | 'work', environment: Record<string, string>): Promise<Server> {
-  const path = join(folder, `${command}-${children.length}.log`)
-  const log = openSync(path, 'w')
-  const child = spawn(process.execPath, [main, command], {
-    stdio: ['ignore', log, 'inherit'],
-    env: environment,
-  })
-  closeSync(log)
-  children.push(child)
-  const deadline = Date.now() + startTimeoutMs
-  while (Date.now() < deadline && child.exitCode === null) {
-    const line = (await readFile(path, 'utf8'))
-      .split('\n')
-      .find((text) => /"msg":"(listening|working)"/.test(text))
-    if (line) return { child, ...JSON.parse(line) }
-    await wait(20)
-  }
-  throw new Error(`${command} did not start: ${await readFile(path, 'utf8')}`)
 }
 
 async function stop(child: ChildProcess): Promise<void> {
@@ -236,7 +159,7 @@ async function create(serving: readonly Server[], key: string, run: string, leng
  * A table like `checkouts`, with its checks and indexes, and the statement that fills it. Everything but the id and the
  * order is a constant of the statement; ids rise with time and end in random digits, as real ones do.
  */
-async function prepareBare(db: Database): Promise<string> {
+async function prepareBare(db: Database, folder: string): Promise<string> {
   await db.query('create table bare (like checkouts including all)')
   const [row] = await db.query<Record<string, string | null>>(
     `select store_id, price_amount, price_currency, options::text as options, finality from checkouts limit 1`,
@@ -257,16 +180,10 @@ values ('ch_00' || :n::text || :r::text, '${row.store_id}', 'order-r0-0-' || :n:
   return path
 }
 
-async function insertBare(url: string, insert: string, clients: number, round: number): Promise<number> {
-  const { pathname, hostname, port, username } = new URL(url)
+function insertBare(url: string, insert: string, clients: number, i: number): Promise<number> {
   // Each run goes on where the one before ended, so ids rise as they do in time.
-  const first = 1_000_000_000 * (1 + round) + 100_000_000 * pgbenchClients.indexOf(clients as 16 | 64)
-  const args = ['-n', '-M', 'prepared', '-j', '2', '-c', String(clients), '-T', String(seconds)]
-  const target = ['-h', hostname, '-p', port, '-U', username, pathname.slice(1)]
-  const { stdout } = await execute('pgbench', [...args, '-D', `n=${first}`, '-f', insert, ...target])
-  const rate = /^tps = ([\d.]+)/m.exec(stdout)?.[1]
-  assert(rate && /failed transactions: 0 /.test(stdout), stdout)
-  return Number.parseFloat(rate)
+  const first = 1_000_000_000 * (1 + i) + 100_000_000 * pgbenchClients.indexOf(clients as 16 | 64)
+  return runPgbench(url, insert, { clients, seconds, define: `n=${first}` })
 }
 
 /** What was acknowledged is there, each with its event and its answer; and the server gave no answer but 201. */
@@ -285,19 +202,4 @@ async function verify(db: Database, serving: readonly Server[], acknowledged: nu
     )
     assert.deepEqual(statuses, ['201'])
   }
-}
-
-function median(numbers: readonly number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b)
-  return ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2
-}
-
-function round2(number: number): number {
-  return Math.round(number * 100) / 100
-}
-
-function whole(name: string, text: string, min: number, max: number): number {
-  const number = /^\d+$/.test(text) ? Number.parseInt(text, 10) : -1
-  assert(number >= min && number <= max, `--${name} must be a whole number from ${min} to ${max}`)
-  return number
 }

@@ -22,15 +22,15 @@ import { brotliCompressSync } from 'node:zlib'
 import { type Browser, chromium } from 'playwright-core'
 import { readConfig } from '../server/src/config.ts'
 import type { Context } from '../server/src/context.ts'
-import { openDatabase } from '../server/src/db.ts'
 import { buildApp } from '../server/src/http/app.ts'
 import { openLog } from '../server/src/log.ts'
 import { openMetrics } from '../server/src/metrics.ts'
-import { migrate } from '../server/src/migrate.ts'
 import { startCluster } from '../server/src/postgres.ts'
 import { createKey } from '../server/src/stores/api-keys.ts'
 import { createStore } from '../server/src/stores/create.ts'
 import { registerWallet } from '../server/src/stores/wallets.ts'
+import { median } from './figures.ts'
+import { makeDatabase } from './stand.ts'
 
 const { values: options } = parseArgs({ options: { short: { type: 'boolean', default: false } } })
 const rounds = options.short ? 1 : 9
@@ -93,13 +93,8 @@ try {
 
 /** Our page of a checkout that is open. */
 async function openOurs(): Promise<{ url: string; terms: object }> {
-  const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'bench' })
-  await admin.query('create database farthing')
-  await admin.close()
-  const database = cluster.url('farthing')
-  const db = openDatabase({ url: database, connections: 8, name: 'bench' })
+  const { url: database, db } = await makeDatabase(cluster, 'farthing')
   closing.push(() => db.close())
-  await migrate(db)
   const origin = `http://127.0.0.1:${await freePort()}`
   const config = readConfig({ DATABASE_URL: database, BASE_URL: origin, ADDRESS_REQUESTS_PER_SECOND: '1000' })
   const ctx: Context = { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => new Date() }
@@ -214,8 +209,4 @@ async function freePort(): Promise<number> {
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return (server.address() as AddressInfo).port
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }

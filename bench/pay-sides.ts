@@ -1,25 +1,14 @@
 /** The two that `pay.ts` compares, each in processes of its own: ours, and the stock x402 packages. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
-import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import type { PaymentRequired } from '@farthing/sdk'
 import { getAddress } from 'viem'
 import { openSigner } from '../server/src/chains/signer.ts'
-import { readConfig } from '../server/src/config.ts'
-import type { Context } from '../server/src/context.ts'
-import { type Database, openDatabase } from '../server/src/db.ts'
-import { openLog } from '../server/src/log.ts'
-import { openMetrics } from '../server/src/metrics.ts'
-import { migrate } from '../server/src/migrate.ts'
+import type { Database } from '../server/src/db.ts'
 import { insertSettler } from '../server/src/payments/lanes/rows.ts'
-import type { Cluster } from '../server/src/postgres.ts'
-import { createKey } from '../server/src/stores/api-keys.ts'
-import { createStore } from '../server/src/stores/create.ts'
-import { registerWallet } from '../server/src/stores/wallets.ts'
 import {
   asset,
   type Chain,
@@ -31,6 +20,7 @@ import {
   units,
 } from './pay-chain.ts'
 import type { Ready } from './pay-load.ts'
+import { makeDatabase, makeStore, type Stand, settingsFor, startServer } from './stand.ts'
 
 export type Side = {
   readonly name: 'ours' | 'reference'
@@ -45,56 +35,29 @@ export type Side = {
   readonly settleDown: () => Promise<boolean>
 }
 
-const startTimeoutMs = 20_000
 const settleTimeoutMs = 30_000
 const createsAtOnce = 64
-const main = new URL('../server/src/main.ts', import.meta.url).pathname
 const reference = new URL('pay-reference.ts', import.meta.url).pathname
-const children = new Set<ChildProcess>()
-
-export function killAll(): void {
-  for (const child of children) child.kill('SIGKILL')
-}
-
 /** One serve, one work, one settler. Base asks for two nodes: here they are two doors to one. */
-export async function openOurs(
-  chain: Chain,
-  cluster: Cluster,
-  folder: string,
-): Promise<Side & { db: Database }> {
+export async function openOurs(chain: Chain, stand: Stand): Promise<Side & { db: Database }> {
   const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
   const counters = [await countCalls(chain.url), await countCalls(chain.url)]
   const settler = await chain.fundedKey()
-  const keysFile = join(folder, 'settler-keys')
+  const keysFile = join(stand.folder, 'settler-keys')
   await writeFile(keysFile, `0x${settler.key.toString('hex')}\n`)
   await chmod(keysFile, 0o600)
-  const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'bench' })
-  await admin.query('create database farthing')
-  await admin.close()
-  const url = cluster.url('farthing')
+  const { url, db } = await makeDatabase(stand.cluster, 'farthing')
   const environment = {
-    PATH: process.env.PATH ?? '',
-    ...(process.env.NODE_OPTIONS !== undefined && { NODE_OPTIONS: process.env.NODE_OPTIONS }),
-    DATABASE_URL: url,
-    BASE_URL: 'https://farthing.example',
-    PORT: '0',
-    OPERATIONS_PORT: '0',
-    KEY_REQUESTS_PER_SECOND: '1000000',
-    ADDRESS_REQUESTS_PER_SECOND: '1000000',
-    ECB_RATES_URL: '',
-    EXCHANGE_RATES_URL: '',
+    ...settingsFor(url),
     NETWORKS: 'BASE_MAINNET',
     BASE_MAINNET_RPC_URLS: counters.map((counter) => counter.url).join(','),
     SETTLER_KEYS_FILE: keysFile,
   }
-  const db = openDatabase({ url, connections: 4, name: 'bench' })
-  await migrate(db)
   const key = await makeStore(db, environment, payTo)
   await insertSettler(db, network, openSigner(`0x${settler.key.toString('hex')}`).address, 0)
-  const serve = await startServer('serve', environment, folder)
-  const work = await startServer('work', environment, folder)
-  const address = serve.address
-  assert(address)
+  const serve = await startServer(stand, 'serve', environment)
+  const work = await startServer(stand, 'work', environment)
+  const { address } = serve
   let accepted: PaymentRequired['accepts'][number] | undefined
 
   async function create(): Promise<string> {
@@ -112,7 +75,7 @@ export async function openOurs(
     name: 'ours',
     db,
     payTo,
-    pids: () => [serve.pid, work.pid],
+    pids: () => [serve, work].map(({ child }) => child.pid ?? 0),
     calls: () => sum(counters),
     async prepare(payers) {
       const urls: string[] = []
@@ -136,7 +99,7 @@ export async function openOurs(
 }
 
 /** A new process and a new key for each stage: a nonce that one stage left out would hold up the next. */
-export async function openReference(chain: Chain): Promise<Side> {
+export async function openReference(chain: Chain, { children }: Stand): Promise<Side> {
   const payTo = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
   const counter = await countCalls(chain.url)
   let running = await start()
@@ -192,48 +155,6 @@ async function readTerms(url: string): Promise<PaymentRequired['accepts'][number
   const [accepted] = ((await response.json()) as PaymentRequired).accepts
   assert(accepted && accepted.amount === `${units}` && accepted.network === network)
   return accepted
-}
-
-async function makeStore(
-  db: Database,
-  environment: Record<string, string>,
-  walletAddress: string,
-): Promise<string> {
-  const ctx: Context = {
-    config: readConfig(environment),
-    db,
-    log: openLog('silent'),
-    metrics: openMetrics(),
-    now: () => new Date(),
-  }
-  const store = await createStore(ctx, { name: 'Bench', mode: 'live' }, ctx.now())
-  await registerWallet(ctx, store.id, 'EVM', { walletAddress, custodialType: 'NON_CUSTODIAL' }, ctx.now())
-  return (await createKey(ctx, store.id, ctx.now())).text
-}
-
-/** Starts a process whose log goes to a file, as an operator's would, and waits for the line that says it is up. */
-async function startServer(
-  command: 'serve' | 'work',
-  environment: Record<string, string>,
-  folder: string,
-): Promise<{ pid: number; address?: string }> {
-  const path = join(folder, `${command}.log`)
-  const log = openSync(path, 'w')
-  const child = spawn(process.execPath, [main, command], {
-    stdio: ['ignore', log, 'inherit'],
-    env: environment,
-  })
-  closeSync(log)
-  children.add(child)
-  const deadline = Date.now() + startTimeoutMs
-  while (Date.now() < deadline && child.exitCode === null) {
-    const line = (await readFile(path, 'utf8'))
-      .split('\n')
-      .find((text) => /"msg":"(listening|working)"/.test(text))
-    if (line && child.pid) return { pid: child.pid, address: JSON.parse(line).address }
-    await wait(20)
-  }
-  throw new Error(`${command} did not start: ${await readFile(path, 'utf8')}`)
 }
 
 function sum(counters: readonly Counter[]): Map<string, number> {

@@ -15,18 +15,18 @@
  * Figures of different runs, or of a busy machine, cannot be compared; ratios within a run can.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Hex } from 'viem'
 import type { Database } from '../server/src/db.ts'
-import { startCluster } from '../server/src/postgres.ts'
+import { median, quantile, round, say } from './figures.ts'
 import { type Chain, openChain, type Payer, units } from './pay-chain.ts'
 import { historySettler, makeHistory } from './pay-history.ts'
 import { cpuMs, findChild, pay } from './pay-load.ts'
-import { killAll, openOurs, openReference, type Side } from './pay-sides.ts'
+import { openOurs, openReference, type Side } from './pay-sides.ts'
+import { onStand, type Stand } from './stand.ts'
 
 const { values: options } = parseArgs({ options: { short: { type: 'boolean', default: false } } })
 const samples = options.short ? 6 : 30
@@ -63,34 +63,20 @@ type Measured = {
   readonly calls: number
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'farthing-bench-'))
-const cluster = await startCluster(folder, [
-  'cluster_name=farthing_bench',
-  'shared_buffers=1GB',
-  'max_wal_size=4GB',
-  'fsync=on',
-  'synchronous_commit=on',
-])
-const interrupted = new Promise<never>((_, reject) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => reject(new Error(`ended by ${signal}`)))
+await onStand('1GB', async (stand) => {
+  const chain = await openChain()
+  try {
+    await measure(chain, stand)
+  } finally {
+    await chain.close()
+  }
 })
-let opened: Chain | null = null
-try {
-  opened = await openChain()
-  await Promise.race([measure(opened), interrupted])
-} finally {
-  killAll()
-  await opened?.close()
-  await cluster.stop()
-  await rm(folder, { recursive: true, force: true })
-}
 // Sockets of what was killed may still be closing.
 process.exit()
 
-async function measure(chain: Chain): Promise<void> {
-  const ours = await openOurs(chain, cluster, folder)
-  const reference = await openReference(chain)
+async function measure(chain: Chain, stand: Stand): Promise<void> {
+  const ours = await openOurs(chain, stand)
+  const reference = await openReference(chain, stand)
   const perSide = samples + stages.reduce((sum, { payments }) => sum + payments + warmPayments, warmPayments)
   const payers = await chain.fundedPayers(perSide * 2 + singles)
   const take = (count: number) => payers.splice(0, count)
@@ -105,7 +91,7 @@ async function measure(chain: Chain): Promise<void> {
   for (const [i, stage] of stages.entries()) {
     // Whoever goes first in one stage goes last in the next.
     for (const side of i % 2 === 0 ? [ours, reference] : [reference, ours]) {
-      const figures = await measureStage(chain, side, stage, take(stage.payments))
+      const figures = await measureStage(chain, stand, side, stage, take(stage.payments))
       measured.push({ inFlight: stage.inFlight, name: side.name, figures })
       if ((await side.settleDown()) && i + 1 < stages.length) await warmUp(side, take(warmPayments))
     }
@@ -245,12 +231,13 @@ async function waitForPhase(chain: Chain, phaseMs: number): Promise<void> {
 
 async function measureStage(
   chain: Chain,
+  { folder }: Stand,
   side: Side,
   { inFlight, limitMs }: { inFlight: number; limitMs: number },
   payers: readonly Payer[],
 ): Promise<Measured> {
   const payments = await side.prepare(payers)
-  const [postgres, anvil] = [await postmaster(), findChild('anvil')]
+  const [postgres, anvil] = [await postmaster(folder), findChild('anvil')]
   const use = () => ({
     own: side.pids().reduce((sum, pid) => sum + cpuMs(pid), 0),
     database: cpuMs(postgres),
@@ -310,7 +297,7 @@ async function readGas(chain: Chain, db: Database, payers: readonly Payer[], to:
   }
 }
 
-async function postmaster(): Promise<number> {
+async function postmaster(folder: string): Promise<number> {
   return Number.parseInt(await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8'), 10)
 }
 
@@ -318,23 +305,6 @@ function describe(answers: ReadonlyMap<string, number>): string {
   return [...answers].map(([answer, count]) => `${count} x ${answer}`).join(', ')
 }
 
-function median(numbers: readonly number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b)
-  return ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2
-}
-
-function quantile(numbers: readonly number[], share: number): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) * share)] ?? 0
-}
-
-function round(number: number, digits: number): number {
-  return Math.round(number * 10 ** digits) / 10 ** digits
-}
-
 function tell(line: string): void {
   process.stderr.write(`${line}\n`)
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

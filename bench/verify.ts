@@ -10,6 +10,7 @@ import { verifyTypedData } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { type Authorization, digest } from '../server/src/chains/eip3009.ts'
 import { isNative, recoverSigner } from '../server/src/chains/recover.ts'
+import { median, say } from './figures.ts'
 
 const rounds = 5
 const roundMs = 400
@@ -112,12 +113,4 @@ async function sign(i: number): Promise<Signed> {
     authorization,
     signature: await account.signTypedData({ domain, types, primaryType, message: authorization }),
   }
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

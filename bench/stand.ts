@@ -1,0 +1,148 @@
+/** Where a measurement stands: a PostgreSQL of its own that commits to disk, servers as an operator runs them, a store. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { readConfig } from '../server/src/config.ts'
+import type { Context } from '../server/src/context.ts'
+import { type Database, openDatabase } from '../server/src/db.ts'
+import { openLog } from '../server/src/log.ts'
+import { openMetrics } from '../server/src/metrics.ts'
+import { migrate } from '../server/src/migrate.ts'
+import { type Cluster, startCluster } from '../server/src/postgres.ts'
+import { createKey } from '../server/src/stores/api-keys.ts'
+import { createStore } from '../server/src/stores/create.ts'
+import { registerWallet } from '../server/src/stores/wallets.ts'
+
+export type Stand = {
+  readonly folder: string
+  readonly cluster: Cluster
+  /** Killed when the measurement is over, however it ends. */
+  readonly children: Set<ChildProcess>
+}
+
+export type Server = {
+  readonly child: ChildProcess
+  /** Of `serve`. */
+  readonly address: string
+  readonly operationsPort: number
+}
+
+const startTimeoutMs = 20_000
+const main = new URL('../server/src/main.ts', import.meta.url).pathname
+const execute = promisify(execFile)
+
+/** Measures, and takes away all that was opened for it, also when it is interrupted. */
+export async function onStand(
+  sharedBuffers: string,
+  measure: (stand: Stand) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'farthing-bench-'))
+  const cluster = await startCluster(folder, [
+    'cluster_name=farthing_bench',
+    `shared_buffers=${sharedBuffers}`,
+    'max_wal_size=4GB',
+    'fsync=on',
+    'synchronous_commit=on',
+  ])
+  const children = new Set<ChildProcess>()
+  const interrupted = new Promise<never>((_, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => reject(new Error(`ended by ${signal}`)))
+  })
+  try {
+    await Promise.race([measure({ folder, cluster, children }), interrupted])
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+    await cluster.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+export async function makeDatabase(cluster: Cluster, name: string): Promise<{ url: string; db: Database }> {
+  const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'bench' })
+  await admin.query(`create database ${name}`)
+  await admin.close()
+  const url = cluster.url(name)
+  const db = openDatabase({ url, connections: 4, name: 'bench' })
+  await migrate(db)
+  return { url, db }
+}
+
+/** Without limits that a load generator, being one caller at one address, would meet. */
+export function settingsFor(databaseUrl: string): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    ...(process.env.NODE_OPTIONS !== undefined && { NODE_OPTIONS: process.env.NODE_OPTIONS }),
+    DATABASE_URL: databaseUrl,
+    BASE_URL: 'https://farthing.example',
+    PORT: '0',
+    OPERATIONS_PORT: '0',
+    KEY_REQUESTS_PER_SECOND: '1000000',
+    ADDRESS_REQUESTS_PER_SECOND: '1000000',
+    ECB_RATES_URL: '',
+    EXCHANGE_RATES_URL: '',
+  }
+}
+
+/** A live store that is paid at this wallet. Returns its key. */
+export async function makeStore(
+  db: Database,
+  settings: Readonly<Record<string, string>>,
+  walletAddress: string,
+): Promise<string> {
+  const ctx: Context = {
+    config: readConfig(settings),
+    db,
+    log: openLog('silent'),
+    metrics: openMetrics(),
+    now: () => new Date(),
+  }
+  const store = await createStore(ctx, { name: 'Bench', mode: 'live' }, ctx.now())
+  await registerWallet(ctx, store.id, 'EVM', { walletAddress, custodialType: 'NON_CUSTODIAL' }, ctx.now())
+  return (await createKey(ctx, store.id, ctx.now())).text
+}
+
+/** Starts a process whose log goes to a file, as an operator's would, and waits for the line that says it is up. */
+export async function startServer(
+  { folder, children }: Stand,
+  command: 'serve' | 'work',
+  environment: Readonly<Record<string, string>>,
+): Promise<Server> {
+  const path = join(folder, `${command}-${children.size}.log`)
+  const log = openSync(path, 'w')
+  const child = spawn(process.execPath, [main, command], {
+    stdio: ['ignore', log, 'inherit'],
+    env: { ...environment },
+  })
+  closeSync(log)
+  children.add(child)
+  const deadline = Date.now() + startTimeoutMs
+  while (Date.now() < deadline && child.exitCode === null) {
+    const line = (await readFile(path, 'utf8'))
+      .split('\n')
+      .find((text) => /"msg":"(listening|working)"/.test(text))
+    if (line) return { child, ...JSON.parse(line) }
+    await wait(20)
+  }
+  throw new Error(`${command} did not start: ${await readFile(path, 'utf8')}`)
+}
+
+/** Runs a script in `pgbench` on a database. Returns transactions a second, none of which may have failed. */
+export async function runPgbench(
+  databaseUrl: string,
+  script: string,
+  options: { readonly clients: number; readonly seconds: number; readonly define: string },
+): Promise<number> {
+  const { pathname, hostname, port, username } = new URL(databaseUrl)
+  const { stdout } = await execute('pgbench', [
+    ...['-n', '-M', 'prepared', '-j', '2', '-c', String(options.clients), '-T', String(options.seconds)],
+    ...['-D', options.define, '-f', script, '-h', hostname, '-p', port, '-U', username, pathname.slice(1)],
+  ])
+  const [, rate] = /^tps = ([\d.]+)/m.exec(stdout) ?? []
+  if (!rate || !/failed transactions: 0 /.test(stdout)) throw new Error(stdout)
+  return Number.parseFloat(rate)
+}
