@@ -6,10 +6,13 @@ import { lockExpired } from './rows.ts'
 /** Keeps a transaction short when a backlog has built up. */
 const checkoutsPerRun = 500
 
+/** A chain that nobody follows any more must not keep its checkouts open for ever. */
+const followerPatienceHours = 24
+
 /** Moves OPEN checkouts whose time has passed to EXPIRED. Returns how many. Any number of processes may sweep at once. */
 export async function expireCheckouts(ctx: Context, now: Date): Promise<number> {
   const expired = await ctx.db.transaction(async (tx) => {
-    const due = await lockExpired(tx, checkoutsPerRun)
+    const due = await lockExpired(tx, checkoutsPerRun, followerPatienceHours)
     if (due.length === 0) return 0
     const moved = await moveCheckouts(ctx, tx, due, { status: 'EXPIRED' }, now)
     crashPoint(ctx, 'expire-before-commit')

@@ -191,16 +191,20 @@ export async function listCheckouts(
 
 /**
  * Locks checkouts that ran out unpaid, skipping those that another process is busy with. Where an amount is reserved
- * for plain transfers, its chain must have been read up to the end; a chain that is followed no more is waited for a day.
+ * for plain transfers, its chain must have been read up to the end; for one that is followed no more, patience has an end.
  */
-export async function lockExpired(tx: Transaction, limit: number): Promise<Checkout[]> {
+export async function lockExpired(
+  tx: Transaction,
+  limit: number,
+  followerPatienceHours: number,
+): Promise<Checkout[]> {
   const rows = await tx.query<CheckoutRow>(
     `select * from checkouts c where c.status = 'OPEN' and c.expires_at <= clock()
        and not exists (select 1 from reserved_amounts r left join followers f on f.network = r.network
          where r.checkout_id = c.id and coalesce(f.head_time, 'epoch') < c.expires_at
-           and c.expires_at > clock() - interval '1 day')
+           and c.expires_at > clock() - make_interval(hours => $2))
      order by c.expires_at limit $1 for update of c skip locked`,
-    [limit],
+    [limit, followerPatienceHours],
   )
   return rows.map(toCheckout)
 }

@@ -20,7 +20,8 @@ export async function updateStatus(
 ): Promise<void> {
   const checkouts = await rows.lockCheckouts(tx, checkoutIds)
   const facts = await rows.readFacts(tx, checkoutIds)
-  const judged = checkouts.map((checkout) => judge(checkout, facts, now))
+  const creditsOf = Map.groupBy(facts.credits, ({ checkoutId }) => checkoutId)
+  const judged = checkouts.map((checkout) => judge(checkout, creditsOf.get(checkout.id) ?? [], facts, now))
 
   await rows.writeDispositions(
     tx,
@@ -54,8 +55,7 @@ type Judged = {
   readonly changed: readonly { key: string; disposition: Disposition }[]
 }
 
-function judge(checkout: Checkout, facts: rows.Facts, now: Date): Judged {
-  const all = facts.credits.filter(({ checkoutId }) => checkoutId === checkout.id)
+function judge(checkout: Checkout, all: readonly CreditRow[], facts: rows.Facts, now: Date): Judged {
   const live = all.filter(({ isOrphaned }) => !isOrphaned)
   const { status, dispositions } = evaluate(
     checkout,
