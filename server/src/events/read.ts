@@ -42,6 +42,11 @@ export function parseCursor(
   throw new Problem('log_restarted', `Read again from after=${resumeAfter}.`, { members: { resumeAfter } })
 }
 
+/** Where in the log a cursor of ours stands. */
+export function sequenceOf(cursor: string): bigint {
+  return BigInt(cursor.slice(cursor.indexOf('-') + 1))
+}
+
 /** The event as the API shows it and as webhooks carry it. */
 export function eventToWire(row: EventRow): Event {
   return {

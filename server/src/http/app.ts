@@ -21,7 +21,7 @@ import { webhookRoutes } from './events/webhooks.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { type Health, isReady } from './operations.ts'
 import { mountPage } from './page/page.ts'
-import { payRoutes } from './pay.ts'
+import { pagePathOf, payRoutes } from './pay.ts'
 import { renderProblem } from './problem.ts'
 import { publicRoutes } from './public-api.ts'
 
@@ -139,9 +139,8 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
       scope.options(route.path, (_request, reply) => reply.code(204).headers(preflight).send())
     }
   })
-  const pagePath = new URL(ctx.config.checkoutPageUrl).pathname.replace(/\/$/, '')
-  mountLive(app, ctx, pagePath)
-  mountForms(app, ctx, pagePath)
+  mountLive(app, ctx, pagePathOf(ctx))
+  mountForms(app, ctx, pagePathOf(ctx))
   mountReference(app, ctx, routes)
   app.get('/livez', (_request, reply) => reply.send('alive\n'))
   app.get('/readyz', async (_request, reply) => {

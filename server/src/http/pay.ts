@@ -31,11 +31,16 @@ const answers = {
   },
 }
 
+/** Where checkoutUrl stands, without the checkout's id. */
+export function pagePathOf(ctx: Context): string {
+  return new URL(ctx.config.checkoutPageUrl).pathname.replace(/\/$/, '')
+}
+
 /** The payer's door: no key, any origin, any body. The same operation stands on the API's path and on checkoutUrl. */
 export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
   const apiUrl = `${ctx.config.baseUrl}/api/v1/checkouts`
   const pageUrl = ctx.config.checkoutPageUrl
-  const pagePath = `${new URL(pageUrl).pathname.replace(/\/$/, '')}/:checkoutId`
+  const pagePath = `${pagePathOf(ctx)}/:checkoutId`
   const shared = {
     isKeyed: false,
     requestHeaders: {

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { StoreId } from '../ids.ts'
-import type { ProblemCode } from '../problems.ts'
+import { invalid, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../stores/authenticate.ts'
 
 /** One operation of the API. The same value is mounted, validates, and becomes part of the OpenAPI document. */
@@ -40,6 +40,7 @@ export function sendText(reply: FastifyReply, status: number, json: string): Fas
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(json)
 }
 
+/** Of a page that nobody asked a size for. */
 export const limitDefault = 20
 
 export function caller(request: FastifyRequest): Caller {
@@ -53,4 +54,13 @@ export function storeOf(request: FastifyRequest): StoreId {
 
 export function param(request: FastifyRequest, name: string): string {
   return (request.params as Record<string, string>)[name] ?? ''
+}
+
+export function parseTime(pointer: string, text: string): Date {
+  const time = new Date(text)
+  // Before 1970 and after the year 10889 an id has no room for the time.
+  if (Number.isNaN(time.getTime()) || time.getTime() < 0 || time.getTime() >= 2 ** 48) {
+    throw invalid({ pointer, code: 'time', detail: 'Must be an ISO 8601 time from 1970 on.' })
+  }
+  return time
 }

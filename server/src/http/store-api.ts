@@ -12,7 +12,7 @@ import { updateStore } from '../stores/update.ts'
 import { registerWallet, retireWallet } from '../stores/wallets.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { paymentRoutes } from './payments-api.ts'
-import { caller, limitDefault, param, type Route, sendJson, sendText, storeOf } from './route.ts'
+import { caller, limitDefault, param, parseTime, type Route, sendJson, sendText, storeOf } from './route.ts'
 import * as schemas from './schemas.ts'
 
 /** The store's door: every operation belongs to the store whose key was shown, and sees nothing of any other. */
@@ -239,13 +239,4 @@ function registerRoute(
       return sendJson(reply, 201, wallet)
     },
   }
-}
-
-export function parseTime(pointer: string, text: string): Date {
-  const time = new Date(text)
-  // Before 1970 and after the year 10889 an id has no room for the time.
-  if (Number.isNaN(time.getTime()) || time.getTime() < 0 || time.getTime() >= 2 ** 48) {
-    throw invalid({ pointer, code: 'time', detail: 'Must be an ISO 8601 time from 1970 on.' })
-  }
-  return time
 }

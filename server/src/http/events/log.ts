@@ -1,14 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { Context } from '../../context.ts'
-import { readEvents } from '../../events/read.ts'
+import { readEvents, sequenceOf } from '../../events/read.ts'
 import type { EventWaits } from '../../events/wait.ts'
 import type { Authenticator } from '../../stores/authenticate.ts'
-import { type Route, sendJson, storeOf } from '../route.ts'
+import { limitDefault, type Route, sendJson, storeOf } from '../route.ts'
 import * as schemas from './schemas.ts'
 import { streamEvents } from './stream.ts'
-
-const limitDefault = 20
 
 /** The event log: read, waited for, or streamed. */
 export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Authenticator): Route[] {
@@ -51,7 +49,7 @@ export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Auth
         for (;;) {
           const leftMs = end - ctx.now().getTime()
           if (page.data.length > 0 || leftMs <= 0 || waits.isClosed || gone.signal.aborted) break
-          await waits.until(storeId, BigInt(page.cursor.split('-')[1] ?? '0'), leftMs, gone.signal)
+          await waits.until(storeId, sequenceOf(page.cursor), leftMs, gone.signal)
           await checkKey()
           page = await readEvents(ctx, storeId, { ...filter, after: page.cursor, limit })
         }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
-import { type EventFilter, readEvents } from '../../events/read.ts'
+import { type EventFilter, readEvents, sequenceOf } from '../../events/read.ts'
 import type { EventWaits } from '../../events/wait.ts'
 import type { StoreId } from '../../ids.ts'
 import { Problem } from '../../problems.ts'
@@ -51,8 +51,7 @@ export async function streamEvents(
         )
       if (page.data.length === 0) await write(': still here\n\n')
       const after = page.cursor
-      if (!page.hasMore)
-        await waits.until(storeId, BigInt(after.split('-')[1] ?? '0'), heartbeatMs, gone.signal)
+      if (!page.hasMore) await waits.until(storeId, sequenceOf(after), heartbeatMs, gone.signal)
       await checkKey()
       page = await readEvents(ctx, storeId, { ...query, after, limit: pageSize })
     }

@@ -20,12 +20,10 @@ import {
 } from '../../events/webhooks/endpoints.ts'
 import { invalid } from '../../problems.ts'
 import { checkWebUrl } from '../../stores/check-text.ts'
-import { caller, param, type Route, sendJson, storeOf } from '../route.ts'
+import { caller, limitDefault, param, parseTime, type Route, sendJson, storeOf } from '../route.ts'
 import { PageQuery } from '../schemas.ts'
-import { parseTime } from '../store-api.ts'
 import * as schemas from './schemas.ts'
 
-const limitDefault = 20
 const one = '/api/v1/webhook-endpoints/:endpointId'
 
 /** Where a store wants to be told, and what it was told. */

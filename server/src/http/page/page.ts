@@ -2,6 +2,7 @@ import { brotliCompressSync, constants } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
+import { pagePathOf } from '../pay.ts'
 import type { Route } from '../route.ts'
 import { prefersPage } from './accept.ts'
 import { mountAssets, openAssets } from './assets.ts'
@@ -19,7 +20,7 @@ import { type Asked, renderNotFound, renderPage, renderUnavailable } from './ren
 export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route): void {
   const place: Place = {
     url: ctx.config.checkoutPageUrl,
-    path: pay.path.replace('/:checkoutId', ''),
+    path: pagePathOf(ctx),
     assets: openAssets(),
   }
   mountAssets(scope, place.path, place.assets)
