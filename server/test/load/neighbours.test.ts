@@ -6,16 +6,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../src/db.ts'
+import { answer, type Behaviour, openReceiver, reset } from '../events/support/receiver.ts'
 import { freshDatabase } from '../support/database.ts'
 import { startProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { answer, type Behaviour, openReceiver, reset } from './support/receiver.ts'
 
 const isFull = process.env.FULL === '1'
 const endpoints = 1_000
 const eventsPerSecond = 500
 const roundMs = isFull ? 10_000 : 1_500
-const rounds = isFull ? 6 : 2
+const rounds = isFull ? 7 : 5
 const sickShare = 20
 const ratioMax = 1.5
 
@@ -91,23 +91,15 @@ test(`with one endpoint in ${sickShare} dead or slow, the others’ first tries 
   // Once round each: processes are warm, and what is sick has shown itself.
   await run(well)
   await run(sick)
-  const lags = { well: [] as number[], sick: [] as number[] }
+  const p99 = (lags: readonly number[]) =>
+    lags.toSorted((a, b) => a - b)[Math.floor(lags.length * 0.99)] ?? Number.NaN
+  const pairs: { well: number; sick: number; ratio: number }[] = []
   for (let round = 0; round < rounds; round++) {
-    // Turn by turn, so that whatever else this machine does falls on both alike.
-    lags.well.push(...(await run(well)))
-    lags.sick.push(...(await run(sick)))
+    const inTurn = { well: p99(await run(well)), sick: p99(await run(sick)) }
+    pairs.push({ ...inTurn, ratio: inTurn.sick / inTurn.well })
   }
-  const at = (values: readonly number[], share: number) =>
-    values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? 0
-  const p99 = { well: at(lags.well, 0.99), sick: at(lags.sick, 0.99) }
-  t.diagnostic(
-    JSON.stringify({
-      ratio: Math.round((p99.sick / p99.well) * 100) / 100,
-      p99,
-      p50: { well: at(lags.well, 0.5), sick: at(lags.sick, 0.5) },
-      events: lags.well.length + lags.sick.length,
-    }),
-  )
-  assert(lags.sick.length > 0.9 * lags.well.length)
-  assert(p99.sick <= ratioMax * p99.well, `${p99.sick} ms against ${p99.well} ms`)
+  // Turn by turn, and the median pair decides: whatever else this machine does for a moment falls on a pair or two.
+  const middle = pairs.toSorted((a, b) => a.ratio - b.ratio)[Math.floor(rounds / 2)]
+  t.diagnostic(JSON.stringify({ ratio: Math.round((middle?.ratio ?? 0) * 100) / 100, p99: pairs }))
+  assert(middle && middle.ratio <= ratioMax, JSON.stringify(pairs))
 })
