@@ -131,6 +131,9 @@ async function create(serving: readonly Server[], key: string, run: string, leng
         '-t1',
         `-c${connections / serving.length}`,
         `-d${length}s`,
+        // wrk's own two seconds are less than a stall of a disk that others write to.
+        '--timeout',
+        '10s',
         '-s',
         script,
         address,
