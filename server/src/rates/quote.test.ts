@@ -132,6 +132,29 @@ test('a currency is never priced with a dollar of another file', async () => {
   assert.equal((await quoteCurrency(ctx, 'JPY', now))?.source, 'ecb')
 })
 
+test('where two fresh sources differ by more than a tenth neither is believed, and the caller is told', async () => {
+  const ctx = await loadedContext()
+  const quoteWith = async (jpy: string) => {
+    await store(ctx, 'exchange', now, { ...exchangeRates, JPY: jpy })
+    return (await quoteCurrency(ctx, 'JPY', now))?.source
+  }
+  // The ECB says 154.3147 yen a dollar.
+  assert.equal(await quoteWith('140.29'), 'exchange')
+  assert.equal(await quoteWith('169.74'), 'exchange')
+  for (const jpy of ['140.28', '169.75', '0.0154', '1543147']) {
+    await assert.rejects(
+      quoteWith(jpy),
+      isProblem(
+        'rate_unavailable',
+        60,
+        /exchange and ecb differ by more than a tenth.* Price the checkout in USD/,
+      ),
+    )
+  }
+  const afterTheExchange = new Date(now.getTime() + 6 * minuteMs)
+  assert.equal((await quoteCurrency(ctx, 'JPY', afterTheExchange))?.source, 'ecb')
+})
+
 test('a code outside ISO 4217 is the caller’s mistake', async () => {
   const ctx = await freshContext()
   await assert.rejects(quoteCurrency(ctx, 'BTC', now), { name: 'AssertionError' })

@@ -23,22 +23,41 @@ export async function quoteCurrency(ctx: Context, currency: string, now: Date): 
   const usdRows = byCurrency.get('USD') ?? []
   const quote = pickQuote(rows, usdRows, now)
   if (quote) return quote
-  throw refuse(ctx, currency, rows, usdRows)
+  throw refuse(ctx, currency, rows, usdRows, now)
+}
+
+/** The rate of the first source by preference, unless another that is fresh too says something quite different. */
+export function pickQuote(rows: readonly RateRow[], usdRows: readonly RateRow[], now: Date): Quote | null {
+  const [first, ...others] = freshQuotes(rows, usdRows, now)
+  return first && others.every((other) => areNear(first, other)) ? first : null
 }
 
 /**
- * The first source by preference whose rates of the currency and of USD are both fresh. They must also be of one file:
- * a currency that was left behind when two files arrived at once is no rate.
+ * Of each source whose rates of the currency and of USD are both fresh. They must also be of one file: a currency that
+ * was left behind when two files arrived at once is no rate.
  */
-export function pickQuote(rows: readonly RateRow[], usdRows: readonly RateRow[], now: Date): Quote | null {
-  for (const source of sources) {
+function freshQuotes(rows: readonly RateRow[], usdRows: readonly RateRow[], now: Date): Quote[] {
+  return sources.flatMap((source) => {
     const row = ofSource(rows, source)
     const usd = ofSource(usdRows, source)
-    if (row && usd && row.asOf.getTime() === usd.asOf.getTime() && isFresh(source, row.asOf, now)) {
-      return { source: source.name, perBase: row.perBase, usdPerBase: usd.perBase, asOf: row.asOf }
-    }
-  }
-  return null
+    if (!row || !usd || row.asOf.getTime() !== usd.asOf.getTime()) return []
+    if (!isFresh(source, row.asOf, now)) return []
+    return [{ source: source.name, perBase: row.perBase, usdPerBase: usd.perBase, asOf: row.asOf }]
+  })
+}
+
+/**
+ * Within a tenth of each other. Currencies seldom move so far in the days that the ECB's rates may be old; a file that is
+ * wrong, or has a coin's price under a currency's code, is further off, and a price made with it could not be taken back.
+ */
+function areNear(a: Quote, b: Quote): boolean {
+  const [worthOfA, worthOfB] = [worth(a), worth(b)]
+  return worthOfA * 10n <= worthOfB * 11n && worthOfB * 10n <= worthOfA * 11n
+}
+
+/** Of one unit of the currency, in US dollars with many decimals. */
+function worth(quote: Quote): bigint {
+  return priceInUnits(one, quote, 30)
 }
 
 /** A price in the smallest unit of a token that is worth one US dollar, rounded up. */
@@ -61,7 +80,17 @@ function refuse(
   currency: string,
   rows: readonly RateRow[],
   usdRows: readonly RateRow[],
+  now: Date,
 ): Problem {
+  const fresh = freshQuotes(rows, usdRows, now)
+  if (fresh.length > 1) {
+    const names = fresh.map(({ source }) => source).join(' and ')
+    return new Problem(
+      'rate_unavailable',
+      `The rates of ${currency} at ${names} differ by more than a tenth, so neither is used. Price the checkout in USD, which needs no rate; the operator should look at the sources.`,
+      { retryAfterSeconds: Math.min(...sources.map(({ refreshMs }) => refreshMs)) / 1000 },
+    )
+  }
   // Every source's file has USD, so one without it was never loaded, and nobody knows what it would have had.
   const used = sources.filter(({ setting }) => ctx.config[setting] !== '')
   const awaited = used.filter((source) => ofSource(rows, source) || !ofSource(usdRows, source))

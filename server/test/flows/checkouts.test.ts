@@ -83,7 +83,9 @@ test('every mistake of a body is told at once, and an unknown field is one', asy
 test('a checkout in USD lasts 24 hours, one with a locked rate 1 hour', async () => {
   assertProblem(await create({ priceCurrency: 'EUR' }), 503, 'rate_unavailable')
   for (const source of sources) {
-    const perBase = new Map(Object.entries({ USD: '1.25', EUR: '1', [source.base]: '1' }))
+    const perBase = new Map(
+      Object.entries(source.base === 'USD' ? { USD: '1', EUR: '0.8' } : { EUR: '1', USD: '1.25' }),
+    )
     await replaceRates(db, source, { asOf: new Date(), perBase })
   }
   assertProblem(await create({ priceCurrency: 'ISK' }), 422, 'currency_unsupported')

@@ -331,7 +331,9 @@ async function perform(
 }
 
 for (const source of sources) {
-  const perBase = new Map(Object.entries({ USD: '1.25', EUR: '1', [source.base]: '1' }))
+  const perBase = new Map(
+    Object.entries(source.base === 'USD' ? { USD: '1', EUR: '0.8' } : { EUR: '1', USD: '1.25' }),
+  )
   await replaceRates(farthing.ctx.db, source, { asOf: new Date(), perBase })
 }
 
