@@ -22,7 +22,8 @@ const readsPerCall = 1_000
 const hand = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
 const base = networks.find(({ caip2 }) => caip2 === network)
-const [usdc] = base?.assets ?? []
+assert(base?.family === 'EVM')
+const [usdc] = base.assets
 assert(usdc)
 export const asset = getAddress(usdc.address)
 const domain = { ...usdc.domain, chainId, verifyingContract: asset.toLowerCase() as Hex }

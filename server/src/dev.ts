@@ -30,7 +30,7 @@ export async function dev(
   const cluster = await startCluster(folder, ['cluster_name=farthing_dev'])
   step('Starting a chain')
   const network = networks.find(({ chainId }) => chainId === 'LOCAL')
-  assert(network)
+  assert(network?.family === 'EVM')
   const chain = await startLocalChain({
     chainId: 31337,
     blockTimeSeconds: 1,

@@ -1,13 +1,12 @@
-import { checkChain } from './chains/check.ts'
 import { networks } from './chains/networks.ts'
 import { isNative } from './chains/recover.ts'
 import { RpcAnswerError, RpcUnavailableError } from './chains/rpc.ts'
 import type { Signer } from './chains/signer.ts'
 import type { Context } from './context.ts'
 import { checkSchema, SchemaError } from './migrate.ts'
-import { openChains } from './payments/doors.ts'
 import { countSettlementsLeft, openReadiness } from './payments/lanes/readiness.ts'
 import { listSettlers } from './payments/lanes/rows.ts'
+import { openRails } from './payments/rails.ts'
 import { Problem } from './problems.ts'
 import { listCurrencies } from './rates/list.ts'
 import { listStores } from './stores/rows.ts'
@@ -135,23 +134,21 @@ async function examineNetwork(
 ): Promise<Finding[]> {
   const what = chainId
   const setting = `${chainId}_RPC_URLS`
-  const chain = openChains(ctx).find(({ network }) => network.chainId === chainId)
-  // A family that is not settled yet has no setting for its nodes.
-  if (!chain) {
-    const isSettled = networks.some((network) => network.chainId === chainId && network.family === 'EVM')
+  const rail = openRails(ctx).find(({ network }) => network.chainId === chainId)
+  if (!rail) {
     const fix = `Name its nodes in ${setting}, or take it out of NETWORKS.`
-    return isSettled ? [{ what, says: 'it has no nodes, so nothing is settled there', fix }] : []
+    return [{ what, says: 'it has no nodes, so nothing is settled there', fix }]
   }
-  const { rpc, network } = chain
+  const { endpoints, network } = rail
   const nodes = `${what} nodes`
   const reach = `See that every address in ${setting} can be reached from here and is a node of ${network.name}.`
   try {
-    const { length: answered } = await rpc.callAll<string>('eth_blockNumber', [])
-    const says = `${answered} of ${rpc.endpoints} answer for this chain`
+    const answered = await rail.countAnswering()
+    const says = `${answered} of ${endpoints} answer for this chain`
     const more = `Name at least ${network.witnessesMin} in ${setting}: one alone is not believed.`
-    if (rpc.endpoints < network.witnessesMin) return [{ what: nodes, says, fix: more }]
-    if (answered < rpc.endpoints) return [{ what: nodes, says, fix: reach }]
-    const mistakes = await checkChain(chain)
+    if (endpoints < network.witnessesMin) return [{ what: nodes, says, fix: more }]
+    if (answered < endpoints) return [{ what: nodes, says, fix: reach }]
+    const mistakes = await rail.findMistakes()
     return [
       { what: nodes, says, fix: null },
       ...mistakes.map((says) => ({ what, says, fix: `Use nodes of the real ${network.name}.` })),

@@ -1,9 +1,8 @@
-import { parseEvmAddress } from './chains/evm.ts'
-import { parseWalletAddress } from './chains/networks.ts'
+import { parseWalletAddress, toStored } from './chains/networks.ts'
 import type { Context } from './context.ts'
 import { isId, type StoreId } from './ids.ts'
-import { openChains } from './payments/doors.ts'
 import { drainSettler, insertSettler, listSettlers } from './payments/lanes/rows.ts'
+import { openRails } from './payments/rails.ts'
 import type { Mistake } from './problems.ts'
 import { createKey, revokeKey, rotateKey } from './stores/api-keys.ts'
 import { checkText } from './stores/check-text.ts'
@@ -112,18 +111,18 @@ export async function settlerCommand(ctx: Context, [verb, ...subjects]: readonly
   switch (verb) {
     case 'add': {
       const [chainId, address] = subjects
-      const chain = openChains(ctx).find(({ network }) => network.chainId === chainId)
-      if (!chain)
+      const rail = openRails(ctx).find(({ network }) => network.chainId === chainId)
+      if (!rail)
         throw new UsageError(
           `Say: settler add NETWORK ADDRESS, with a network that is in NETWORKS and has nodes (${chainId ?? 'none'} has not).`,
         )
-      const parsed = parseEvmAddress(address ?? '')
+      const { caip2, family, name } = rail.network
+      const parsed = parseWalletAddress(family, address ?? '')
       if ('refusal' in parsed) throw new UsageError(parsed.refusal)
-      const settler = parsed.address.toLowerCase()
-      const nonce = await chain.rpc.call<string>('eth_getTransactionCount', [settler, 'pending'])
-      const isNew = await insertSettler(ctx.db, chain.network.caip2, settler, Number.parseInt(nonce, 16))
+      const settler = toStored(caip2, parsed.address)
+      const isNew = await insertSettler(ctx.db, caip2, settler, await rail.readNonce(settler))
       return isNew
-        ? `${parsed.address} settles on ${chain.network.name}. Put its key into SETTLER_KEYS_FILE of work.`
+        ? `${parsed.address} settles on ${name}. Put its key into SETTLER_KEYS_FILE of work.`
         : 'It is a settler already.'
     }
     case 'list': {
@@ -135,9 +134,11 @@ export async function settlerCommand(ctx: Context, [verb, ...subjects]: readonly
       return lines.join('\n') || 'There are no settlers yet.'
     }
     case 'drain': {
-      const parsed = parseEvmAddress(subjects[0] ?? '')
+      const [subject = ''] = subjects
+      const family = subject.startsWith('0x') ? 'EVM' : 'SOLANA'
+      const parsed = parseWalletAddress(family, subject)
       if ('refusal' in parsed) throw new UsageError(parsed.refusal)
-      const drained = await drainSettler(ctx.db, parsed.address.toLowerCase())
+      const drained = await drainSettler(ctx.db, family === 'EVM' ? subject.toLowerCase() : subject)
       if (drained === 0)
         throw new UsageError('There is no active settler with this address. See: settler list.')
       return 'It takes no new payments. It is retired when all it has sent is mined; keep its key until then.'

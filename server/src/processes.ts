@@ -7,7 +7,7 @@ import { ConfigError } from './config.ts'
 import type { Context } from './context.ts'
 import { buildApp } from './http/app.ts'
 import { type Health, openOperations } from './http/operations.ts'
-import { openChains } from './payments/doors.ts'
+import { openRails } from './payments/rails.ts'
 import { startWorker } from './worker.ts'
 
 /** What is in flight when we are told to stop gets this long; orchestrators kill after 30 s by default. */
@@ -98,8 +98,8 @@ async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[
 
 /** What is not on the chain must be said by enough nodes: one that lies or lags must not make a payer pay twice. */
 function requireWitnesses(ctx: Context): void {
-  for (const { network, rpc } of openChains(ctx)) {
-    if (rpc.endpoints < network.witnessesMin) {
+  for (const { network, endpoints } of openRails(ctx)) {
+    if (endpoints < network.witnessesMin) {
       throw new ConfigError(`${network.chainId}_RPC_URLS must name at least ${network.witnessesMin} nodes.`)
     }
   }

@@ -1,10 +1,10 @@
 import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
-import type { Network } from './networks.ts'
+import type { EvmNetwork } from './networks.ts'
 import { openRpc, type Rpc, type RpcOutcome, RpcUnavailableError, unwrap } from './rpc.ts'
 
 /** One EVM chain and how to ask it. All hex that is compared is lower case. */
 export type Chain = {
-  readonly network: Network
+  readonly network: EvmNetwork
   /** The number in the CAIP-2 identifier, which payers sign. */
   readonly id: number
   readonly rpc: Rpc
@@ -31,7 +31,7 @@ export type Log = {
 
 export const multicall: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
 
-export function openChain(network: Network, urls: readonly string[], now: () => Date): Chain {
+export function openChain(network: EvmNetwork, urls: readonly string[], now: () => Date): Chain {
   const id = Number.parseInt(network.caip2.slice('eip155:'.length), 10)
   return { network, id, rpc: openRpc(urls, id, now) }
 }

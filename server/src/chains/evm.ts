@@ -15,3 +15,8 @@ export function parseEvmAddress(text: string): { readonly address: string } | { 
     ? { refusal: 'Nobody can spend what is sent to the zero address.' }
     : { address }
 }
+
+/** With its checksum. */
+export function showEvmAddress(stored: string): string {
+  return getAddress(stored)
+}

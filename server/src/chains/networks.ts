@@ -1,42 +1,49 @@
-import { parseEvmAddress } from './evm.ts'
+import { parseEvmAddress, showEvmAddress } from './evm.ts'
 import { parseSolanaAddress } from './svm.ts'
 
-/**
- * Networks and tokens as data. To add a token, add one entry to `assets`; to add a network, one entry here. A token's
- * `domain` is its EIP-712 domain, which payers sign: on Base mainnet that is "USD Coin", not the symbol.
- */
+/** Networks and tokens as data. To add a token, add one entry to `assets`; to add a network, one entry here. */
 export type Family = 'EVM' | 'SOLANA'
 export type Mode = 'live' | 'test'
 
-type Asset = {
-  readonly symbol: string
-  readonly address: string
-  readonly decimals: number
-  readonly domain: { readonly name: string; readonly version: string }
-}
+type Asset = { readonly symbol: string; readonly address: string; readonly decimals: number }
 
-export type Network = {
+type AnyNetwork<Token> = {
   readonly name: string
   /** The service's own name of the chain. */
   readonly chainId: string
   /** CAIP-2 identifier. */
   readonly caip2: string
-  readonly family: Family
   readonly mode: Mode
   readonly blockTimeMs: number
-  /** Blocks on top of a block before "it did not happen" may be said of what it does not contain. */
-  readonly negativeDepth: number
   /** How many nodes must agree before a payment is given up for dead. */
   readonly witnessesMin: number
-  /** Above this price of gas (wei) nothing is sent: a spike must not empty the settlers. */
-  readonly maxFeePerGas: bigint
-  readonly assets: readonly Asset[]
+  readonly assets: readonly Token[]
   /** For people: what their wallet needs to know the network, and where they can look at a transaction. */
   readonly publicRpcUrl: string | null
   readonly explorerUrl: string | null
 }
 
-export const networks: readonly Network[] = [
+/** A token's `domain` is its EIP-712 domain, which payers sign: on Base mainnet that is "USD Coin", not the symbol. */
+type EvmAsset = Asset & { readonly domain: { readonly name: string; readonly version: string } }
+
+export type EvmNetwork = AnyNetwork<EvmAsset> & {
+  readonly family: 'EVM'
+  /** Blocks on top of a block before "it did not happen" may be said of what it does not contain. */
+  readonly negativeDepth: number
+  /** Above this price of gas (wei) nothing is sent: a spike must not empty the settlers. */
+  readonly maxFeePerGas: bigint
+}
+
+export type SolanaNetwork = AnyNetwork<Asset> & {
+  readonly family: 'SOLANA'
+  /** What payers may have our settlers pay for: compute units, and for each its price in millionths of a lamport. */
+  readonly computeUnitsMax: number
+  readonly computeUnitPriceMax: bigint
+}
+
+export type Network = EvmNetwork | SolanaNetwork
+
+const evmNetworks: readonly EvmNetwork[] = [
   {
     name: 'Base',
     chainId: 'BASE_MAINNET',
@@ -102,6 +109,8 @@ export const networks: readonly Network[] = [
   },
 ]
 
+export const networks: readonly Network[] = [...evmNetworks]
+
 /** Addresses that are tokens, not wallets: money sent there is lost. Known ones of every network, enabled or not. */
 const tokenAddresses = new Set([
   ...networks.flatMap(({ assets }) => assets.map(({ address }) => address)),
@@ -124,4 +133,16 @@ export function parseWalletAddress(
   if (tokenAddresses.has(parsed.address))
     return { refusal: 'This is the address of a token, not of a wallet.' }
   return parsed
+}
+
+/**
+ * The spelling by which stored addresses are compared, and the one that people are shown. Hex of either case is one
+ * address; base58 has one spelling.
+ */
+export function toStored(caip2: string, address: string): string {
+  return caip2.startsWith('eip155:') ? address.toLowerCase() : address
+}
+
+export function toShown(caip2: string, stored: string): string {
+  return caip2.startsWith('eip155:') ? showEvmAddress(stored) : stored
 }

@@ -1,28 +1,27 @@
 import type { CheckoutPayment, PaymentRequired, Payment as WirePayment } from '@farthing/sdk'
-import { getAddress } from 'viem/utils'
-import { networks } from '../chains/networks.ts'
+import { toShown } from '../chains/networks.ts'
 import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { isId } from '../ids.ts'
-import { isBoundTo } from '../payments/bound-nonce.ts'
 import type { Budgets } from '../payments/budget.ts'
 import type { Claim } from '../payments/claim.ts'
 import { toPayment } from '../payments/credits/credit.ts'
 import type { Readiness } from '../payments/lanes/readiness.ts'
 import type { Outcomes } from '../payments/outcome.ts'
-import type { Payment, ReadPayment } from '../payments/payload.ts'
+import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
+import type { Door } from '../payments/rail.ts'
 import { readInFlightUnits } from '../payments/rows.ts'
-import { type ChainDoor, findMismatch, maxTimeoutSeconds, verifyPayment } from '../payments/verify.ts'
+import { toRequirements } from '../payments/terms.ts'
 import { Problem } from '../problems.ts'
-import { type Checkout, type Option, toStoreWire } from './checkout.ts'
+import { type Checkout, toStoreWire } from './checkout.ts'
 import { readPayView } from './payment-rows.ts'
 
 /** What a payer's door needs of the settling side. Opened once a process. */
 export type PayEngine = {
   /** By CAIP-2. A network without nodes has no door. */
-  readonly doors: ReadonlyMap<string, ChainDoor>
+  readonly doors: ReadonlyMap<string, Door>
   readonly claim: Claim
   readonly outcomes: Outcomes
   readonly readiness: Readiness
@@ -105,13 +104,10 @@ export async function payCheckout(
         await waitForFate(checkout, checkout.version)
         continue
       }
-      if (hasClaimed) engine.budgets.noteFailure(payment.authorization.from, request.address)
+      if (hasClaimed) engine.budgets.noteFailure(payment.payer, request.address)
       if (known.state === 'dead' || hasClaimed)
         refused = refusal(payment, known.reason ?? 'authorization_expired')
-    } else if (
-      known &&
-      !(known.checkoutId === null && payment && isBoundTo(payment.authorization.nonce, checkout.id))
-    ) {
+    } else if (known && !(known.checkoutId === null && payment && isBoundPayment(payment, checkout.id))) {
       throw new Problem('authorization_used', 'This authorization was presented for another checkout before.')
     }
     if (view.isIdentifierTaken) {
@@ -161,6 +157,7 @@ export async function payCheckout(
       checkoutId: checkout.id,
       network: payment.network,
       transfer: verified.transfer,
+      isBound: isBoundPayment(payment, checkout.id),
       identifier: payment.identifier,
       data: { checkout: processing },
       now: ctx.now(),
@@ -186,23 +183,23 @@ async function verify(
   const isOffered = checkout.options.some(({ network }) => network === payment.network)
   if (!isOffered) return { isValid: false, reason: 'invalid_network', isBehind: false } as const
   if (!door) throw unsettled('This deployment has no node of that network.')
-  const mismatch = findMismatch(door, checkout.id, checkout.options, payment, ctx.now())
+  const mismatch = await door.findMismatch(checkout.id, checkout.options, payment, ctx.now())
   if (mismatch !== null) {
-    engine.budgets.noteFailure(payment.authorization.from, address)
+    engine.budgets.noteFailure(payment.payer, address)
     return { isValid: false, reason: mismatch, isBehind: false } as const
   }
   const why = await engine.readiness(payment.network)
   if (why !== null) throw unsettled(why)
-  await engine.budgets.slowDown(payment.authorization.from, address)
-  const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.authorization.from)
+  await engine.budgets.slowDown(payment.payer, address)
+  const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.payer)
   try {
-    const verified = await verifyPayment(door, checkout.id, checkout.options, payment, inFlight, ctx.now())
+    const verified = await door.verify(checkout.id, checkout.options, payment, inFlight, ctx.now())
     if (verified.isValid) return verified
     // A node behind what we have read may not have seen the payer's money arrive.
     const follower = verified.blockNumber === null ? null : await readFollower(ctx.db, payment.network)
     const isBehind =
       follower !== null && verified.blockNumber !== null && verified.blockNumber < follower.headNumber
-    if (!isBehind) engine.budgets.noteFailure(payment.authorization.from, address)
+    if (!isBehind) engine.budgets.noteFailure(payment.payer, address)
     return { isValid: false, reason: verified.reason, isBehind } as const
   } catch (cause) {
     if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
@@ -227,7 +224,7 @@ export class MalformedPayment extends Problem {
 }
 
 function refusal(payment: Payment, reason: string): Refused {
-  return { reason, network: payment.network, payer: getAddress(payment.authorization.from) }
+  return { reason, network: payment.network, payer: toShown(payment.network, payment.payer) }
 }
 
 function pending(checkout: Checkout, payment: Payment, transaction: string | null): PayAnswer {
@@ -236,7 +233,7 @@ function pending(checkout: Checkout, payment: Payment, transaction: string | nul
     checkout,
     transaction: transaction ?? '',
     network: payment.network,
-    payer: getAddress(payment.authorization.from),
+    payer: toShown(payment.network, payment.payer),
   }
 }
 
@@ -261,25 +258,6 @@ function requirePayment(checkout: Checkout, url: string, refused: Refused | null
       description: `Checkout ${checkout.id} for order ${checkout.orderId}`,
       mimeType: 'application/json',
     },
-    accepts: checkout.options.flatMap(toRequirements),
+    accepts: checkout.options.flatMap((option) => toRequirements(option) ?? []),
   }
-}
-
-/** An offer in the protocol's words. */
-export function toRequirements(option: Option): PaymentRequired['accepts'] {
-  const network = networks.find(({ caip2 }) => caip2 === option.network)
-  const asset = network?.assets.find(({ address }) => address === option.asset)
-  // A token that was taken out of the table after the checkout was made cannot be paid any more.
-  if (!asset) return []
-  return [
-    {
-      scheme: 'exact',
-      network: option.network,
-      asset: option.asset,
-      amount: option.amount,
-      payTo: option.payTo,
-      maxTimeoutSeconds,
-      extra: asset.domain,
-    },
-  ]
 }

@@ -184,8 +184,8 @@ export async function readPayView(
       checkoutId,
       payment?.network ?? null,
       payment?.asset ?? null,
-      payment?.authorization.from ?? null,
-      payment?.authorization.nonce ?? null,
+      payment?.payer ?? null,
+      payment?.nonce ?? null,
       payment?.identifier ?? null,
     ],
   )

@@ -1,4 +1,5 @@
 import type { CheckoutPayment, Disposition, EventType } from '@farthing/sdk'
+import { toStored } from '../chains/networks.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../db.ts'
 import { newId } from '../ids.ts'
@@ -78,7 +79,9 @@ function judge(checkout: Checkout, all: readonly CreditRow[], facts: rows.Facts,
 function toCredit(checkout: Checkout, row: CreditRow): Credit {
   const offer = checkout.options.find(
     ({ network, asset, payTo }) =>
-      network === row.network && asset.toLowerCase() === row.asset && payTo.toLowerCase() === row.payTo,
+      network === row.network &&
+      toStored(network, asset) === row.asset &&
+      toStored(network, payTo) === row.payTo,
   )
   return {
     key: row.key,

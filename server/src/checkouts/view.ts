@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CheckoutPayment, Disposition } from '@farthing/sdk'
-import { getAddress } from 'viem/utils'
+import { toShown } from '../chains/networks.ts'
 import type { Context } from '../context.ts'
 import { isId } from '../ids.ts'
 import { creditFromJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
@@ -107,11 +107,11 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
     pendingTransaction: payment ? null : row.pending_transaction,
     transfers: (row.transfers ?? []).map((transfer) => ({
       ...transfer,
-      asset: getAddress(transfer.asset),
-      payTo: getAddress(transfer.payTo),
+      asset: toShown(transfer.network, transfer.asset),
+      payTo: toShown(transfer.network, transfer.payTo),
       expiresAt: row.expires_at,
     })),
-    notes: (row.notes ?? []).map((note) => ({ ...note, asset: getAddress(note.asset) })),
+    notes: (row.notes ?? []).map((note) => ({ ...note, asset: toShown(note.network, note.asset) })),
   }
 }
 

@@ -8,9 +8,9 @@ import { openEventWaits } from '../events/wait.ts'
 import { newId } from '../ids.ts'
 import { openBudgets } from '../payments/budget.ts'
 import { openClaim } from '../payments/claim.ts'
-import { openDoors } from '../payments/doors.ts'
 import { openReadiness } from '../payments/lanes/readiness.ts'
 import { openOutcomes } from '../payments/outcome.ts'
+import { openRails } from '../payments/rails.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { parseBody } from './body.ts'
@@ -152,7 +152,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
 
 function openPayEngine(ctx: Context): PayEngine {
   return {
-    doors: openDoors(ctx),
+    doors: new Map(openRails(ctx).map(({ network, door }) => [network.caip2, door])),
     claim: openClaim(ctx),
     outcomes: openOutcomes(ctx),
     readiness: openReadiness(ctx),

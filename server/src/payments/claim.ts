@@ -1,9 +1,9 @@
 import type { StoreCheckout } from '@farthing/sdk'
-import type { SignedTransfer } from '../chains/simulate.ts'
 import type { Context } from '../context.ts'
 import { groupCommit, sqlState } from '../db.ts'
 import { newId } from '../ids.ts'
 import { Problem } from '../problems.ts'
+import type { Transfer } from './rail.ts'
 import { claimAuthorizations, reclaimAuthorization } from './rows.ts'
 
 /** A payment that passed, about to be claimed for a checkout. */
@@ -11,7 +11,9 @@ export type NewClaim = {
   readonly checkoutId: string
   /** CAIP-2. */
   readonly network: string
-  readonly transfer: SignedTransfer
+  readonly transfer: Transfer
+  /** Whether what was signed names this checkout. */
+  readonly isBound: boolean
   readonly identifier: string | null
   readonly eventId: string
   /** The checkout as the event will show it: PROCESSING. */

@@ -11,7 +11,7 @@ const nobody = '0x0000000000000000000000000000000000000001'
 const codeRememberedMs = 30_000
 const entriesMax = 50_000
 
-/** The enabled networks that have nodes. */
+/** The enabled EVM networks that have nodes. */
 export function openChains(ctx: Context): Chain[] {
   const { config } = ctx
   const urls: Readonly<Record<string, readonly string[]>> = {
@@ -20,21 +20,14 @@ export function openChains(ctx: Context): Chain[] {
     LOCAL: config.localRpcUrls,
   }
   return networks
-    .filter(
-      ({ chainId, family }) =>
-        family === 'EVM' && config.networks.includes(chainId) && (urls[chainId]?.length ?? 0) > 0,
-    )
+    .filter((network) => network.family === 'EVM')
+    .filter(({ chainId }) => config.networks.includes(chainId) && (urls[chainId]?.length ?? 0) > 0)
     .map((network) => openChain(network, urls[network.chainId] ?? [], ctx.now))
 }
 
-/** What `serve` asks the chains, by CAIP-2. */
-export function openDoors(ctx: Context): Map<string, ChainDoor> {
-  return new Map(
-    openChains(ctx).map((chain) => [
-      chain.network.caip2,
-      { chain, simulate: openSimulate(chain, nobody), hasCode: openHasCode(ctx, chain) },
-    ]),
-  )
+/** What `serve` asks a chain. */
+export function openDoor(ctx: Context, chain: Chain): ChainDoor {
+  return { chain, simulate: openSimulate(chain, nobody), hasCode: openHasCode(ctx, chain) }
 }
 
 function openHasCode(ctx: Context, chain: Chain): (address: Hex) => Promise<boolean> {

@@ -1,17 +1,30 @@
 import type { Hex } from '../chains/chain.ts'
 import type { Authorization } from '../chains/eip3009.ts'
+import { isBoundTo } from './bound-nonce.ts'
 
-/** A payment as an x402 client sends it, read from its header. Hex is lower case; nothing is believed yet. */
-export type Payment = {
+/**
+ * A payment as an x402 client sends it, read from its header. Addresses are in their stored spelling; nothing is
+ * believed yet. (network, asset, payer, nonce) is what it is claimed by.
+ */
+type AnyPayment = {
   readonly scheme: string
   /** CAIP-2. */
   readonly network: string
-  readonly asset: Hex
-  readonly authorization: Authorization
-  readonly signature: Hex
+  readonly asset: string
+  readonly payer: string
+  readonly nonce: Hex
   /** The client's own name for this payment (extension payment-identifier). */
   readonly identifier: string | null
 }
+
+export type EvmPayment = AnyPayment & {
+  readonly family: 'EVM'
+  readonly asset: Hex
+  readonly authorization: Authorization
+  readonly signature: Hex
+}
+
+export type Payment = EvmPayment
 
 export type ReadPayment =
   | { readonly kind: 'none' }
@@ -69,9 +82,12 @@ function readPayload(json: unknown): ReadPayment {
   return {
     kind: 'present',
     payment: {
+      family: 'EVM',
       scheme: accepted.scheme,
       network: accepted.network,
       asset,
+      payer: from,
+      nonce,
       authorization: { from, to, value, validAfter, validBefore, nonce },
       signature,
       identifier,
@@ -84,6 +100,11 @@ function readIdentifier(extensions: unknown): string | null | undefined {
   const info = asRecord(asRecord(asRecord(extensions)?.['payment-identifier'])?.info)
   if (info?.id === undefined || info.id === null) return null
   return typeof info.id === 'string' && /^[A-Za-z0-9_-]{16,128}$/.test(info.id) ? info.id : undefined
+}
+
+/** Whether what was signed names this checkout, so that it cannot have been meant for another. */
+export function isBoundPayment(payment: Payment, checkoutId: string): boolean {
+  return isBoundTo(payment.nonce, checkoutId)
 }
 
 function unreadable(why: string): ReadPayment {

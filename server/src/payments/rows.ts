@@ -1,26 +1,25 @@
 import type { Hex } from '../chains/chain.ts'
-import type { SignedTransfer } from '../chains/simulate.ts'
 import type { Database, Transaction } from '../db.ts'
-import { isBoundTo } from './bound-nonce.ts'
 import type { NewClaim } from './claim.ts'
+import type { Transfer } from './rail.ts'
 
 type Reader = Database | Transaction
 
 /** What a claim says of an authorization, as the settling side reads it. */
-export type Authorized = {
+export type Authorized<Address extends string = Hex> = {
   readonly network: string
-  readonly transfer: SignedTransfer
+  readonly transfer: Transfer<Address>
   readonly checkoutId: string | null
   readonly state: 'claimed' | 'sent' | 'rejected' | 'dead'
   readonly sends: number
 }
 
-type AuthorizationRow = {
+type AuthorizationRow<Address extends string = Hex> = {
   network: string
-  asset: Hex
-  payer: Hex
+  asset: string
+  payer: Address
   nonce: Hex
-  pay_to: Hex
+  pay_to: Address
   amount: string
   valid_after: string
   valid_before: string
@@ -31,7 +30,7 @@ type AuthorizationRow = {
   sends: number
 }
 
-function toAuthorized(row: AuthorizationRow): Authorized {
+function toAuthorized<Address extends string>(row: AuthorizationRow<Address>): Authorized<Address> {
   return {
     network: row.network,
     checkoutId: row.checkout_id,
@@ -154,7 +153,7 @@ export async function reclaimAuthorization(tx: Transaction, claim: NewClaim): Pr
       claim.eventId,
       JSON.stringify(claim.data),
       claim.now,
-      isBoundTo(nonce, claim.checkoutId),
+      claim.isBound,
     ],
   )
   return rows.length > 0

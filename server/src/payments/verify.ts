@@ -3,15 +3,8 @@ import { digest } from '../chains/eip3009.ts'
 import { recoverSigner } from '../chains/recover.ts'
 import type { SignedTransfer, Simulate } from '../chains/simulate.ts'
 import { isBound, isBoundTo } from './bound-nonce.ts'
-import type { Payment } from './payload.ts'
-
-/** A way to pay as it was offered. */
-export type Offer = {
-  readonly network: string
-  readonly asset: string
-  readonly amount: string
-  readonly payTo: string
-}
+import type { EvmPayment, Payment } from './payload.ts'
+import type { Offer, Verified } from './rail.ts'
 
 /** How long an authorization may be good for, from now: it is a bearer cheque, and it holds the checkout meanwhile. */
 export const maxTimeoutSeconds = 300
@@ -19,17 +12,6 @@ export const maxTimeoutSeconds = 300
 const skewSeconds = 60
 /** Less than this is not enough to be mined. */
 const remainingSecondsMin = 10
-
-/** A payment that may be claimed, or the reason, in the protocol's words, why not. */
-export type Verified =
-  | { readonly isValid: true; readonly transfer: SignedTransfer; readonly offer: Offer }
-  | {
-      readonly isValid: false
-      readonly reason: string
-      readonly payer: Hex
-      /** Height of the node that said so; null where nobody was asked. */
-      readonly blockNumber: number | null
-    }
 
 export type ChainDoor = {
   readonly chain: Chain
@@ -48,8 +30,9 @@ export function findMismatch(
   payment: Payment,
   now: Date,
 ): string | null {
-  const { authorization } = payment
   if (payment.scheme !== 'exact') return 'unsupported_scheme'
+  if (payment.family !== 'EVM') return 'invalid_payload'
+  const { authorization } = payment
   const found = findOffer(door, offers, payment)
   if (!found) return 'invalid_payment_requirements'
   if (authorization.to !== found.offer.payTo.toLowerCase()) return 'invalid_exact_evm_recipient_mismatch'
@@ -68,7 +51,7 @@ export function findMismatch(
   return null
 }
 
-function findOffer(door: ChainDoor, offers: readonly Offer[], payment: Payment) {
+function findOffer(door: ChainDoor, offers: readonly Offer[], payment: EvmPayment) {
   const offer = offers.find(
     ({ network, asset }) => network === payment.network && asset.toLowerCase() === payment.asset,
   )
@@ -89,17 +72,18 @@ export async function verifyPayment(
   inFlightUnits: bigint,
   now: Date,
 ): Promise<Verified> {
-  const { authorization, signature } = payment
   const refuse = (reason: string, blockNumber: number | null = null): Verified => ({
     isValid: false,
     reason,
-    payer: authorization.from,
+    payer: payment.payer,
     blockNumber,
   })
 
   const mismatch = findMismatch(door, checkoutId, offers, payment, now)
-  const found = findOffer(door, offers, payment)
-  if (mismatch !== null || !found) return refuse(mismatch ?? 'invalid_payment_requirements')
+  const found = payment.family === 'EVM' ? findOffer(door, offers, payment) : null
+  if (mismatch !== null || !found || payment.family !== 'EVM')
+    return refuse(mismatch ?? 'invalid_payment_requirements')
+  const { authorization, signature } = payment
   const { offer, asset } = found
 
   const domain = { ...asset.domain, chainId: door.chain.id, verifyingContract: payment.asset }

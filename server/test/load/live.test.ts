@@ -30,7 +30,7 @@ const farthing = await openTestApp({ NETWORKS: 'BASE_SEPOLIA' })
 const { ctx } = farthing
 const shop = await openShop(farthing, { mode: 'test' })
 const network = networks.find(({ caip2 }) => caip2 === 'eip155:84532')
-assert(network)
+assert(network?.family === 'EVM')
 const listener = openListener(ctx, openChain(network, [], ctx.now), (tx, ids, now) =>
   updateStatus(ctx, tx, ids, now),
 )

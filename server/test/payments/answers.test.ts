@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionData, type Hex } from 'viem'
 import { buildApp } from '../../src/http/app.ts'
-import { openDoors } from '../../src/payments/doors.ts'
+import { openChains, openDoor } from '../../src/payments/doors.ts'
 import { readPayment } from '../../src/payments/payload.ts'
 import { atEnd } from '../support/at-end.ts'
 import { encodeTransfer, newNonce, newPayer, type Payer, paymentHeader, tokenAbi } from '../support/chain.ts'
@@ -112,8 +112,9 @@ test('2. ten times the same payment at once: one transfer, and ten times 200 wit
 test('2. payments that are simulated together do not spoil each other: not its own twin, not a rival for its nonce', async () => {
   const payer = await shop.fund(1_000_000n)
   const [id, other] = [await shop.create(), await shop.create()]
-  const [door] = openDoors(shop.ctx).values()
-  assert(door)
+  const [chain] = openChains(shop.ctx)
+  assert(chain)
+  const door = openDoor(shop.ctx, chain)
   const nonce = newNonce()
   const headers = [
     await shop.sign(id, payer, { nonce }),

@@ -100,8 +100,9 @@ export async function openChain(
   } = {},
 ) {
   const network = networks.find(({ chainId }) => chainId === (options.network ?? 'LOCAL'))
-  const [asset] = network?.assets ?? []
-  assert(network && asset)
+  assert(network?.family === 'EVM')
+  const [asset] = network.assets
+  assert(asset)
   const chainId = Number.parseInt(network.caip2.replace('eip155:', ''), 10)
   const artifact = await readTokenArtifact()
   const { url, stop } = await startLocalChain({

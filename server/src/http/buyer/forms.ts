@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { toStored } from '../../chains/networks.ts'
 import { readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { parseTransactionHash, pasteTransaction } from '../../payments/transfers/paste.ts'
@@ -35,8 +36,8 @@ export function mountForms(app: FastifyInstance, ctx: Context, path: string): vo
         ? await reserveAmount(ctx, {
             checkoutId: checkout.id,
             network: option.network,
-            asset: option.asset.toLowerCase(),
-            payTo: option.payTo.toLowerCase(),
+            asset: toStored(option.network, option.asset),
+            payTo: toStored(option.network, option.payTo),
             price: BigInt(option.amount),
           })
         : 'unavailable'

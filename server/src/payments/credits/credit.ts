@@ -1,5 +1,5 @@
 import type { CheckoutPayment, Disposition, Finality, Payment, PaymentHint } from '@farthing/sdk'
-import { getAddress } from 'viem/utils'
+import { toShown } from '../../chains/networks.ts'
 import type { CheckoutId } from '../../ids.ts'
 
 /** Money seen on the chain, as the database has it and as a store is told of it. */
@@ -114,9 +114,9 @@ export function finalityOf(row: CreditRow): Finality {
 export function toCheckoutPayment(row: CreditRow): CheckoutPayment {
   return {
     transaction: row.transaction,
-    payer: getAddress(row.payer),
+    payer: toShown(row.network, row.payer),
     network: row.network,
-    asset: getAddress(row.asset),
+    asset: toShown(row.network, row.asset),
     amount: row.amount.toString(),
     finality: row.isReversed ? 'reversed' : finalityOf(row),
   }
@@ -127,7 +127,7 @@ export function toPayment(row: CreditRow & { disposition: Disposition }): Paymen
     ...toCheckoutPayment(row),
     id: row.paymentId,
     checkoutId: row.checkoutId,
-    payTo: getAddress(row.payTo),
+    payTo: toShown(row.network, row.payTo),
     disposition: row.disposition,
     includedAt: row.includedAt.toISOString(),
     safeAt: row.safeAt?.toISOString() ?? null,

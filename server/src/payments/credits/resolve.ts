@@ -17,6 +17,7 @@ import { appendEvent, newEvent } from '../../events/append.ts'
 import { newId } from '../../ids.ts'
 import { boundPattern } from '../bound-nonce.ts'
 import { noteMined } from '../lanes/rows.ts'
+import type { UpdateStatus } from '../rail.ts'
 import { buryAuthorizations, forgetSpentAbove, listPerhapsDead, noteSpent } from '../rows.ts'
 import { claimByAmount, findMatches } from '../transfers/rows.ts'
 import { maxTimeoutSeconds } from '../verify.ts'
@@ -24,9 +25,6 @@ import { toPayment } from './credit.ts'
 import { finishReconciling, recoverClaims } from './reconcile.ts'
 import { listSettlerAddresses } from './reconcile-rows.ts'
 import * as credits from './rows.ts'
-
-/** Looks again at checkouts whose facts changed, in the transaction that changed them. Handed in from above. */
-export type UpdateStatus = (tx: Transaction, checkoutIds: readonly string[], now: Date) => Promise<void>
 
 /**
  * Makes credits of what the follower reads. The only proof of a signed payment is AuthorizationUsed(payer, nonce) and,

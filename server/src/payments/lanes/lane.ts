@@ -8,7 +8,7 @@ import { type Simulated, simulateAlone, simulateTransfers } from '../../chains/s
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { markerOf } from '../../ids.ts'
-import type { UpdateStatus } from '../credits/resolve.ts'
+import type { UpdateStatus } from '../rail.ts'
 import {
   type Authorized,
   listClaimed,

@@ -2,7 +2,8 @@ import type { Chain, Hex } from '../../chains/chain.ts'
 import { readBlocksAgain } from '../../chains/follower.ts'
 import { readStoredBlocks, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
-import { openListener, type UpdateStatus } from '../credits/resolve.ts'
+import { openListener } from '../credits/resolve.ts'
+import type { UpdateStatus } from '../rail.ts'
 import { listTakenBack, reverseTakenBack, type TakenBack } from './rows.ts'
 
 /** A wallet that still has the transaction sends it again sooner than this. */

@@ -2,7 +2,8 @@ import type { Chain, Hex } from '../../chains/chain.ts'
 import { readBlocksAgain } from '../../chains/follower.ts'
 import { lockFollower, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
-import { openListener, type UpdateStatus } from '../credits/resolve.ts'
+import { openListener } from '../credits/resolve.ts'
+import type { UpdateStatus } from '../rail.ts'
 import { judgePasted, listPasted, type Pasted, writePasted } from './paste-rows.ts'
 
 /** What is not in a block by then will not be, or is not ours to wait for. */

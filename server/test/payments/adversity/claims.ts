@@ -3,14 +3,19 @@ import { type Block, type Hex, type Log, readBlocks, readLogs } from '../../../s
 import { topics } from '../../../src/chains/eip3009.ts'
 import type { Database, Transaction } from '../../../src/db.ts'
 import { newId } from '../../../src/ids.ts'
+import { isBoundTo } from '../../../src/payments/bound-nonce.ts'
 import type { NewClaim } from '../../../src/payments/claim.ts'
+import type { Transfer } from '../../../src/payments/rail.ts'
 import { rejectAuthorizations } from '../../../src/payments/rows.ts'
 import { until } from '../../support/until.ts'
 import type { Driven, Prepared } from './driven.ts'
 import { patienceMs } from './size.ts'
 
 /** What `serve` writes for a payment that passed, for a test that decides itself when it is written. */
-export async function claimOf(shop: Driven, { checkoutId, signed }: Prepared): Promise<NewClaim> {
+export async function claimOf(
+  shop: Driven,
+  { checkoutId, signed }: Prepared,
+): Promise<NewClaim & { readonly transfer: Transfer<Hex> }> {
   const { from, to, value, validAfter, validBefore, nonce } = signed.authorization
   const lower = (text: string) => text.toLowerCase() as Hex
   const checkout: StoreCheckout = await shop.read(checkoutId)
@@ -30,6 +35,7 @@ export async function claimOf(shop: Driven, { checkoutId, signed }: Prepared): P
         nonce: lower(nonce),
       },
     },
+    isBound: isBoundTo(lower(nonce), checkoutId),
     identifier: null,
     eventId: newId('evt', shop.ctx.config.cell, shop.ctx.now()),
     data: { checkout: { ...checkout, status: 'PROCESSING' } },

@@ -1,7 +1,7 @@
-import { toRequirements } from '../../../checkouts/pay.ts'
 import type { CheckoutView } from '../../../checkouts/view.ts'
 import type { Context } from '../../../context.ts'
 import { unitsToText } from '../../../money.ts'
+import { toRequirements } from '../../../payments/terms.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language, State } from '../languages/language.ts'
 import { deepLinks } from './deep-links.ts'
@@ -57,7 +57,7 @@ export function termsOf(ctx: Context, view: CheckoutView, digest: string, now: D
         ? []
         : options.flatMap((option) => {
             const { network, decimals, name } = describeOption(option)
-            const [accepted] = toRequirements(option)
+            const accepted = toRequirements(option)
             if (!network || !accepted) return []
             const chainId = Number.parseInt(network.caip2.replace('eip155:', ''), 10)
             // The address of a local chain's node is no secret; those of others may hold a key.
