@@ -23,6 +23,7 @@ const floors: readonly (readonly string[])[] = [
     'wake.ts',
     'postgres.ts',
     'local-chain.ts',
+    'local-svm',
     'metrics.ts',
     'log.ts',
     'config.ts',
