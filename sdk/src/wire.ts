@@ -279,7 +279,10 @@ export type ProblemDetails = {
   type: string
   title: string
   status: number
+  /** What was wrong this time. */
   detail: string
+  /** What to do next. */
+  advice: string
   /** Stable; programs decide by it. */
   code: string
   requestId: string

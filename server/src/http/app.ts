@@ -16,6 +16,7 @@ import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
+import { mountDocs } from './docs/site.ts'
 import { eventRoutes } from './events/log.ts'
 import { webhookRoutes } from './events/webhooks.ts'
 import { addressBucket, openLimiter } from './limits.ts'
@@ -24,8 +25,6 @@ import { mountPage } from './page/page.ts'
 import { pagePathOf, payRoutes } from './pay.ts'
 import { renderProblem } from './problem.ts'
 import { publicRoutes } from './public-api.ts'
-
-import { mountReference } from './reference/page.ts'
 import type { Route } from './route.ts'
 import { storeRoutes } from './store-api.ts'
 
@@ -141,7 +140,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   })
   mountLive(app, ctx, pagePathOf(ctx))
   mountForms(app, ctx, pagePathOf(ctx))
-  mountReference(app, ctx, routes)
+  mountDocs(app, ctx, routes)
   app.get('/livez', (_request, reply) => reply.send('alive\n'))
   app.get('/readyz', async (_request, reply) => {
     const ready = await isReady(ctx, health)

@@ -14,13 +14,14 @@ export type ProblemAnswer = {
 /** The one place where a refusal, or a bug, becomes HTTP: RFC 9457. Private causes never reach the body. */
 export function renderProblem(ctx: Context, error: unknown, requestId: string): ProblemAnswer {
   const problem = error instanceof Problem ? error : fromFramework(error)
-  const [status, title] = problems[problem.code]
+  const [status, title, advice] = problems[problem.code]
   const { errors, members, retryAfterSeconds, headers } = problem.extras
   const details: ProblemDetails = {
     type: `${ctx.config.baseUrl}/docs/errors/${problem.code}`,
     title,
     status,
     detail: problem.message,
+    advice,
     code: problem.code,
     requestId,
     ...(errors && { errors: [...errors] }),

@@ -270,7 +270,8 @@ export const ProblemDetails = of<Wire.ProblemDetails>()(
     type: Type.String({ description: 'A page about this code.' }),
     title: Type.String(),
     status: Type.Integer(),
-    detail: Type.String(),
+    detail: Type.String({ description: 'What was wrong this time.' }),
+    advice: Type.String({ description: 'What to do next.' }),
     code: Type.String({ description: 'Stable; programs decide by it.' }),
     requestId: Type.String(),
     errors: Type.Optional(

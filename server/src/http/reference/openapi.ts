@@ -109,9 +109,10 @@ function describeAnswers(route: Route): Record<string, object> {
   )
 }
 
-function describeProblems(route: Route): Record<string, object> {
+/** Every refusal that an operation may give. */
+export function problemsOf(route: Route): ReadonlySet<ProblemCode> {
   const takesInput = route.body !== undefined || route.query !== undefined
-  const codes = new Set([
+  return new Set([
     ...anyRoute,
     ...(route.isKeyed ? anyKeyedRoute : []),
     ...(takesInput ? anyInput : []),
@@ -119,7 +120,10 @@ function describeProblems(route: Route): Record<string, object> {
     ...(route.method === 'GET' ? [] : route.isKeyed ? anyBody : (['body_too_large'] as const)),
     ...route.problems,
   ])
-  const byStatus = Map.groupBy(codes, (code) => problems[code][0])
+}
+
+function describeProblems(route: Route): Record<string, object> {
+  const byStatus = Map.groupBy(problemsOf(route), (code) => problems[code][0])
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       status,

@@ -1,0 +1,108 @@
+import { globSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import type { Html } from '../page/html.ts'
+import { type Heading, renderMarkdown } from './markdown.ts'
+
+/** A page of the docs, whatever it was made from. */
+export type DocsPage = {
+  /** Its path on this server. */
+  readonly url: string
+  readonly title: string
+  readonly about: string
+  readonly headings: readonly Heading[]
+  readonly body: Html
+  /** The Markdown it was made from. */
+  readonly source: string | null
+}
+
+export type Chapter = { readonly title: string; readonly pages: readonly DocsPage[] }
+
+/** Pages that are made from the program itself stand in the order by their paths. */
+const order: readonly (readonly [title: string, files: readonly string[]])[] = [
+  [
+    'Start',
+    [
+      'README.md',
+      'docs/payment.md',
+      'docs/first-shop.md',
+      'docs/test-stores.md',
+      'docs/first-real-payment.md',
+    ],
+  ],
+  [
+    'Build',
+    [
+      'docs/api/guide.md',
+      '/docs/api',
+      'docs/sdk.md',
+      'docs/webhooks.md',
+      'docs/x402.md',
+      '/docs/errors',
+      'docs/page.md',
+      'docs/api/answers.md',
+      'docs/api/deviations.md',
+      'docs/x402-answers.md',
+    ],
+  ],
+  ['Run', ['docs/deploying.md', 'docs/operating.md', 'docs/security-model.md', 'docs/scale.md']],
+  ['Understand', ['docs/architecture.md', 'docs/authority.md', 'docs/decisions/README.md']],
+]
+const lastChapter = 'More'
+
+const root = new URL('../../../../', import.meta.url).pathname
+
+/** Pictures of the docs: their path on this server, and where they lie. */
+export function listPictures(): ReadonlyMap<string, string> {
+  return new Map(globSync('docs/**/*.{png,svg}', { cwd: root }).map((file) => [`/${file}`, root + file]))
+}
+
+/** Files that are in no chapter, such as single decisions, can be read all the same; those beside the others are listed last. */
+export function arrangeChapters(made: readonly DocsPage[]): {
+  readonly chapters: readonly Chapter[]
+  readonly pages: readonly DocsPage[]
+} {
+  const files = [...openFiles(), ...made.map((page) => [page.url, page] as const)]
+  const byName = new Map<string, DocsPage>(files)
+  const chapters = order.map(([title, names]) => ({
+    title,
+    pages: names.flatMap((name) => byName.get(name) ?? []),
+  }))
+  const placed = new Set(chapters.flatMap(({ pages }) => pages))
+  const rest = files
+    .filter(([name, page]) => !placed.has(page) && /^(docs\/)?[\w-]+\.md$/.test(name))
+    .map(([, page]) => page)
+  return { chapters: [...chapters, { title: lastChapter, pages: rest }], pages: [...byName.values()] }
+}
+
+let files: readonly (readonly [name: string, page: DocsPage])[] | null = null
+
+/** Read and rendered once a process. */
+function openFiles(): readonly (readonly [name: string, page: DocsPage])[] {
+  files ??= globSync(['*.md', 'docs/**/*.md'], { cwd: root, exclude: ['AGENTS.md'] })
+    .sort()
+    .map((file) => {
+      const source = readFileSync(root + file, 'utf8')
+      return [
+        file,
+        { ...renderMarkdown(source, (href) => resolveLink(file, href)), url: urlOf(file), source },
+      ]
+    })
+  return files
+}
+
+/** docs/webhooks.md is /docs/webhooks; a folder's README is the folder; what lies beside docs/ is below it as well. */
+function urlOf(file: string): string {
+  const path = file.startsWith('docs/') ? file : `docs/${file.toLowerCase()}`
+  return `/${path.replace(/\.md$/, '').replace(/\/readme$/i, '')}`
+}
+
+/** Where a link in a file leads on this server. What is not served here, such as a source file, is only named. */
+function resolveLink(from: string, href: string): string | null {
+  if (/^(https?:|#|\/)/.test(href)) return href
+  const [path = '', fragment] = href.split('#')
+  const target = posix.join(posix.dirname(from), path)
+  const hash = fragment === undefined ? '' : `#${fragment}`
+  if (target === 'docs/api/openapi.json') return '/openapi.json'
+  if (/^docs\/.*\.(png|svg)$/.test(target)) return `/${target}`
+  return /^([\w-]+|docs\/.*)\.md$/.test(target) ? urlOf(target) + hash : null
+}

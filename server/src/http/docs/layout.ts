@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { type Html, html } from '../page/html.ts'
+import type { Chapter, DocsPage } from './chapters.ts'
+
+const style = readFileSync(new URL('style.css', import.meta.url), 'utf8')
+
+/** Nothing but text, our own pictures and one style, allowed by its hash: the docs have no script. */
+export const headers = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+} as const
+
+/** The whole page. The text comes first and the contents last; on a wide window the style puts them beside it. */
+export function renderLayout(chapters: readonly Chapter[], page: DocsPage): string {
+  const inOrder = chapters.flatMap(({ pages }) => pages)
+  const place = inOrder.indexOf(page)
+  const before = place > 0 ? inOrder[place - 1] : undefined
+  const after = place >= 0 ? inOrder[place + 1] : undefined
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="${page.about}">
+<title>${page.title === 'Farthing' ? 'Farthing' : `${page.title} · Farthing`}</title>
+<link rel="icon" href="data:,">
+${page.source !== null && html`<link rel="alternate" type="text/markdown" href="${sourceUrl(page)}">`}
+<style>${{ html: style }}</style>
+</head>
+<body>
+<header><a class="name" href="/docs">Farthing</a><a class="to-contents" href="#contents">Contents</a></header>
+<main>
+${page.body}
+<footer>
+${before !== undefined && html`<a rel="prev" href="${before.url}"><small>Before</small>${before.title}</a>`}
+${after !== undefined && html`<a rel="next" href="${after.url}"><small>Next</small>${after.title}</a>`}
+</footer>
+</main>
+<nav id="contents" aria-label="Contents">
+${chapters.map(
+  ({ title, pages }) =>
+    html`<section><h2>${title}</h2><ul>${pages.map((entry) => renderEntry(entry, page))}</ul></section>`,
+)}
+</nav>
+</body>
+</html>
+`.html
+}
+
+/** The page that is open shows its parts. */
+function renderEntry(entry: DocsPage, open: DocsPage): Html {
+  if (entry !== open) return html`<li><a href="${entry.url}">${entry.title}</a></li>`
+  const parts = entry.headings.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)
+  return html`<li><a href="${entry.url}" aria-current="page">${entry.title}</a>${parts.length > 0 && html`<ul>${parts}</ul>`}</li>`
+}
+
+/** Programs rather read Markdown. */
+export function sourceUrl({ url }: DocsPage): string {
+  return `${url}.md`
+}

@@ -1,0 +1,97 @@
+import { Marked, type Tokens } from 'marked'
+import type { Html } from '../page/html.ts'
+
+export type Heading = { readonly id: string; readonly title: string }
+
+export type Rendered = {
+  /** The text of the first heading. */
+  readonly title: string
+  /** The first sentence: what the page is about. */
+  readonly about: string
+  /** The headings of the second level. */
+  readonly headings: readonly Heading[]
+  readonly body: Html
+}
+
+/**
+ * Markdown of this repository as HTML. The files are ours, but raw HTML in them is shown as text all the same: what a
+ * page may do is decided here and nowhere else. `resolve` says where a relative link leads, or null if it leads nowhere.
+ */
+export function renderMarkdown(source: string, resolve: (href: string) => string | null): Rendered {
+  const headings: (Heading & { readonly depth: number })[] = []
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth }) {
+        const title = this.parser.parseInline(tokens, this.parser.textRenderer)
+        const id = slug(decodeEntities(title), headings)
+        headings.push({ id, title: decodeEntities(title), depth })
+        const text = this.parser.parseInline(tokens)
+        return depth === 1
+          ? `<h1>${text}</h1>\n`
+          : `<h${depth} id="${id}">${text} <a class="anchor" href="#${id}" aria-label="Link to this part">#</a></h${depth}>\n`
+      },
+      link({ href, tokens }) {
+        const text = this.parser.parseInline(tokens)
+        const target = resolve(href)
+        return target === null ? text : `<a href="${escapeHtml(target)}">${text}</a>`
+      },
+      image({ href, text }) {
+        const target = resolve(href)
+        return target === null
+          ? escapeHtml(text)
+          : `<a class="picture" href="${escapeHtml(target)}"><img src="${escapeHtml(target)}" alt="${escapeHtml(text)}" loading="lazy"></a>`
+      },
+      code({ text, lang = '' }) {
+        const name = fileNameOf(lang)
+        const caption = name === null ? '' : `<figcaption>${escapeHtml(name)}</figcaption>`
+        // Focusable, because what scrolls must be reachable without a mouse.
+        return `<figure class="code">${caption}<pre tabindex="0"><code>${escapeHtml(text)}</code></pre></figure>\n`
+      },
+      html({ text }) {
+        return escapeHtml(text)
+      },
+    },
+  })
+  const tokens = marked.lexer(source)
+  const paragraph = tokens.find((token): token is Tokens.Paragraph => token.type === 'paragraph')
+  const html = marked
+    .parser(tokens)
+    .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
+  return {
+    title: headings.find(({ depth }) => depth === 1)?.title ?? '',
+    about: firstSentence(paragraph?.text ?? ''),
+    headings: headings.filter(({ depth }) => depth === 2),
+    body: { html },
+  }
+}
+
+/** A fence may name the file that its text belongs into, after its language: ```ini farthing.service */
+export function fileNameOf(info: string): string | null {
+  return info.split(' ').find((word) => /^[\w.-]*[\w-]\.\w+$|^[A-Z]\w*file$/.test(word)) ?? null
+}
+
+/** As GitHub makes them, so that links work in both places. */
+function slug(title: string, earlier: readonly Heading[]): string {
+  const id = title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-')
+  let free = id
+  for (let n = 1; earlier.some((heading) => heading.id === free); n++) free = `${id}-${n}`
+  return free
+}
+
+function firstSentence(markdown: string): string {
+  const text = markdown.replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '')
+  return /^[\s\S]*?[.:](?=\s|$)/.exec(text)?.[0].replace(/\s+/g, ' ').replace(/:$/, '.') ?? text
+}
+
+function decodeEntities(text: string): string {
+  const characters: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
+  return text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => characters[name] ?? '')
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

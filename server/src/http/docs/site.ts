@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises'
+import { brotliCompressSync, constants } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../context.ts'
+import { Problem } from '../../problems.ts'
+import { describeApi } from '../reference/openapi.ts'
+import { makeReference } from '../reference/page.ts'
+import type { Route } from '../route.ts'
+import { arrangeChapters, type Chapter, listPictures } from './chapters.ts'
+import { makeErrorPages } from './errors.ts'
+import { headers, renderLayout, sourceUrl } from './layout.ts'
+
+/** As long as a reader may see an old page after an upgrade. */
+const caching = { 'cache-control': 'public, max-age=300' }
+/** An SVG that is opened by itself is a document: it may have its style, and nothing else. */
+const pictureHeaders = {
+  ...caching,
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+}
+
+/**
+ * The docs for people and programs, from the files of the repository and from the routes themselves: /docs and what is
+ * below it, the Markdown of each page under its address and .md, /openapi.json and /llms.txt.
+ */
+export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly Route[]): void {
+  const { baseUrl } = ctx.config
+  const openapi = JSON.stringify(describeApi(routes, baseUrl))
+  const { chapters, pages } = arrangeChapters([makeReference(routes), ...makeErrorPages(routes, baseUrl)])
+  const byUrl = new Map(pages.map((page) => [page.url, page]))
+  const sources = new Map(pages.map((page) => [sourceUrl(page), page.source]))
+  const pictures = listPictures()
+  const llms = renderLlms(chapters, baseUrl)
+
+  app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(openapi))
+  app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(llms))
+  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
+    const path = (request.url.split('?')[0] ?? '').replace(/\/$/, '')
+    const page = byUrl.get(path)
+    if (page) return sendPage(request, reply, renderLayout(chapters, page))
+    const source = sources.get(path)
+    if (source) return reply.headers(caching).type('text/markdown; charset=utf-8').send(source)
+    const picture = pictures.get(path)
+    if (picture === undefined) throw new Problem('not_found', 'There is no such page. See /docs.')
+    return reply
+      .headers(pictureHeaders)
+      .type(picture.endsWith('.svg') ? 'image/svg+xml' : 'image/png')
+      .send(await readFile(picture))
+  }
+  app.get('/docs', answer)
+  app.get('/docs/*', answer)
+}
+
+const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
+
+function sendPage(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+  reply.headers({ ...headers, ...caching, vary: 'accept-encoding' })
+  if (!/\bbr\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(text)
+  return reply.header('content-encoding', 'br').send(brotliCompressSync(text, brotli))
+}
+
+/** The contents for a program that reads: https://llmstxt.org. */
+function renderLlms(chapters: readonly Chapter[], baseUrl: string): string {
+  const lists = chapters.map(({ title, pages }) => {
+    const lines = pages.map(
+      (page) =>
+        `- [${page.title}](${baseUrl}${page.source === null ? page.url : sourceUrl(page)}): ${page.about}`,
+    )
+    return `## ${title}\n\n${lines.join('\n')}\n`
+  })
+  return `# Farthing
+
+> A hosted crypto checkout that a store runs itself. People pay on a page with one signature, programs over HTTP 402 (x402 version 2). USDC goes from the payer straight to the store's own wallet.
+
+To pay a checkout, POST its checkoutUrl without a body: the answer is 402, and the PAYMENT-REQUIRED header says what to sign. Send the same request with PAYMENT-SIGNATURE. 200 is paid. After 202, 5xx or no answer at all, send the same header again and never sign a second time: only a 402 says that nothing was taken. Before you sign, compare amount, asset, network and payTo with what you meant to pay.
+
+To sell, POST /api/v1/checkouts with X-API-Key, and send the buyer to checkoutUrl. Every answer of the API is described in ${baseUrl}/openapi.json.
+
+${lists.join('\n')}`
+}
