@@ -3,13 +3,11 @@ import { buildSync, stop } from 'esbuild'
 
 /** The payment page's script and style, each in one piece. Made in memory when a server starts: there is nothing to build beforehand. */
 export function buildPage(): { readonly script: string; readonly style: string } {
-  const built = { script: bundle('src/main.ts'), style: bundle('style/main.css') }
-  // The bundler would wait for more work in a process of its own.
-  void stop()
-  return built
+  return { script: bundle('src/main.ts'), style: bundle('style/main.css') }
 }
 
-function bundle(entry: string): string {
+/** One file and all it imports, with names replaced by text where they are to be known only when it is built. */
+export function bundle(entry: string, define: Readonly<Record<string, string>> = {}): string {
   const { outputFiles } = buildSync({
     absWorkingDir: fileURLToPath(new URL('.', import.meta.url)),
     entryPoints: [entry],
@@ -21,6 +19,9 @@ function bundle(entry: string): string {
     charset: 'utf8',
     legalComments: 'none',
     logLevel: 'error',
+    define,
   })
+  // The bundler would wait for more work in a process of its own.
+  void stop()
   return outputFiles.map(({ text }) => text).join('')
 }

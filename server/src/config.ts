@@ -26,6 +26,7 @@ export type Config = {
   readonly logLevel: string
   readonly ecbRatesUrl: string
   readonly exchangeRatesUrl: string
+  readonly fixedRates: ReadonlyMap<string, string>
   readonly baseMainnetRpcUrls: readonly string[]
   readonly baseSepoliaRpcUrls: readonly string[]
   readonly localRpcUrls: readonly string[]
@@ -177,6 +178,13 @@ export const settings: { readonly [Key in keyof Config]: Setting<Config[Key]> } 
     fallback: 'https://api.coinbase.com/v2/exchange-rates?currency=USD',
     parse: optionalUrl,
   },
+  fixedRates: {
+    name: 'FIXED_RATES',
+    about:
+      'For development: rates that never change, in units a US dollar, such as EUR=0.86,JPY=155. Empty: none.',
+    fallback: '',
+    parse: rateList,
+  },
   baseMainnetRpcUrls: {
     name: 'BASE_MAINNET_RPC_URLS',
     about: 'JSON-RPC nodes of Base, separated by commas. work needs two that do not share a fate.',
@@ -231,6 +239,16 @@ export function readConfig(environment: Environment = process.env): Config {
   return config as Config
 }
 
+/** What `dev` leaves open. Everything else it decides itself. */
+export function readDevChoices(environment: Environment = process.env): {
+  readonly databaseUrl: string | null
+  readonly port: number
+} {
+  const { DATABASE_URL = '', PORT = '8402' } = environment
+  const standIns = { DATABASE_URL: DATABASE_URL || 'postgres://none', BASE_URL: 'http://none', PORT }
+  return { databaseUrl: DATABASE_URL || null, port: readConfig(standIns).port }
+}
+
 function readSetting(setting: Setting<unknown>, environment: Environment, mistakes: string[]): unknown {
   const { name, fallback } = setting
   const text = environment[name] ?? (typeof fallback === 'function' ? fallback(environment) : fallback)
@@ -266,6 +284,14 @@ function knownNetworks(text: string) {
   const parsed = list(text)
   const unknown = parsed.value.filter((name) => !networkNames.includes(name))
   return unknown.length === 0 ? parsed : { mistake: `names unknown networks: ${unknown.join(', ')}` }
+}
+
+function rateList(text: string) {
+  const parsed = list(text)
+  const isRate = (item: string) => /^[A-Z]{3}=\d{1,9}(\.\d{1,9})?$/.test(item) && /=.*[1-9]/.test(item)
+  return parsed.value.every(isRate)
+    ? { value: new Map(parsed.value.map((item): [string, string] => [item.slice(0, 3), item.slice(4)])) }
+    : { mistake: 'must be rates such as EUR=0.86,JPY=155' }
 }
 
 /** CIDR ranges, such as 10.1.0.0/16 or fd00::/8. */

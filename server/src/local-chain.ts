@@ -36,6 +36,8 @@ type LocalChainOptions = {
   readonly port?: number
   /** Another build of the token. If its constructor takes arguments, these are the domain's name and version. */
   readonly artifact?: Artifact
+  /** Where the chain is kept between one run and the next. Without it nothing of it is kept. */
+  readonly stateFile?: string
   /** Further arguments to anvil. */
   readonly extraArgs?: readonly string[]
 }
@@ -57,7 +59,7 @@ const statesKept = 64
 /**
  * A private chain in a process of its own: anvil, with our token behind a proxy at each asset's address and Multicall3 where public
  * chains have it. For `dev` and for tests. It listens on loopback only, its accounts are those of the well-known test
- * mnemonic, and nothing of it is kept. Blocks are timed or asked for, never instant: instant mining leaves transactions
+ * mnemonic, and nothing of it is kept unless that was asked for. Blocks are timed or asked for, never instant: instant mining leaves transactions
  * of parallel senders pending.
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
@@ -69,11 +71,13 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
     // Not in our process group: Ctrl-C stops us, and we stop the chain when nobody needs it any more.
     detached: true,
   })
-  const guard = guardAgainstOrphan(anvil, folder)
+  // It writes its state down when it is told to stop, and only then.
+  const signal = options.stateFile === undefined ? 'SIGKILL' : 'SIGTERM'
+  const guard = guardAgainstOrphan(anvil, folder, signal)
   const stop = async () => {
     anvil.ref()
     if (anvil.pid && anvil.exitCode === null && anvil.signalCode === null) {
-      anvil.kill('SIGKILL')
+      anvil.kill(signal)
       await once(anvil, 'exit')
     }
     guard.kill('SIGKILL')
@@ -95,7 +99,7 @@ export async function readArtifacts(): Promise<Artifacts> {
 }
 
 function anvilArguments(
-  { chainId, blockTimeSeconds, port, extraArgs = [] }: LocalChainOptions,
+  { chainId, blockTimeSeconds, port, stateFile, extraArgs = [] }: LocalChainOptions,
   folder: string,
 ): string[] {
   return [
@@ -103,6 +107,7 @@ function anvilArguments(
     ...(blockTimeSeconds === null ? ['--no-mining'] : ['--block-time', `${blockTimeSeconds}`]),
     ...['--gas-limit', `${blockGasLimit}`, '--slots-in-an-epoch', `${slotsInAnEpoch}`],
     ...['--max-persisted-states', `${statesKept}`, '--cache-path', folder],
+    ...(stateFile === undefined ? [] : ['--state', stateFile]),
     ...extraArgs,
   ]
 }
@@ -118,9 +123,14 @@ function findAnvil(): string {
   }
 }
 
-/** Kills anvil when this process is gone, however it went: its end closes the pipe that the shell waits on. */
-function guardAgainstOrphan(anvil: ChildProcess, folder: string): ChildProcess {
-  const guard = spawn('/bin/sh', ['-c', 'read _; kill -9 "$0"; rm -rf "$1"', `${anvil.pid}`, folder], {
+/** Ends anvil when this process is gone, however it went: its end closes the pipe that the shell waits on. */
+function guardAgainstOrphan(
+  anvil: ChildProcess,
+  folder: string,
+  signal: 'SIGKILL' | 'SIGTERM',
+): ChildProcess {
+  const script = `read _; kill -${signal.slice(3)} "$0"; rm -rf "$1"`
+  const guard = spawn('/bin/sh', ['-c', script, `${anvil.pid}`, folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   })

@@ -2,7 +2,6 @@ import { parseArgs } from 'node:util'
 import { ConfigError, readConfig } from './config.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './db.ts'
-import { dev } from './dev.ts'
 import { examine, render } from './doctor.ts'
 import { openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
@@ -17,7 +16,7 @@ const usage = `Farthing: a hosted crypto checkout that a store can run itself.
 
   serve                        answer HTTP
   work                         do what takes time: settling, following chains, expiry, events, rates
-  dev                          both, with a database and a demo store of its own
+  dev                          both, with a database, a chain and a demo store of their own
   migrate                      bring the database's schema up to date
   doctor                       look everything over, and say what is wrong and what to do
 
@@ -63,8 +62,13 @@ async function run(): Promise<void> {
       await (ctx.config.migrateOnStart ? migrate(ctx.db) : checkSchema(ctx.db))
       return await (command === 'serve' ? serve(ctx) : work(ctx))
     }
-    case 'dev':
-      return await dev(openContext)
+    case 'dev': {
+      // Loaded only here: nothing of it is in a process that takes real payments.
+      const { dev } = await import('./dev/dev.ts')
+      const { isPart, runPart } = await import('./dev/parts.ts')
+      const [part] = rest
+      return await (isPart(part) ? runPart(openContext(part), part) : dev(openContext, () => new Date()))
+    }
     case 'migrate':
       return await briefly(async (ctx) => {
         const applied = await migrate(ctx.db)

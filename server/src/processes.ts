@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { networks } from './chains/networks.ts'
 import { isNative } from './chains/recover.ts'
 import { openSigner, type Signer } from './chains/signer.ts'
 import { ConfigError } from './config.ts'
@@ -13,9 +15,9 @@ import { startWorker } from './worker.ts'
 /** What is in flight when we are told to stop gets this long; orchestrators kill after 30 s by default. */
 const stopTimeoutMs = 25_000
 
-/** Answers HTTP until the process is told to stop. */
-export async function serve(ctx: Context): Promise<void> {
-  await untilStopped(ctx, [await orEnd(ctx, () => startServing(ctx))])
+/** Answers HTTP until the process is told to stop. `prepare` may add to the application before it listens. */
+export async function serve(ctx: Context, prepare: (app: FastifyInstance) => void = () => {}): Promise<void> {
+  await untilStopped(ctx, [await orEnd(ctx, () => startServing(ctx, prepare))])
 }
 
 /** Does background work until the process is told to stop. */
@@ -37,17 +39,6 @@ export async function work(ctx: Context): Promise<void> {
   ])
 }
 
-/** Both in one process, as `dev` runs them. */
-export async function serveAndWork(
-  ctx: Context,
-  signers: readonly Signer[],
-  ready: (address: string) => Promise<void>,
-): Promise<void> {
-  const stopServing = await startServing(ctx, ready)
-  const worker = startWorker(ctx, signers)
-  await untilStopped(ctx, [stopServing, () => worker.stop()])
-}
-
 /** A process that cannot start ends: what it has opened must not keep it alive, or nobody would start it again. */
 async function orEnd<Result>(ctx: Context, start: () => Promise<Result>): Promise<Result> {
   try {
@@ -60,10 +51,12 @@ async function orEnd<Result>(ctx: Context, start: () => Promise<Result>): Promis
 
 async function startServing(
   ctx: Context,
-  ready?: (address: string) => Promise<void>,
+  prepare: (app: FastifyInstance) => void,
 ): Promise<() => Promise<void>> {
+  refuseFixedRates(ctx)
   const health: Health = { isDraining: false }
   const app = buildApp(ctx, health)
+  prepare(app)
   const address = await app.listen({ host: ctx.config.host, port: ctx.config.port })
   if (!isNative)
     ctx.log.warn(
@@ -74,7 +67,6 @@ async function startServing(
     throw error
   })
   ctx.log.info({ address, operationsPort: portOf(operations) }, 'listening')
-  await ready?.(address)
   return async () => {
     // First say no to the balancer, then stop listening, then let what is in flight finish.
     health.isDraining = true
@@ -103,6 +95,15 @@ function requireWitnesses(ctx: Context): void {
       throw new ConfigError(`${network.chainId}_RPC_URLS must name at least ${network.witnessesMin} nodes.`)
     }
   }
+}
+
+/** A rate that never changes sells for less than the price as soon as the true one moves. */
+function refuseFixedRates({ config }: Context): void {
+  const live = networks.find(({ chainId, mode }) => mode === 'live' && config.networks.includes(chainId))
+  if (live && config.fixedRates.size > 0)
+    throw new ConfigError(
+      `FIXED_RATES is for development: take ${live.chainId} out of NETWORKS, or set it to nothing.`,
+    )
 }
 
 /** The settlers' keys: one a line, as 0x and 64 hexadecimal digits. Empty lines and # comments are skipped. */

@@ -119,6 +119,14 @@ test('a wrong setting stops serve at once with a sentence about each', async () 
   )
 })
 
+test('rates that never change are refused where money is real', async () => {
+  const { url } = await freshDatabase()
+  await assert.rejects(
+    startProcess('serve', { DATABASE_URL: url, FIXED_RATES: 'EUR=0.86' }),
+    /FIXED_RATES is for development: take BASE_MAINNET out of NETWORKS/,
+  )
+})
+
 test('the address that counts is the client’s behind a trusted proxy, and the proxy’s own otherwise', async () => {
   const settings = { ADDRESS_REQUESTS_PER_SECOND: '1' }
   const ask = async (app: Awaited<ReturnType<typeof openTestApp>>, client: string) =>

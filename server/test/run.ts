@@ -23,7 +23,9 @@ const exclude = [
   ...(isLong ? [] : ['**/payments/adversity/**', '**/payments/crash/**']),
 ]
 const files =
-  asked.length > 0 ? asked : globSync(isLong ? long : '{server,sdk}/**/*.test.ts', { cwd: root, exclude })
+  asked.length > 0
+    ? asked
+    : globSync(isLong ? long : '{server,sdk,cli,examples,chaos}/**/*.test.ts', { cwd: root, exclude })
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-test-'))
 const cluster = await startCluster(folder, [

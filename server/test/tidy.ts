@@ -9,7 +9,7 @@ export type Source = { /** Relative to server/src. */ readonly path: string; rea
 /** From the roof to the ground. A file may import what stands below it, never what stands beside or above. */
 const floors: readonly (readonly string[])[] = [
   ['main.ts'],
-  ['dev.ts'],
+  ['dev'],
   ['processes.ts', 'operator.ts', 'doctor.ts'],
   ['http', 'worker.ts'],
   ['checkouts'],

@@ -1,7 +1,7 @@
 import type { Currency } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { currencies } from './iso4217.ts'
-import { pickQuote } from './quote.ts'
+import { fixedQuote, pickQuote } from './quote.ts'
 import { readAllRates } from './rows.ts'
 
 /** What a checkout can be priced in now: USD, which needs no rate, then the others by code. */
@@ -10,7 +10,7 @@ export async function listCurrencies(ctx: Context, now: Date): Promise<Currency[
   const usdRows = byCurrency.get('USD') ?? []
   const listed: Currency[] = []
   for (const [code, name] of currencies) {
-    const quote = pickQuote(byCurrency.get(code) ?? [], usdRows, now)
+    const quote = fixedQuote(ctx, code, now) ?? pickQuote(byCurrency.get(code) ?? [], usdRows, now)
     if (code === 'USD') listed.unshift({ code, name, source: 'fixed', asOf: null })
     else if (quote) listed.push({ code, name, source: quote.source, asOf: quote.asOf.toISOString() })
   }

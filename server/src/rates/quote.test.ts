@@ -110,6 +110,14 @@ test('a currency that no source has is refused for good, with what to use instea
   await assert.rejects(quoteCurrency(ctx, 'XTS', now), isProblem('currency_unsupported', undefined, detail))
 })
 
+test('a fixed rate is used before every source, and says that it is fixed', async () => {
+  const loaded = await loadedContext()
+  const ctx = { ...loaded, config: { ...loaded.config, fixedRates: new Map([['EUR', '0.86']]) } }
+  const fixed = { source: 'fixed', perBase: '0.86', usdPerBase: '1', asOf: now }
+  assert.deepEqual(await quoteCurrency(ctx, 'EUR', now), fixed)
+  assert.equal((await quoteCurrency(ctx, 'JPY', now))?.source, 'exchange')
+})
+
 test('while a source was never reached, nothing is said to be unsupported', async () => {
   const ctx = await freshContext()
   await assert.rejects(

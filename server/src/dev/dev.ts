@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { networks } from '../chains/networks.ts'
+import { ConfigError, readDevChoices } from '../config.ts'
+import type { Context } from '../context.ts'
+import { openDatabase } from '../db.ts'
+import { migrate, SchemaError } from '../migrate.ts'
+import { openReadiness } from '../payments/lanes/readiness.ts'
+import { startCluster } from '../postgres.ts'
+import { openDevChain } from './chain.ts'
+import { makeDemoCheckout, makeDemoStore } from './demo.ts'
+import { startPart } from './parts.ts'
+import { openScreen } from './screen.ts'
+
+/** Everything of `dev` stays here between starts. */
+const folder = resolve('.dev')
+const pidFile = join(folder, 'dev.pid')
+/** Units a US dollar. They never change, so that prices can be followed by hand, without a network. */
+const rates = 'EUR=0.86,GBP=0.76,CHF=0.80,INR=88,JPY=155'
+const readyTimeoutMs = 60_000
+const readyLookMs = 50
+
+type Open = (name: string, settings: Readonly<Record<string, string>>) => Context
+type Stops = (() => Promise<unknown>)[]
+
+/**
+ * One command from a clone to a payment: a private PostgreSQL, a chain with a token, a demo store, and `serve` and
+ * `work` as processes of their own, so that one can be killed to see what happens. Whatever was started is stopped
+ * again, the last first, however this ends.
+ */
+export async function dev(open: Open, now: () => Date): Promise<void> {
+  const { databaseUrl, port } = readDevChoices()
+  const screen = openScreen(process.stdout, now)
+  const stops: Stops = []
+  const ending = new AbortController()
+  let failure: Error | null = null
+  // Ctrl-C may come more than once, from the terminal and from npm; the second must not cut the first one short.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => ending.abort())
+  const step = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
+    ending.signal.throwIfAborted()
+    return await screen.step(name, work)
+  }
+  try {
+    await beAlone(port, stops)
+    const database = databaseUrl ?? (await step('PostgreSQL', () => startDatabase(stops)))
+    const network = networks.find(({ chainId }) => chainId === 'LOCAL')
+    assert(network?.family === 'EVM')
+    const chain = await step('Chain', () => openDevChain(join(folder, 'chain'), network, stops))
+    const settings = {
+      DATABASE_URL: database,
+      BASE_URL: `http://127.0.0.1:${port}`,
+      PORT: `${port}`,
+      OPERATIONS_PORT: '0',
+      NETWORKS: network.chainId,
+      LOCAL_RPC_URLS: chain.url,
+      SETTLER_KEYS_FILE: chain.keysFile,
+      FIXED_RATES: rates,
+      ECB_RATES_URL: '',
+      EXCHANGE_RATES_URL: '',
+    }
+    const ctx = open('dev', settings)
+    stops.push(() => ctx.db.close())
+    const store = await step('Demo store', async () => {
+      await migrateOwn(ctx)
+      await chain.introduce(ctx)
+      return await makeDemoStore(ctx)
+    })
+    await step('serve and work', async () => {
+      const fail = (error: Error) => {
+        failure = error
+        ending.abort()
+      }
+      const parts = (['serve', 'work'] as const).map(async (name) => {
+        stops.push(await startPart({ name, folder, settings, say: screen.say, fail }))
+      })
+      await Promise.all(parts)
+      await untilReady(ctx, network.caip2, ending.signal)
+    })
+    screen.show({ ...(await makeDemoCheckout(ctx, store, folder)), rates })
+    if (!ending.signal.aborted) await once(ending.signal, 'abort')
+  } catch (error) {
+    if (!ending.signal.aborted) failure = error instanceof Error ? error : new Error(String(error))
+  }
+  screen.say('Stopping …')
+  for (const stop of stops.toReversed()) await stop().catch((error) => screen.say(String(error)))
+  if (failure) throw failure
+  screen.say('Stopped. Data and chain are kept in .dev.')
+}
+
+/** Two in one folder would stop each other's database, and two at one port would answer for each other. */
+async function beAlone(port: number, stops: Stops): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  const other = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10)
+  if (other > 0 && isAlive(other))
+    throw new ConfigError(
+      `dev is running here already, as process ${other}. If it is not, delete ${pidFile}.`,
+    )
+  const probe = createServer()
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', () =>
+      reject(new ConfigError(`Port ${port} is taken. Choose another: PORT=8500 npm run dev`)),
+    )
+    probe.listen(port, '127.0.0.1', resolve)
+  })
+  await new Promise((resolve) => probe.close(resolve))
+  await writeFile(pidFile, `${process.pid}\n`)
+  stops.push(() => rm(pidFile, { force: true }))
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+async function startDatabase(stops: Stops): Promise<string> {
+  const cluster = await startCluster(folder, ['cluster_name=farthing_dev'])
+  stops.push(() => cluster.stop())
+  const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'farthing-dev' })
+  const found = await admin.query("select 1 as one from pg_database where datname = 'farthing'")
+  if (found.length === 0) await admin.query('create database farthing')
+  await admin.close()
+  return cluster.url('farthing')
+}
+
+async function migrateOwn(ctx: Context): Promise<void> {
+  await migrate(ctx.db).catch((error) => {
+    if (!(error instanceof SchemaError)) throw error
+    throw new SchemaError(`${error.message}\nThe database of dev is in ${folder}. Delete it to begin anew.`)
+  })
+}
+
+/** Until a payment would be taken: the worker has seen the chain, and its lane has shown itself. */
+async function untilReady(ctx: Context, network: string, ending: AbortSignal): Promise<void> {
+  const readiness = openReadiness(ctx)
+  const end = ctx.now().getTime() + readyTimeoutMs
+  for (;;) {
+    const reason = await readiness(network)
+    if (reason === null) return
+    ending.throwIfAborted()
+    if (ctx.now().getTime() > end) throw new Error(`${reason} See ${folder}/work.log.`)
+    await wait(readyLookMs)
+  }
+}

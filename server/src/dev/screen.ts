@@ -1,0 +1,62 @@
+import { styleText } from 'node:util'
+import type { Demo } from './demo.ts'
+
+/** What `dev` prints: a line for each thing that it starts, then what to try, then what happens. 80 columns. */
+export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
+  const paint = (format: Parameters<typeof styleText>[0], text: string) =>
+    styleText(format, text, { stream: out })
+  const say = (text: string) => void out.write(`  ${paint('dim', text)}\n`)
+  const heading = (text: string) => paint('bold', text)
+  const code = (text: string) => paint('cyan', text)
+
+  return {
+    say,
+
+    /** Shows that something is under way, and how long it took. */
+    async step<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+      const began = now().getTime()
+      if (out.isTTY) out.write(`  ${paint('dim', '…')} ${name}`)
+      try {
+        const result = await work()
+        const seconds = ((now().getTime() - began) / 1_000).toLocaleString('en', {
+          minimumFractionDigits: 1,
+          maximumFractionDigits: 1,
+        })
+        if (out.isTTY) out.write('\r')
+        out.write(`  ${paint('green', '✓')} ${name.padEnd(16)}${paint('dim', `${seconds} s`)}\n`)
+        return result
+      } catch (error) {
+        if (out.isTTY) out.write('\n')
+        throw error
+      }
+    },
+
+    show({ baseUrl, key, checkoutUrl, rates }: Demo & { readonly rates: string }): void {
+      out.write(`
+  ${heading('Farthing is running.')} Pay your first checkout: open it and click once.
+
+    ${paint(['cyan', 'underline'], checkoutUrl)}
+
+  ${heading('In a second terminal')}, here: ${code('. .dev/env')}  ${paint('dim', 'sets what the lines below use')}
+
+  Create a checkout:
+    ${code(`CHECKOUT=$(curl -s $FARTHING_URL/api/v1/checkouts \\
+      -H "X-API-Key: $FARTHING_API_KEY" -H 'Content-Type: application/json' \\
+      -d '{"orderId":"1","priceAmount":"4.99","priceCurrency":"EUR"}' \\
+      | node -p 'JSON.parse(fs.readFileSync(0)).checkoutUrl'); echo $CHECKOUT`)}
+
+  Pay it as an agent:
+    ${code('npx farthing pay $CHECKOUT --yes')}
+
+  Pay another, and kill the worker in the middle of it:
+    ${code('npx farthing pay $CHECKOUT --yes & sleep 1; kill -9 $(cat .dev/work.pid); wait')}
+
+  Key    ${key}
+  API    ${baseUrl}/docs/api
+  Rates  ${rates.replaceAll(',', ', ')} ${paint('dim', 'a dollar, fixed')}
+  Ctrl-C stops everything. Data and chain are kept in .dev.
+
+`)
+    },
+  }
+}
