@@ -67,7 +67,7 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
 }
 
 /** A fence may name the file that its text belongs into, after its language: ```ini farthing.service */
-export function fileNameOf(info: string): string | null {
+function fileNameOf(info: string): string | null {
   return info.split(' ').find((word) => /^[\w.-]*[\w-]\.\w+$|^[A-Z]\w*file$/.test(word)) ?? null
 }
 
