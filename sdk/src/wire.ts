@@ -283,8 +283,57 @@ export type ProblemDetails = {
   detail: string
   /** What to do next. */
   advice: string
-  /** Stable; programs decide by it. */
+  /** Stable; programs decide by it. One of `ProblemCode`, or one that was added since. */
   code: string
   requestId: string
   errors?: { pointer: string; code: string; detail: string }[]
+}
+
+/** Every code that a problem may have. More are added within v1: expect codes that are not here. */
+export type ProblemCode =
+  | 'malformed_json'
+  | 'malformed_payment'
+  | 'bad_request'
+  | 'invalid_api_key'
+  | 'not_found'
+  | 'cross_site'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'idempotency_in_progress'
+  | 'wallet_required'
+  | 'wallet_conflict'
+  | 'not_cancelable'
+  | 'not_acceptable'
+  | 'payment_not_open'
+  | 'payment_in_progress'
+  | 'already_paid'
+  | 'authorization_used'
+  | 'payment_not_applied'
+  | 'payment_identifier_reused'
+  | 'endpoint_exists'
+  | 'endpoint_limit'
+  | 'endpoint_disabled'
+  | 'log_restarted'
+  | 'checkout_expired'
+  | 'checkout_canceled'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'invalid_request'
+  | 'idempotency_key_reused'
+  | 'currency_unsupported'
+  | 'rate_limited'
+  | 'headers_too_large'
+  | 'internal_error'
+  | 'unavailable'
+  | 'rate_unavailable'
+  | 'settlement_unavailable'
+
+/** What became of a payment on its chain: base64 in the PAYMENT-RESPONSE header. */
+export type Settlement = {
+  success: boolean
+  errorReason?: string
+  /** Empty while there is none. */
+  transaction: string
+  network: string
+  payer: string
 }

@@ -1,3 +1,5 @@
+import type * as Wire from '@farthing/sdk'
+
 /**
  * Every refusal we can explain: one table, each code with its status, a title, and what its reader should do next.
  * A Problem becomes RFC 9457 JSON in http/problem.ts. Anything else that is thrown is our bug and a 500.
@@ -163,7 +165,7 @@ export const problems = {
     'Payments cannot be settled now',
     'Nothing was charged. Repeat the same request with the same payment after the time in Retry-After.',
   ],
-} as const satisfies Record<string, readonly [status: number, title: string, advice: string]>
+} as const satisfies Record<Wire.ProblemCode, readonly [status: number, title: string, advice: string]>
 
 export type ProblemCode = keyof typeof problems
 

@@ -224,7 +224,7 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
  * are refused by the database itself), and a store that was just changed must be read back as it is now.
  */
 function needsPresent({ method, operationId }: Route): boolean {
-  return method === 'GET' ? operationId === 'getStore' : operationId !== 'createCheckout'
+  return method === 'GET' ? /^get(Own)?Store$/.test(operationId) : operationId !== 'createCheckout'
 }
 
 function refuseUnknown(routes: readonly Route[], request: FastifyRequest): never {

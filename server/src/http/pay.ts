@@ -1,4 +1,4 @@
-import type { PaymentRequired } from '@farthing/sdk'
+import type { PaymentRequired, Settlement } from '@farthing/sdk'
 import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { toWire } from '../checkouts/checkout.ts'
@@ -151,14 +151,6 @@ function render(ctx: Context, answer: PayAnswer, reply: FastifyReply): FastifyRe
 
 /** Two blocks: the next look will most likely find it settled. */
 const pendingRetrySeconds = 4
-
-type Settlement = {
-  success: boolean
-  errorReason?: string
-  transaction: string
-  network: string
-  payer: string
-}
 
 function encodeSettlement(settlement: Settlement): string {
   return encodePaymentResponseHeader(settlement as Parameters<typeof encodePaymentResponseHeader>[0])

@@ -124,6 +124,19 @@ function settingsRoutes(ctx: Context): Route[] {
   return [
     {
       method: 'GET',
+      path: '/api/v1/store',
+      operationId: 'getOwnStore',
+      summary: 'Read the store that the key belongs to',
+      description: 'For whoever has a key and needs the store’s id.',
+      isKeyed: true,
+      answers: { 200: { description: 'The store.', schema: schemas.Store } },
+      problems: [],
+      async handle(request, reply) {
+        return sendJson(reply, 200, storeToWire(caller(request).holder.store))
+      },
+    },
+    {
+      method: 'GET',
       path: '/api/v1/stores/:storeId',
       operationId: 'getStore',
       summary: 'Read the store',

@@ -169,6 +169,7 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
       { status: 422, query: '?after=x' },
     ]
   },
+  getOwnStore: async () => [{ status: 200 }],
   getStore: async () => [{ status: 200 }, { status: 404, path: { storeId: `st_00${'0'.repeat(26)}` } }],
   updateStore: async () => [
     { status: 200, body: { name: 'Shop', logoUrl: 'https://shop.example/', accentColor: '#00ff00' } },

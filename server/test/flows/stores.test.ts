@@ -34,6 +34,13 @@ test('a store begins with its name, no looks, and payments that count once they 
   assert.equal(new Date(createdAt).toISOString(), createdAt)
 })
 
+test('a key can ask which store it belongs to', async () => {
+  const answer = await shop.call('GET', '/api/v1/store')
+  assert.equal(answer.statusCode, 200, answer.body)
+  assert.deepEqual(answer.json(), await read(shop))
+  assertProblem(await send(farthing.app, 'GET', '/api/v1/store'), 401, 'invalid_api_key')
+})
+
 test('a change is answered with the whole store, is read back at once, and leaves other fields alone', async () => {
   const seller = await openShop(farthing)
   let expected = await read(seller)
