@@ -1,0 +1,52 @@
+/** A token that is worth one US dollar, as the payer knows it: what a server says about itself proves nothing. */
+export type Asset = {
+  readonly symbol: string
+  /** CAIP-2. */
+  readonly network: string
+  readonly networkName: string
+  readonly address: string
+  readonly decimals: number
+  /** The token's EIP-712 domain. */
+  readonly domain: { readonly name: string; readonly version: string }
+}
+
+export const knownAssets: readonly Asset[] = [
+  {
+    symbol: 'USDC',
+    network: 'eip155:8453',
+    networkName: 'Base',
+    address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    decimals: 6,
+    domain: { name: 'USD Coin', version: '2' },
+  },
+  {
+    symbol: 'USDC',
+    network: 'eip155:84532',
+    networkName: 'Base Sepolia',
+    address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    decimals: 6,
+    domain: { name: 'USDC', version: '2' },
+  },
+  {
+    symbol: 'USDC',
+    network: 'eip155:31337',
+    networkName: 'Local chain',
+    address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    decimals: 6,
+    domain: { name: 'USDC', version: '2' },
+  },
+]
+
+/** "12.50" as units of a token; null if it is not an amount or has more digits than the token. */
+export function parseUnits(text: string, decimals: number): bigint | null {
+  const [, whole = '', fraction = ''] = /^(\d{1,15})(?:\.(\d{1,30}))?$/.exec(text) ?? []
+  if (whole === '' || fraction.length > decimals) return null
+  return BigInt(whole + fraction.padEnd(decimals, '0'))
+}
+
+/** Units of a token as people write them, with two decimals or more. */
+export function formatUnits(units: bigint, decimals: number): string {
+  const digits = units.toString().padStart(decimals + 1, '0')
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
+  return `${digits.slice(0, digits.length - decimals)}.${fraction.padEnd(2, '0')}`
+}

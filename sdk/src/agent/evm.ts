@@ -1,0 +1,94 @@
+import type { PaymentRequirements } from '../wire.ts'
+
+/** EIP-3009, which moves USDC by a signature alone: what an agent signs on EVM chains. */
+
+/** A wallet that signs EIP-712 typed data. An account of viem is one. */
+export type EvmSigner = {
+  readonly address: string
+  signTypedData(typedData: TransferTypedData): Promise<string>
+}
+
+type Hex = `0x${string}`
+
+export type TransferTypedData = {
+  readonly domain: {
+    readonly name: string
+    readonly version: string
+    readonly chainId: number
+    readonly verifyingContract: Hex
+  }
+  readonly types: typeof types
+  readonly primaryType: 'TransferWithAuthorization'
+  readonly message: {
+    readonly from: Hex
+    readonly to: Hex
+    readonly value: bigint
+    readonly validAfter: bigint
+    readonly validBefore: bigint
+    readonly nonce: Hex
+  }
+}
+
+const types = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
+
+/** What is to be signed for this way to pay. `now` in milliseconds; the window begins at once and lasts as offered. */
+export async function makeTypedData(
+  checkoutId: string,
+  accepted: PaymentRequirements,
+  from: string,
+  now: number,
+): Promise<TransferTypedData> {
+  return {
+    domain: {
+      name: accepted.extra.name,
+      version: accepted.extra.version,
+      chainId: Number.parseInt(accepted.network.replace('eip155:', ''), 10),
+      verifyingContract: accepted.asset as Hex,
+    },
+    types,
+    primaryType: 'TransferWithAuthorization',
+    message: {
+      from: from as Hex,
+      to: accepted.payTo as Hex,
+      value: BigInt(accepted.amount),
+      validAfter: 0n,
+      validBefore: BigInt(Math.floor(now / 1_000) + accepted.maxTimeoutSeconds),
+      nonce: await makeBoundNonce(checkoutId),
+    },
+  }
+}
+
+/** The PAYMENT-SIGNATURE header of x402 version 2. */
+export function encodePayment(
+  accepted: PaymentRequirements,
+  { message }: TransferTypedData,
+  signature: string,
+): string {
+  const authorization = {
+    ...message,
+    value: String(message.value),
+    validAfter: String(message.validAfter),
+    validBefore: String(message.validBefore),
+  }
+  return btoa(JSON.stringify({ x402Version: 2, accepted, payload: { signature, authorization } }))
+}
+
+/**
+ * A nonce that only this checkout may claim, so that the signature is worth nothing anywhere else: "fart" in ASCII, 12
+ * random bytes, and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
+ */
+async function makeBoundNonce(checkoutId: string): Promise<Hex> {
+  const random = crypto.getRandomValues(new Uint8Array(12))
+  const content = new Uint8Array([...new TextEncoder().encode(checkoutId), ...random])
+  const proof = new Uint8Array(await crypto.subtle.digest('SHA-256', content)).subarray(0, 16)
+  return `0x66617274${[...random, ...proof].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+}

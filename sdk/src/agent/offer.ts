@@ -1,0 +1,99 @@
+import type { PaymentRequired, PaymentRequirements } from '../wire.ts'
+import { type Asset, formatUnits, parseUnits } from './assets.ts'
+import { type EvmSigner, makeTypedData, type TransferTypedData } from './evm.ts'
+
+/** What is about to be signed, checked against what was asked for and against the limit. */
+export type Offer = {
+  readonly checkoutId: string
+  /** What the store says this is for. Its word alone. */
+  readonly description: string
+  /** "12.50" of the asset. */
+  readonly amount: string
+  readonly asset: Asset
+  readonly payTo: string
+  readonly payer: string
+  /** The way to pay, as the server wrote it. */
+  readonly accepted: PaymentRequirements
+  /** The very thing that the wallet is asked to sign. */
+  readonly typedData: TransferTypedData
+}
+
+/** Why nothing is signed. */
+export type Objection = {
+  readonly code: 'wrong_checkout' | 'malformed_terms' | 'unknown_asset' | 'over_limit'
+  readonly detail: string
+}
+
+type Limits = { readonly max: string; readonly assets: readonly Asset[]; readonly now: number }
+
+/** A signature is money for whoever holds it until its window ends: longer than this nobody has use for. */
+const windowSecondsMax = 600
+
+/** The first way to pay that this signer knows and the limit allows, or the reason why there is none. */
+export async function chooseOffer(
+  checkoutId: string,
+  required: PaymentRequired,
+  signer: EvmSigner,
+  { max, assets, now }: Limits,
+): Promise<Offer | Objection> {
+  if (checkoutIdOf(required.resource?.url) !== checkoutId)
+    return { code: 'wrong_checkout', detail: `The terms are not those of ${checkoutId}.` }
+  if (!Array.isArray(required.accepts) || !required.accepts.every(isWellFormed))
+    return { code: 'malformed_terms', detail: 'The terms cannot be read.' }
+  const known = required.accepts.flatMap((accepted) => {
+    const asset = assets.find((each) => isAsset(each, accepted))
+    return asset ? [{ accepted, asset }] : []
+  })
+  if (known.length === 0)
+    return { code: 'unknown_asset', detail: 'The checkout takes no token that this wallet may pay with.' }
+  const affordable = known.find(({ accepted, asset }) => {
+    const limit = parseUnits(max, asset.decimals)
+    return limit !== null && BigInt(accepted.amount) <= limit
+  })
+  if (!affordable) {
+    const [first] = known
+    const price =
+      first && `${formatUnits(BigInt(first.accepted.amount), first.asset.decimals)} ${first.asset.symbol}`
+    return { code: 'over_limit', detail: `The checkout asks ${price}; the limit is ${max}.` }
+  }
+  const { accepted, asset } = affordable
+  return {
+    checkoutId,
+    description: String(required.resource.description),
+    amount: formatUnits(BigInt(accepted.amount), asset.decimals),
+    asset,
+    payTo: accepted.payTo,
+    payer: signer.address,
+    accepted,
+    typedData: await makeTypedData(checkoutId, accepted, signer.address, now),
+  }
+}
+
+/** The checkout that an address is about: `ch_…` at its end. */
+export function checkoutIdOf(url: unknown): string | null {
+  return typeof url === 'string' ? (/\/(ch_[0-9a-z]{28})\/?$/.exec(url)?.[1] ?? null) : null
+}
+
+/** The domain as well: a signature under another name would be refused, or be one for something else. */
+function isAsset({ network, address, domain }: Asset, accepted: PaymentRequirements): boolean {
+  return (
+    accepted.scheme === 'exact' &&
+    accepted.network === network &&
+    accepted.asset.toLowerCase() === address.toLowerCase() &&
+    accepted.extra.name === domain.name &&
+    accepted.extra.version === domain.version
+  )
+}
+
+function isWellFormed(accepted: PaymentRequirements): boolean {
+  const { amount, asset, payTo, maxTimeoutSeconds: seconds, extra } = accepted ?? {}
+  return (
+    /^[1-9]\d{0,30}$/.test(amount) &&
+    typeof asset === 'string' &&
+    typeof payTo === 'string' &&
+    typeof extra === 'object' &&
+    Number.isInteger(seconds) &&
+    seconds > 0 &&
+    seconds <= windowSecondsMax
+  )
+}

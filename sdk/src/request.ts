@@ -1,0 +1,132 @@
+import { FarthingError } from './errors.ts'
+import { delayMs, readRetryAfter, wait } from './wait.ts'
+import type { ProblemDetails } from './wire.ts'
+
+/** The only file of the client that talks HTTP: headers, time-outs, what is tried again, errors. */
+
+export type ClientOptions = {
+  /** The store's key, `sk_…`. A secret: keep it on your server. */
+  readonly apiKey: string
+  /** Where Farthing runs, for example `https://farthing.example`. */
+  readonly baseUrl: string
+  /** Instead of the global `fetch`. */
+  readonly fetch?: typeof fetch
+  /** For each try. Default 30,000. */
+  readonly timeoutMs?: number
+  /** How often a request that may be repeated is sent again. Default 4. */
+  readonly retriesMax?: number
+}
+
+export type RequestOptions = {
+  readonly signal?: AbortSignal
+}
+
+export type Call = RequestOptions & {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly body?: unknown
+  readonly idempotencyKey?: string
+  /** Whether doing it twice is no more than doing it once. Only then is it sent again when its fate is not known. */
+  readonly isRepeatable: boolean
+  /** How long the server may hold back its answer. */
+  readonly holdMs?: number
+}
+
+export type Send = <Answer>(call: Call) => Promise<Answer>
+
+const timeoutMsDefault = 30_000
+const retriesMaxDefault = 4
+/** A server that wants to be left alone for longer gets its caller's attention instead. */
+const retryAfterSecondsMax = 60
+
+export function openSend(options: ClientOptions): Send {
+  const { apiKey, timeoutMs = timeoutMsDefault, retriesMax = retriesMaxDefault } = options
+  // Called as a plain function: some runtimes refuse it as a method of another object.
+  const send = options.fetch ?? ((url: string | URL | Request, init?: RequestInit) => fetch(url, init))
+  const base = options.baseUrl.replace(/\/+$/, '')
+
+  const attempt = async <Answer>(call: Call): Promise<Answer> => {
+    const patience = AbortSignal.timeout(timeoutMs + (call.holdMs ?? 0))
+    let answer: Response
+    let text: string
+    try {
+      answer = await send(`${base}${call.path}${searchOf(call.query)}`, {
+        method: call.method,
+        headers: {
+          accept: 'application/json',
+          'x-api-key': apiKey,
+          ...(call.body !== undefined && { 'content-type': 'application/json' }),
+          ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
+        },
+        ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+        signal: call.signal ? AbortSignal.any([patience, call.signal]) : patience,
+      })
+      text = await answer.text()
+    } catch (cause) {
+      call.signal?.throwIfAborted()
+      throw patience.aborted
+        ? new FarthingError({ code: 'timeout', detail: `No answer within ${timeoutMs} ms.` }, { cause })
+        : new FarthingError({ code: 'no_answer', detail: `No answer from ${base}.` }, { cause })
+    }
+    const json = parse(text)
+    if (answer.ok && json !== undefined) return json as Answer
+    throw errorOf(answer, json)
+  }
+
+  return async <Answer>(call: Call): Promise<Answer> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt<Answer>(call)
+      } catch (error) {
+        if (!(error instanceof FarthingError) || tries > retriesMax || !mayRepeat(call, error)) throw error
+        await wait(delayMs(tries, error.retryAfterSeconds), call.signal)
+      }
+    }
+  }
+}
+
+/** A path with its parts encoded: what looks like a path inside an id stays inside the id. */
+export function path(strings: TemplateStringsArray, ...parts: readonly string[]): string {
+  return `/api/v1${String.raw({ raw: strings }, ...parts.map(encodeURIComponent))}`
+}
+
+/** What passes by itself: too many requests, and a twin that is still running, always; all else if repeating does no harm. */
+function mayRepeat({ isRepeatable }: Call, { status, code, retryAfterSeconds }: FarthingError): boolean {
+  if ((retryAfterSeconds ?? 0) > retryAfterSecondsMax) return false
+  if (status === 429 || code === 'idempotency_in_progress') return true
+  return isRepeatable && (status === null || status === 408 || status >= 500)
+}
+
+function searchOf(query: Call['query'] = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) search.append(name, String(value))
+  return search.size === 0 ? '' : `?${search}`
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function errorOf(answer: Response, json: unknown): FarthingError {
+  const { status, headers } = answer
+  const problem = isProblem(json) ? json : null
+  return new FarthingError({
+    code: problem?.code ?? 'unreadable_answer',
+    detail: problem?.detail ?? `The answer (HTTP ${status}) is not Farthing’s. Is baseUrl right?`,
+    status,
+    requestId: problem?.requestId ?? headers.get('x-request-id'),
+    retryAfterSeconds: readRetryAfter(headers),
+    problem,
+  })
+}
+
+function isProblem(json: unknown): json is ProblemDetails {
+  const { code, detail } = (json ?? {}) as { code?: unknown; detail?: unknown }
+  return typeof code === 'string' && typeof detail === 'string'
+}

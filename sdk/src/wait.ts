@@ -1,0 +1,39 @@
+/** Everything that is tried again waits here. */
+
+const firstDelayMs = 250
+const longestDelayMs = 8_000
+
+/**
+ * How long to wait before the next try: what the server asked for, else twice as long each time. A random part spreads
+ * out those who failed together.
+ */
+export function delayMs(
+  triesSoFar: number,
+  retryAfterSeconds: number | null,
+  random = Math.random(),
+): number {
+  if (retryAfterSeconds !== null) return retryAfterSeconds * 1_000 + random * firstDelayMs
+  return Math.min(firstDelayMs * 2 ** (triesSoFar - 1), longestDelayMs) * (0.5 + random / 2)
+}
+
+/** Seconds in a Retry-After header; null where there is none or it is a date. */
+export function readRetryAfter(headers: Headers): number | null {
+  const text = headers.get('retry-after') ?? ''
+  return /^\d{1,6}$/.test(text) ? Number.parseInt(text, 10) : null
+}
+
+/** Ends early, by the signal's reason, when the signal is aborted. */
+export function wait(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+}

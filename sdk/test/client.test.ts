@@ -1,0 +1,240 @@
+/** The client against the real server, over a socket. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { createClient, type FarthingClient, FarthingError } from '@farthing/sdk'
+import { assignWaitingSequences } from '../../server/src/events/assign-sequence.ts'
+import { creditByHand, letTimePass } from '../../server/test/flows/support/shop.ts'
+import { atEnd } from '../../server/test/support/at-end.ts'
+import { delayMs } from '../src/wait.ts'
+import { openStore, watchedFetch } from './support/shops.ts'
+
+const shop = await openStore()
+const { client } = shop
+const order = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: 'USD' }
+const receiver = { url: 'http://localhost:9/hook' }
+
+async function failureOf(promise: Promise<unknown>): Promise<FarthingError> {
+  const error = await promise.then(
+    () => assert.fail('it succeeded'),
+    (reason) => reason,
+  )
+  assert(error instanceof FarthingError, String(error))
+  return error
+}
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  atEnd(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('every operation that takes a key has its method, and answers with what the server sent', async () => {
+  const { requests, fetch: watched } = watchedFetch()
+  const mine = shop.open({ fetch: watched })
+  const created = await mine.checkouts.create(order)
+  assert.deepEqual(await mine.checkouts.get(created.id), { ...created, payment: null })
+  assert.equal((await mine.checkouts.list({ limit: 1 }).page()).data[0]?.id, created.id)
+  assert.equal((await mine.checkouts.cancel(created.id)).status, 'CANCELED')
+
+  const [late, unwanted] = [await creditByHand(shop, created.id), await creditByHand(shop, created.id)]
+  assert.equal((await mine.payments.list({ disposition: 'unmatched' }).page()).data.length, 2)
+  assert.equal((await mine.payments.accept(late, { checkoutId: created.id })).checkoutId, created.id)
+  assert((await mine.payments.dismiss(unwanted)).dismissedAt)
+
+  await assignWaitingSequences(shop.ctx)
+  assert.equal((await mine.events.list({ type: 'checkout.created' })).data[0]?.checkoutId, created.id)
+
+  const walletAddress = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
+  const wallet = { walletAddress, custodialType: 'NON_CUSTODIAL', family: 'EVM' } as const
+  const registered = await mine.wallets.register(wallet)
+  assert.deepEqual(registered, (await mine.wallets.list().page()).data[0])
+  const solana = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi'
+  assert.equal(
+    (await mine.wallets.register({ ...wallet, family: 'SOLANA', walletAddress: solana })).family,
+    'SOLANA',
+  )
+  assert.equal((await mine.wallets.retire(registered.id)).current, false)
+
+  assert.equal((await mine.store.get()).id, shop.store.id)
+  assert.equal((await mine.store.update({ name: 'Another' })).name, 'Another')
+
+  const endpoint = await mine.webhookEndpoints.create(receiver)
+  assert.match(endpoint.secret, /^whsec_/)
+  const { secret, ...shown } = endpoint
+  assert.deepEqual(await mine.webhookEndpoints.get(endpoint.id), shown)
+  assert.deepEqual((await mine.webhookEndpoints.list().page()).data, [shown])
+  assert.notEqual((await mine.webhookEndpoints.rollSecret(endpoint.id)).secret, secret)
+  const { eventId } = await mine.webhookEndpoints.test(endpoint.id)
+  await assignWaitingSequences(shop.ctx)
+  const [delivery] = (await mine.webhookEndpoints.deliveries(endpoint.id, { eventId }).page()).data
+  assert(delivery)
+  assert.deepEqual(await mine.deliveries.get(delivery.id), delivery)
+  assert.equal((await mine.deliveries.redeliver(delivery.id)).id, delivery.id)
+  assert.equal(
+    (await mine.webhookEndpoints.redeliver(endpoint.id, { since: '2026-01-01T00:00:00Z' })).hasMore,
+    false,
+  )
+  assert.equal((await mine.webhookEndpoints.update(endpoint.id, { ordered: true })).ordered, true)
+  assert.equal((await mine.webhookEndpoints.delete(endpoint.id)).status, 'disabled')
+
+  assert((await mine.networks.list()).length > 0)
+  assert((await mine.currencies.list()).some(({ code }) => code === 'USD'))
+
+  const document = (await (await fetch(`${shop.baseUrl}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { operationId: string }>>
+  }
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => ({ path, method, operationId })),
+  )
+  const called = new Set(
+    requests.map(({ method, path }) => {
+      const matching = operations.filter(
+        (each) =>
+          each.method === method.toLowerCase() &&
+          new RegExp(`^${each.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
+      )
+      return (matching.find((each) => !each.path.includes('{')) ?? matching[0])?.operationId
+    }),
+  )
+  const forPayers = /^(payCheckout|openCheckoutPage)/
+  // A key knows its own store, so its id need not be known to read it.
+  const missing = operations.filter(
+    ({ operationId }) =>
+      !called.has(operationId) && !forPayers.test(operationId) && operationId !== 'getStore',
+  )
+  assert.deepEqual(missing, [])
+})
+
+test('a create whose answer is lost is sent again with its key, and makes one checkout', async () => {
+  const { requests, fetch: losing } = watchedFetch((_request, count) => count <= 2)
+  const orderId = 'lost-answers'
+  const created = await shop.open({ fetch: losing }).checkouts.create({ ...order, orderId })
+  const keys = requests.map(({ headers }) => headers.get('idempotency-key'))
+  assert.equal(keys.length, 3)
+  assert.equal(new Set(keys).size, 1)
+  const made = await client.checkouts.list({ orderId }).page()
+  assert.deepEqual(
+    made.data.map(({ id }) => id),
+    [created.id],
+  )
+})
+
+test('each create has a key of its own, and a key that is given is used', async () => {
+  const [first, second] = [await client.checkouts.create(order), await client.checkouts.create(order)]
+  assert.notEqual(first.id, second.id)
+  const idempotencyKey = 'order-1-try-1'
+  const repeated = [
+    await client.checkouts.create(order, { idempotencyKey }),
+    await client.checkouts.create(order, { idempotencyKey }),
+  ]
+  assert.equal(repeated[0]?.id, repeated[1]?.id)
+  const other = await failureOf(client.checkouts.create({ ...order, priceAmount: '1' }, { idempotencyKey }))
+  assert.equal(other.code, 'idempotency_key_reused')
+})
+
+test('what would take effect twice is not sent again when its answer was lost', async () => {
+  const { id } = await client.webhookEndpoints.create({ url: 'http://localhost:9/once' })
+  const calls: [string, (client: FarthingClient) => Promise<unknown>][] = [
+    ['create', ({ webhookEndpoints }) => webhookEndpoints.create({ url: 'http://localhost:9/new' })],
+    ['roll', ({ webhookEndpoints }) => webhookEndpoints.rollSecret(id)],
+    ['test', ({ webhookEndpoints }) => webhookEndpoints.test(id)],
+    ['delete', ({ webhookEndpoints }) => webhookEndpoints.delete(id)],
+  ]
+  for (const [name, call] of calls) {
+    const { requests, fetch: losing } = watchedFetch(() => true)
+    const error = await failureOf(call(shop.open({ fetch: losing })))
+    assert.deepEqual([name, error.code, error.status, requests.length], [name, 'no_answer', null, 1])
+  }
+})
+
+test('reads and changes that are the same twice are sent again, so often and no oftener', async () => {
+  const { id } = await client.checkouts.create(order)
+  const { requests, fetch: losing } = watchedFetch((_request, count) => count === 1)
+  assert.equal((await shop.open({ fetch: losing }).checkouts.cancel(id)).status, 'CANCELED')
+  assert.equal(requests.length, 2)
+  const never = watchedFetch(() => true)
+  const error = await failureOf(shop.open({ fetch: never.fetch, retriesMax: 2 }).checkouts.get(id))
+  assert.equal(error.code, 'no_answer')
+  assert.equal(never.requests.length, 3)
+})
+
+test('a refusal says its code, status, detail, request and where the mistake is, and is not repeated', async () => {
+  const { requests, fetch: watched } = watchedFetch()
+  const asking = shop.open({ fetch: watched })
+  const invalid = await failureOf(asking.checkouts.create({ ...order, priceAmount: '-1' }))
+  assert.deepEqual([invalid.status, invalid.code], [422, 'invalid_request'])
+  assert.match(invalid.requestId ?? '', /^req_/)
+  assert.deepEqual(
+    invalid.problem?.errors?.map(({ pointer }) => pointer),
+    ['/priceAmount'],
+  )
+  assert(invalid.message.includes(invalid.detail) && invalid.message.includes('invalid_request'))
+  const none = await failureOf(asking.checkouts.get('ch_none/../../events'))
+  assert.deepEqual([none.status, none.code], [404, 'not_found'])
+  const { id } = await client.checkouts.create(order)
+  await letTimePass(shop, id)
+  assert.equal((await failureOf(asking.checkouts.cancel(id))).code, 'not_cancelable')
+  assert.equal((await failureOf(shop.open({ apiKey: 'sk_test_wrong' }).store.get())).code, 'invalid_api_key')
+  assert.equal(requests.length, 3)
+})
+
+test('an answer that is not Farthing’s is an error that says so', async () => {
+  const error = await failureOf(shop.open({ baseUrl: `${shop.baseUrl}/docs` }).networks.list())
+  assert.equal(error.status, 404)
+  const baseUrl = await serve((_request, response) => response.end('<html>hello</html>'))
+  const strange = await failureOf(createClient({ apiKey: 'sk', baseUrl }).networks.list())
+  assert.deepEqual([strange.code, strange.status], ['unreadable_answer', 200])
+})
+
+test('a server that does not answer in time is given up, and a caller who aborts hears the reason', async () => {
+  const baseUrl = await serve(() => {})
+  const waiting = createClient({ apiKey: 'sk', baseUrl, timeoutMs: 50, retriesMax: 1 })
+  assert.equal((await failureOf(waiting.store.get())).code, 'timeout')
+  const abort = new AbortController()
+  const patient = createClient({ apiKey: 'sk', baseUrl })
+  const asked = patient.store.get({ signal: abort.signal })
+  abort.abort(new Error('enough'))
+  await assert.rejects(asked, /enough/)
+})
+
+test('who is over the limit waits for as long as the server says and gets through', async () => {
+  const limited = await openStore({ KEY_REQUESTS_PER_SECOND: '1' })
+  const { requests, fetch: watched } = watchedFetch()
+  const eager = limited.open({ fetch: watched })
+  for (let i = 0; i < 3; i++) await eager.webhookEndpoints.create({ url: `http://localhost:9/${i}` })
+  assert.equal((await limited.client.webhookEndpoints.list().page()).data.length, 3)
+  assert(requests.length > 3, 'somebody had to wait')
+})
+
+test('delays grow, are spread, stay bounded, and obey the server', () => {
+  for (const random of [0, 0.5, 0.999]) {
+    assert(delayMs(1, null, random) >= 125 && delayMs(1, null, random) <= 250)
+    assert(delayMs(3, null, random) >= 500 && delayMs(3, null, random) <= 1_000)
+    assert(delayMs(50, null, random) <= 8_000)
+    assert(delayMs(1, 7, random) >= 7_000 && delayMs(1, 7, random) < 7_250)
+  }
+})
+
+test('a list is read to its end, across pages, each item once', async () => {
+  const seller = await openStore()
+  const ids: string[] = []
+  for (let i = 0; i < 7; i++)
+    ids.push((await seller.client.checkouts.create({ ...order, orderId: `${i}` })).id)
+  const read: string[] = []
+  for await (const { id } of seller.client.checkouts.list({ limit: 3 })) read.push(id)
+  assert.deepEqual(read, ids.toReversed())
+  const first = await seller.client.checkouts.list({ limit: 3 }).page()
+  assert(first.nextCursor)
+  const second = await seller.client.checkouts.list({ limit: 3, cursor: first.nextCursor }).page()
+  assert.deepEqual(
+    [...first.data, ...second.data].map(({ id }) => id),
+    read.slice(0, 6),
+  )
+})

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { type ClientOptions, createClient } from '@farthing/sdk'
+import { makeStore, openTestApp } from '../../../server/test/support/app.ts'
+import { openShop } from '../../../server/test/support/shop.ts'
+
+/** A deployment without a chain that listens on a port of its own, and a client of one of its test stores. */
+export async function openStore(settings: Readonly<Record<string, string>> = {}) {
+  const baseUrl = await listenLater()
+  const farthing = await openTestApp({ BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay`, ...settings })
+  await listen(farthing.app, baseUrl)
+  const { key, store } = await makeStore(farthing.ctx, { mode: 'test' })
+  const open = (options: Partial<ClientOptions> = {}) => createClient({ apiKey: key, baseUrl, ...options })
+  return { ...farthing, baseUrl, key, store, open, client: open() }
+}
+
+/** A deployment with a chain and a worker, and a client of its store. */
+export async function openPaidStore(options: Parameters<typeof openShop>[0] = {}) {
+  const baseUrl = await listenLater()
+  const shop = await openShop({
+    ...options,
+    settings: { BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay`, ...options.settings },
+  })
+  await listen(shop.app, baseUrl)
+  return { ...shop, baseUrl, client: createClient({ apiKey: shop.key, baseUrl }) }
+}
+
+export type Request = { readonly method: string; readonly path: string; readonly headers: Headers }
+
+/** A fetch that writes down what it was asked. `lose` may say that an answer does not arrive although it was given. */
+export function watchedFetch(lose: (request: Request, count: number) => boolean = () => false) {
+  const requests: Request[] = []
+  const watched: typeof fetch = async (input, init) => {
+    const request = new Request(input, init)
+    const { method, url, headers } = request
+    const seen = { method, path: new URL(url).pathname, headers }
+    requests.push(seen)
+    const isLost = lose(seen, requests.length)
+    const answer = await fetch(request)
+    if (!isLost) return answer
+    await answer.body?.cancel()
+    throw new TypeError('the connection broke')
+  }
+  return { requests, fetch: watched }
+}
+
+/** BASE_URL must be known before anything listens. */
+async function listenLater(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return `http://127.0.0.1:${port}`
+}
+
+async function listen(
+  app: { listen(at: { host: string; port: number }): Promise<string> },
+  baseUrl: string,
+): Promise<void> {
+  const { hostname, port } = new URL(baseUrl)
+  assert.equal(await app.listen({ host: hostname, port: Number.parseInt(port, 10) }), baseUrl)
+}
