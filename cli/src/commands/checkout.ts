@@ -1,0 +1,138 @@
+import type { Checkout, CheckoutStatus, StoreCheckout } from '@farthing/sdk'
+import { type Call, type Command, clientOf, countOf, textOf } from '../command.ts'
+import { good, paint, type Terminal, timeOf } from '../terminal.ts'
+
+export const checkoutCommands: readonly Command[] = [
+  {
+    name: 'checkout create',
+    arguments: '<orderId> <amount> [currency]',
+    summary: 'Ask a price for an order, in USD unless you say otherwise',
+    options: {
+      redirect: { type: 'string', value: 'url', about: 'where the buyer goes after paying' },
+      expires: { type: 'string', value: 'seconds', about: '300 to 604800' },
+      key: {
+        type: 'string',
+        value: 'text',
+        about: 'idempotency key: the same one, the same checkout',
+      },
+    },
+    notes: ['  farthing checkout create order-1 12.50 EUR'],
+    async run(call) {
+      const [orderId = '', priceAmount = '', priceCurrency = 'USD'] = call.positionals
+      const successRedirectUrl = textOf(call, 'redirect')
+      const expiresInSeconds = countOf(call, 'expires', 604_800)
+      const idempotencyKey = textOf(call, 'key')
+      const checkout = await clientOf(call.settings).checkouts.create(
+        {
+          orderId,
+          priceAmount,
+          priceCurrency,
+          ...(successRedirectUrl !== undefined && { successRedirectUrl }),
+          ...(expiresInSeconds !== undefined && { expiresInSeconds }),
+        },
+        idempotencyKey === undefined ? {} : { idempotencyKey },
+      )
+      show(call.terminal, checkout, good('Checkout created'))
+      return undefined
+    },
+  },
+  {
+    name: 'checkout get',
+    arguments: '<checkoutId>',
+    summary: 'Show a checkout and its payment',
+    options: {},
+    async run(call) {
+      show(call.terminal, await clientOf(call.settings).checkouts.get(call.positionals[0] ?? ''))
+      return undefined
+    },
+  },
+  {
+    name: 'checkout list',
+    arguments: '',
+    summary: 'List checkouts, newest first',
+    options: {
+      status: { type: 'string', value: 'status', about: 'OPEN, PROCESSING, COMPLETED, EXPIRED or CANCELED' },
+      order: { type: 'string', value: 'orderId', about: 'of this order' },
+      limit: { type: 'string', value: 'n', about: 'how many; default 20' },
+    },
+    run: list,
+  },
+  {
+    name: 'checkout cancel',
+    arguments: '<checkoutId>',
+    summary: 'Cancel an unpaid checkout',
+    options: {},
+    async run(call) {
+      const checkout = await clientOf(call.settings).checkouts.cancel(call.positionals[0] ?? '')
+      show(call.terminal, checkout, good('Checkout canceled'))
+      return undefined
+    },
+  },
+]
+
+const statusStyles = {
+  OPEN: 'cyan',
+  PROCESSING: 'yellow',
+  COMPLETED: 'green',
+  EXPIRED: 'dim',
+  CANCELED: 'dim',
+} as const satisfies Record<CheckoutStatus, string>
+
+async function list(call: Call): Promise<undefined> {
+  const { terminal } = call
+  const status = textOf(call, 'status')?.toUpperCase() as CheckoutStatus | undefined
+  const orderId = textOf(call, 'order')
+  const limit = countOf(call, 'limit', 100_000) ?? 20
+  const checkouts: StoreCheckout[] = []
+  const query = { ...(status && { status }), ...(orderId !== undefined && { orderId }) }
+  for await (const checkout of clientOf(call.settings).checkouts.list({
+    ...query,
+    limit: Math.min(limit, 100) || 1,
+  })) {
+    if (checkouts.push(checkout) > limit) break
+    if (!terminal.isText) terminal.show(checkout, () => [])
+  }
+  if (!terminal.isText) return
+  const shown = checkouts.slice(0, limit)
+  if (shown.length === 0) return terminal.say('No checkouts.') as undefined
+  const lines = terminal.table([
+    { title: 'CHECKOUT', cells: shown.map(({ id }) => id) },
+    {
+      title: 'STATUS',
+      cells: shown.map((each) => each.status),
+      style: (cell) => statusStyles[cell as CheckoutStatus] ?? 'reset',
+    },
+    {
+      title: 'PRICE',
+      cells: shown.map(({ priceAmount, priceCurrency }) => `${priceAmount} ${priceCurrency}`),
+    },
+    { title: 'ORDER', cells: shown.map((each) => each.orderId) },
+  ])
+  if (checkouts.length > limit) lines.push(paint('dim', `… and more: --limit ${limit * 5}`))
+  terminal.say(lines.join('\n'))
+}
+
+function show(
+  terminal: Terminal,
+  checkout: Checkout & { payment?: StoreCheckout['payment'] },
+  headline?: string,
+): void {
+  terminal.show(checkout, () => [
+    ...(headline === undefined ? [] : [headline, '']),
+    ...terminal.facts([
+      ['checkout', checkout.id],
+      ['status', paint(statusStyles[checkout.status], checkout.status)],
+      ['price', `${checkout.priceAmount} ${checkout.priceCurrency}`],
+      ['order', checkout.orderId],
+      ['expires', timeOf(checkout.expiresAt)],
+      ['pay at', paint('underline', checkout.checkoutUrl)],
+      ...(checkout.payment
+        ? ([
+            ['paid by', checkout.payment.payer],
+            ['finality', checkout.payment.finality],
+            ['in', checkout.payment.transaction],
+          ] as const)
+        : []),
+    ]),
+  ])
+}

@@ -1,0 +1,52 @@
+import type { EventType, LogEntry } from '@farthing/sdk'
+import { type Command, clientOf, countOf, textOf } from '../command.ts'
+import { paint, type Terminal, timeOf } from '../terminal.ts'
+
+export const eventsCommand: Command = {
+  name: 'events',
+  arguments: '',
+  summary: 'Show the end of the store’s event log',
+  options: {
+    follow: { type: 'boolean', short: 'f', about: 'go on with what happens; Ctrl-C ends it' },
+    last: { type: 'string', value: 'n', about: 'how many from the end; default 20' },
+    after: { type: 'string', value: 'cursor', about: 'from here on instead' },
+    type: { type: 'string', value: 'type', about: 'of this type only, for example checkout.completed' },
+    checkout: { type: 'string', value: 'id', about: 'of this checkout only' },
+  },
+  async run(call) {
+    const { terminal, settings, values } = call
+    const { events } = clientOf(settings)
+    const after =
+      textOf(call, 'after') ?? (await events.end({ before: countOf(call, 'last', 1_000_000) ?? 20 }))
+    const type = textOf(call, 'type') as EventType | undefined
+    const checkoutId = textOf(call, 'checkout')
+    const filter = { ...(type && { type }), ...(checkoutId !== undefined && { checkoutId }) }
+    const show = (entry: LogEntry) => terminal.show(entry, () => [lineOf(entry)])
+    if (!values.follow) {
+      await events.sync({ ...filter, cursor: after, onEvent: (event, cursor) => show({ event, cursor }) })
+      return undefined
+    }
+    const stop = new AbortController()
+    process.once('SIGINT', () => stop.abort())
+    for await (const entry of events.stream({ ...filter, after, signal: stop.signal })) show(entry)
+    sayEnd(terminal)
+    return undefined
+  },
+}
+
+export function lineOf({ event }: LogEntry): string {
+  const about = event.checkoutId ?? ''
+  const name = event.type.padEnd(20)
+  return `${paint('dim', timeOf(event.createdAt).slice(11))}  ${paint(styleOf(event.type), name)} ${about}`.trimEnd()
+}
+
+function styleOf(type: EventType): Parameters<typeof paint>[0] {
+  if (/completed|finalized/.test(type)) return 'green'
+  if (/late|underpaid|overpaid|unmatched|reorged|reversed|disabled|undelivered/.test(type)) return 'yellow'
+  return /^checkout/.test(type) ? 'cyan' : 'reset'
+}
+
+function sayEnd(terminal: Terminal): void {
+  // The terminal has written ^C into the line.
+  terminal.say('')
+}

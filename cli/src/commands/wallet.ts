@@ -1,0 +1,66 @@
+import type { Wallet } from '@farthing/sdk'
+import { type Command, clientOf } from '../command.ts'
+import { good, paint } from '../terminal.ts'
+
+export const walletCommands: readonly Command[] = [
+  {
+    name: 'wallet add',
+    arguments: '<address>',
+    summary: 'Register a wallet; new checkouts are paid to it',
+    options: {
+      custodial: { type: 'boolean', about: 'somebody else holds its keys, as an exchange does' },
+    },
+    async run({ terminal, settings, positionals, values }) {
+      const [walletAddress = ''] = positionals
+      const wallet = await clientOf(settings).wallets.register({
+        family: walletAddress.startsWith('0x') ? 'EVM' : 'SOLANA',
+        walletAddress,
+        custodialType: values.custodial ? 'CUSTODIAL' : 'NON_CUSTODIAL',
+      })
+      terminal.show(wallet, () => [
+        good('Wallet registered'),
+        '',
+        ...terminal.facts([
+          ['wallet', wallet.id],
+          ['family', wallet.family],
+          ['address', wallet.walletAddress],
+          ['kind', wallet.custodialType],
+          ['payable', stateOf(wallet)],
+        ]),
+      ])
+      return undefined
+    },
+  },
+  {
+    name: 'wallet list',
+    arguments: '',
+    summary: 'List the store’s wallets',
+    options: {},
+    async run({ terminal, settings }) {
+      const wallets: Wallet[] = []
+      for await (const wallet of clientOf(settings).wallets.list()) {
+        wallets.push(wallet)
+        if (!terminal.isText) terminal.show(wallet, () => [])
+      }
+      if (wallets.length === 0) {
+        terminal.say('No wallets. farthing wallet add <address> registers one.')
+        return undefined
+      }
+      const lines = terminal.table([
+        { title: 'FAMILY', cells: wallets.map(({ family }) => family) },
+        { title: 'ADDRESS', cells: wallets.map(({ walletAddress }) => walletAddress) },
+        {
+          title: 'NEW CHECKOUTS',
+          cells: wallets.map(({ current, payable }) => (!current ? '' : payable ? '✔ paid here' : 'not yet')),
+          style: (cell) => (cell.startsWith('✔') ? 'green' : 'dim'),
+        },
+      ])
+      terminal.say(lines.join('\n'))
+      return undefined
+    },
+  },
+]
+
+function stateOf({ payable }: Wallet): string {
+  return payable ? paint('green', 'yes') : paint('yellow', 'no: this deployment cannot settle to it')
+}

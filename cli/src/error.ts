@@ -1,0 +1,35 @@
+import { FarthingError } from '@farthing/sdk'
+import { type Command, UsageError } from './command.ts'
+import { bad, paint } from './terminal.ts'
+
+/** Says what went wrong and what to do next. Returns the exit code: 2 for a wrong command line, else 1. */
+export function showError(error: unknown, command: Command, isText: boolean): number {
+  const isUsage = error instanceof UsageError || isOptionError(error)
+  if (!isText) {
+    const { code, detail, requestId, status } =
+      error instanceof FarthingError ? error : asFailure(error, isUsage)
+    process.stderr.write(`${JSON.stringify({ error: { code, detail, status, requestId } })}\n`)
+    return isUsage ? 2 : 1
+  }
+  if (error instanceof FarthingError) {
+    process.stderr.write(`${bad(error.detail)}\n`)
+    for (const { pointer, detail } of error.problem?.errors ?? [])
+      process.stderr.write(`  ${pointer}  ${detail}\n`)
+    const more = [error.code, error.requestId, error.problem?.type].filter((each) => each != null)
+    process.stderr.write(`${paint('dim', `  ${more.join('  ')}`)}\n`)
+    return 1
+  }
+  process.stderr.write(`${bad(error instanceof Error ? error.message : String(error))}\n`)
+  if (isUsage) process.stderr.write(paint('dim', `  farthing ${command.name} --help says more.\n`))
+  return isUsage ? 2 : 1
+}
+
+function asFailure(error: unknown, isUsage: boolean) {
+  const detail = error instanceof Error ? error.message : String(error)
+  return { code: isUsage ? 'usage' : 'failed', detail, status: null, requestId: null }
+}
+
+/** What node:util says of an option that it does not know. */
+function isOptionError(error: unknown): boolean {
+  return error instanceof TypeError && String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS')
+}

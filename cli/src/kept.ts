@@ -1,0 +1,28 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { KeptPayments } from '@farthing/sdk/pay'
+
+/** Signed payments in files, so that a command that was killed goes on with what it signed. For this user's eyes only. */
+export function keptInFolder(folder: string): KeptPayments {
+  const fileOf = (checkoutUrl: string) => join(folder, encodeURIComponent(checkoutUrl))
+  return {
+    async get(checkoutUrl) {
+      try {
+        return await readFile(fileOf(checkoutUrl), 'utf8')
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw error
+      }
+    },
+    async set(checkoutUrl, payment) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const file = fileOf(checkoutUrl)
+      // Whole or not at all: half a payment could not be handed in again.
+      await writeFile(`${file}.new`, payment, { mode: 0o600, flush: true })
+      await rename(`${file}.new`, file)
+    },
+    async delete(checkoutUrl) {
+      await rm(fileOf(checkoutUrl), { force: true })
+    },
+  }
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util'
+import { type Command, UsageError } from './command.ts'
+import { checkoutCommands } from './commands/checkout.ts'
+import { eventsCommand } from './commands/events.ts'
+import { listenCommand } from './commands/listen.ts'
+import { payCommand } from './commands/pay.ts'
+import { paymentCommands } from './commands/payment.ts'
+import { walletCommands } from './commands/wallet.ts'
+import { showError } from './error.ts'
+import { commonOptions, helpOf, overview } from './help.ts'
+import { openTerminal } from './terminal.ts'
+
+const commands: readonly Command[] = [
+  ...checkoutCommands,
+  ...walletCommands,
+  ...paymentCommands,
+  payCommand,
+  eventsCommand,
+  listenCommand,
+]
+
+process.exitCode = await run(process.argv.slice(2))
+
+/** The program: finds the command, reads its options, runs it. Returns the exit code. */
+async function run(args: readonly string[]): Promise<number> {
+  const command = find(args)
+  const isText = args.includes('--text') || (process.stdout.isTTY && !args.includes('--json'))
+  const terminal = openTerminal(isText)
+  if (!command) {
+    const isAsked = args.length === 0 || args.some((each) => /^(--help|-h|help)$/.test(each))
+    process[isAsked ? 'stdout' : 'stderr'].write(overview(commands, args))
+    return isAsked ? 0 : 2
+  }
+  try {
+    const { values, positionals } = parseArgs({
+      args: args.slice(command.name.split(' ').length),
+      options: { ...command.options, ...commonOptions },
+      allowPositionals: true,
+    })
+    if (values.help) {
+      process.stdout.write(helpOf(command))
+      return 0
+    }
+    const settings = {
+      apiKey: process.env.FARTHING_API_KEY,
+      url: (values.url as string | undefined) ?? process.env.FARTHING_URL ?? 'http://127.0.0.1:8402',
+      privateKey: process.env.FARTHING_PRIVATE_KEY,
+      stateFolder: process.env.XDG_STATE_HOME ?? `${process.env.HOME}/.local/state`,
+    }
+    const [least, most] = countOf(command)
+    if (positionals.length < least || positionals.length > most)
+      throw new UsageError(`farthing ${command.name} ${command.arguments}`.trimEnd())
+    return (await command.run({ terminal, settings, values, positionals })) ?? 0
+  } catch (error) {
+    return showError(error, command, isText)
+  }
+}
+
+function find(args: readonly string[]): Command | undefined {
+  const words = args.filter((each) => !each.startsWith('-'))
+  return commands.find(({ name }) =>
+    name.split(' ').every((word, i) => words[i] === word && args[i] === word),
+  )
+}
+
+/** `<orderId>` must be there, `[currency]` may be. */
+function countOf({ arguments: text }: Command): [least: number, most: number] {
+  const all = text.match(/[<[]/g)?.length ?? 0
+  return [all - (text.match(/\[/g)?.length ?? 0), all]
+}

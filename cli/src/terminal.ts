@@ -1,0 +1,104 @@
+import { styleText } from 'node:util'
+
+/** What a person sees, or a program reads: every command writes through this. */
+export type Terminal = ReturnType<typeof openTerminal>
+
+type Style = Parameters<typeof styleText>[0]
+
+/** One column of a table. The last one gives way where the terminal is narrow. */
+export type Column = {
+  readonly title: string
+  readonly cells: readonly string[]
+  readonly style?: (cell: string) => Style
+}
+
+const spinnerEveryMs = 80
+const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
+const columnsDefault = 80
+
+/** For people there are words and colours; for programs one line of JSON for each thing, and nothing else. */
+export function openTerminal(isText: boolean) {
+  const { stdout, stderr } = process
+  const width = stdout.columns ?? columnsDefault
+
+  return {
+    isText,
+    isInteractive: isText && process.stdin.isTTY === true && stdout.isTTY === true,
+
+    /** The thing itself: for people as `lines` says, for programs as it is. */
+    show(value: unknown, lines: () => readonly string[]): void {
+      stdout.write(isText ? `${lines().join('\n')}\n` : `${JSON.stringify(value)}\n`)
+    },
+
+    /** For people only. */
+    say(text: string): void {
+      if (isText) stdout.write(`${text}\n`)
+    },
+
+    /** Names and values, one below the other. */
+    facts(facts: readonly (readonly [name: string, value: string])[]): string[] {
+      const widest = Math.max(...facts.map(([name]) => name.length))
+      return facts.map(([name, value]) => `  ${paint('dim', name.padEnd(widest))}  ${value}`)
+    },
+
+    table(columns: readonly Column[]): string[] {
+      const widths = columns.map(({ title, cells }) =>
+        Math.max(title.length, ...cells.map(({ length }) => length)),
+      )
+      const before = widths.slice(0, -1).reduce((sum, each) => sum + each + 2, 0)
+      widths.splice(-1, 1, Math.max(8, Math.min(widths.at(-1) ?? 0, width - before)))
+      const line = (textOf: (column: Column) => string, styleOf: (column: Column) => Style) =>
+        columns
+          .map((column, i) => paint(styleOf(column), fit(textOf(column), widths[i] ?? 0)))
+          .join('  ')
+          .trimEnd()
+      const rows = columns[0]?.cells.length ?? 0
+      return [
+        line(
+          ({ title }) => title,
+          () => 'dim',
+        ),
+        ...Array.from({ length: rows }, (_, row) =>
+          line(
+            ({ cells }) => cells[row] ?? '',
+            ({ cells, style }) => style?.(cells[row] ?? '') ?? 'reset',
+          ),
+        ),
+      ]
+    },
+
+    /** Shows that something is under way, until the returned function is called. */
+    busy(text: string): () => void {
+      if (!isText || !stderr.isTTY) return () => {}
+      let frame = 0
+      const draw = () =>
+        stderr.write(`\r\x1b[2K${paint('cyan', frames[frame++ % frames.length] ?? '')} ${text}`)
+      draw()
+      const timer = setInterval(draw, spinnerEveryMs)
+      return () => {
+        clearInterval(timer)
+        stderr.write('\r\x1b[2K')
+      }
+    },
+  }
+}
+
+/** Colours where the output is a terminal that has them and NO_COLOR is not set. */
+export function paint(style: Style, text: string): string {
+  return style === 'reset' ? text : styleText(style, text, { stream: process.stdout })
+}
+
+export const good = (text: string) => `${paint('green', '✔')} ${text}`
+export const bad = (text: string) => `${paint('red', '✖')} ${text}`
+
+/** "2026-11-15 12:00:00" by this machine's clock; people read no zones. */
+export function timeOf(iso: string): string {
+  const time = new Date(iso)
+  const two = (part: number) => String(part).padStart(2, '0')
+  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
+  return `${date} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`
+}
+
+function fit(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width)
+}

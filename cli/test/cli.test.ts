@@ -1,0 +1,254 @@
+/** The program as people and scripts run it: a process of its own, against a real server and chain. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Checkout, Event, Payment, StoreCheckout, Wallet } from '@farthing/sdk'
+import type { PayResult } from '@farthing/sdk/pay'
+import { verifyWebhook } from '@farthing/sdk/webhooks'
+import { openPaidStore } from '../../sdk/test/support/shops.ts'
+import { creditByHand } from '../../server/test/flows/support/shop.ts'
+import { atEnd } from '../../server/test/support/at-end.ts'
+import { newPayer } from '../../server/test/support/chain.ts'
+import { until } from '../../server/test/support/until.ts'
+
+const main = new URL('../src/main.ts', import.meta.url).pathname
+const shop = await openPaidStore()
+const state = await mkdtemp(join(tmpdir(), 'farthing-cli-'))
+atEnd(() => rm(state, { recursive: true }))
+
+type Ran = { readonly code: number | null; readonly out: string; readonly err: string }
+
+function start(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, [main, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      FARTHING_API_KEY: shop.key,
+      FARTHING_URL: shop.baseUrl,
+      XDG_STATE_HOME: state,
+      ...environment,
+    },
+  })
+  atEnd(() => child.kill('SIGKILL'))
+  const ran = { out: '', err: '' }
+  child.stdout.on('data', (chunk) => {
+    ran.out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    ran.err += chunk
+  })
+  const ended = once(child, 'close').then(([code]): Ran => ({ ...ran, code: code as number | null }))
+  return { child, ran, ended }
+}
+
+const run = async (...given: Parameters<typeof start>): Promise<Ran> => await start(...given).ended
+
+/** What the command prints, line by line; it must have succeeded. */
+async function read<Line>(...args: string[]): Promise<Line[]> {
+  const { code, out, err } = await run(args)
+  assert.equal(code, 0, err)
+  assert.equal(err, '')
+  return out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line)
+}
+
+async function create(priceAmount = '0.50'): Promise<Checkout> {
+  const [checkout] = await read<Checkout>('checkout', 'create', 'order-1', priceAmount)
+  assert(checkout)
+  return checkout
+}
+
+test('a checkout is created, shown, listed and canceled', async () => {
+  const [made] = await read<Checkout>('checkout', 'create', 'Ordnung 7', '12.50', 'USD', '--expires', '600')
+  assert(made)
+  assert.deepEqual([made.orderId, made.priceAmount, made.status], ['Ordnung 7', '12.50', 'OPEN'])
+  const [again] = await read<Checkout>('checkout', 'create', 'order-8', '1', '--key', 'a')
+  const [same] = await read<Checkout>('checkout', 'create', 'order-8', '1', '--key', 'a')
+  assert.deepEqual(again, same)
+  assert.deepEqual(await read<StoreCheckout>('checkout', 'get', made.id), [{ ...made, payment: null }])
+  const listed = await read<StoreCheckout>('checkout', 'list', '--limit', '2', '--status', 'open')
+  assert.deepEqual(
+    listed.map(({ id }) => id),
+    [again?.id, made.id],
+  )
+  const [canceled] = await read<StoreCheckout>('checkout', 'cancel', made.id)
+  assert.equal(canceled?.status, 'CANCELED')
+  const { out } = await run(['checkout', 'list', '--text'])
+  assert.match(out, new RegExp(`${made.id} +CANCELED +12.50 USD +Ordnung 7`))
+})
+
+test('a wallet is registered and listed', async () => {
+  const address = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
+  const other = await openPaidStore({ worker: false })
+  const settings = { FARTHING_API_KEY: other.key, FARTHING_URL: other.baseUrl }
+  const added = await run(['wallet', 'add', address, '--custodial'], settings)
+  const wallet = JSON.parse(added.out) as Wallet
+  assert.deepEqual([wallet.walletAddress, wallet.custodialType, wallet.current], [address, 'CUSTODIAL', true])
+  const { out } = await run(['wallet', 'list', '--text'], settings)
+  assert.match(out, new RegExp(`EVM +${address} +✔ paid here`))
+})
+
+test('payments that are not what was asked for are listed, accepted and dismissed', async () => {
+  const { id } = await create()
+  const [first, second] = [await creditByHand(shop, id), await creditByHand(shop, id)]
+  const listed = await read<Payment>('payment', 'list', '--disposition', 'unmatched')
+  assert.deepEqual(new Set(listed.map((each) => each.id)), new Set([first, second]))
+  const { out } = await run(['payment', 'list', '--text'])
+  assert.match(out, new RegExp(`${first} +unmatched +0.500001 USDC`))
+  const [accepted] = await read<Payment>('payment', 'accept', first, '--checkout', id)
+  assert.equal(accepted?.checkoutId, id)
+  const [dismissed] = await read<Payment>('payment', 'dismiss', second)
+  assert(dismissed?.dismissedAt)
+})
+
+test('pay pays within its limit, says what it signs, and keeps nothing once the outcome is known', async () => {
+  const payer = await shop.fund()
+  const wallet = { FARTHING_PRIVATE_KEY: payer.key }
+  const { checkoutUrl } = await create('1.01')
+  const refused = await run(['pay', checkoutUrl, '--yes'], wallet)
+  assert.equal(refused.code, 1)
+  assert.equal((JSON.parse(refused.out) as { code: string }).code, 'over_limit')
+  const unasked = await run(['pay', checkoutUrl], wallet)
+  assert.deepEqual([unasked.code, unasked.out], [2, ''])
+  const paid = await run(['pay', checkoutUrl, '--yes', '--max', '1.01', '--text'], wallet)
+  assert.equal(paid.code, 0, paid.err)
+  for (const shown of ['1.01 USDC on Local chain', payer.address, 'for order order-1', '✔ Paid'])
+    assert(paid.out.includes(shown), paid.out)
+  assert.deepEqual(await readdir(join(state, 'farthing/payments')), [])
+  assert.deepEqual(
+    (await shop.chain.transferLogs({ from: payer.address })).map(({ args }) => args.value),
+    [1_010_000n],
+  )
+})
+
+test('pay that is killed in the middle goes on with the same signature', async () => {
+  const payer = await shop.fund()
+  const { id, checkoutUrl } = await create('0.90')
+  await shop.chain.client.setIntervalMining({ interval: 0 })
+  const args = ['pay', checkoutUrl, '--yes']
+  const first = start(args, { FARTHING_PRIVATE_KEY: payer.key })
+  await until('it is claimed', async () => (await shop.client.checkouts.get(id)).status === 'PROCESSING')
+  first.child.kill('SIGKILL')
+  await first.ended
+  await shop.chain.client.setIntervalMining({ interval: 1 })
+  const second = await run(args, { FARTHING_PRIVATE_KEY: payer.key })
+  assert.equal(second.code, 0, second.err)
+  const result = JSON.parse(second.out) as PayResult
+  assert(result.outcome === 'paid')
+  assert.equal(result.payer, payer.address)
+  assert.deepEqual(
+    (await shop.chain.transferLogs({ from: payer.address })).map(({ args: { value } }) => value),
+    [900_000n],
+  )
+})
+
+test('a payment that is refused says why and what it cost: nothing', async () => {
+  const { checkoutUrl } = await create('0.10')
+  const { code, out } = await run(['pay', checkoutUrl, '--yes', '--text'], {
+    FARTHING_PRIVATE_KEY: newPayer().key,
+  })
+  assert.equal(code, 1)
+  assert.match(out, /insufficient_balance[\s\S]*Nothing was charged/)
+})
+
+test('events shows the end of the log and follows it', async () => {
+  const { id } = await create()
+  await until('it has its place', async () => {
+    const { data } = await shop.client.events.list({ checkoutId: id })
+    return data.length === 1
+  })
+  const last = await read<{ event: Event; cursor: string }>('events', '--last', '1')
+  assert.deepEqual(
+    last.map(({ event }) => event.checkoutId),
+    [id],
+  )
+  const following = start(['events', '--follow', '--after', last[0]?.cursor ?? '', '--text'])
+  const next = await create()
+  await until('it is shown', async () => following.ran.out.includes(next.id))
+  following.child.kill('SIGINT')
+  assert.equal((await following.ended).code, 0)
+  assert.match(following.ran.out, /checkout\.created/)
+})
+
+test('listen forwards events with genuine signatures, shows refusals, and replays', async () => {
+  const received: { body: string; headers: Record<string, string | string[] | undefined> }[] = []
+  const receiver = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    received.push({ body, headers: request.headers })
+    response.writeHead(received.length === 1 ? 500 : 204).end()
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  atEnd(() => receiver.close())
+  const { port } = receiver.address() as AddressInfo
+
+  const listening = start(['listen', String(port), '--type', 'checkout.created'])
+  await until('it listens', async () => listening.ran.out.includes('\n'))
+  const { secret } = JSON.parse(listening.ran.out.split('\n')[0] ?? '') as { secret: string }
+  const [first, second] = [await create(), await create()]
+  await until('both arrived', async () => received.length === 2)
+  listening.child.kill('SIGINT')
+  assert.equal((await listening.ended).code, 0)
+  const events = await Promise.all(received.map((each) => verifyWebhook({ ...each, secrets: secret })))
+  assert.deepEqual(
+    events.map(({ checkoutId }) => checkoutId),
+    [first.id, second.id],
+  )
+  const outcomes = listening.ran.out.split('\n').slice(1, 3)
+  assert.deepEqual(
+    outcomes.map((line) => (JSON.parse(line) as { status: number }).status),
+    [500, 204],
+  )
+
+  const replay = ['--replay', '100', '--type', 'checkout.created']
+  const replaying = start(['listen', `http://127.0.0.1:${port}/hook`, ...replay])
+  const repeated = () => received.slice(2).map(({ headers }) => headers['webhook-id'])
+  await until('both arrived again', async () => events.every(({ id }) => repeated().includes(id)))
+  replaying.child.kill('SIGINT')
+  await replaying.ended
+  assert.deepEqual(
+    repeated().slice(-2),
+    events.map(({ id }) => id),
+  )
+})
+
+test('a mistake is told on the error stream with what to do, and has an exit code of its own', async () => {
+  for (const [args, code, said] of [
+    [['checkout', 'get'], 2, /farthing checkout get <checkoutId>/],
+    [['checkout', 'get', 'ch_none'], 1, /not_found {2}req_/],
+    [['checkout', 'create', 'order-1', '-1'], 2, /Unknown option|ambiguous/],
+    [['checkout', 'create', 'order-1', '1,5'], 1, /priceAmount/],
+    [['checkout', 'list', '--limit', 'x'], 2, /--limit must be a number/],
+    [['nonsense'], 2, /no command "nonsense"/],
+    [['pay', 'x', '--yes'], 2, /FARTHING_PRIVATE_KEY/],
+    [['listen', 'x'], 2, /neither a port/],
+  ] as const) {
+    const ran = await run([...args, '--text'])
+    assert.deepEqual([args, ran.code, ran.out], [args, code, ''])
+    assert.match(ran.err, said)
+  }
+  const none = await run(['checkout', 'list', '--text'], { FARTHING_API_KEY: '' })
+  assert.match(none.err, /Set FARTHING_API_KEY/)
+  const json = await run(['checkout', 'get', 'ch_none'])
+  const { error } = JSON.parse(json.err) as { error: { code: string; requestId: string } }
+  assert.equal(error.code, 'not_found')
+  assert.match(error.requestId, /^req_/)
+})
+
+test('every command has its help, and no line of it is wider than a terminal', async () => {
+  const { out } = await run(['--help'])
+  const names = [...out.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2}/gm)].map(([, name = '']) => name.split(' '))
+  assert.equal(names.length, 12)
+  const texts = await Promise.all(names.map(async (name) => (await run([...name, '--help'])).out))
+  for (const text of [out, ...texts]) {
+    assert.match(text, /^farthing /)
+    for (const line of text.split('\n')) assert(line.length <= 80, line)
+  }
+})
