@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { openPaidStore } from '../../sdk/test/support/shops.ts'
+
+const shop = await openPaidStore()
+
+async function run(program: string, checkoutUrl: string, key: string) {
+  const file = new URL(program, import.meta.url).pathname
+  const child = spawn(process.execPath, [file, checkoutUrl], { env: { FARTHING_PRIVATE_KEY: key } })
+  let out = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      out += chunk
+    })
+  const [code] = await once(child, 'close')
+  return { code, out }
+}
+
+for (const program of ['ours.ts', 'stock.ts']) {
+  test(`${program} pays a checkout once, however often it is run, and nothing above its limit`, async () => {
+    const payer = await shop.fund()
+    const order = { orderId: 'order-1', priceCurrency: 'USD' }
+    const { checkoutUrl, id } = await shop.client.checkouts.create({ ...order, priceAmount: '4.20' })
+    const first = await run(program, checkoutUrl, payer.key)
+    assert.equal(first.code, 0, first.out)
+    const { status, payment } = await shop.client.checkouts.get(id)
+    assert.equal(status, 'COMPLETED')
+    assert.equal(first.out, `paid in ${payment?.transaction}\n`)
+    assert.deepEqual(await run(program, checkoutUrl, payer.key), first)
+
+    const dear = await shop.client.checkouts.create({ ...order, priceAmount: '5.01' })
+    assert.equal((await run(program, dear.checkoutUrl, payer.key)).code, 1)
+    const logs = await shop.chain.transferLogs({ from: payer.address })
+    assert.deepEqual(
+      logs.map(({ args }) => args.value),
+      [4_200_000n],
+    )
+  })
+}
