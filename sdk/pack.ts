@@ -1,0 +1,123 @@
+/**
+ * Makes what is published: `node sdk/pack.ts <folder>` builds sdk and cli and packs each into a tarball there. In the
+ * repository everything runs from its TypeScript; Node does not do that below node_modules, so packages hold JavaScript
+ * and declarations.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import {
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { buildSync, stop } from 'esbuild'
+
+const root = new URL('../', import.meta.url).pathname
+
+export type Packed = {
+  readonly name: string
+  readonly file: string
+  readonly bytes: number
+  readonly unpackedBytes: number
+}
+
+/** Builds and packs one of our packages into the folder. */
+export function pack(name: 'sdk' | 'cli', into: string): Packed {
+  const source = join(root, name)
+  const build = mkdtempSync(join(tmpdir(), 'farthing-pack-'))
+  try {
+    builders[name](source, build)
+    const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as Manifest
+    writeFileSync(join(build, 'package.json'), `${JSON.stringify(toPublished(manifest), null, 2)}\n`)
+    copyFileSync(join(source, 'README.md'), join(build, 'README.md'))
+    copyFileSync(join(root, 'LICENSE'), join(build, 'LICENSE'))
+    mkdirSync(into, { recursive: true })
+    const output = execFileSync(
+      'npm',
+      ['pack', '--json', '--loglevel=error', '--pack-destination', resolve(into)],
+      {
+        cwd: build,
+        encoding: 'utf8',
+      },
+    )
+    const [made] = JSON.parse(output) as { filename: string; unpackedSize: number }[]
+    assert(made)
+    const file = join(resolve(into), made.filename)
+    return { name: manifest.name, file, bytes: statSync(file).size, unpackedBytes: made.unpackedSize }
+  } finally {
+    rmSync(build, { recursive: true })
+  }
+}
+
+const builders = {
+  /** Files one to one, with declarations: a library is read and bundled by others. */
+  sdk(source: string, build: string): void {
+    const flags = ['--noEmit', 'false', '--declaration', '--rewriteRelativeImportExtensions']
+    const folders = ['--rootDir', join(source, 'src'), '--outDir', build]
+    execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', source, ...flags, ...folders], {
+      stdio: 'inherit',
+    })
+    // The compiler leaves the names of imported files in declarations as they are.
+    for (const file of globSync('**/*.d.ts', { cwd: build })) {
+      const path = join(build, file)
+      writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"))
+    }
+  },
+  /** A program is one file; its packages stay packages. */
+  cli(source: string, build: string): void {
+    buildSync({
+      entryPoints: [join(source, 'src/main.ts')],
+      outfile: join(build, 'main.js'),
+      bundle: true,
+      packages: 'external',
+      platform: 'node',
+      format: 'esm',
+      target: 'node22',
+      charset: 'utf8',
+    })
+    void stop()
+  },
+}
+
+type Manifest = {
+  readonly name: string
+  readonly exports?: Readonly<Record<string, { readonly default: string }>>
+  readonly bin?: Readonly<Record<string, string>>
+  readonly [field: string]: unknown
+}
+
+/** The manifest with built files in place of sources, open to the public. */
+function toPublished({ private: _private, devDependencies: _development, exports, bin, ...rest }: Manifest) {
+  const built = (path: string, ending: string) =>
+    path.replace(/^(?:\.\/)?src\//, './').replace(/\.ts$/, ending)
+  return {
+    ...rest,
+    ...(exports && {
+      sideEffects: false,
+      exports: Object.fromEntries(
+        Object.entries(exports).map(([entry, { default: path }]) => [
+          entry,
+          { types: built(path, '.d.ts'), default: built(path, '.js') },
+        ]),
+      ),
+    }),
+    ...(bin && {
+      bin: Object.fromEntries(Object.entries(bin).map(([name, path]) => [name, built(path, '.js').slice(2)])),
+    }),
+  }
+}
+
+if (import.meta.main) {
+  const [into = 'packed'] = process.argv.slice(2)
+  for (const name of ['sdk', 'cli'] as const) {
+    const { file, bytes, unpackedBytes } = pack(name, into)
+    process.stdout.write(`${file}: ${bytes} bytes, ${unpackedBytes} unpacked\n`)
+  }
+}

@@ -1,0 +1,139 @@
+/** What is published, installed into blank projects as a stranger would, and used there. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
+import { publint } from 'publint'
+import { atEnd } from '../../server/test/support/at-end.ts'
+import { pack } from '../pack.ts'
+
+const root = new URL('../../', import.meta.url).pathname
+const folder = mkdtempSync(join(tmpdir(), 'farthing-packed-'))
+atEnd(() => rmSync(folder, { recursive: true }))
+const sdk = pack('sdk', folder)
+const cli = pack('cli', folder)
+
+/** A project with nothing but the packed SDK. */
+function openProject(name: string, type: 'module' | 'commonjs'): string {
+  const project = join(folder, name)
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ name, type, private: true }))
+  const flags = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  execFileSync('npm', ['install', ...flags, sdk.file], { cwd: project })
+  return project
+}
+
+/** Uses every entry, without a network. */
+const usage = `
+async function use({ createClient, FarthingError }, { pay }, { signWebhook, verifyWebhook }) {
+  const client = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test', fetch: async () => Response.json({ data: [] }) })
+  if ((await client.networks.list()).length !== 0) throw new Error('networks')
+  const refusing = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test', retriesMax: 0,
+    fetch: async () => Response.json({ code: 'not_found', detail: 'none', requestId: 'req_1' }, { status: 404 }) })
+  const error = await refusing.checkouts.get('ch_1').catch((reason) => reason)
+  if (!(error instanceof FarthingError) || error.code !== 'not_found') throw new Error('errors')
+  const gone = { max: '1', fetch: async () => Response.json({ code: 'checkout_expired', detail: 'late' }, { status: 410 }) }
+  const wallet = { address: '0x', signTypedData() { throw new Error('signed') } }
+  const result = await pay('http://shop.test/pay/ch_' + '0'.repeat(28), wallet, gone)
+  if (result.outcome !== 'refused' || result.code !== 'checkout_expired') throw new Error('pay')
+  const secrets = 'whsec_' + btoa('x'.repeat(32))
+  const body = JSON.stringify({ id: 'evt_1' })
+  const headers = await signWebhook({ id: 'evt_1', timestamp: new Date(), body, secrets })
+  if ((await verifyWebhook({ body, headers, secrets })).id !== 'evt_1') throw new Error('webhooks')
+  return 'works'
+}
+`
+const esm = `
+import * as client from '@farthing/sdk'
+import * as paying from '@farthing/sdk/pay'
+import * as webhooks from '@farthing/sdk/webhooks'
+${usage}
+console.log(await use(client, paying, webhooks))
+`
+const cjs = `
+${usage}
+use(require('@farthing/sdk'), require('@farthing/sdk/pay'), require('@farthing/sdk/webhooks')).then(console.log)
+`
+const typed = `
+import { createClient, FarthingError, type Checkout, type Event } from '@farthing/sdk'
+import { pay, type EvmSigner, type PayResult } from '@farthing/sdk/pay'
+import { verifyWebhook } from '@farthing/sdk/webhooks'
+const client = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test' })
+export async function use(signer: EvmSigner): Promise<Event> {
+  const checkout: Checkout = await client.checkouts.create({ orderId: '1', priceAmount: '1', priceCurrency: 'USD' })
+  for await (const { payment } of client.checkouts.list({ status: 'COMPLETED' })) payment?.transaction.length
+  await client.events.sync({ cursor: null, onEvent: (event: Event, cursor: string) => cursor + event.id })
+  const result: PayResult = await pay(checkout.checkoutUrl, signer, { max: '1' })
+  if (result.outcome === 'pending' && new FarthingError({ code: 'x', detail: 'y' }).code === 'not_found') throw result
+  return await verifyWebhook({ body: '', headers: {}, secrets: '' })
+}
+// @ts-expect-error a price is a string
+void client.checkouts.create({ orderId: '1', priceAmount: 1, priceCurrency: 'USD' })
+`
+
+for (const [type, file, text] of [
+  ['module', 'main.js', esm],
+  ['commonjs', 'main.js', cjs],
+] as const) {
+  test(`installed into a blank project of type ${type}, the SDK works and its types do`, () => {
+    const project = openProject(`blank-${type}`, type)
+    writeFileSync(join(project, file), text)
+    assert.equal(execFileSync(process.execPath, [file], { cwd: project, encoding: 'utf8' }), 'works\n')
+    writeFileSync(join(project, 'typed.ts'), typed)
+    const strict = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '']
+    for (const module of [
+      ['--module', 'nodenext'],
+      ['--module', 'preserve', '--moduleResolution', 'bundler'],
+    ])
+      execFileSync(
+        join(root, 'node_modules/.bin/tsc'),
+        ['--ignoreConfig', 'typed.ts', ...strict, ...module],
+        {
+          cwd: project,
+          stdio: 'inherit',
+        },
+      )
+  })
+}
+
+test('the package is shaped as its readers expect', async () => {
+  const project = join(folder, 'blank-module')
+  const { messages } = await publint({ pkgDir: join(project, 'node_modules/@farthing/sdk'), strict: true })
+  assert.deepEqual(messages, [])
+  const { dependencies } = JSON.parse(
+    readFileSync(join(project, 'node_modules/@farthing/sdk/package.json'), 'utf8'),
+  ) as { dependencies?: unknown }
+  assert.equal(dependencies, undefined)
+  const checked = await checkPackage(createPackageFromTarballData(readFileSync(sdk.file)))
+  assert(checked.types)
+  // One form only: CommonJS reads it by require() of an ES module, which Node does from 22.12 on.
+  const problems = checked.problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')
+  // The oldest way to find modules knows no exports; no supported version of anything uses it.
+  const seen = problems.filter(
+    (problem) => !('resolutionKind' in problem && problem.resolutionKind === 'node10'),
+  )
+  assert.deepEqual(seen, [])
+})
+
+test('the package stays small', (t) => {
+  t.diagnostic(JSON.stringify({ sdk: [sdk.bytes, sdk.unpackedBytes], cli: [cli.bytes, cli.unpackedBytes] }))
+  assert(sdk.bytes < 40_000 && cli.bytes < 40_000)
+})
+
+test('the packed program runs from node_modules', () => {
+  const project = openProject('blank-cli', 'module')
+  const modules = join(project, 'node_modules')
+  mkdirSync(join(modules, 'farthing'))
+  execFileSync('tar', ['xzf', cli.file, '--strip-components=1', '-C', join(modules, 'farthing')])
+  symlinkSync(join(root, 'node_modules/viem'), join(modules, 'viem'))
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [join(modules, 'farthing/main.js'), ...args], {
+      encoding: 'utf8',
+      env: { FARTHING_PRIVATE_KEY: `0x${'1'.repeat(64)}`, XDG_STATE_HOME: folder },
+    })
+  assert.match(run('--help').stdout, /^farthing <command>/)
+  assert.match(run('pay', 'http://127.0.0.1:9/pay/none', '--yes').stderr, /is not the address of a checkout/)
+})
