@@ -68,5 +68,5 @@ function renderEntry(entry: DocsPage, open: DocsPage): Html {
 
 /** Programs rather read Markdown. */
 export function sourceUrl({ url }: DocsPage): string {
-  return `${url}.md`
+  return url === '/docs' ? '/docs/README.md' : `${url}.md`
 }

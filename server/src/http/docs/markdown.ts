@@ -47,6 +47,11 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
         // Focusable, because what scrolls must be reachable without a mouse.
         return `<figure class="code">${caption}<pre tabindex="0"><code>${escapeHtml(text)}</code></pre></figure>\n`
       },
+      // An address of the docs is a link where it is served, and still says something where the file is read.
+      codespan({ text }) {
+        const code = `<code>${escapeHtml(text)}</code>`
+        return /^\/docs(\/\w+)*$/.test(text) ? `<a href="${text}">${code}</a>` : code
+      },
       html({ text }) {
         return escapeHtml(text)
       },
@@ -67,7 +72,7 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
 }
 
 /** A fence may name the file that its text belongs into, after its language: ```ini farthing.service */
-function fileNameOf(info: string): string | null {
+export function fileNameOf(info: string): string | null {
   return info.split(' ').find((word) => /^[\w.-]*[\w-]\.\w+$|^[A-Z]\w*file$/.test(word)) ?? null
 }
 
