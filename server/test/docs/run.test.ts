@@ -58,6 +58,24 @@ test('every JSON in the docs is JSON', () => {
       assert.doesNotThrow(() => JSON.parse(text), `${file}:\n${text}`)
 })
 
+test('the TypeScript in the docs has no type errors', async () => {
+  const folder = await makeFolder()
+  const files = pages.flatMap(({ file, blocks }) =>
+    blocks
+      .filter(({ language }) => language === 'ts')
+      .map(
+        ({ text, fileName }, i) => [`${file.replaceAll('/', '-')}-${fileName ?? `${i}.ts`}`, text] as const,
+      ),
+  )
+  for (const [name, text] of files) await writeFile(join(folder, name), text)
+  const config = { extends: `${root}tsconfig.json`, files: files.map(([name]) => name), include: [] }
+  await writeFile(join(folder, 'docs.tsconfig.json'), JSON.stringify(config))
+  const tsc = spawn(`${root}node_modules/.bin/tsc`, ['-p', 'docs.tsconfig.json'], { cwd: folder })
+  const [complaints] = await Promise.all([read(tsc.stdout), once(tsc, 'exit')])
+  assert.equal(complaints, '')
+  assert(files.length > 0)
+})
+
 test('every operation of the API has an example that ran', async () => {
   const document = JSON.parse(await (await fetch(`${baseUrl}/openapi.json`)).text()) as {
     paths: Record<string, Record<string, unknown>>
@@ -83,12 +101,18 @@ function canRun({ language, isElsewhere, fileName }: Block): boolean {
 
 type Result = { readonly output: string; readonly errors: string }
 
-/** One shell for the page, in a folder that looks like a clone of the repository and is not one. */
-async function runPage(blocks: readonly Block[]): Promise<Result[]> {
+/** It looks like a clone of the repository, and whatever is written there is gone afterwards. */
+async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-docs-'))
   atEnd(() => rm(folder, { recursive: true, force: true }))
   for (const name of await readdir(root))
-    if (!name.startsWith('.') || name === '.env.example') await symlink(root + name, join(folder, name))
+    if (!name.startsWith('.')) await symlink(root + name, join(folder, name))
+  return folder
+}
+
+/** One shell for the page. */
+async function runPage(blocks: readonly Block[]): Promise<Result[]> {
+  const folder = await makeFolder()
   await mkdir(join(folder, '.dev'))
   await writeFile(join(folder, '.dev/env'), devEnvironment)
   await writeFile(join(folder, 'settler.keys'), fundedKey(1))
