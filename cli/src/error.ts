@@ -1,6 +1,6 @@
 import { FarthingError } from '@farthing/sdk'
 import { type Command, UsageError } from './command.ts'
-import { bad, paint } from './terminal.ts'
+import { bad, paint, wrap } from './terminal.ts'
 
 /** Says what went wrong and what to do next. Returns the exit code: 2 for a wrong command line, else 1. */
 export function showError(error: unknown, command: Command, isText: boolean): number {
@@ -11,16 +11,18 @@ export function showError(error: unknown, command: Command, isText: boolean): nu
     process.stderr.write(`${JSON.stringify({ error: { code, detail, status, requestId } })}\n`)
     return isUsage ? 2 : 1
   }
+  const { stderr } = process
   if (error instanceof FarthingError) {
-    process.stderr.write(`${bad(error.detail)}\n`)
-    for (const { pointer, detail } of error.problem?.errors ?? [])
-      process.stderr.write(`  ${pointer}  ${detail}\n`)
-    const more = [error.code, error.requestId, error.problem?.type].filter((each) => each != null)
-    process.stderr.write(`${paint('dim', `  ${more.join('  ')}`)}\n`)
+    stderr.write(`${bad(wrap(error.detail))}\n`)
+    const more = [
+      [error.code, error.requestId].filter((each) => each !== null).join('  '),
+      error.problem?.type,
+    ]
+    for (const line of more) if (line !== undefined) stderr.write(`${paint('dim', `  ${line}`)}\n`)
     return 1
   }
-  process.stderr.write(`${bad(error instanceof Error ? error.message : String(error))}\n`)
-  if (isUsage) process.stderr.write(paint('dim', `  farthing ${command.name} --help says more.\n`))
+  stderr.write(`${bad(wrap(error instanceof Error ? error.message : String(error)))}\n`)
+  if (isUsage) stderr.write(paint('dim', `  farthing ${command.name} --help says more.\n`))
   return isUsage ? 2 : 1
 }
 

@@ -50,7 +50,7 @@ async function run(args: readonly string[]): Promise<number> {
     }
     const [least, most] = countOf(command)
     if (positionals.length < least || positionals.length > most)
-      throw new UsageError(`farthing ${command.name} ${command.arguments}`.trimEnd())
+      throw new UsageError(`Write it so: farthing ${command.name} ${command.arguments}`.trimEnd())
     return (await command.run({ terminal, settings, values, positionals })) ?? 0
   } catch (error) {
     return showError(error, command, isText)

@@ -91,6 +91,19 @@ export function paint(style: Style, text: string): string {
 export const good = (text: string) => `${paint('green', '✔')} ${text}`
 export const bad = (text: string) => `${paint('red', '✖')} ${text}`
 
+/** Breaks lines between words, and sets what follows the first below its text. */
+export function wrap(text: string): string {
+  const width = (process.stdout.columns ?? columnsDefault) - 2
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? ''
+    if (line === '') lines.splice(-1, 1, word)
+    else if (line.length + 1 + word.length <= width) lines.splice(-1, 1, `${line} ${word}`)
+    else lines.push(word)
+  }
+  return lines.join('\n  ')
+}
+
 /** "2026-11-15 12:00:00" by this machine's clock; people read no zones. */
 export function timeOf(iso: string): string {
   const time = new Date(iso)

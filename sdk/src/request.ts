@@ -67,7 +67,10 @@ export function openSend(options: ClientOptions): Send {
       call.signal?.throwIfAborted()
       throw patience.aborted
         ? new FarthingError({ code: 'timeout', detail: `No answer within ${timeoutMs} ms.` }, { cause })
-        : new FarthingError({ code: 'no_answer', detail: `No answer from ${base}.` }, { cause })
+        : new FarthingError(
+            { code: 'no_answer', detail: `No answer from ${base}. Is it running, and is the address right?` },
+            { cause },
+          )
     }
     const json = parse(text)
     if (answer.ok && json !== undefined) return json as Answer

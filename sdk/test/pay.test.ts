@@ -238,6 +238,7 @@ test('a payment that was refused says why, is forgotten, and may be made anew on
   const refused = await pay(checkoutUrl, wallet, { max: '1', kept })
   assert(refused.outcome === 'refused')
   assert.deepEqual([refused.code, refused.charged], ['invalid_exact_evm_insufficient_balance', null])
+  assert.match(refused.detail, /too little/)
   assert.equal(kept.size, 0)
   await shop.chain.mint(payer.address, 1_000_000n)
   assert.equal((await pay(checkoutUrl, wallet, { max: '1', kept })).outcome, 'paid')

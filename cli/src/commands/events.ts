@@ -34,10 +34,19 @@ export const eventsCommand: Command = {
   },
 }
 
-export function lineOf({ event }: LogEntry): string {
-  const about = event.checkoutId ?? ''
-  const name = event.type.padEnd(20)
-  return `${paint('dim', timeOf(event.createdAt).slice(11))}  ${paint(styleOf(event.type), name)} ${about}`.trimEnd()
+/** When, what was done about it, what, and of which checkout. */
+export function lineOf({ event }: LogEntry, note = ''): string {
+  const { createdAt, type, checkoutId } = event
+  const parts = [
+    paint('dim', timeOf(createdAt).slice(11)),
+    note,
+    paint(styleOf(type), type.padEnd(19)),
+    checkoutId,
+  ]
+  return parts
+    .filter((part) => part)
+    .join('  ')
+    .trimEnd()
 }
 
 function styleOf(type: EventType): Parameters<typeof paint>[0] {

@@ -53,7 +53,7 @@ export const listenCommand: Command = {
     for await (const entry of events.stream({ after, signal: stop.signal })) {
       if (types.size > 0 && !types.has(entry.event.type)) continue
       const outcome = await forward(target, secret, entry)
-      terminal.show({ ...entry, ...outcome }, () => [`${lineOf(entry)}  ${tell(outcome)}`])
+      terminal.show({ ...entry, ...outcome }, () => [lineOf(entry, tell(outcome))])
       last = entry.cursor
     }
     terminal.say(paint('dim', `\nGo on from here: --after ${last}`))
@@ -85,9 +85,12 @@ async function forward(target: string, secret: string, { event }: LogEntry): Pro
   }
 }
 
+const reasons: Readonly<Record<string, string>> = { ECONNREFUSED: 'refused', TimeoutError: 'timeout' }
+
 function tell({ status, ms, error }: Outcome): string {
   const isTaken = status !== null && status >= 200 && status < 300
-  return `${paint(isTaken ? 'green' : 'red', String(status ?? error))} ${paint('dim', `${ms} ms`)}`
+  const text = status === null ? (reasons[error ?? ''] ?? 'failed') : String(status)
+  return `${paint(isTaken ? 'green' : 'red', text.padEnd(7))} ${paint('dim', `${ms} ms`.padStart(8))}`
 }
 
 function targetOf(text: string): string {

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { type EvmSigner, type Offer, type PayResult, pay } from '@farthing/sdk/pay'
 import { type Command, type Settings, textOf, UsageError } from '../command.ts'
 import { keptInFolder } from '../kept.ts'
-import { bad, good, paint, type Terminal } from '../terminal.ts'
+import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
 
 /** Without anybody to ask, no more than this; a person who sees the amount is a limit already. */
 const maxUnasked = '1.00'
@@ -33,6 +33,7 @@ export const payCommand: Command = {
       throw new UsageError('There is nobody to ask here. Give --yes, and --max for the most to pay.')
     const max = textOf(call, 'max') ?? (values.yes ? maxUnasked : maxAsked)
     const wallet = await openWallet(settings)
+    let isSigned = false
     let rest = terminal.busy('Asking …')
     const result = await pay(positionals[0] ?? '', wallet, {
       max,
@@ -42,10 +43,11 @@ export const payCommand: Command = {
         terminal.say(describe(terminal, offer).join('\n'))
         if (!values.yes && !(await ask('Sign and pay?'))) return false
         rest = terminal.busy('Paying …')
+        isSigned = true
         return true
       },
     }).finally(() => rest())
-    terminal.show(result, () => tell(terminal, result))
+    terminal.show(result, () => tell(terminal, result, isSigned))
     return exitCodes[result.outcome]
   },
 }
@@ -76,11 +78,11 @@ function describe(
   ]
 }
 
-function tell(terminal: Terminal, result: PayResult): string[] {
+function tell(terminal: Terminal, result: PayResult, isSigned: boolean): string[] {
   switch (result.outcome) {
     case 'paid':
       return [
-        good('Paid'),
+        good(isSigned ? 'Paid' : 'Paid already'),
         '',
         ...terminal.facts([
           ['checkout', result.checkout.id],
@@ -97,7 +99,7 @@ function tell(terminal: Terminal, result: PayResult): string[] {
       ]
     case 'refused':
       return [
-        bad(result.detail),
+        bad(wrap(result.detail)),
         paint('dim', `  ${result.code}`),
         result.charged === null
           ? '  Nothing was charged.'

@@ -146,7 +146,8 @@ function toResult(verdict: Verdict, payment: string | null): PayResult {
     }
     case 'required': {
       const { error = 'payment_required' } = verdict.required
-      return refused({ code: error, detail: `The payment was refused: ${error}.` })
+      const words = reasons.find(([ending]) => error.endsWith(ending))?.[1]
+      return refused({ code: error, detail: words ?? `The payment was refused: ${error}.` })
     }
     case 'refused': {
       const { code, detail } = verdict.problem
@@ -157,6 +158,14 @@ function toResult(verdict: Verdict, payment: string | null): PayResult {
       return { outcome: 'pending', payment, transaction: verdict.transaction }
   }
 }
+
+/** Why a payment is refused, by how x402's reasons end. */
+const reasons: readonly (readonly [ending: string, words: string])[] = [
+  ['insufficient_balance', 'The wallet holds too little of the token.'],
+  ['valid_before', 'The time to pay it is over, or this machine’s clock is wrong.'],
+  ['valid_after', 'This machine’s clock is wrong.'],
+  ['evm_signature', 'The signature is not the wallet’s.'],
+]
 
 function refused(
   { code, detail }: Omit<Objection, 'code'> & { code: string },
