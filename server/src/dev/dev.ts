@@ -40,6 +40,8 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
   let failure: Error | null = null
   // Ctrl-C may come more than once, from the terminal and from npm; the second must not cut the first one short.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => ending.abort())
+  // The terminal was closed: there is nobody to show anything to, and all the more to put away.
+  process.stdout.on('error', () => ending.abort())
   const step = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
     ending.signal.throwIfAborted()
     return await screen.step(name, work)

@@ -33,27 +33,31 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
 
     show({ baseUrl, key, checkoutUrl, rates }: Demo & { readonly rates: string }): void {
       out.write(`
-  ${heading('Farthing is running.')} Pay your first checkout: open it and click once.
+  ${heading('Farthing is running.')} Open your first checkout and pay it by one click:
 
     ${paint(['cyan', 'underline'], checkoutUrl)}
 
-  ${heading('In a second terminal')}, here: ${code('. .dev/env')}  ${paint('dim', 'sets what the lines below use')}
+  ${heading('In a second terminal,')} in this folder:
 
-  Create a checkout:
+    ${code('. .dev/env')}
+
+  Create a checkout
     ${code(`CHECKOUT=$(curl -s $FARTHING_URL/api/v1/checkouts \\
       -H "X-API-Key: $FARTHING_API_KEY" -H 'Content-Type: application/json' \\
       -d '{"orderId":"1","priceAmount":"4.99","priceCurrency":"EUR"}' \\
       | node -p 'JSON.parse(fs.readFileSync(0)).checkoutUrl'); echo $CHECKOUT`)}
 
-  Pay it as an agent:
+  Pay it as an agent
     ${code('npx farthing pay $CHECKOUT --yes')}
 
-  Pay another, and kill the worker in the middle of it:
-    ${code('npx farthing pay $CHECKOUT --yes & sleep 1; kill -9 $(cat .dev/work.pid); wait')}
+  Create another, pay it, and kill the worker in the middle of it
+    ${code('npx farthing pay $CHECKOUT --yes & sleep 1; kill -9 $(cat .dev/work.pid)')}
 
-  Key    ${key}
-  API    ${baseUrl}/docs/api
-  Rates  ${rates.replaceAll(',', ', ')} ${paint('dim', 'a dollar, fixed')}
+  ${heading('API')}    ${baseUrl}/docs/api
+  ${heading('Rates')}  ${rates.replaceAll(',', ', ')} a dollar, fixed
+  ${heading('Key')} of the demo store:
+ ${key}
+
   Ctrl-C stops everything. Data and chain are kept in .dev.
 
 `)

@@ -69,6 +69,16 @@ test('a payment survives the death of the worker, and moves its money once', asy
   await untilHolds(folder, option?.asset, 1_000_000_000n - BigInt(option?.amount ?? 0))
 })
 
+test('a terminal that is closed leaves nothing behind', async () => {
+  const folder = await freshFolder()
+  const { url } = await freshDatabase()
+  const { child } = await startDev(folder, { DATABASE_URL: url })
+  child.stdout.destroy()
+  child.kill('SIGHUP')
+  await until('dev has ended', async () => child.exitCode !== null, 60_000)
+  assert.deepEqual([child.exitCode, processesIn(folder)], [0, []])
+})
+
 test('a second dev in the same folder, and a database with live stores, are refused with a sentence', async () => {
   const folder = await freshFolder()
   const { ctx, databaseUrl } = await openTestApp()

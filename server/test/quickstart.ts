@@ -1,0 +1,108 @@
+/**
+ * Does the README's quick start as a stranger would: `npm run quickstart:test`. A clean clone of the last commit, the
+ * README's own lines, the page that `dev` prints opened in a browser and paid by one click. It fails if a line fails, if
+ * a payment does not complete, or if the first takes more than a minute from `npm run dev`. The last line is JSON.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { chromium } from 'playwright-core'
+
+const secondsMax = 60
+const root = new URL('../../', import.meta.url).pathname
+const folder = mkdtempSync(join(tmpdir(), 'farthing-quickstart-'))
+// PostgreSQL runs as another user if we are root.
+chmodSync(folder, 0o755)
+const clone = join(folder, 'farthing')
+execFileSync('git', ['clone', '--quiet', root, clone])
+const [first = [], ...terminals] = readBlocks(readFileSync(join(clone, 'README.md'), 'utf8'))
+assert.equal(first.at(-1), 'npm run dev')
+assert(terminals.length > 0)
+const env = { ...process.env, PORT: await freePort() }
+const shell = (lines: readonly string[]) =>
+  execFileSync('bash', ['-euo', 'pipefail', '-c', lines.join('\n')], { cwd: clone, env, encoding: 'utf8' })
+
+shell(first.slice(0, -1))
+const startedAt = performance.now()
+const secondsSince = () => Math.round((performance.now() - startedAt) / 100) / 10
+const dev = spawn('bash', ['-c', `exec ${first.at(-1)}`], {
+  cwd: clone,
+  env,
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+try {
+  const screen = await readScreen()
+  const secondsToScreen = secondsSince()
+  const [checkoutUrl = ''] = /http\S+\/pay\/ch_\w+/.exec(screen) ?? []
+  await payByClick(checkoutUrl)
+  await assertCompleted(checkoutUrl)
+  const secondsToCompleted = secondsSince()
+  for (const lines of terminals) process.stdout.write(shell(lines))
+  const paid = await listCheckouts()
+  assert.deepEqual([...new Set(paid.map(({ status }) => status))], ['COMPLETED'])
+  assert(secondsToCompleted <= secondsMax, `${secondsToCompleted} s to the first payment`)
+  print({ secondsToScreen, secondsToCompleted, secondsToEnd: secondsSince(), paid: paid.length })
+} finally {
+  dev.kill('SIGINT')
+  if (dev.exitCode === null) await once(dev, 'exit')
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** The lines of each shell block under "Quick start", those that go on joined. */
+function readBlocks(readme: string): string[][] {
+  const [, section = ''] = /^## Quick start\n([\s\S]*?)^## /m.exec(readme) ?? []
+  return [...section.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) =>
+    block.replaceAll('\\\n', ' ').trim().split('\n'),
+  )
+}
+
+async function readScreen(): Promise<string> {
+  let screen = ''
+  for await (const chunk of dev.stdout) {
+    process.stdout.write(chunk)
+    screen += chunk
+    if (screen.includes('Ctrl-C stops everything')) return screen
+  }
+  throw new Error('dev ended.')
+}
+
+async function payByClick(checkoutUrl: string): Promise<void> {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  })
+  const page = await browser.newPage()
+  await page.goto(checkoutUrl)
+  await page.getByRole('button', { name: 'Pay with Test wallet' }).click()
+  await page.getByRole('heading', { name: 'Payment received' }).waitFor({ timeout: secondsMax * 1_000 })
+  await browser.close()
+}
+
+async function listCheckouts(): Promise<{ status: string; checkoutUrl: string }[]> {
+  const { FARTHING_URL, FARTHING_API_KEY = '' } = parseEnv(readFileSync(join(clone, '.dev/env'), 'utf8'))
+  const headers = { 'x-api-key': FARTHING_API_KEY }
+  const answer = await fetch(`${FARTHING_URL}/api/v1/checkouts`, { headers })
+  return ((await answer.json()) as { data: { status: string; checkoutUrl: string }[] }).data
+}
+
+async function assertCompleted(checkoutUrl: string): Promise<void> {
+  const checkout = (await listCheckouts()).find((each) => each.checkoutUrl === checkoutUrl)
+  assert.equal(checkout?.status, 'COMPLETED')
+}
+
+async function freePort(): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return String(typeof address === 'object' && address?.port)
+}
+
+function print(figures: object): void {
+  process.stdout.write(`${JSON.stringify(figures)}\n`)
+}
