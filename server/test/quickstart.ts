@@ -7,11 +7,11 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { chromium } from 'playwright-core'
+import { freePort } from './support/free-port.ts'
 
 const secondsMax = 60
 const root = new URL('../../', import.meta.url).pathname
@@ -23,7 +23,7 @@ execFileSync('git', ['clone', '--quiet', root, clone])
 const [first = [], ...terminals] = readBlocks(readFileSync(join(clone, 'README.md'), 'utf8'))
 assert.equal(first.at(-1), 'npm run dev')
 assert(terminals.length > 0)
-const env = { ...process.env, PORT: await freePort() }
+const env = { ...process.env, PORT: String(await freePort()) }
 const shell = (lines: readonly string[]) =>
   execFileSync('bash', ['-euo', 'pipefail', '-c', lines.join('\n')], { cwd: clone, env, encoding: 'utf8' })
 
@@ -93,14 +93,6 @@ async function listCheckouts(): Promise<{ status: string; checkoutUrl: string }[
 async function assertCompleted(checkoutUrl: string): Promise<void> {
   const checkout = (await listCheckouts()).find((each) => each.checkoutUrl === checkoutUrl)
   assert.equal(checkout?.status, 'COMPLETED')
-}
-
-async function freePort(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return String(typeof address === 'object' && address?.port)
 }
 
 function print(figures: object): void {

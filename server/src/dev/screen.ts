@@ -44,7 +44,7 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
   Create a checkout
     ${code(`CHECKOUT=$(curl -s $FARTHING_URL/api/v1/checkouts \\
       -H "X-API-Key: $FARTHING_API_KEY" -H 'Content-Type: application/json' \\
-      -d '{"orderId":"1","priceAmount":"4.99","priceCurrency":"EUR"}' \\
+      -d '{"orderId":"1","priceAmount":"0.50","priceCurrency":"EUR"}' \\
       | node -p 'JSON.parse(fs.readFileSync(0)).checkoutUrl'); echo $CHECKOUT`)}
 
   Pay it as an agent

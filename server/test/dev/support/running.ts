@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { atEnd } from '../../support/at-end.ts'
+import { freePort } from '../../support/free-port.ts'
 
 const main = new URL('../../../src/main.ts', import.meta.url).pathname
 
@@ -24,7 +24,7 @@ export async function startDev(folder: string, environment: Readonly<Record<stri
   const child = spawn(process.execPath, [main, 'dev'], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH ?? '', PORT: await freePort(), ...environment },
+    env: { PATH: process.env.PATH ?? '', PORT: String(await freePort()), ...environment },
   })
   const stop = async (): Promise<number | null> => {
     if (!isOver(child)) {
@@ -56,14 +56,6 @@ export async function startDev(folder: string, environment: Readonly<Record<stri
 
 function isOver({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
-}
-
-async function freePort(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return String(typeof address === 'object' && address?.port)
 }
 
 /** Processes that run in a folder or below it. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { atEnd } from '../../support/at-end.ts'
+import { freePort } from '../../support/free-port.ts'
 import { openShop } from '../../support/shop.ts'
 
 /** Slow machines are slow; what takes longer than this does not happen. */
@@ -35,15 +35,6 @@ export async function openPageShop(options: Parameters<typeof openShop>[0] = {})
   })
   await shop.app.listen({ host: '127.0.0.1', port })
   return { ...shop, url }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  assert(typeof address === 'object' && address)
-  return address.port
 }
 
 export type TestWallet = {

@@ -1,0 +1,145 @@
+/**
+ * A small shop that is paid through Farthing. What a shop has to do is here and nothing else:
+ *
+ *   1. POST /orders           note the order, create a checkout for it, send the buyer to its page
+ *   2. POST /webhooks         Farthing says that it is paid: believe it only if the signature is right
+ *   3. GET  /orders/{id}      the buyer comes back; ask Farthing if the webhook is not here yet
+ *
+ * Orders live in memory to keep this short. A real shop keeps them in its database.
+ */
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createClient, FarthingError } from '@farthing/sdk'
+import { verifyWebhook, WebhookError } from '@farthing/sdk/webhooks'
+import { cartPage, messagePage, type Order, orderPage, type Product } from './pages.ts'
+
+const { PORT = '3000', FARTHING_URL = 'http://127.0.0.1:8402', FARTHING_API_KEY = '' } = process.env
+const { SHOP_URL = `http://127.0.0.1:${PORT}` } = process.env
+const itemsMax = 20
+/** An event is a few kilobytes, a cart less. */
+const bodyBytesMax = 65_536
+
+const products: readonly Product[] = [
+  { id: 'mug', name: 'Enamel mug', about: 'Holds coffee and small change.', cents: 1_400 },
+  { id: 'notebook', name: 'Ledger notebook', about: 'Never rounds down.', cents: 650 },
+  { id: 'tea', name: 'Breakfast tea', about: 'Settles in four minutes.', cents: 980 },
+]
+const orders = new Map<string, Order>()
+const farthing = createClient({ apiKey: FARTHING_API_KEY, baseUrl: FARTHING_URL })
+const webhookSecret = await registerWebhook()
+
+createServer((request, response) => {
+  answer(request, response).catch((error) => {
+    process.stderr.write(`${error instanceof Error ? error.stack : error}\n`)
+    // What Farthing refused has an id by which its operator finds the reason.
+    const reference = error instanceof FarthingError ? ` (${error.requestId})` : ''
+    send(response, 502, messagePage('That did not work', `Nothing was charged. Try again soon${reference}.`))
+  })
+}).listen(Number.parseInt(PORT, 10), '127.0.0.1', () => say(`The shop is open at ${SHOP_URL}`))
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const url = new URL(request.url ?? '/', SHOP_URL)
+  const order = orders.get(url.pathname.replace('/orders/', ''))
+  switch (`${request.method} ${url.pathname}`) {
+    case 'GET /':
+      return send(response, 200, cartPage(products, readCart(url.searchParams)))
+    case 'POST /orders':
+      return await takeOrder(readCart(new URLSearchParams((await readBody(request)).toString())), response)
+    case 'POST /webhooks':
+      return await receiveWebhook(request, response)
+    case `GET /orders/${order?.id}`:
+      if (order) return send(response, 200, orderPage(await refresh(order)))
+  }
+  send(response, 404, messagePage('There is nothing here', 'The shop is at its front door.'))
+}
+
+async function takeOrder(items: readonly Product[], response: ServerResponse): Promise<void> {
+  if (items.length === 0) return redirect(response, '/')
+  const id = `order-${randomBytes(6).toString('hex')}`
+  const cents = items.reduce((sum, item) => sum + item.cents, 0)
+  const checkout = await farthing.checkouts.create(
+    {
+      orderId: id,
+      priceAmount: `${Math.trunc(cents / 100)}.${String(cents % 100).padStart(2, '0')}`,
+      priceCurrency: 'EUR',
+      successRedirectUrl: `${SHOP_URL}/orders/${id}`,
+    },
+    // However often this is sent, the order has one checkout.
+    { idempotencyKey: id },
+  )
+  const { id: checkoutId, checkoutUrl } = checkout
+  orders.set(id, { id, items, checkoutId, checkoutUrl, status: 'unpaid' })
+  redirect(response, checkoutUrl)
+}
+
+async function receiveWebhook(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    const body = await readBody(request)
+    const event = await verifyWebhook({ body, headers: request.headers, secrets: webhookSecret })
+    // The same event may come twice: what it does must be the same when it is done twice.
+    if (event.type === 'checkout.completed' && 'checkout' in event.data)
+      markPaid(orders.get(event.data.checkout?.orderId ?? ''), 'by webhook')
+    response.writeHead(204).end()
+  } catch (error) {
+    if (!(error instanceof WebhookError)) throw error
+    response.writeHead(400).end(error.message)
+  }
+}
+
+/** Webhooks can be late. That a buyer came back proves nothing: anybody can open this address. */
+async function refresh(order: Order): Promise<Order> {
+  if (order.status === 'unpaid') {
+    const { status } = await farthing.checkouts.get(order.checkoutId)
+    if (status === 'COMPLETED') markPaid(order, 'by asking')
+  }
+  return order
+}
+
+function markPaid(order: Order | undefined, how: string): void {
+  if (!order || order.status === 'paid') return
+  order.status = 'paid'
+  say(`${order.id} is paid (${how}): pack it.`)
+}
+
+/** The endpoint of this address, made if there is none. A secret is shown only when it is made, so each start makes one. */
+async function registerWebhook(): Promise<string> {
+  const url = `${SHOP_URL}/webhooks`
+  for await (const endpoint of farthing.webhookEndpoints.list()) {
+    if (endpoint.url === url)
+      return (await farthing.webhookEndpoints.rollSecret(endpoint.id, { overlapSeconds: 0 })).secret
+  }
+  return (await farthing.webhookEndpoints.create({ url, types: ['checkout.completed'] })).secret
+}
+
+/** The cart is in the address: `?item=mug&item=tea`. Prices are ours, never the buyer's. */
+function readCart(fields: URLSearchParams): Product[] {
+  return fields
+    .getAll('item')
+    .slice(0, itemsMax)
+    .flatMap((id) => products.find((product) => product.id === id) ?? [])
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request) {
+    bytes += chunk.length
+    if (bytes > bodyBytesMax) throw new Error('The request is too large.')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function redirect(response: ServerResponse, location: string): void {
+  response.writeHead(303, { location }).end()
+}
+
+function send(response: ServerResponse, status: number, page: string): void {
+  response
+    .writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    .end(page)
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
