@@ -61,14 +61,16 @@ function readBlocks(readme: string): string[][] {
   )
 }
 
-async function readScreen(): Promise<string> {
+function readScreen(): Promise<string> {
   let screen = ''
-  for await (const chunk of dev.stdout) {
-    process.stdout.write(chunk)
-    screen += chunk
-    if (screen.includes('Ctrl-C stops everything')) return screen
-  }
-  throw new Error('dev ended.')
+  return new Promise((resolve, reject) => {
+    dev.stdout.on('data', (chunk) => {
+      process.stdout.write(chunk)
+      screen += chunk
+      if (screen.includes('Ctrl-C stops everything')) resolve(screen)
+    })
+    dev.once('exit', () => reject(new Error('dev ended before its screen was shown.')))
+  })
 }
 
 async function payByClick(checkoutUrl: string): Promise<void> {
