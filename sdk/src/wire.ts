@@ -110,6 +110,8 @@ export type Wallet = {
   custodialType: CustodialType
   /** Whether this deployment can settle payments to this wallet now. */
   payable: boolean
+  /** Why not; null where it is payable. */
+  unpayableReason: string | null
   /** Whether new checkouts are paid to this wallet. */
   current: boolean
   createdAt: string
@@ -262,8 +264,11 @@ export type PaymentRequirements = {
   amount: string
   payTo: string
   maxTimeoutSeconds: number
-  /** The token's EIP-712 domain. */
-  extra: { name: string; version: string }
+  /**
+   * What must be signed beside it. On EVM networks the token's EIP-712 domain; on Solana who pays the transaction's fee,
+   * and its memo.
+   */
+  extra: { name: string; version: string } | { feePayer: string; memo: string }
 }
 
 /** The 402 answer: body, and base64 in the PAYMENT-REQUIRED header. */

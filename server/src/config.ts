@@ -30,6 +30,10 @@ export type Config = {
   readonly baseMainnetRpcUrls: readonly string[]
   readonly baseSepoliaRpcUrls: readonly string[]
   readonly localRpcUrls: readonly string[]
+  readonly solanaMainnetRpcUrls: readonly string[]
+  readonly solanaDevnetRpcUrls: readonly string[]
+  readonly solanaLocalRpcUrls: readonly string[]
+  readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
   readonly webhookPrivateNetworks: readonly string[]
   readonly crashAt: string
@@ -94,7 +98,8 @@ export const settings: { readonly [Key in keyof Config]: Setting<Config[Key]> } 
   },
   networks: {
     name: 'NETWORKS',
-    about: 'Networks that payments are taken on: BASE_MAINNET, BASE_SEPOLIA, LOCAL.',
+    about:
+      'Networks that payments are taken on: BASE_MAINNET, BASE_SEPOLIA, LOCAL, SOLANA_MAINNET, SOLANA_DEVNET, SOLANA_LOCAL.',
     fallback: 'BASE_MAINNET,BASE_SEPOLIA',
     parse: knownNetworks,
   },
@@ -203,10 +208,36 @@ export const settings: { readonly [Key in keyof Config]: Setting<Config[Key]> } 
     fallback: '',
     parse: urlList,
   },
+  solanaMainnetRpcUrls: {
+    name: 'SOLANA_MAINNET_RPC_URLS',
+    about:
+      'JSON-RPC nodes of Solana that keep transaction history, separated by commas. work needs two that do not share a fate.',
+    fallback: '',
+    parse: urlList,
+  },
+  solanaDevnetRpcUrls: {
+    name: 'SOLANA_DEVNET_RPC_URLS',
+    about: 'JSON-RPC nodes of Solana’s devnet, separated by commas.',
+    fallback: '',
+    parse: urlList,
+  },
+  solanaLocalRpcUrls: {
+    name: 'SOLANA_LOCAL_RPC_URLS',
+    about: 'JSON-RPC nodes of a local Solana chain, separated by commas.',
+    fallback: '',
+    parse: urlList,
+  },
+  solanaTokenAccountsPerDay: {
+    name: 'SOLANA_TOKEN_ACCOUNTS_PER_DAY',
+    about:
+      'How many token accounts settlers may create for stores’ Solana wallets in a day, at about 0.002 SOL each. With 0 stores make their own.',
+    fallback: '0',
+    parse: integer(0, 10_000),
+  },
   settlerKeysFile: {
     name: 'SETTLER_KEYS_FILE',
     about:
-      'File of the private keys that work pays gas with, one 0x… a line. Readable by work alone; serve needs none.',
+      'File of the private keys that work pays fees with, one a line: 0x… for EVM, the 64 numbers of a key file in brackets for Solana. Readable by work alone; serve needs none.',
     fallback: '',
     parse: anyText,
   },
@@ -278,7 +309,14 @@ function list(text: string) {
 }
 
 /** The names in chains/networks.ts, which stands above this file; its test compares the two. */
-export const networkNames = ['BASE_MAINNET', 'BASE_SEPOLIA', 'LOCAL']
+export const networkNames = [
+  'BASE_MAINNET',
+  'BASE_SEPOLIA',
+  'LOCAL',
+  'SOLANA_MAINNET',
+  'SOLANA_DEVNET',
+  'SOLANA_LOCAL',
+]
 
 function knownNetworks(text: string) {
   const parsed = list(text)

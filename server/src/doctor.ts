@@ -1,11 +1,11 @@
 import { networks } from './chains/networks.ts'
 import { isNative } from './chains/recover.ts'
 import { RpcAnswerError, RpcUnavailableError } from './chains/rpc.ts'
-import type { Signer } from './chains/signer.ts'
 import type { Context } from './context.ts'
 import { checkSchema, SchemaError } from './migrate.ts'
 import { countSettlementsLeft, openReadiness } from './payments/lanes/readiness.ts'
 import { listSettlers } from './payments/lanes/rows.ts'
+import type { AnySigner } from './payments/rail.ts'
 import { openRails } from './payments/rails.ts'
 import { Problem } from './problems.ts'
 import { listCurrencies } from './rates/list.ts'
@@ -30,7 +30,7 @@ const databaseVersionMin = 150_000
 
 export async function examine(
   ctx: Context,
-  readSigners: () => Promise<readonly Signer[]>,
+  readSigners: () => Promise<readonly AnySigner[]>,
 ): Promise<Finding[]> {
   const findings = [examineCurve()]
   const database = await examineDatabase(ctx)
@@ -130,7 +130,7 @@ async function examineRates(ctx: Context): Promise<Finding[]> {
 async function examineNetwork(
   ctx: Context,
   chainId: string,
-  readSigners: () => Promise<readonly Signer[]>,
+  readSigners: () => Promise<readonly AnySigner[]>,
 ): Promise<Finding[]> {
   const what = chainId
   const setting = `${chainId}_RPC_URLS`
@@ -164,7 +164,7 @@ async function examineSettlers(
   ctx: Context,
   chainId: string,
   network: string,
-  readSigners: () => Promise<readonly Signer[]>,
+  readSigners: () => Promise<readonly AnySigner[]>,
 ): Promise<Finding[]> {
   const what = `${chainId} settlers`
   const settlers = (await listSettlers(ctx.db, network)).filter(({ state }) => state === 'active')
@@ -175,8 +175,8 @@ async function examineSettlers(
   const findings: Finding[] = []
   // Only where work runs is the file set; serve holds no key.
   if (ctx.config.settlerKeysFile !== '') {
-    const keys = new Set((await readSigners()).map(({ address }) => address.toLowerCase()))
-    for (const { address } of settlers.filter(({ address }) => !keys.has(address.toLowerCase()))) {
+    const keys = new Set((await readSigners()).map(({ address }) => address))
+    for (const { address } of settlers.filter(({ address }) => !keys.has(address))) {
       const fix = `Put its key into ${ctx.config.settlerKeysFile}, or: npm run server settler drain ${address}`
       findings.push({ what, says: `the key of ${address} is not here`, fix })
     }
@@ -184,7 +184,10 @@ async function examineSettlers(
   for (const { address, left } of await countSettlementsLeft(ctx.db, network)) {
     const says =
       left === null ? `${address}: work has not read its balance yet` : `${address} can pay ${left} more`
-    const fix = left !== null && left < settlementsLeftWanted ? `Send it ether on ${chainId}.` : null
+    const fix =
+      left !== null && left < settlementsLeftWanted
+        ? `Send it ${chainId.startsWith('SOLANA') ? 'SOL' : 'ether'} on ${chainId}.`
+        : null
     findings.push({ what, says, fix })
   }
   const obstacle = await openReadiness(ctx)(network)

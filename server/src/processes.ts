@@ -4,11 +4,13 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { networks } from './chains/networks.ts'
 import { isNative } from './chains/recover.ts'
-import { openSigner, type Signer } from './chains/signer.ts'
+import { openSigner } from './chains/signer.ts'
+import { openSvmSigner } from './chains/svm/signer.ts'
 import { ConfigError } from './config.ts'
 import type { Context } from './context.ts'
 import { buildApp } from './http/app.ts'
 import { type Health, openOperations } from './http/operations.ts'
+import type { AnySigner } from './payments/rail.ts'
 import { openRails } from './payments/rails.ts'
 import { startWorker } from './worker.ts'
 
@@ -106,17 +108,23 @@ function refuseFixedRates({ config }: Context): void {
     )
 }
 
-/** The settlers' keys: one a line, as 0x and 64 hexadecimal digits. Empty lines and # comments are skipped. */
-export async function readSigners(file: string): Promise<Signer[]> {
+/**
+ * The settlers' keys, one a line: 0x and 64 hexadecimal digits for EVM chains; for Solana the 64 numbers that key files
+ * hold, in brackets. Empty lines and # comments are skipped.
+ */
+export async function readSigners(file: string): Promise<AnySigner[]> {
   if (file === '') return []
   const lines = (await readFile(file, 'utf8')).split('\n').map((line) => line.trim())
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#'))
-  if (!keys.every((key) => /^0x[0-9a-fA-F]{64}$/.test(key))) {
+  return keys.map((key) => {
+    if (/^0x[0-9a-fA-F]{64}$/.test(key)) return openSigner(key as `0x${string}`)
+    const numbers = key.slice(1, -1).split(',')
+    if (/^\[[\d\s,]+\]$/.test(key) && numbers.length === 64)
+      return openSvmSigner(Uint8Array.from(numbers, (text) => Number.parseInt(text, 10)))
     throw new ConfigError(
-      `SETTLER_KEYS_FILE (${file}) must hold one key a line: 0x and 64 hexadecimal digits.`,
+      `SETTLER_KEYS_FILE (${file}) must hold one key a line: 0x and 64 hexadecimal digits, or 64 numbers in brackets.`,
     )
-  }
-  return keys.map((key) => openSigner(key as `0x${string}`))
+  })
 }
 
 function portOf(server: Server): number {

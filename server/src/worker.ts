@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Signer } from './chains/signer.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
 import { reviewCheckouts } from './checkouts/review.ts'
 import { deleteOldAnswers } from './checkouts/rows.ts'
@@ -10,7 +9,7 @@ import { assignWaitingSequences } from './events/assign-sequence.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
 import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
-import type { Loop } from './payments/rail.ts'
+import type { AnySigner, Loop } from './payments/rail.ts'
 import { openRails } from './payments/rails.ts'
 import { freeAmounts } from './payments/transfers/reserve.ts'
 import { refreshRates } from './rates/refresh.ts'
@@ -29,7 +28,7 @@ const failureRestMs = 1_000
 const answersKeptHours = 48
 const answersPerRun = 5_000
 
-export function startWorker(ctx: Context, signers: readonly Signer[] = []): Worker {
+export function startWorker(ctx: Context, signers: readonly AnySigner[] = []): Worker {
   const stopping = new AbortController()
   const running = [...loops(ctx), ...settlement(ctx, signers)].map((loop) =>
     runLoop(ctx, loop, stopping.signal),
@@ -77,7 +76,7 @@ function scheduled(ctx: Context, name: string, everySeconds: number, run: () => 
 }
 
 /** Settling, as each chain does it. */
-function settlement(ctx: Context, signers: readonly Signer[]): readonly Loop[] {
+function settlement(ctx: Context, signers: readonly AnySigner[]): readonly Loop[] {
   const look = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
   const work = { signers, holder: randomText(16), updateStatus: look }
   return openRails(ctx).flatMap((rail) => rail.settle(work))

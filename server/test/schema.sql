@@ -49,6 +49,7 @@ CREATE TABLE public.authorizations (
     payment_identifier text COLLATE pg_catalog."C",
     resolved_at timestamp with time zone,
     is_credited boolean DEFAULT false NOT NULL,
+    settler text COLLATE pg_catalog."C",
     CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
     CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
@@ -305,6 +306,15 @@ CREATE TABLE public.stores (
     CONSTRAINT stores_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
 
+CREATE TABLE public.token_accounts (
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    owner text NOT NULL COLLATE pg_catalog."C",
+    ready_at timestamp with time zone,
+    checked_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone
+);
+
 CREATE TABLE public.transaction_calls (
     network text NOT NULL COLLATE pg_catalog."C",
     settler text NOT NULL COLLATE pg_catalog."C",
@@ -435,6 +445,9 @@ ALTER TABLE ONLY public.settlers
 ALTER TABLE ONLY public.stores
     ADD CONSTRAINT stores_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.token_accounts
+    ADD CONSTRAINT token_accounts_pkey PRIMARY KEY (network, asset, owner);
+
 ALTER TABLE ONLY public.transaction_calls
     ADD CONSTRAINT transaction_calls_pkey PRIMARY KEY (network, settler, settler_nonce, place);
 
@@ -523,11 +536,17 @@ CREATE INDEX payment_hints_by_checkout ON public.payment_hints USING btree (chec
 
 CREATE UNIQUE INDEX reserved_amounts_held ON public.reserved_amounts USING btree (network, asset, pay_to, amount) WHERE (freed_at IS NULL);
 
+CREATE INDEX token_accounts_by_creation ON public.token_accounts USING btree (created_at) WHERE (created_at IS NOT NULL);
+
+CREATE INDEX token_accounts_by_owner ON public.token_accounts USING btree (owner) WHERE (ready_at IS NOT NULL);
+
 CREATE INDEX transaction_calls_by_authorization ON public.transaction_calls USING btree (network, asset, payer, nonce);
 
 CREATE INDEX transactions_unmined ON public.transactions USING btree (network, settler, nonce) WHERE (mined_at IS NULL);
 
 CREATE INDEX wallets_by_address ON public.wallets USING btree (lower(address)) WHERE (family = 'EVM'::text);
+
+CREATE INDEX wallets_by_solana_address ON public.wallets USING btree (address) WHERE (family = 'SOLANA'::text);
 
 CREATE INDEX wallets_by_store ON public.wallets USING btree (store_id, id);
 

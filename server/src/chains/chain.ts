@@ -33,7 +33,12 @@ export const multicall: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
 
 export function openChain(network: EvmNetwork, urls: readonly string[], now: () => Date): Chain {
   const id = Number.parseInt(network.caip2.slice('eip155:'.length), 10)
-  return { network, id, rpc: openRpc(urls, id, now) }
+  const identity = {
+    name: `${id}`,
+    method: 'eth_chainId',
+    isOurs: (answer: unknown) => answer === `0x${id.toString(16)}`,
+  }
+  return { network, id, rpc: openRpc(urls, identity, now) }
 }
 
 type RawBlock = { number: Hex; hash: Hex; parentHash: Hex; timestamp: Hex; baseFeePerGas?: Hex } | null

@@ -143,7 +143,7 @@ export type NonceEvent = Place & { readonly payer: Hex; readonly nonce: Hex }
  * not change when the transaction is included in another block behind other transactions, nor does it depend on which
  * other events were asked for.
  */
-export type PlainTransfer = Place & {
+type PlainTransfer = Place & {
   readonly payer: Hex
   readonly to: Hex
   readonly value: bigint
@@ -151,7 +151,7 @@ export type PlainTransfer = Place & {
 }
 
 /** Money that moved by an authorization. The place is that of the Transfer. */
-export type AuthorizedTransfer = PlainTransfer & { readonly nonce: Hex }
+type AuthorizedTransfer = PlainTransfer & { readonly nonce: Hex }
 
 type Transfers = {
   /** AuthorizationUsed with the same payer's Transfer right behind it. */

@@ -1,5 +1,5 @@
 import { parseEvmAddress, showEvmAddress } from './evm.ts'
-import { parseSolanaAddress } from './svm.ts'
+import { parseSolanaAddress } from './svm/address.ts'
 
 /** Networks and tokens as data. To add a token, add one entry to `assets`; to add a network, one entry here. */
 export type Family = 'EVM' | 'SOLANA'
@@ -109,7 +109,52 @@ const evmNetworks: readonly EvmNetwork[] = [
   },
 ]
 
-export const networks: readonly Network[] = [...evmNetworks]
+/** What a payer may have a settler spend on one payment: two signatures and this, about 0.000016 SOL together. */
+const computeMax = { computeUnitsMax: 60_000, computeUnitPriceMax: 100_000n }
+
+const solanaNetworks: readonly SolanaNetwork[] = [
+  {
+    name: 'Solana',
+    chainId: 'SOLANA_MAINNET',
+    caip2: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    family: 'SOLANA',
+    mode: 'live',
+    blockTimeMs: 400,
+    witnessesMin: 2,
+    ...computeMax,
+    assets: [{ symbol: 'USDC', address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', decimals: 6 }],
+    publicRpcUrl: 'https://api.mainnet-beta.solana.com',
+    explorerUrl: 'https://solscan.io',
+  },
+  {
+    name: 'Solana Devnet',
+    chainId: 'SOLANA_DEVNET',
+    caip2: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+    family: 'SOLANA',
+    mode: 'test',
+    blockTimeMs: 400,
+    witnessesMin: 1,
+    ...computeMax,
+    assets: [{ symbol: 'USDC', address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', decimals: 6 }],
+    publicRpcUrl: 'https://api.devnet.solana.com',
+    explorerUrl: null,
+  },
+  {
+    name: 'Local Solana chain',
+    chainId: 'SOLANA_LOCAL',
+    caip2: 'solana:GuLKXAZVidPdHp6NsUHF4Qrzvs3PH9Rd',
+    family: 'SOLANA',
+    mode: 'test',
+    blockTimeMs: 400,
+    witnessesMin: 1,
+    ...computeMax,
+    assets: [{ symbol: 'USDC', address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', decimals: 6 }],
+    publicRpcUrl: null,
+    explorerUrl: null,
+  },
+]
+
+export const networks: readonly Network[] = [...evmNetworks, ...solanaNetworks]
 
 /** Addresses that are tokens, not wallets: money sent there is lost. Known ones of every network, enabled or not. */
 const tokenAddresses = new Set([

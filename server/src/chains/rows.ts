@@ -145,6 +145,19 @@ export async function insertBlock(tx: Transaction, network: string, block: Block
   )
 }
 
+/** Where a chain stands that is not read block by block. */
+export async function writeHead(
+  db: Database,
+  network: string,
+  head: { readonly slot: number; readonly time: Date; readonly finalizedSlot: number },
+): Promise<void> {
+  await db.query(
+    `update followers set head_number = $2, head_time = $3, safe_number = $2, finalized_number = $4, base_fee = 0,
+       head_seen_at = clock() where network = $1 and head_number < $2`,
+    [network, head.slot, head.time, head.finalizedSlot],
+  )
+}
+
 /** Takes the upper end off the chain and returns the hashes that are no longer part of it. */
 export async function deleteBlocksAbove(tx: Transaction, network: string, number: number): Promise<Hex[]> {
   const rows = await tx.query<{ hash: Hex }>(

@@ -1,7 +1,8 @@
 /**
- * JSON-RPC to several endpoints of one chain. Every request asks for the chain's id first: what stands behind an
- * address may be swapped at any time, and what another chain answers looks as good as what ours would. A call goes to the endpoint that answered last; when that fails, to the next. What the node itself answers, be it an
- * error, is an answer and is not asked again elsewhere.
+ * JSON-RPC to several endpoints of one chain. Every request asks which chain it is first: what stands behind an address
+ * may be swapped at any time, and what another chain answers looks as good as what ours would. A call goes to the
+ * endpoint that answered last; when that fails, to the next. What the node itself answers, be it an error, is an answer
+ * and is not asked again elsewhere.
  */
 export type Rpc = {
   call<Result>(method: string, params: readonly unknown[]): Promise<Result>
@@ -13,7 +14,16 @@ export type Rpc = {
   send(method: string, params: readonly unknown[]): Promise<void>
   /** The same call to every endpoint that answers: for what two must agree on. */
   callAll<Result>(method: string, params: readonly unknown[]): Promise<readonly Result[]>
+  /** Several calls to each endpoint, in one request each: the answers of those that gave any. */
+  batchAll(calls: readonly RpcCall[]): Promise<readonly (readonly RpcOutcome[])[]>
   readonly endpoints: number
+}
+
+/** How a chain is told from others. */
+export type Identity = {
+  readonly name: string
+  readonly method: string
+  readonly isOurs: (answer: unknown) => boolean
 }
 
 type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
@@ -26,7 +36,12 @@ const restMs = 5_000
 /** What providers answer, with status 200, when they are asked too often: not an answer to the call. */
 const limitExceeded = -32005
 /** Where null means "there is none". Anywhere else it is what a node says that has lost its memory. */
-const nullable = new Set(['eth_getBlockByNumber', 'eth_getTransactionReceipt'])
+const nullable = new Set([
+  'eth_getBlockByNumber',
+  'eth_getTransactionReceipt',
+  'getTransaction',
+  'getBlockTime',
+])
 const answerBytesMax = 64 * 1024 * 1024
 
 /** The node understood the call and said no. */
@@ -48,7 +63,7 @@ export class RpcUnavailableError extends Error {
 
 type Endpoint = { readonly url: string; restUntil: number }
 
-export function openRpc(urls: readonly string[], chainId: number, now: () => Date): Rpc {
+export function openRpc(urls: readonly string[], identity: Identity, now: () => Date): Rpc {
   const endpoints: Endpoint[] = urls.map((url) => ({ url, restUntil: 0 }))
   let nextId = 1
 
@@ -68,11 +83,11 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
   }
 
   async function ask(endpoint: Endpoint, calls: readonly RpcCall[]): Promise<RpcOutcome[]> {
-    const asked = [{ method: 'eth_chainId', params: [] }, ...calls]
+    const asked = [{ method: identity.method, params: [] }, ...calls]
     const [chain, ...outcomes] = parse(await post(endpoint, asked.map(request)), asked.length)
     const found = chain && 'result' in chain ? chain.result : null
-    if (found !== `0x${chainId.toString(16)}`)
-      throw new Error(`the node is on chain ${String(found)}, not ${chainId}`)
+    if (!identity.isOurs(found))
+      throw new Error(`the node is on chain ${String(found)}, not ${identity.name}`)
     const limited = outcomes.find((outcome) => 'error' in outcome && outcome.error.code === limitExceeded)
     if (limited) throw new Error('the node refuses more requests for now')
     const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
@@ -100,8 +115,26 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
       }
     }
     throw new RpcUnavailableError(
-      `No node of chain ${chainId} answered: ${failures.join('; ') || 'none is configured'}.`,
+      `No node of chain ${identity.name} answered: ${failures.join('; ') || 'none is configured'}.`,
     )
+  }
+
+  async function batchAll(calls: readonly RpcCall[]): Promise<RpcOutcome[][]> {
+    const failures: string[] = []
+    const answers = await Promise.all(
+      endpoints.map(async (endpoint) => {
+        try {
+          return await ask(endpoint, calls)
+        } catch (error) {
+          fail(endpoint, error, failures)
+          return null
+        }
+      }),
+    )
+    const given = answers.filter((answer) => answer !== null)
+    if (given.length === 0)
+      throw new RpcUnavailableError(`No node of chain ${identity.name} answered: ${failures.join('; ')}.`)
+    return given
   }
 
   function fail(endpoint: Endpoint, error: unknown, failures: string[]): void {
@@ -130,26 +163,13 @@ export function openRpc(urls: readonly string[], chainId: number, now: () => Dat
         }),
       )
       const [outcome] = await Promise.any(tries).catch(() => {
-        throw new RpcUnavailableError(`No node of chain ${chainId} answered: ${failures.join('; ')}.`)
+        throw new RpcUnavailableError(`No node of chain ${identity.name} answered: ${failures.join('; ')}.`)
       })
       unwrap(outcome)
     },
+    batchAll,
     async callAll<Result>(method: string, params: readonly unknown[]) {
-      const failures: string[] = []
-      const answers = await Promise.all(
-        endpoints.map(async (endpoint) => {
-          try {
-            const [outcome] = await ask(endpoint, [{ method, params }])
-            return outcome
-          } catch (error) {
-            fail(endpoint, error, failures)
-            return null
-          }
-        }),
-      )
-      const given = answers.filter((answer) => answer != null)
-      if (given.length === 0)
-        throw new RpcUnavailableError(`No node of chain ${chainId} answered: ${failures.join('; ')}.`)
+      const given = (await batchAll([{ method, params }])).flatMap(([outcome]) => outcome ?? [])
       const results = given.filter((answer) => 'result' in answer).map(({ result }) => result as Result)
       if (results.length === 0) return [unwrap<Result>(given[0])]
       return results

@@ -6,6 +6,7 @@ import { signDigest } from './recover.ts'
 
 /** A settler's key. It pays gas and moves nobody's money: the signed transfers fix recipient and amount. */
 export type Signer = {
+  readonly family: 'EVM'
   readonly address: Hex
   readonly sign: (chain: Chain, transaction: Unsigned) => SignedTransaction
 }
@@ -28,6 +29,7 @@ export function openSigner(privateKey: Hex): Signer {
   const address = privateKeyToAccount(privateKey).address.toLowerCase() as Hex
   const secret = Buffer.from(privateKey.slice(2), 'hex')
   return {
+    family: 'EVM',
     address,
     sign(chain, transaction) {
       assertAllowed(chain, address, transaction)

@@ -10,7 +10,7 @@ import { currencies } from '../rates/iso4217.ts'
 import { priceInUnits, quoteCurrency } from '../rates/quote.ts'
 import type { Authenticator, Caller } from '../stores/authenticate.ts'
 import { checkText, checkWebUrl } from '../stores/check-text.ts'
-import { networksFor, type Store } from '../stores/store.ts'
+import { networksFor, type Store, walletFor, walletSegment } from '../stores/store.ts'
 import { type Checkout, type Option, orderIdBytesMax, toWire } from './checkout.ts'
 import { checkoutExists, insertCheckouts, type NewCheckout, readStoredAnswer } from './rows.ts'
 
@@ -159,7 +159,7 @@ async function draftCheckout(
 
   const quote = await quoteCurrency(ctx, input.priceCurrency, now)
   const options = networksFor(ctx, store.mode).flatMap((network) => {
-    const wallet = wallets.find(({ family }) => family === network.family)
+    const wallet = walletFor(network, wallets)
     if (!wallet) return []
     return network.assets.map(
       (asset): Option => ({
@@ -211,8 +211,8 @@ function finalityFor(policy: readonly FinalityRule[], units: bigint): FinalityRu
 }
 
 function walletRequired(ctx: Context, store: Store): Problem {
-  const family = networksFor(ctx, store.mode).some(({ family }) => family === 'EVM') ? 'evm' : 'solana'
-  const address = `${ctx.config.baseUrl}/api/v1/stores/${store.id}/wallets/${family}`
+  const segment = walletSegment(networksFor(ctx, store.mode))
+  const address = `${ctx.config.baseUrl}/api/v1/stores/${store.id}/wallets/${segment}`
   return new Problem(
     'wallet_required',
     `Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,

@@ -13,7 +13,7 @@ import type { Outcomes } from '../payments/outcome.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
 import type { Door } from '../payments/rail.ts'
 import { readInFlightUnits } from '../payments/rows.ts'
-import { toRequirements } from '../payments/terms.ts'
+import type { Terms } from '../payments/terms.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, toStoreWire } from './checkout.ts'
 import { readPayView } from './payment-rows.ts'
@@ -22,6 +22,7 @@ import { readPayView } from './payment-rows.ts'
 export type PayEngine = {
   /** By CAIP-2. A network without nodes has no door. */
   readonly doors: ReadonlyMap<string, Door>
+  readonly terms: Terms
   readonly claim: Claim
   readonly outcomes: Outcomes
   readonly readiness: Readiness
@@ -140,7 +141,7 @@ export async function payCheckout(
       )
     }
 
-    const required = requirePayment(checkout, request.resourceUrl, refused)
+    const required = await requirePayment(engine, checkout, request.resourceUrl, refused)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
     if (!payment || refused) return { kind: 'required', required, refused }
 
@@ -249,7 +250,14 @@ function inProgress(): Problem {
   })
 }
 
-function requirePayment(checkout: Checkout, url: string, refused: Refused | null): PaymentRequired {
+async function requirePayment(
+  { terms }: PayEngine,
+  checkout: Checkout,
+  url: string,
+  refused: Refused | null,
+): Promise<PaymentRequired> {
+  const accepts = await terms(checkout.id, checkout.options)
+  if (accepts.length === 0) throw unsettled('No settler is there to take a payment.')
   return {
     x402Version: 2,
     ...(refused && { error: refused.reason }),
@@ -258,6 +266,6 @@ function requirePayment(checkout: Checkout, url: string, refused: Refused | null
       description: `Checkout ${checkout.id} for order ${checkout.orderId}`,
       mimeType: 'application/json',
     },
-    accepts: checkout.options.flatMap((option) => toRequirements(option) ?? []),
+    accepts,
   }
 }

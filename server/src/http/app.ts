@@ -11,6 +11,7 @@ import { openClaim } from '../payments/claim.ts'
 import { openReadiness } from '../payments/lanes/readiness.ts'
 import { openOutcomes } from '../payments/outcome.ts'
 import { openRails } from '../payments/rails.ts'
+import { openTerms } from '../payments/terms.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { parseBody } from './body.ts'
@@ -152,6 +153,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
 function openPayEngine(ctx: Context): PayEngine {
   return {
     doors: new Map(openRails(ctx).map(({ network, door }) => [network.caip2, door])),
+    terms: openTerms(ctx),
     claim: openClaim(ctx),
     outcomes: openOutcomes(ctx),
     readiness: openReadiness(ctx),

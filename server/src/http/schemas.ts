@@ -174,6 +174,7 @@ export const Wallet = of<Wire.Wallet>()(
       payable: Type.Boolean({
         description: 'Whether this deployment can settle payments to this wallet now.',
       }),
+      unpayableReason: nullable(Type.String({ description: 'Why not; null where it is payable.' })),
       current: Type.Boolean({ description: 'Whether new checkouts are paid to this wallet.' }),
       createdAt: timestamp(),
     },
@@ -255,7 +256,16 @@ export const PaymentRequired = of<Wire.PaymentRequired>()(
             amount: Type.String({ description: 'Integer amount in the token’s smallest unit.' }),
             payTo: Type.String(),
             maxTimeoutSeconds: Type.Integer(),
-            extra: Type.Object({ name: Type.String(), version: Type.String() }, closed),
+            extra: Type.Union(
+              [
+                Type.Object({ name: Type.String(), version: Type.String() }, closed),
+                Type.Object({ feePayer: Type.String(), memo: Type.String() }, closed),
+              ],
+              {
+                description:
+                  'What is signed beside it: the token’s EIP-712 domain, or who pays the fee and a memo.',
+              },
+            ),
           },
           closed,
         ),

@@ -1,5 +1,7 @@
 import type { Hex } from '../chains/chain.ts'
 import type { Authorization } from '../chains/eip3009.ts'
+import { decodeTransaction, hashMessage, type SvmTransaction } from '../chains/svm/message.ts'
+import { memoProgram } from '../chains/svm/transfer.ts'
 import { isBoundTo } from './bound-nonce.ts'
 
 /**
@@ -24,7 +26,12 @@ export type EvmPayment = AnyPayment & {
   readonly signature: Hex
 }
 
-export type Payment = EvmPayment
+export type SvmPayment = AnyPayment & {
+  readonly family: 'SOLANA'
+  readonly transaction: SvmTransaction
+}
+
+export type Payment = EvmPayment | SvmPayment
 
 export type ReadPayment =
   | { readonly kind: 'none' }
@@ -58,9 +65,20 @@ function readPayload(json: unknown): ReadPayment {
   if (root?.x402Version !== 2) return unreadable('x402Version must be 2')
   const accepted = asRecord(root.accepted)
   const payload = asRecord(root.payload)
-  const fields = asRecord(payload?.authorization)
-  if (!accepted || !payload || !fields)
-    return unreadable('accepted, payload or payload.authorization is missing')
+  if (!accepted || !payload) return unreadable('accepted or payload is missing')
+  const identifier = readIdentifier(root.extensions)
+  if (identifier === undefined)
+    return unreadable('payment-identifier must be 16 to 128 of A-Z, a-z, 0-9, _ and -')
+  return payload.transaction === undefined
+    ? readAuthorization(accepted, payload, identifier)
+    : readTransaction(accepted, payload.transaction, identifier)
+}
+
+type Fields = Record<string, unknown>
+
+function readAuthorization(accepted: Fields, payload: Fields, identifier: string | null): ReadPayment {
+  const fields = asRecord(payload.authorization)
+  if (!fields) return unreadable('payload.authorization is missing')
   const asset = asHex(accepted.asset, 20)
   const from = asHex(fields.from, 20)
   const to = asHex(fields.to, 20)
@@ -76,9 +94,6 @@ function readPayload(json: unknown): ReadPayment {
     return unreadable('an authorization has from, to, value, validAfter, validBefore and nonce')
   }
   if (!signature) return unreadable('signature must be hexadecimal')
-  const identifier = readIdentifier(root.extensions)
-  if (identifier === undefined)
-    return unreadable('payment-identifier must be 16 to 128 of A-Z, a-z, 0-9, _ and -')
   return {
     kind: 'present',
     payment: {
@@ -95,6 +110,23 @@ function readPayload(json: unknown): ReadPayment {
   }
 }
 
+/** A transaction that a payer has signed and that awaits the signature of whoever pays its fee. */
+function readTransaction(accepted: Fields, encoded: unknown, identifier: string | null): ReadPayment {
+  const { scheme, network, asset } = accepted
+  if (typeof scheme !== 'string' || typeof network !== 'string' || typeof asset !== 'string')
+    return unreadable('accepted must name scheme, network and asset')
+  const bytes = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : null
+  const transaction = bytes?.toString('base64') === encoded && bytes ? decodeTransaction(bytes) : null
+  // The second who must sign is the payer; where nobody must, whoever pays the fee would.
+  const payer = transaction?.accounts[transaction.signatures.length > 1 ? 1 : 0]
+  if (!transaction || !payer) return unreadable('payload.transaction must be a transaction in base64')
+  const nonce = hashMessage(transaction.message)
+  return {
+    kind: 'present',
+    payment: { family: 'SOLANA', scheme, network, asset, payer, nonce, identifier, transaction },
+  }
+}
+
 /** The identifier, null where there is none, undefined where it is not one. */
 function readIdentifier(extensions: unknown): string | null | undefined {
   const info = asRecord(asRecord(asRecord(extensions)?.['payment-identifier'])?.info)
@@ -104,7 +136,11 @@ function readIdentifier(extensions: unknown): string | null | undefined {
 
 /** Whether what was signed names this checkout, so that it cannot have been meant for another. */
 export function isBoundPayment(payment: Payment, checkoutId: string): boolean {
-  return isBoundTo(payment.nonce, checkoutId)
+  return payment.family === 'EVM'
+    ? isBoundTo(payment.nonce, checkoutId)
+    : payment.transaction.instructions.some(
+        ({ program, data }) => program === memoProgram && Buffer.from(data).toString() === checkoutId,
+      )
 }
 
 function unreadable(why: string): ReadPayment {

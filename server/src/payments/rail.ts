@@ -1,6 +1,7 @@
 import type { Hex } from '../chains/chain.ts'
 import type { Network } from '../chains/networks.ts'
 import type { Signer } from '../chains/signer.ts'
+import type { SvmSigner } from '../chains/svm/signer.ts'
 import type { Transaction } from '../db.ts'
 import type { Channel } from '../wake.ts'
 import type { Payment } from './payload.ts'
@@ -84,8 +85,11 @@ export type Verified =
 /** Looks again at checkouts whose facts changed, in the transaction that changed them. Handed in from above. */
 export type UpdateStatus = (tx: Transaction, checkoutIds: readonly string[], now: Date) => Promise<void>
 
+/** A settler's key, of either family. */
+export type AnySigner = Signer | SvmSigner
+
 export type Settling = {
-  readonly signers: readonly Signer[]
+  readonly signers: readonly AnySigner[]
   /** This process's name in leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus

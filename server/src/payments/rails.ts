@@ -2,19 +2,25 @@ import type { Chain, Hex } from '../chains/chain.ts'
 import { checkChain } from '../chains/check.ts'
 import { followOnce } from '../chains/follower.ts'
 import { releaseFollower } from '../chains/rows.ts'
+import { openSvmChains } from '../chains/svm/chain.ts'
 import type { Context } from '../context.ts'
 import { buryDead, openListener } from './credits/resolve.ts'
 import { openChains, openDoor } from './doors.ts'
 import { stepLane } from './lanes/lane.ts'
 import { releaseSettler } from './lanes/rows.ts'
+import { openCheck } from './open-check.ts'
 import type { Loop, Rail, Settling } from './rail.ts'
+import { openSvmRail } from './svm/rail.ts'
 import { reverseGone } from './transfers/gone.ts'
 import { lookUpPasted } from './transfers/look-up.ts'
 import { findMismatch, verifyPayment } from './verify.ts'
 
 /** The enabled networks that have nodes. */
 export function openRails(ctx: Context): Rail[] {
-  return openChains(ctx).map((chain) => openEvmRail(ctx, chain))
+  return [
+    ...openChains(ctx).map((chain) => openEvmRail(ctx, chain)),
+    ...openSvmChains(ctx).map((chain) => openSvmRail(ctx, chain)),
+  ]
 }
 
 function openEvmRail(ctx: Context, chain: Chain): Rail {
@@ -38,7 +44,7 @@ function openEvmRail(ctx: Context, chain: Chain): Rail {
 function settleEvm(ctx: Context, chain: Chain, { signers, holder, updateStatus }: Settling): Loop[] {
   const { caip2, blockTimeMs } = chain.network
   const listener = openListener(ctx, chain, updateStatus)
-  const check = openCheck(ctx, chain.network.caip2, () => checkChain(chain))
+  const check = openCheck(ctx, caip2, () => checkChain(chain))
   return [
     {
       name: `follow ${caip2}`,
@@ -63,32 +69,17 @@ function settleEvm(ctx: Context, chain: Chain, { signers, holder, updateStatus }
       wakeOn: 'claims',
       run: async () => (await lookUpPasted(ctx, chain, updateStatus)) > 0,
     },
-    ...signers.map((signer): Loop => {
-      const lane = { chain, signer, holder, updateStatus }
-      return {
-        name: `lane ${caip2} ${signer.address}`,
-        restMs: 250,
-        wakeOn: 'claims',
-        run: async () => (await check()) && (await stepLane(ctx, lane)) === true,
-        release: () => releaseSettler(ctx.db, caip2, signer.address, holder),
-      }
-    }),
+    ...signers
+      .filter((signer) => signer.family === 'EVM')
+      .map((signer): Loop => {
+        const lane = { chain, signer, holder, updateStatus }
+        return {
+          name: `lane ${caip2} ${signer.address}`,
+          restMs: 250,
+          wakeOn: 'claims',
+          run: async () => (await check()) && (await stepLane(ctx, lane)) === true,
+          release: () => releaseSettler(ctx.db, caip2, signer.address, holder),
+        }
+      }),
   ]
-}
-
-/** Nothing is followed or sent on a chain before it has been found to be the right one. */
-function openCheck(
-  ctx: Context,
-  network: string,
-  findMistakes: () => Promise<string[]>,
-): () => Promise<boolean> {
-  let isGood = false
-  return async () => {
-    if (isGood) return true
-    const mistakes = await findMistakes()
-    if (mistakes.length > 0) throw new Error(mistakes.join(' '))
-    isGood = true
-    ctx.log.info({ network }, 'the chain is what it should be')
-    return true
-  }
 }

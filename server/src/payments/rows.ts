@@ -25,6 +25,7 @@ type AuthorizationRow<Address extends string = Hex> = {
   valid_before: string
   signature: Buffer
   is_contract: boolean
+  settler: string | null
   checkout_id: string | null
   state: Authorized['state']
   sends: number
@@ -39,6 +40,7 @@ function toAuthorized<Address extends string>(row: AuthorizationRow<Address>): A
     transfer: {
       asset: row.asset,
       isContract: row.is_contract,
+      settler: row.settler,
       signature: `0x${row.signature.toString('hex')}`,
       authorization: {
         from: row.payer,
@@ -67,17 +69,17 @@ export async function claimAuthorizations(
     `with input as (
        select distinct on (network, asset, payer, nonce, checkout_id) * from json_to_recordset($1) as i (
          checkout_id text, network text, asset text, payer text, nonce text, pay_to text, amount numeric,
-         valid_after numeric, valid_before numeric, signature text, is_contract boolean, identifier text,
-         event_id text, data json, now timestamptz)
+         valid_after numeric, valid_before numeric, signature text, is_contract boolean, settler text,
+         identifier text, event_id text, data json, now timestamptz)
      ), locked as (
        select c.id, c.store_id from checkouts c
        where c.id = any($2) and c.status = 'OPEN' and c.expires_at > clock()
        order by c.id for no key update ${locking}
      ), claimed as (
        insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
-         valid_after, valid_before, signature, is_contract, payment_identifier, claimed_at)
+         valid_after, valid_before, signature, is_contract, settler, payment_identifier, claimed_at)
        select i.network, i.asset, i.payer, i.nonce, l.id, l.store_id, 'claimed', i.pay_to, i.amount,
-         i.valid_after, i.valid_before, decode(i.signature, 'hex'), i.is_contract, i.identifier, clock()
+         i.valid_after, i.valid_before, decode(i.signature, 'hex'), i.is_contract, i.settler, i.identifier, clock()
        from input i join locked l on l.id = i.checkout_id
        order by i.network, i.asset, i.payer, i.nonce
        on conflict do nothing
@@ -115,6 +117,7 @@ function toInput({ checkoutId, network, transfer, identifier, eventId, data, now
     valid_before: validBefore.toString(),
     signature: transfer.signature.slice(2),
     is_contract: transfer.isContract,
+    settler: transfer.settler ?? null,
     identifier,
     event_id: eventId,
     data,
@@ -181,6 +184,22 @@ export async function readInFlightUnits(
     [network, asset, payer],
   )
   return BigInt(row?.units ?? '0')
+}
+
+/** Authorizations that wait for the one settler that they name, oldest first. */
+export async function listClaimedFor(
+  db: Database,
+  network: string,
+  settler: string,
+  limit: number,
+): Promise<Authorized<string>[]> {
+  const rows = await db.query<AuthorizationRow<string>>(
+    `select a.* from authorizations a
+     where a.network = $1 and a.settler = $2 and a.state = 'claimed' and ${isUncredited}
+     order by a.claimed_at limit $3`,
+    [network, settler, limit],
+  )
+  return rows.map(toAuthorized)
 }
 
 /** A block later than validBefore reverts the transfer, and the next one is about two seconds away. */

@@ -24,6 +24,7 @@ type WalletRow = {
   address: string
   custodial_type: Wallet['custodialType']
   is_current: boolean
+  ready_on: string[]
   created_at: Date
   retired_at: Date | null
 }
@@ -41,14 +42,18 @@ export type KeyHolder = {
   readonly secretHash: Buffer
   readonly store: Store
   /** Current active wallet of each family: where new checkouts are paid. */
-  readonly wallets: readonly { readonly family: Family; readonly address: string }[]
+  readonly wallets: readonly Pick<Wallet, 'family' | 'address' | 'readyOn'>[]
 }
+
+/** The networks on which a wallet `w` has the account that it is paid to, where it needs one. */
+const readyOn = `array(select distinct t.network from token_accounts t
+  where w.family = 'SOLANA' and t.owner = w.address and t.ready_at is not null)`
 
 /** The holder of a key that is neither revoked nor out of time. */
 export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {
   const [row] = await db.query<StoreRow & { secret_hash: Buffer; wallets: KeyHolder['wallets'] | null }>(
     `select k.secret_hash, s.*, (
-       select json_agg(json_build_object('family', w.family, 'address', w.address)) from (
+       select json_agg(json_build_object('family', w.family, 'address', w.address, 'readyOn', ${readyOn})) from (
          select distinct on (family) family, address from wallets
          where store_id = s.id and retired_at is null order by family, registration desc
        ) w
@@ -140,7 +145,7 @@ export async function revokeKey(tx: Transaction, keyId: string): Promise<Key | n
 const walletColumns = `w.*, w.registration = (
   select max(o.registration) from wallets o
   where o.store_id = w.store_id and o.family = w.family and o.retired_at is null
-) as is_current`
+) as is_current, ${readyOn} as ready_on`
 
 export async function findActiveWallet(
   tx: Transaction,
@@ -160,6 +165,22 @@ export async function insertWallet(tx: Transaction, wallet: Wallet): Promise<voi
   await tx.query(
     `insert into wallets (id, store_id, family, address, custodial_type, created_at) values ($1, $2, $3, $4, $5, $6)`,
     [wallet.id, wallet.storeId, wallet.family, wallet.address, wallet.custodialType, wallet.createdAt],
+  )
+}
+
+/** Notes what was found of a wallet's accounts. */
+export async function noteTokenAccounts(
+  tx: Transaction,
+  owner: string,
+  found: readonly { readonly network: string; readonly asset: string; readonly isReady: boolean }[],
+): Promise<void> {
+  await tx.query(
+    `insert into token_accounts as t (network, asset, owner, ready_at, checked_at)
+     select i.network, i.asset, $1, case when i."isReady" then clock() end, clock()
+     from json_to_recordset($2) as i (network text, asset text, "isReady" boolean)
+     on conflict (network, asset, owner) do update set checked_at = clock(),
+       ready_at = case when excluded.ready_at is not null then coalesce(t.ready_at, clock()) end`,
+    [owner, JSON.stringify(found)],
   )
 }
 
@@ -215,6 +236,7 @@ function toWallet(row: WalletRow): Wallet {
     address: row.address,
     custodialType: row.custodial_type,
     isCurrent: row.is_current,
+    readyOn: row.ready_on,
     createdAt: row.created_at,
     retiredAt: row.retired_at,
   }

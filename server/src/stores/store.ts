@@ -22,6 +22,8 @@ export type Wallet = {
   readonly address: string
   readonly custodialType: 'CUSTODIAL' | 'NON_CUSTODIAL'
   readonly isCurrent: boolean
+  /** The networks (CAIP-2) on which it was found to have the account that money for it goes to, where it needs one. */
+  readonly readyOn: readonly string[]
   readonly createdAt: Date
   readonly retiredAt: Date | null
 }
@@ -41,6 +43,22 @@ export function networksFor(ctx: Context, mode: Mode): Network[] {
   return networks.filter((network) => network.mode === mode && ctx.config.networks.includes(network.chainId))
 }
 
+/** The wallet that is paid on a network. On Solana a wallet without an account for the token cannot be. */
+export function walletFor<One extends Pick<Wallet, 'family' | 'readyOn'>>(
+  network: Network,
+  wallets: readonly One[],
+): One | undefined {
+  return wallets.find(
+    ({ family, readyOn }) =>
+      family === network.family && (family === 'EVM' || readyOn.includes(network.caip2)),
+  )
+}
+
+/** The end of the path at which a store that has no wallet registers one. */
+export function walletSegment(offered: readonly Network[]): string {
+  return offered.some(({ family }) => family === 'EVM') ? 'evm' : 'solana'
+}
+
 export function storeToWire(store: Store): WireStore {
   return {
     id: store.id,
@@ -55,16 +73,27 @@ export function storeToWire(store: Store): WireStore {
 
 export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWallet {
   const isActive = wallet.retiredAt === null
+  const reason = findObstacle(ctx, mode, wallet)
   return {
     id: wallet.id,
     storeId: wallet.storeId,
     family: wallet.family,
     walletAddress: wallet.address,
     custodialType: wallet.custodialType,
-    payable: isActive && networksFor(ctx, mode).some(({ family }) => family === wallet.family),
+    payable: reason === null,
+    unpayableReason: reason,
     current: isActive && wallet.isCurrent,
     createdAt: wallet.createdAt.toISOString(),
   }
+}
+
+/** What keeps payments from reaching a wallet; null if nothing does. */
+function findObstacle(ctx: Context, mode: Mode, wallet: Wallet): string | null {
+  if (wallet.retiredAt !== null) return 'The wallet was retired.'
+  const offered = networksFor(ctx, mode).filter(({ family }) => family === wallet.family)
+  if (offered.length === 0) return 'This deployment takes no payments for wallets of this family.'
+  if (offered.some((network) => walletFor(network, [wallet]))) return null
+  return 'The wallet has no USDC account on Solana yet. Receiving USDC once makes one. It is looked for again every few seconds.'
 }
 
 export function keyToWire(key: Key): ApiKey {

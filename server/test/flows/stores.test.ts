@@ -155,11 +155,13 @@ test('a registered wallet’s record says whose it is, its family, and whether i
     walletAddress: wallets[1],
     custodialType: 'CUSTODIAL',
     payable: true,
+    unpayableReason: null,
     current: true,
   })
   const solana = await registerWallet(seller, solanaWallets[1], 'solana')
   assert.equal(solana.family, 'SOLANA')
   assert.deepEqual([solana.payable, solana.current], [false, true])
+  assert.match(solana.unpayableReason ?? '', /takes no payments for wallets of this family/)
   assert.deepEqual((await listWallets(seller)).data, newestFirst(solana, evm))
 })
 

@@ -252,7 +252,7 @@ function caller(): Caller {
   const holder = {
     secretHash: Buffer.alloc(32),
     store: { ...store, revision: 3 },
-    wallets: [{ family: 'EVM', address: wallet }],
+    wallets: [{ family: 'EVM', address: wallet, readyOn: [] }],
   } as const
   return { keyId: 'test', holder }
 }

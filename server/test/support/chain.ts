@@ -370,7 +370,7 @@ export async function paymentHeader(
   overrides: PaymentOverrides = {},
 ): Promise<string> {
   const { accepted = required.accepts[0], signature, ...changes } = overrides
-  assert(accepted)
+  assert(accepted && 'name' in accepted.extra)
   const signed = await signAuthorization({
     key,
     domain: {

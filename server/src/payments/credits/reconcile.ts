@@ -91,11 +91,11 @@ export async function recoverClaims(
 
 type Input = { readonly from: Hex; readonly to: Hex; readonly data: Hex }
 
-async function readInputs(chain: Chain, hashes: readonly Hex[]): Promise<Map<Hex, Input>> {
+async function readInputs(chain: Chain, hashes: readonly string[]): Promise<Map<string, Input>> {
   const outcomes = await chain.rpc.batch(
     hashes.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
   )
-  const inputs = new Map<Hex, Input>()
+  const inputs = new Map<string, Input>()
   for (const [i, hash] of hashes.entries()) {
     const found = unwrap<{ from: Hex; to: Hex | null; input: Hex } | null>(outcomes[i])
     if (found?.to)

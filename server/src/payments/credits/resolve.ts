@@ -14,7 +14,6 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Transaction } from '../../db.ts'
 import { appendEvent, newEvent } from '../../events/append.ts'
-import { newId } from '../../ids.ts'
 import { boundPattern } from '../bound-nonce.ts'
 import { noteMined } from '../lanes/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
@@ -25,6 +24,7 @@ import { toPayment } from './credit.ts'
 import { finishReconciling, recoverClaims } from './reconcile.ts'
 import { listSettlerAddresses } from './reconcile-rows.ts'
 import * as credits from './rows.ts'
+import { writeCredits } from './write.ts'
 
 /**
  * Makes credits of what the follower reads. The only proof of a signed payment is AuthorizationUsed(payer, nonce) and,
@@ -48,29 +48,15 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
         chain,
         matches.map(({ seen }) => seen.transactionHash),
       )
-      const now = ctx.now()
-      const newCredits = [
-        ...concerns
-          .filter(({ claim }) => claim === null || claim.isMatch)
-          .map(({ seen, claim, walletStoreId }) => ({
-            seen,
-            paymentId: newId('pay', ctx.config.cell, now),
-            checkoutId: claim?.checkoutId ?? null,
-            storeId: claim?.storeId ?? walletStoreId,
-            sender: null,
-          })),
-        ...matches.map(({ seen, checkoutId, storeId }) => ({
-          seen: { ...seen, nonce: null },
-          paymentId: newId('pay', ctx.config.cell, now),
-          checkoutId,
-          storeId,
-          sender: senders.get(seen.transactionHash) ?? null,
-        })),
-      ]
-      const changed = new Set<string>()
-      if (newCredits.length > 0) {
-        for (const id of await credits.upsertCredits(tx, network, block, newCredits)) changed.add(id)
-      }
+      const paid = await writeCredits(
+        ctx,
+        tx,
+        network,
+        block,
+        concerns,
+        matches.map((match) => ({ ...match, sender: senders.get(match.seen.transactionHash) ?? null })),
+      )
+      const changed = new Set(paid)
       const spent = [
         ...concerns
           .filter(({ claim }) => claim !== null && !claim.isMatch)
@@ -135,9 +121,9 @@ async function announceUnmatched(ctx: Context, tx: Transaction, network: string)
  */
 async function readSenders(
   chain: Chain,
-  hashes: readonly Hex[],
-): Promise<Map<Hex, { address: Hex; nonce: number }>> {
-  const senders = new Map<Hex, { address: Hex; nonce: number }>()
+  hashes: readonly string[],
+): Promise<Map<string, { address: Hex; nonce: number }>> {
+  const senders = new Map<string, { address: Hex; nonce: number }>()
   const asked = [...new Set(hashes)]
   const calls = asked.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] }))
   const outcomes = await chain.rpc.batch(calls).catch((error) => {
@@ -228,7 +214,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   if (dead.length === 0) return 0
   const buried = await ctx.db.transaction(async (tx) => {
     const changed = await buryAuthorizations(tx, network, dead)
-    await credits.reverseCredits(tx, network, dead as { asset: Hex; payer: Hex; nonce: Hex }[])
+    await credits.reverseCredits(tx, network, dead)
     if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
     crashPoint(ctx, 'bury-before-commit')
     return changed.length

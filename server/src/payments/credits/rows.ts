@@ -1,14 +1,24 @@
-import type { Block, Hex } from '../../chains/chain.ts'
-import type { AuthorizedTransfer, PlainTransfer } from '../../chains/eip3009.ts'
 import type { Transaction } from '../../db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 
 /** SQL of credits: money seen on the chain. */
-export type Seen = AuthorizedTransfer & { readonly asset: Hex }
-export type SeenPlain = PlainTransfer & { readonly asset: Hex }
+export type SeenPlain = {
+  readonly asset: string
+  readonly payer: string
+  readonly to: string
+  readonly value: bigint
+  readonly transactionHash: string
+  readonly logIndex: number
+  /** Counts the token's transfers in the transaction. Unlike logIndex it survives a new inclusion. */
+  readonly position: number
+}
+/** By an authorization that was signed with this nonce. */
+export type Seen = SeenPlain & { readonly nonce: string }
 
-type Place = { asset: Hex; payer: Hex; nonce: Hex }
+type Key = { readonly asset: string; readonly payer: string; readonly nonce: string }
+/** Where money was seen. */
+export type Place = { readonly hash: string; readonly number: number; readonly time: Date }
 
 /** A transfer by authorization that concerns us: to a claim of ours, or to a wallet of ours. */
 export type Concern = {
@@ -78,7 +88,7 @@ export type NewCredit = {
   readonly checkoutId: string | null
   readonly storeId: string | null
   /** Who sent the transaction of a plain transfer, where that is known. */
-  readonly sender: { readonly address: Hex; readonly nonce: number } | null
+  readonly sender: { readonly address: string; readonly nonce: number } | null
 }
 
 /**
@@ -91,7 +101,7 @@ export type NewCredit = {
 export async function upsertCredits(
   tx: Transaction,
   network: string,
-  block: Pick<Block, 'hash' | 'number' | 'time'>,
+  block: Place,
   credits: readonly NewCredit[],
 ): Promise<string[]> {
   const input = JSON.stringify(
@@ -192,7 +202,7 @@ export async function adoptUnmatched(tx: Transaction, network: string): Promise<
 export async function orphanCredits(
   tx: Transaction,
   network: string,
-  hashes: readonly Hex[],
+  hashes: readonly string[],
 ): Promise<string[]> {
   const rows = await tx.query<{ checkout_id: string | null }>(
     `update credits set orphaned_at = clock(), safe_at = null, finalized_at = null
@@ -216,6 +226,24 @@ export async function advanceCredits(
        and ((safe_at is null and block_number <= $2) or (finalized_at is null and block_number <= $3))
      returning checkout_id`,
     [network, safe, finalized],
+  )
+  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+}
+
+/** Records the finality of single places, where a number says nothing of what is below it. Returns the checkouts. */
+export async function advancePlaces(
+  tx: Transaction,
+  network: string,
+  hashes: readonly string[],
+  finality: 'safe' | 'finalized',
+): Promise<string[]> {
+  const rows = await tx.query<{ checkout_id: string | null }>(
+    `update credits set safe_at = coalesce(safe_at, clock()),
+       finalized_at = case when $3 = 'finalized' then coalesce(finalized_at, clock()) else finalized_at end
+     where network = $1 and block_hash = any($2) and orphaned_at is null
+       and (safe_at is null or (finalized_at is null and $3 = 'finalized'))
+     returning checkout_id`,
+    [network, hashes, finality],
   )
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
@@ -253,11 +281,7 @@ export async function noteAnnounced(
 }
 
 /** Ends the orphaned credits of authorizations that have died since: the money went back. */
-export async function reverseCredits(
-  tx: Transaction,
-  network: string,
-  dead: readonly Place[],
-): Promise<void> {
+export async function reverseCredits(tx: Transaction, network: string, dead: readonly Key[]): Promise<void> {
   await tx.query(
     `update credits k set reversed_at = clock()
      from json_to_recordset($2) as i (asset text, payer text, nonce text)

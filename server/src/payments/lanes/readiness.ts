@@ -1,3 +1,4 @@
+import { networks } from '../../chains/networks.ts'
 import type { Context } from '../../context.ts'
 import type { Database } from '../../db.ts'
 import { readReadiness } from './rows.ts'
@@ -12,6 +13,8 @@ const headAgeSecondsMax = 30
 const settlementsLeftMin = 200n
 /** Gas of a lone settlement, rounded up. */
 const settlementGas = 100_000n
+/** What the chain takes for the two signatures of a payment on Solana. */
+const signaturesLamports = 10_000n
 const rememberedMs = 500
 
 /** Whether payments can be settled on a network now: null if so, or the sentence that says why not. */
@@ -43,8 +46,15 @@ export async function countSettlementsLeft(
   return lanes.flatMap(({ address, balanceWei }) =>
     address === null
       ? []
-      : { address, left: balanceWei === null ? null : balanceWei / (settlementGas * (baseFee + 1n)) },
+      : { address, left: balanceWei === null ? null : balanceWei / costOf(network, baseFee) },
   )
+}
+
+/** The most that a settlement costs, in the smallest unit that fees are paid in. */
+function costOf(caip2: string, baseFee: bigint): bigint {
+  const network = networks.find((one) => one.caip2 === caip2)
+  if (network?.family !== 'SOLANA') return settlementGas * (baseFee + 1n)
+  return signaturesLamports + (BigInt(network.computeUnitsMax) * network.computeUnitPriceMax) / 1_000_000n
 }
 
 async function judge(ctx: Context, network: string): Promise<string | null> {
@@ -52,12 +62,14 @@ async function judge(ctx: Context, network: string): Promise<string | null> {
   if (isRestoring) return 'The books are being compared with the chain after a restore.'
   if (headAgeSeconds === null || headAgeSeconds > headAgeSecondsMax)
     return 'The chain has not moved for a while.'
+  // Where transactions do not wait for each other, one that does not land holds up nothing.
+  const isInOrder = networks.some(({ caip2, family }) => caip2 === network && family === 'EVM')
   const isLive = lanes.some(
     ({ silenceSeconds, unminedSeconds, balanceWei }) =>
       silenceSeconds !== null &&
       silenceSeconds <= laneSilenceSecondsMax &&
-      (unminedSeconds === null || unminedSeconds <= unminedSecondsMax) &&
-      (balanceWei === null || balanceWei >= settlementsLeftMin * settlementGas * (baseFee + 1n)),
+      (!isInOrder || unminedSeconds === null || unminedSeconds <= unminedSecondsMax) &&
+      (balanceWei === null || balanceWei >= settlementsLeftMin * costOf(network, baseFee)),
   )
   return isLive ? null : 'No settler is running that could send it.'
 }

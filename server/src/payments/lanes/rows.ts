@@ -4,7 +4,7 @@ import type { Database, Transaction } from '../../db.ts'
 /** SQL of settlers, their nonces and what was signed with them. */
 export type Settler = {
   readonly network: string
-  readonly address: Hex
+  readonly address: string
   readonly state: 'active' | 'draining' | 'retired'
   readonly nextNonce: number
   readonly minedNonce: number
@@ -15,7 +15,7 @@ export type Settler = {
 
 type SettlerRow = {
   network: string
-  address: Hex
+  address: string
   state: Settler['state']
   next_nonce: string
   mined_nonce: string
@@ -175,7 +175,7 @@ export async function lockForSending(
  */
 export async function insertSend(
   tx: Transaction,
-  send: { network: string; settler: string; nonce: number; hash: Hex; bytes: Hex; keys: readonly Key[] },
+  send: { network: string; settler: string; nonce: number; hash: string; bytes: Hex; keys: readonly Key[] },
 ): Promise<void> {
   await tx.query(
     `with taken as (
@@ -281,7 +281,7 @@ export async function insertFill(
   )
 }
 
-export async function noteSent(db: Database, hash: Hex): Promise<void> {
+export async function noteSent(db: Database, hash: string): Promise<void> {
   await db.query(
     'update broadcasts set first_sent_at = coalesce(first_sent_at, clock()), last_sent_at = clock() where hash = $1',
     [hash],

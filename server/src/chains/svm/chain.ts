@@ -1,0 +1,246 @@
+import type { Address } from '@solana/kit'
+import type { Context } from '../../context.ts'
+import { networks, type SolanaNetwork } from '../networks.ts'
+import { openRpc, type Rpc, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
+import { decodeTransaction, encodeTransaction, type SvmTransaction } from './message.ts'
+import { findTokenAccount, tokenProgram } from './transfer.ts'
+
+/** One Solana cluster and how to ask it. */
+export type SvmChain = { readonly network: SolanaNetwork; readonly rpc: Rpc }
+
+/** The enabled Solana networks that have nodes. */
+export function openSvmChains(ctx: Context): SvmChain[] {
+  const { config } = ctx
+  const urls: Readonly<Record<string, readonly string[]>> = {
+    SOLANA_MAINNET: config.solanaMainnetRpcUrls,
+    SOLANA_DEVNET: config.solanaDevnetRpcUrls,
+    SOLANA_LOCAL: config.solanaLocalRpcUrls,
+  }
+  return networks
+    .filter((network) => network.family === 'SOLANA')
+    .filter(({ chainId }) => config.networks.includes(chainId) && (urls[chainId]?.length ?? 0) > 0)
+    .map((network) => openSvmChain(network, urls[network.chainId] ?? [], ctx.now))
+}
+
+function openSvmChain(network: SolanaNetwork, urls: readonly string[], now: () => Date): SvmChain {
+  // CAIP-2 names a cluster by the beginning of its genesis hash.
+  const genesis = network.caip2.slice('solana:'.length)
+  const identity = {
+    name: genesis,
+    method: 'getGenesisHash',
+    isOurs: (answer: unknown) => typeof answer === 'string' && answer.startsWith(genesis),
+  }
+  return { network, rpc: openRpc(urls, identity, now) }
+}
+
+/** Whether the tokens are what networks.ts says. Returns the sentences that say what is wrong. */
+export async function checkSvmChain({ network, rpc }: SvmChain): Promise<string[]> {
+  const mistakes: string[] = []
+  for (const { symbol, address, decimals } of network.assets) {
+    const { value } = await rpc.call<{ value: RawAccount | null }>('getAccountInfo', [
+      address,
+      { encoding: 'base64', commitment: 'confirmed' },
+    ])
+    // A mint is 82 bytes; its decimals are the 45th.
+    const data = Buffer.from(value?.data[0] ?? '', 'base64')
+    if (value?.owner !== tokenProgram || data.length !== 82 || data[44] !== decimals)
+      mistakes.push(`${symbol} at ${address} on ${network.name} is no token of ${decimals} decimals.`)
+  }
+  return mistakes
+}
+
+type RawAccount = { readonly owner: string; readonly data: readonly [string, string] }
+
+export type SvmHeads = {
+  /** Of the newest confirmed block. */
+  readonly slot: number
+  readonly time: Date
+  readonly finalizedSlot: number
+  /** Blocks up to the finalized one: what a blockhash's life is counted in. */
+  readonly finalizedHeight: number
+}
+
+type EpochInfo = { readonly absoluteSlot: number; readonly blockHeight: number }
+
+/** Where the chain stands; null while the newest block has no time yet. */
+export async function readSvmHeads({ rpc }: SvmChain): Promise<SvmHeads | null> {
+  const infos = await rpc.batch(
+    ['confirmed', 'finalized'].map((commitment) => ({ method: 'getEpochInfo', params: [{ commitment }] })),
+  )
+  const [head, final] = infos.map((info) => unwrap<EpochInfo>(info))
+  if (!head || !final) return null
+  const seconds = await rpc.call<number | null>('getBlockTime', [head.absoluteSlot])
+  if (seconds === null) return null
+  return {
+    slot: head.absoluteSlot,
+    time: new Date(seconds * 1_000),
+    finalizedSlot: final.absoluteSlot,
+    finalizedHeight: final.blockHeight,
+  }
+}
+
+/** What a node says of a transaction. */
+export type Status = {
+  readonly slot: number
+  readonly isFailed: boolean
+  readonly commitment: 'processed' | 'confirmed' | 'finalized'
+}
+
+type RawStatus = {
+  readonly slot: number
+  readonly err: unknown
+  readonly confirmationStatus: Status['commitment'] | null
+} | null
+
+/** More is refused by nodes. */
+const statusesPerCall = 256
+
+export function statusCalls(hashes: readonly string[]) {
+  const calls = []
+  for (let i = 0; i < hashes.length; i += statusesPerCall)
+    calls.push({
+      method: 'getSignatureStatuses',
+      params: [hashes.slice(i, i + statusesPerCall), { searchTransactionHistory: true }],
+    })
+  return calls
+}
+
+/** In the order of the hashes that were asked for; null for what the node does not know. */
+export function readStatuses(outcomes: readonly RpcOutcome[]): (Status | null)[] {
+  return outcomes.flatMap((outcome) =>
+    unwrap<{ value: RawStatus[] }>(outcome).value.map((raw) =>
+      raw === null
+        ? null
+        : { slot: raw.slot, isFailed: raw.err !== null, commitment: raw.confirmationStatus ?? 'finalized' },
+    ),
+  )
+}
+
+/** A transaction that is in a confirmed block, and what it did to token accounts. */
+export type Landed = {
+  readonly slot: number
+  readonly time: Date
+  readonly isFailed: boolean
+  readonly transaction: SvmTransaction
+  /** How many units an account gained, or lost if below zero. */
+  gainOf(account: string): bigint
+}
+
+type RawBalance = { readonly accountIndex: number; readonly uiTokenAmount: { readonly amount: string } }
+type RawLanded = {
+  readonly slot: number
+  readonly blockTime: number | null
+  readonly transaction: readonly [string, string]
+  readonly meta: {
+    readonly err: unknown
+    readonly preTokenBalances: readonly RawBalance[]
+    readonly postTokenBalances: readonly RawBalance[]
+  } | null
+} | null
+
+/** In the order of the hashes; null for what is not confirmed, or not whole yet. */
+export async function readLanded({ rpc }: SvmChain, hashes: readonly string[]): Promise<(Landed | null)[]> {
+  const settings = { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: 0 }
+  const outcomes = await rpc.batch(
+    hashes.map((hash) => ({ method: 'getTransaction', params: [hash, settings] })),
+  )
+  return outcomes.map((outcome) => {
+    const raw = unwrap<RawLanded>(outcome)
+    const transaction = raw && decodeTransaction(Buffer.from(raw.transaction[0], 'base64'))
+    if (!raw?.meta || raw.blockTime === null || !transaction) return null
+    const { preTokenBalances, postTokenBalances } = raw.meta
+    const unitsOf = (balances: readonly RawBalance[], index: number) =>
+      BigInt(balances.find(({ accountIndex }) => accountIndex === index)?.uiTokenAmount.amount ?? '0')
+    return {
+      slot: raw.slot,
+      time: new Date(raw.blockTime * 1_000),
+      isFailed: raw.meta.err !== null,
+      transaction,
+      gainOf(account) {
+        const index = transaction.accounts.indexOf(account as Address)
+        return unitsOf(postTokenBalances, index) - unitsOf(preTokenBalances, index)
+      },
+    }
+  })
+}
+
+/** What a node would make of a transaction now. */
+export type SvmSimulated = {
+  readonly isGood: boolean
+  /** As the node spells it. */
+  readonly err: unknown
+  /** Units on the account that would pay; null if there is none. */
+  readonly balance: bigint | null
+  readonly slot: number
+  /** No blockhash that is valid now is valid in a block above this height. */
+  readonly lastValidHeight: bigint
+}
+
+/**
+ * Simulates transactions that lack a settler's signature, in one request. Each is judged by itself: nodes do not
+ * simulate one on top of another.
+ */
+export async function simulateSvm(
+  { rpc }: SvmChain,
+  asked: readonly { readonly transaction: SvmTransaction; readonly source: string }[],
+): Promise<SvmSimulated[]> {
+  const settings = { encoding: 'base64', commitment: 'processed' }
+  const outcomes = await rpc.batch([
+    ...asked.flatMap(({ transaction, source }) => [
+      {
+        method: 'simulateTransaction',
+        params: [
+          Buffer.from(encodeTransaction(transaction)).toString('base64'),
+          { ...settings, sigVerify: false },
+        ],
+      },
+      { method: 'getAccountInfo', params: [source, settings] },
+    ]),
+    // Last: a blockhash that was valid above is not newer than this one.
+    { method: 'getLatestBlockhash', params: [{ commitment: 'processed' }] },
+  ])
+  const latest = unwrap<{ value: { lastValidBlockHeight: number } }>(outcomes.at(-1))
+  return asked.map((_, i) => {
+    const { context, value } = unwrap<{ context: { slot: number }; value: { err: unknown } }>(outcomes[i * 2])
+    const account = unwrap<{ value: RawAccount | null }>(outcomes[i * 2 + 1]).value
+    if (isOurFault(value.err)) throw new RpcUnavailableError('A settler cannot pay the fee of a transaction.')
+    return {
+      isGood: value.err === null,
+      err: value.err,
+      balance: account && readUnits(account),
+      slot: context.slot,
+      lastValidHeight: BigInt(latest.value.lastValidBlockHeight),
+    }
+  })
+}
+
+/** The fee is the settler's to pay: that it cannot is no fault of the payer's. */
+function isOurFault(err: unknown): boolean {
+  if (err === 'AccountNotFound' || err === 'InsufficientFundsForFee') return true
+  return typeof err === 'object' && err !== null && 'InsufficientFundsForRent' in err
+}
+
+/** A token account's units stand after its mint and its owner, 32 bytes each. */
+function readUnits({ owner, data }: RawAccount): bigint | null {
+  const bytes = Buffer.from(data[0], 'base64')
+  return owner === tokenProgram && bytes.length === 165 ? bytes.readBigUInt64LE(64) : null
+}
+
+/** Which of these wallets have an account for the token that can be paid to. */
+export async function findReady(
+  { rpc }: SvmChain,
+  owners: readonly string[],
+  mint: string,
+): Promise<boolean[]> {
+  const accounts = await Promise.all(owners.map((owner) => findTokenAccount(owner, mint)))
+  const { value } = await rpc.call<{ value: (RawAccount | null)[] }>('getMultipleAccounts', [
+    accounts,
+    { encoding: 'base64', commitment: 'confirmed' },
+  ])
+  // An account's state is its 109th byte: 1 is initialized, 2 is frozen.
+  return owners.map((_, i) => {
+    const account = value[i]
+    if (!account || readUnits(account) === null) return false
+    return Buffer.from(account.data[0], 'base64')[108] === 1
+  })
+}

@@ -1,0 +1,122 @@
+import { type Address, address, getAddressEncoder, getProgramDerivedAddress } from '@solana/kit'
+import type { SolanaNetwork } from '../networks.ts'
+import { isSignedBy, type SvmTransaction } from './message.ts'
+
+/**
+ * The one form that a signed payment may have. A settler pays for whatever it signs, so the form leaves a payer nothing
+ * to spend of ours: limits on compute units and their price, no more signatures than two, no programs but these, and
+ * our account in no instruction.
+ *
+ *   0  compute unit limit
+ *   1  compute unit price
+ *   2  TransferChecked of SPL Token
+ *   3… one memo, and assertions that wallets add by themselves (Lighthouse), which can only make it fail
+ */
+export type ExactTransfer = {
+  readonly feePayer: Address
+  readonly payer: Address
+  readonly source: Address
+  readonly mint: Address
+  readonly destination: Address
+  readonly amount: bigint
+  readonly decimals: number
+  readonly memo: string
+  /** The most that it can cost whoever pays its fee, in lamports. */
+  readonly feeMax: bigint
+}
+
+export const tokenProgram = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
+export const accountProgram = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
+export const memoProgram = address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
+const computeProgram = address('ComputeBudget111111111111111111111111111111')
+const lighthouseProgram = address('L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95')
+
+const instructionsMin = 3
+const instructionsMax = 7
+/** The settler's and the payer's. */
+const signersMax = 2
+const lamportsPerSignature = 5_000n
+
+const prefix = 'invalid_exact_svm_payload_transaction'
+
+/** The transfer, or the reason, in the protocol's words, why it is not of that form. */
+export function readExact(
+  transaction: SvmTransaction,
+  network: SolanaNetwork,
+): ExactTransfer | { readonly refusal: string } {
+  const { accounts, instructions, signatures } = transaction
+  const refuse = (refusal: string) => ({ refusal })
+  const [feePayer] = accounts
+  if (!feePayer || transaction.hasLookups) return refuse(prefix)
+  if (signatures.length > signersMax) return refuse('invalid_exact_svm_payload_excessive_signers')
+  if (instructions.length < instructionsMin || instructions.length > instructionsMax)
+    return refuse(`${prefix}_instructions_length`)
+
+  const [limit, price, transfer, ...others] = instructions
+  const units = readCompute(limit, 2)
+  if (units === null) return refuse(`${prefix}_instructions_compute_limit_instruction`)
+  if (units > BigInt(network.computeUnitsMax))
+    return refuse(`${prefix}_instructions_compute_limit_instruction_too_high`)
+  const microLamports = readCompute(price, 3)
+  if (microLamports === null) return refuse(`${prefix}_instructions_compute_price_instruction`)
+  if (microLamports > network.computeUnitPriceMax)
+    return refuse(`${prefix}_instructions_compute_price_instruction_too_high`)
+
+  if (instructions.some(({ accounts: used }) => used.includes(feePayer)))
+    return refuse(`${prefix}_fee_payer_transferring_funds`)
+  const [source, mint, destination, payer, ...cosigners] = transfer?.accounts ?? []
+  const data = Buffer.from(transfer?.data ?? [])
+  const isTransfer =
+    transfer?.program === tokenProgram && data.length === 10 && data[0] === 12 && cosigners.length === 0
+  if (!isTransfer || !source || !mint || !destination || !payer || source === destination)
+    return refuse('invalid_exact_svm_payload_no_transfer_instruction')
+  if (payer !== accounts[1] || signatures.length !== signersMax)
+    return refuse('invalid_exact_svm_payload_signature_invalid')
+
+  const unknown = others.findIndex(({ program }) => program !== memoProgram && program !== lighthouseProgram)
+  if (unknown !== -1)
+    return refuse(
+      `invalid_exact_svm_payload_unknown_${['fourth', 'fifth', 'sixth', 'seventh'][unknown]}_instruction`,
+    )
+  const [memo, ...more] = others.filter(({ program }) => program === memoProgram)
+  if (!memo || more.length > 0) return refuse('invalid_exact_svm_payload_memo_count')
+  return {
+    feePayer,
+    payer,
+    source,
+    mint,
+    destination,
+    amount: data.readBigUInt64LE(1),
+    decimals: data.readUInt8(9),
+    memo: Buffer.from(memo.data).toString(),
+    feeMax: lamportsPerSignature * BigInt(signersMax) + (units * microLamports + 999_999n) / 1_000_000n,
+  }
+}
+
+/** Whether the payer's own signature is there and right. */
+export function isSignedByPayer({ message, accounts, signatures }: SvmTransaction): boolean {
+  const [, payer] = accounts
+  const [, signature] = signatures
+  return payer !== undefined && signature !== undefined && isSignedBy(payer, message, signature)
+}
+
+/** The number in an instruction of the compute budget's program: of 4 bytes for a limit, of 8 for a price. */
+function readCompute(
+  instruction: SvmTransaction['instructions'][number] | undefined,
+  kind: 2 | 3,
+): bigint | null {
+  if (instruction?.program !== computeProgram || instruction.accounts.length > 0) return null
+  const data = Buffer.from(instruction.data)
+  if (data[0] !== kind || data.length !== (kind === 2 ? 5 : 9)) return null
+  return kind === 2 ? BigInt(data.readUInt32LE(1)) : data.readBigUInt64LE(1)
+}
+
+/** Where a wallet keeps a token. Money for a wallet goes here, and only here. */
+export async function findTokenAccount(owner: string, mint: string): Promise<Address> {
+  const { encode } = getAddressEncoder()
+  const [found] = await getProgramDerivedAddress({
+    programAddress: accountProgram,
+    seeds: [encode(address(owner)), encode(tokenProgram), encode(address(mint))],
+  })
+  return found
+}

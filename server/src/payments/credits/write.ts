@@ -1,0 +1,40 @@
+import type { Context } from '../../context.ts'
+import type { Transaction } from '../../db.ts'
+import { newId } from '../../ids.ts'
+import type { Match } from '../transfers/rows.ts'
+import { type Concern, type NewCredit, type Place, upsertCredits } from './rows.ts'
+
+/**
+ * Writes down the money that a place on a chain holds for us: what was paid by authorization, unless it is not what the
+ * claim says, and what was sent by hand. Returns the checkouts whose facts changed.
+ */
+export async function writeCredits(
+  ctx: Context,
+  tx: Transaction,
+  network: string,
+  place: Place,
+  concerns: readonly Concern[],
+  matches: readonly (Match & Pick<NewCredit, 'sender'>)[] = [],
+): Promise<string[]> {
+  const now = ctx.now()
+  const paymentId = () => newId('pay', ctx.config.cell, now)
+  const credits: NewCredit[] = [
+    ...concerns
+      .filter(({ claim }) => claim === null || claim.isMatch)
+      .map(({ seen, claim, walletStoreId }) => ({
+        seen,
+        paymentId: paymentId(),
+        checkoutId: claim?.checkoutId ?? null,
+        storeId: claim?.storeId ?? walletStoreId,
+        sender: null,
+      })),
+    ...matches.map(({ seen, checkoutId, storeId, sender }) => ({
+      seen: { ...seen, nonce: null },
+      paymentId: paymentId(),
+      checkoutId,
+      storeId,
+      sender,
+    })),
+  ]
+  return credits.length === 0 ? [] : await upsertCredits(tx, network, place, credits)
+}

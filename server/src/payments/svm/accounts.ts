@@ -1,0 +1,52 @@
+import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { findReady, type SvmChain } from '../../chains/svm/chain.ts'
+import { createTokenAccount } from '../../chains/svm/create-account.ts'
+import type { SvmSigner } from '../../chains/svm/signer.ts'
+import type { Context } from '../../context.ts'
+import * as rows from './account-rows.ts'
+
+/** In one request. */
+const walletsPerLook = 100
+
+/**
+ * Looks which stores' wallets have the account that money for them goes to, and creates those that are missing as far as
+ * the operator lets settlers pay for it. The undertaking is committed before it is tried, and trying it twice is
+ * harmless; whether it came about is found by the next look.
+ */
+export async function tendAccounts(
+  ctx: Context,
+  { chain, signer }: { readonly chain: SvmChain; readonly signer: SvmSigner | undefined },
+): Promise<boolean> {
+  const { caip2, mode, assets } = chain.network
+  let isMore = false
+  for (const { address: asset } of assets) {
+    const owners = await rows.listUnchecked(ctx.db, caip2, asset, mode, walletsPerLook)
+    if (owners.length === 0) continue
+    const isReady = await findReady(chain, owners, asset)
+    const found = owners.map((owner, i) => ({ owner, isReady: isReady[i] ?? false }))
+    await ctx.db.transaction((tx) => rows.noteChecked(tx, caip2, asset, found))
+    isMore ||= owners.length === walletsPerLook
+    if (!signer) continue
+    for (const { owner } of found.filter((one) => !one.isReady)) {
+      if (await rows.undertakeCreation(ctx.db, caip2, asset, owner, ctx.config.solanaTokenAccountsPerDay))
+        await create(ctx, chain, signer, owner, asset)
+    }
+  }
+  return isMore
+}
+
+async function create(
+  ctx: Context,
+  chain: SvmChain,
+  signer: SvmSigner,
+  owner: string,
+  asset: string,
+): Promise<void> {
+  try {
+    const hash = await createTokenAccount(chain, signer, owner, asset)
+    ctx.log.info({ txHash: hash, owner }, 'a token account was asked for')
+  } catch (error) {
+    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+    ctx.log.warn({ owner, err: error }, 'a token account could not be asked for and will be tried again')
+  }
+}

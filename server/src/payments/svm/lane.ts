@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { readFollower } from '../../chains/rows.ts'
+import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { type SvmChain, simulateSvm } from '../../chains/svm/chain.ts'
+import { decodeTransaction, type SvmTransaction } from '../../chains/svm/message.ts'
+import type { SvmSigner } from '../../chains/svm/signer.ts'
+import { readExact } from '../../chains/svm/transfer.ts'
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import * as settlers from '../lanes/rows.ts'
+import type { UpdateStatus } from '../rail.ts'
+import { type Authorized, listClaimedFor, readSentUnits, rejectAuthorizations } from '../rows.ts'
+import { listToSendAgain } from './rows.ts'
+import { reasonOf } from './verify.ts'
+
+/**
+ * A lane on Solana completes what payers have signed with its settler's signature, and sends it. Steps, each of which
+ * may be the last:
+ *
+ *   lease     hold the settler's row; a holder that lost it can no longer sign
+ *   choose    claims that name this settler, oldest first; simulate them; reject what would fail
+ *   commit    the completed bytes, and what they carry becomes `sent`, in one transaction
+ *   broadcast only what is committed; the same bytes again and again until they are seen or cannot land any more
+ *
+ * There are no account nonces to wait for each other, and no fee to raise: the payer has signed it. What became of a
+ * transaction is never decided here: whoever looks at the chain finds it.
+ */
+export type SvmLane = {
+  readonly chain: SvmChain
+  readonly signer: SvmSigner
+  /** This process's name in leases. */
+  readonly holder: string
+  readonly updateStatus: UpdateStatus
+}
+
+const leaseSeconds = 10
+/** In one request of simulations. */
+const batchMax = 20
+/** Leaders change every 1.6 s, and each may drop what it is handed. */
+const resendSeconds = 2
+const resentPerStep = 100
+
+/** One step. True if there may be more to do at once. Null if another process holds the settler. */
+export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean | null> {
+  const { chain, signer, holder } = lane
+  const network = chain.network.caip2
+  const settler = await settlers.leaseSettler(ctx.db, network, signer.address, holder, leaseSeconds)
+  if (!settler) return null
+  const follower = await readFollower(ctx.db, network)
+  // Without somebody who looks, nobody would see what became of a send.
+  if (!follower?.headTime) return false
+  if (settler.isBalanceOld) await readBalance(ctx, chain, signer.address)
+  const again = await listToSendAgain(ctx.db, network, signer.address, resendSeconds, resentPerStep)
+  await Promise.all(again.map((sent) => broadcast(ctx, chain, sent)))
+  if (settler.state !== 'active') return false
+
+  const claimed = await listClaimedFor(ctx.db, network, signer.address, batchMax)
+  const good = await choose(ctx, lane, claimed, follower.headNumber)
+  const sent: { hash: string; bytes: Uint8Array }[] = []
+  for (const payment of good) {
+    const signed = await commit(ctx, lane, settler.epoch, payment)
+    if (signed) sent.push(signed)
+  }
+  await Promise.all(sent.map((one) => broadcast(ctx, chain, one)))
+  return claimed.length === batchMax && sent.length > 0
+}
+
+async function readBalance(ctx: Context, { network, rpc }: SvmChain, address: string): Promise<void> {
+  const { value } = await rpc.call<{ value: number }>('getBalance', [address, { commitment: 'confirmed' }])
+  await settlers.noteBalance(ctx.db, network.caip2, address, BigInt(value))
+}
+
+type Payment = Authorized<string>
+
+/** Simulates what could be sent, beside what is in flight, and rejects what would fail. */
+async function choose(
+  ctx: Context,
+  lane: SvmLane,
+  claimed: readonly Payment[],
+  headSlot: number,
+): Promise<Payment[]> {
+  if (claimed.length === 0) return []
+  const { chain } = lane
+  const payers = [...new Set(claimed.map(({ transfer }) => transfer.authorization.from))]
+  const assets = [...new Set(claimed.map(({ transfer }) => transfer.asset))]
+  const inFlight = await readSentUnits(ctx.db, chain.network.caip2, assets, payers)
+  crashPoint(ctx, 'simulate-before')
+  const verdicts = await simulateSvm(
+    chain,
+    claimed.map((payment) => {
+      const transaction = transactionOf(payment)
+      const exact = readExact(transaction, chain.network)
+      assert(!('refusal' in exact), 'only exact transfers are claimed')
+      return { transaction, source: exact.source }
+    }),
+  )
+  crashPoint(ctx, 'simulate-after')
+  const good: Payment[] = []
+  const refused: { asset: string; payer: string; nonce: string; reason: string }[] = []
+  for (const [i, payment] of claimed.entries()) {
+    const verdict = verdicts[i]
+    const { asset, authorization } = payment.transfer
+    // A node behind the head may not have seen the money arrive.
+    if (!verdict || verdict.slot < headSlot) continue
+    const key = `${asset} ${authorization.from}`
+    const needed = authorization.value + (inFlight.get(key) ?? 0n)
+    const refuse = (reason: string) =>
+      refused.push({ asset, payer: authorization.from, nonce: authorization.nonce, reason })
+    // Signing is the same every time, so what is on the chain already gets the hash that it has there.
+    if (verdict.err === 'AlreadyProcessed') good.push(payment)
+    else if (!verdict.isGood) refuse(reasonOf(verdict.err))
+    else if ((verdict.balance ?? 0n) < authorization.value) refuse('insufficient_funds')
+    else if ((verdict.balance ?? 0n) >= needed) {
+      good.push(payment)
+      inFlight.set(key, needed)
+    }
+  }
+  if (refused.length > 0) await reject(ctx, lane, refused)
+  return good
+}
+
+async function reject(
+  ctx: Context,
+  lane: SvmLane,
+  refused: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const changed = await rejectAuthorizations(tx, lane.chain.network.caip2, refused)
+    crashPoint(ctx, 'reject-before-commit')
+    if (changed.length > 0) await lane.updateStatus(tx, changed, ctx.now())
+  })
+  crashPoint(ctx, 'reject-after-commit')
+  ctx.db.wakeUps.send('outcomes')
+}
+
+/** Signs under the settler's and the authorization's locks, and commits the bytes. Null if it is not to be sent now. */
+async function commit(ctx: Context, { chain, signer, holder }: SvmLane, epoch: bigint, payment: Payment) {
+  const network = chain.network.caip2
+  const { asset, authorization } = payment.transfer
+  const wanted = { asset, payer: authorization.from, nonce: authorization.nonce, sends: payment.sends }
+  const signed = await ctx.db.transaction(async (tx) => {
+    const lease = { network, address: signer.address, holder, epoch }
+    const locked = await settlers.lockForSending(tx, lease, [wanted])
+    if (!locked || locked.keys.length === 0) return null
+    const { hash, bytes } = signer.complete(chain.network, transactionOf(payment))
+    await settlers.insertSend(tx, {
+      network,
+      settler: signer.address,
+      nonce: locked.nonce,
+      hash,
+      bytes: `0x${Buffer.from(bytes).toString('hex')}`,
+      keys: locked.keys,
+    })
+    crashPoint(ctx, 'send-before-commit')
+    return { hash, bytes }
+  })
+  if (signed) crashPoint(ctx, 'send-after-commit')
+  return signed
+}
+
+function transactionOf({ transfer }: Payment): SvmTransaction {
+  const transaction = decodeTransaction(Buffer.from(transfer.signature.slice(2), 'hex'))
+  assert(transaction, 'what was claimed was read before')
+  return transaction
+}
+
+/** Sends committed bytes to every node. Whatever they say, what happened is found on the chain. */
+async function broadcast(
+  ctx: Context,
+  { rpc }: SvmChain,
+  { hash, bytes }: { hash: string; bytes: Uint8Array },
+): Promise<void> {
+  try {
+    // It was simulated a moment ago; a preflight would only say no where the chain might say yes.
+    const settings = { encoding: 'base64', skipPreflight: true, maxRetries: 0 }
+    await rpc.send('sendTransaction', [Buffer.from(bytes).toString('base64'), settings])
+  } catch (error) {
+    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+    ctx.log.debug({ txHash: hash, err: error }, 'a node did not take a transaction')
+  }
+  crashPoint(ctx, 'broadcast-before-note')
+  await settlers.noteSent(ctx.db, hash)
+  crashPoint(ctx, 'broadcast-after-note')
+}

@@ -1,0 +1,108 @@
+import type { Hex } from '../../chains/chain.ts'
+import type { Database, Transaction } from '../../db.ts'
+
+/** SQL of what Solana needs beside the tables' common use. */
+export type FeePayer = { readonly address: string; readonly isAlive: boolean }
+
+/** Settlers that take new payments, and whether a lane of theirs has shown itself lately. */
+export async function listFeePayers(db: Database, network: string): Promise<FeePayer[]> {
+  return await db.query<FeePayer>(
+    `select address, coalesce(alive_at > clock() - interval '15 seconds', false) as "isAlive"
+     from settlers where network = $1 and state = 'active' order by address`,
+    [network],
+  )
+}
+
+/** A transaction whose fate is not final, with the one authorization that it carries. */
+export type Watched = {
+  readonly settler: string
+  readonly settlerNonce: string
+  readonly hash: string
+  readonly asset: string
+  readonly payer: string
+  readonly nonce: Hex
+  readonly payTo: string
+  readonly amount: string
+  readonly validBefore: string
+  readonly checkoutId: string | null
+  /** Where its live credit stands. */
+  readonly place: string | null
+  readonly slot: string | null
+}
+
+export async function listWatched(db: Database, network: string, limit: number): Promise<Watched[]> {
+  return await db.query<Watched>(
+    `select t.settler, t.nonce as "settlerNonce", b.hash, a.asset, a.payer, a.nonce, a.pay_to as "payTo",
+       a.amount::text, a.valid_before::text as "validBefore", a.checkout_id as "checkoutId", k.block_hash as place,
+       k.block_number as slot
+     from transactions t
+     join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
+     join transaction_calls c on c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
+     join authorizations a on a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
+     left join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
+       and k.orphaned_at is null
+     where t.network = $1 and t.mined_at is null
+     order by t.created_at limit $2`,
+    [network, limit],
+  )
+}
+
+/** Ends the watching of transactions whose fate is final, and retires settlers that drain and have nothing left. */
+export async function finishWatched(
+  tx: Transaction,
+  network: string,
+  finished: readonly Pick<Watched, 'settler' | 'settlerNonce'>[],
+): Promise<void> {
+  await tx.query(
+    `update transactions t set mined_at = clock()
+     from json_to_recordset($2) as i (settler text, "settlerNonce" bigint)
+     where t.network = $1 and t.settler = i.settler and t.nonce = i."settlerNonce" and t.mined_at is null`,
+    [network, JSON.stringify(finished.map(({ settler, settlerNonce }) => ({ settler, settlerNonce })))],
+  )
+}
+
+export async function retireDrained(db: Database, network: string): Promise<void> {
+  await db.query(
+    `update settlers s set state = 'retired' where s.network = $1 and s.state = 'draining'
+       and not exists (select 1 from transactions t where t.network = s.network and t.settler = s.address
+         and t.mined_at is null)
+       and not exists (select 1 from authorizations a where a.network = s.network and a.settler = s.address
+         and a.state = 'claimed')`,
+    [network],
+  )
+}
+
+/** Claims that were never sent and that no block may include any more. */
+export async function listUnsentExpired(
+  db: Database,
+  network: string,
+  height: number,
+  limit: number,
+): Promise<{ asset: string; payer: string; nonce: string }[]> {
+  return await db.query(
+    `select a.asset, a.payer, a.nonce from authorizations a
+     where a.network = $1 and a.state = 'claimed' and not a.is_credited and a.valid_before < $2
+     order by a.valid_before limit $3`,
+    [network, height, limit],
+  )
+}
+
+/** Sent, not seen on the chain, and not sent again for a while. */
+export async function listToSendAgain(
+  db: Database,
+  network: string,
+  settler: string,
+  seconds: number,
+  limit: number,
+): Promise<{ hash: string; bytes: Buffer }[]> {
+  return await db.query(
+    `select b.hash, b.bytes from transactions t
+     join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
+     join transaction_calls c on c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
+     join authorizations a on a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
+     where t.network = $1 and t.settler = $2 and t.mined_at is null and a.state = 'sent' and not a.is_credited
+       and (b.last_sent_at is null or b.last_sent_at <= clock() - make_interval(secs => $3))
+     order by t.nonce limit $4`,
+    [network, settler, seconds, limit],
+  )
+}
