@@ -1,0 +1,200 @@
+/** What becomes of a payment on Solana when the chain or its node does not do as it is told. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
+import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
+import { until } from '../../support/until.ts'
+import { openSvmShop } from './support/shop.ts'
+
+const shop = await openSvmShop()
+const { chain, ctx } = shop
+const [settler] = shop.signers
+assert(settler)
+const feeMax = 16_000n
+
+const lamports = async () =>
+  BigInt(
+    (await chain.rpc<{ value: number }>('getBalance', [settler.address, { commitment: 'processed' }])).value,
+  )
+
+async function statusOf(id: string): Promise<string> {
+  return (await shop.read(id)).status
+}
+
+async function eventsOf(id: string): Promise<string[]> {
+  await assignWaitingSequences(ctx)
+  const rows = await ctx.db.query<{ type: string }>(
+    'select type from events where checkout_id = $1 order by position',
+    [id],
+  )
+  return rows.map(({ type }) => type)
+}
+
+/** Until what was signed for a checkout is on its way. */
+async function untilSent(id: string): Promise<void> {
+  await until('it is sent', async () => {
+    const rows = await ctx.db.query(
+      `select 1 as one from authorizations a join transaction_calls c using (network, asset, payer, nonce)
+       join broadcasts b on b.network = c.network and b.settler = c.settler and b.nonce = c.settler_nonce
+       where a.checkout_id = $1 and b.first_sent_at is not null`,
+      [id],
+    )
+    return rows.length > 0
+  })
+}
+
+test('dropped on its way, it is sent again and lands once', async () => {
+  const payer = await chain.payer()
+  const id = await shop.create()
+  const before = await shop.received()
+  let drops = 2
+  chain.meddle(({ method }) => (method === 'sendTransaction' && drops-- > 0 ? 'drop' : null))
+  const answer = await shop.pay(id, await shop.sign(id, payer))
+  chain.meddle(null)
+  assert.equal(answer.statusCode, 200, answer.body)
+  assert(drops < 0)
+  assert.equal((await shop.received()) - before, 1_000_000n)
+})
+
+test('landed, and the node’s answer lost: paid once', async () => {
+  const payer = await chain.payer()
+  const id = await shop.create()
+  const before = await shop.received()
+  let cuts = 1
+  chain.meddle(({ method }) => (method === 'sendTransaction' && cuts-- > 0 ? 'cut' : null))
+  const answer = await shop.pay(id, await shop.sign(id, payer))
+  chain.meddle(null)
+  assert.equal(answer.statusCode, 200, answer.body)
+  assert.equal((await shop.received()) - before, 1_000_000n)
+})
+
+test('never landed: nobody is asked to sign again before its blockhash has expired at finalized height', async () => {
+  const payer = await chain.payer()
+  const id = await shop.create()
+  const before = [await shop.received(), await lamports()]
+  const header = await shop.sign(id, payer)
+  chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
+  const paying = shop.pay(id, header)
+  await untilSent(id)
+  // Too old to be included, and not yet final that it was not.
+  chain.mine(130)
+  const asked = await shop.pay(id)
+  assert.equal(asked.statusCode, 409, asked.body)
+  assert.equal(await statusOf(id), 'PROCESSING')
+  chain.mine(60)
+  const answer = await paying
+  chain.meddle(null)
+  assert.equal(answer.statusCode, 402, answer.body)
+  assert.equal(answer.json().error, 'blockhash_expired')
+  assert.deepEqual([await shop.received(), await lamports()], before)
+  // The dead one stays dead, and a new signature pays once.
+  const again = await shop.pay(id, header)
+  assert.deepEqual([again.statusCode, again.json().error], [402, 'blockhash_expired'])
+  assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
+  assert.equal((await shop.received()) - (before[0] ?? 0n), 1_000_000n)
+  assert.deepEqual(await eventsOf(id), [
+    'checkout.created',
+    'checkout.processing',
+    'checkout.reopened',
+    'checkout.processing',
+    'checkout.completed',
+  ])
+})
+
+test('failed on the chain, because the money left meanwhile: one fee, and the payer is told', async () => {
+  const payer = await chain.payer()
+  const id = await shop.create()
+  const before = [await shop.received(), await lamports()] as const
+  chain.hold()
+  const paying = shop.pay(id, await shop.sign(id, payer))
+  await untilSent(id)
+  const found = chain.account(await findTokenAccount(payer.address, chain.mint))
+  assert(found.exists)
+  const emptied = new Uint8Array(found.data)
+  emptied.fill(0, 64, 72)
+  chain.plant({ ...found, data: emptied })
+  chain.release()
+  const answer = await paying
+  assert.equal(answer.statusCode, 402, answer.body)
+  assert.equal(answer.json().error, 'invalid_exact_svm_transaction_failed')
+  assert.equal(await shop.received(), before[0])
+  const spent = before[1] - (await lamports())
+  assert(spent > 0n && spent <= feeMax, `it cost ${spent}`)
+  assert.equal(await statusOf(id), 'OPEN')
+})
+
+test('taken back by a fork, it goes out again: the store hears of both, and is paid once', async () => {
+  const payer = await chain.payer()
+  const id = await shop.create()
+  const before = await shop.received()
+  // Its blockhash is of a block that the fork leaves in place.
+  const header = await shop.sign(id, payer)
+  chain.mine(10)
+  assert.equal((await shop.pay(id, header)).statusCode, 200)
+  assert.equal(await statusOf(id), 'COMPLETED')
+  // Held back, so that the fork is seen before it lands again.
+  chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
+  chain.fork(6)
+  assert.equal(await shop.received(), before)
+  await until('the store hears that it is gone', async () => (await statusOf(id)) === 'PROCESSING')
+  chain.meddle(null)
+  await until('it is back', async () => (await statusOf(id)) === 'COMPLETED')
+  assert.equal((await shop.received()) - before, 1_000_000n)
+  assert.deepEqual(await eventsOf(id), [
+    'checkout.created',
+    'checkout.processing',
+    'checkout.completed',
+    'checkout.processing',
+    'payment.reorged',
+    'checkout.completed',
+  ])
+})
+
+test('taken back by a fork and too old to land again: reversed, and the checkout is open', async () => {
+  const payer = await chain.payer()
+  const id = await shop.create()
+  const before = await shop.received()
+  assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
+  chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
+  chain.fork(6)
+  await until('the store hears that it is gone', async () => (await statusOf(id)) === 'PROCESSING')
+  chain.mine(200)
+  await until('it is open again', async () => (await statusOf(id)) === 'OPEN')
+  chain.meddle(null)
+  assert.equal(await shop.received(), before)
+  const events = await eventsOf(id)
+  assert.deepEqual(events.slice(-2).sort(), ['checkout.reopened', 'payment.reversed'])
+  assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
+  assert.equal((await shop.received()) - before, 1_000_000n)
+})
+
+test('a store that asks for finality is told 202 until the block is final', async () => {
+  const slow = await openSvmShop({ finalizedAfter: 80 })
+  const payer = await slow.chain.payer()
+  await slow.request({
+    method: 'PATCH',
+    url: `/api/v1/stores/${slow.store.id}`,
+    headers: { 'x-api-key': slow.key, 'content-type': 'application/json' },
+    payload: { finalityPolicy: [{ minAmount: '0', finality: 'finalized' }] },
+  })
+  const id = await slow.create()
+  const header = await slow.sign(id, payer)
+  const answer = await slow.pay(id, header)
+  assert.equal(answer.statusCode, 202, answer.body)
+  assert.equal(slow.settlementOf(answer).errorReason, 'settlement_pending')
+  slow.chain.mine(80)
+  await until('it is final', async () => (await slow.read(id)).status === 'COMPLETED')
+  assert.equal((await slow.pay(id, header)).statusCode, 200)
+})
+
+test('a node that cannot be asked is our trouble: 503, and nothing is charged', async () => {
+  const payer = await chain.payer()
+  const id = await shop.create()
+  const header = await shop.sign(id, payer)
+  chain.meddle(({ method }) => (method === 'simulateTransaction' ? 'refuse' : null))
+  const answer = await shop.pay(id, header)
+  chain.meddle(null)
+  assert.equal(answer.statusCode, 503, answer.body)
+  assert.equal(answer.json().code, 'settlement_unavailable')
+  assert.equal(await statusOf(id), 'OPEN')
+})
