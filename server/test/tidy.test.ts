@@ -34,6 +34,30 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
     "q('select 1 from a'); q(`\n  insert into b values (1)`)",
     /2 SQL statements/,
   ],
+  [
+    'a checkout that knows a chain',
+    'checkouts/pay.ts',
+    "import { topics } from '../chains/eip3009.ts'",
+    /knows a chain/,
+  ],
+  [
+    'a door that knows a chain’s rail',
+    'http/pay.ts',
+    "import { lookOnce } from '../payments/svm/look.ts'",
+    /knows a chain/,
+  ],
+  [
+    'a checkout that knows a chain’s package',
+    'checkouts/view.ts',
+    "import { getAddress } from 'viem/utils'",
+    /knows a chain/,
+  ],
+  [
+    'a checkout that asks for the family',
+    'checkouts/create.ts',
+    "if (family === 'SOLANA') return",
+    /family of chains/,
+  ],
   ['a long file', 'ids.ts', '\n'.repeat(400), /lines/],
 ]
 

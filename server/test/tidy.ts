@@ -39,6 +39,15 @@ const bannedNames = /(service|manager|helper|util|utils|shared|common|lib|reposi
 const sqlFiles = /(^|\/)([\w-]*rows|db|migrate|schedule)\.ts$/
 const statement = /[`'"]\s*(?:select|insert into|update|delete from|with(?: recursive)?)\s+[\w"*(]/g
 
+/** What is owed, and the doors, do not know which chain a payment is on. */
+const chainless = /^(checkouts|http)\//
+/** Of the chains' room they may know networks as data, how far they were read, and that a node did not answer. */
+const chainsOpen = /^chains\/(networks|for-wallets|rows|rpc)\.ts$/
+const chainPackages = /from '(viem|@solana|@noble|secp256k1|@x402\/(evm|svm))/
+/** The interface's own names of the two families stand where it is written down, and where wallets are spoken to. */
+const namesFamilies = /^http\/((store-api|schemas)\.ts$|page\/)/
+const chainWords = /\b(evm|solana|svm|eip155|lamports?|wei)\b/i
+
 export function findMess(sources: readonly Source[]): string[] {
   return [...sources.flatMap(findMessInFile), ...findCrowdedFolders(sources)]
 }
@@ -51,6 +60,13 @@ function findMessInFile({ path, text }: Source): string[] {
   for (const target of importsOf(path, code)) {
     if (floorOf(target) === undefined) say(`imports ${target}, which stands on no floor`)
     else if (!mayImport(path, target)) say(`imports ${target}, which is beside or above it`)
+  }
+  if (chainless.test(path)) {
+    const known = importsOf(path, code).find(
+      (target) => (target.startsWith('chains/') && !chainsOpen.test(target)) || /\/(evm|svm)\b/.test(target),
+    )
+    if (known || chainPackages.test(code)) say(`knows a chain by ${known ?? 'a package'}`)
+    if (!namesFamilies.test(path) && chainWords.test(code)) say('speaks of a family of chains')
   }
   if (floorOf(path) === undefined) say('stands on no floor: give it one in server/test/tidy.ts')
   if (bannedNames.test(path)) say('has a name that says nothing about what is inside')
