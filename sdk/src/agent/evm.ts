@@ -44,13 +44,14 @@ const types = {
 export async function makeTypedData(
   checkoutId: string,
   accepted: PaymentRequirements,
+  { name, version }: { readonly name: string; readonly version: string },
   from: string,
   now: number,
 ): Promise<TransferTypedData> {
   return {
     domain: {
-      name: accepted.extra.name,
-      version: accepted.extra.version,
+      name,
+      version,
       chainId: Number.parseInt(accepted.network.replace('eip155:', ''), 10),
       verifyingContract: accepted.asset as Hex,
     },

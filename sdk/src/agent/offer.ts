@@ -65,7 +65,7 @@ export async function chooseOffer(
     payTo: accepted.payTo,
     payer: signer.address,
     accepted,
-    typedData: await makeTypedData(checkoutId, accepted, signer.address, now),
+    typedData: await makeTypedData(checkoutId, accepted, asset.domain, signer.address, now),
   }
 }
 
@@ -80,6 +80,7 @@ function isAsset({ network, address, domain }: Asset, accepted: PaymentRequireme
     accepted.scheme === 'exact' &&
     accepted.network === network &&
     accepted.asset.toLowerCase() === address.toLowerCase() &&
+    'name' in accepted.extra &&
     accepted.extra.name === domain.name &&
     accepted.extra.version === domain.version
   )

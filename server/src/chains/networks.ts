@@ -34,7 +34,7 @@ export type EvmNetwork = AnyNetwork<EvmAsset> & {
   readonly maxFeePerGas: bigint
 }
 
-type SolanaNetwork = AnyNetwork<Asset> & {
+export type SolanaNetwork = AnyNetwork<Asset> & {
   readonly family: 'SOLANA'
   /** What payers may have our settlers pay for: compute units, and for each its price in millionths of a lamport. */
   readonly computeUnitsMax: number

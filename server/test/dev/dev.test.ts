@@ -43,7 +43,7 @@ test('from nothing to a payment by one click; Ctrl-C leaves nothing; the next st
   assert.notEqual(second.checkoutUrl, first.checkoutUrl)
   assert.equal((await second.call(`/checkouts/${idOf(first.checkoutUrl)}`)).status, 'COMPLETED')
   const { accepts } = (await (await fetch(second.checkoutUrl)).json()) as PaymentRequired
-  assert.equal(accepts[0]?.extra.name, 'USDC')
+  assert.deepEqual(accepts[0]?.extra, { name: 'USDC', version: '2' })
   // The chain that the payment is on goes on: the payer has what was left and what each start gives.
   await untilHolds(folder, accepts[0]?.asset, 2_000_000_000n - 5_802_326n)
   assert.equal(await second.stop(), 0)
