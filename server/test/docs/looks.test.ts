@@ -8,7 +8,13 @@ const { app } = await openTestApp()
 const url = await app.listen({ host: '127.0.0.1', port: 0 })
 const browser = await openBrowser()
 
-const paths = ['/docs/payment', '/docs/api', '/docs/api/guide', '/docs/errors/wallet_required']
+const paths = [
+  '/docs/payment',
+  '/docs/api',
+  '/docs/api/guide',
+  '/docs/errors/wallet_required',
+  '/docs/deploying',
+]
 const windows = [
   { name: 'a desk', width: 1280, height: 900 },
   { name: 'a phone', width: 360, height: 740 },

@@ -52,6 +52,10 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
         const code = `<code>${escapeHtml(text)}</code>`
         return /^\/docs(\/\w+)*$/.test(text) ? `<a href="${text}">${code}</a>` : code
       },
+      // To be ticked on paper, or in the head.
+      checkbox() {
+        return '☐ '
+      },
       html({ text }) {
         return escapeHtml(text)
       },

@@ -75,8 +75,8 @@ function typeOf(schema: Schema): string {
 
 function renderFields(title: string, fields: readonly Field[]): Html | null {
   if (fields.length === 0) return null
-  return html`<h3>${title}</h3><div class="wide" tabindex="0"><table><tbody>${fields.map(
+  return html`<h3>${title}</h3><div class="wide" tabindex="0"><table class="fields"><tbody>${fields.map(
     ([name, type, need, about]) =>
-      html`<tr><td><code>${name}</code></td><td>${type}</td><td>${need}</td><td>${about}</td></tr>`,
+      html`<tr><td><code>${name}</code></td><td><span class="status">${type}${need !== '' && `, ${need}`}</span>${about !== '' && html`<br>${about}`}</td></tr>`,
   )}</tbody></table></div>`
 }
