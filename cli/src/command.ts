@@ -54,10 +54,24 @@ export function textOf({ values }: Call, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-export function countOf(call: Call, name: string, most: number): number | undefined {
+/** The value of `--name <n>`. */
+export function countOf(call: Call, name: string, least: number, most: number): number | undefined {
   const text = textOf(call, name)
   if (text === undefined) return undefined
   const count = /^\d{1,9}$/.test(text) ? Number.parseInt(text, 10) : -1
-  if (count < 0 || count > most) throw new UsageError(`--${name} must be a number from 0 to ${most}.`)
+  if (count < least || count > most)
+    throw new UsageError(`--${name} must be a number from ${least} to ${most}.`)
   return count
+}
+
+/** `--limit` of a list: how many to show, and the size of a page to ask for. */
+export function limitsOf(call: Call): { readonly most: number; readonly limit: number } {
+  const most = countOf(call, 'limit', 1, 100_000) ?? 20
+  return { most, limit: Math.min(most, 100) }
+}
+
+export async function take<Item>(list: AsyncIterable<Item>, most: number): Promise<Item[]> {
+  const items: Item[] = []
+  for await (const item of list) if (items.push(item) >= most) break
+  return items
 }

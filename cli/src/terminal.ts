@@ -6,15 +6,16 @@ export type Terminal = ReturnType<typeof openTerminal>
 type Style = Parameters<typeof styleText>[0]
 
 /** One column of a table. The last one gives way where the terminal is narrow. */
-export type Column = {
+export type Column<Item> = {
   readonly title: string
-  readonly cells: readonly string[]
-  readonly style?: (cell: string) => Style
+  readonly cell: (item: Item) => string
+  readonly style?: (item: Item) => Style
 }
 
 const spinnerEveryMs = 80
 const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const columnsDefault = 80
+const lastWidthMin = 8
 
 /** For people there are words and colours; for programs one line of JSON for each thing, and nothing else. */
 export function openTerminal(isText: boolean) {
@@ -41,30 +42,10 @@ export function openTerminal(isText: boolean) {
       return facts.map(([name, value]) => `  ${paint('dim', name.padEnd(widest))}  ${value}`)
     },
 
-    table(columns: readonly Column[]): string[] {
-      const widths = columns.map(({ title, cells }) =>
-        Math.max(title.length, ...cells.map(({ length }) => length)),
-      )
-      const before = widths.slice(0, -1).reduce((sum, each) => sum + each + 2, 0)
-      widths.splice(-1, 1, Math.max(8, Math.min(widths.at(-1) ?? 0, width - before)))
-      const line = (textOf: (column: Column) => string, styleOf: (column: Column) => Style) =>
-        columns
-          .map((column, i) => paint(styleOf(column), fit(textOf(column), widths[i] ?? 0)))
-          .join('  ')
-          .trimEnd()
-      const rows = columns[0]?.cells.length ?? 0
-      return [
-        line(
-          ({ title }) => title,
-          () => 'dim',
-        ),
-        ...Array.from({ length: rows }, (_, row) =>
-          line(
-            ({ cells }) => cells[row] ?? '',
-            ({ cells, style }) => style?.(cells[row] ?? '') ?? 'reset',
-          ),
-        ),
-      ]
+    /** Things of one kind: for people a table, for programs a line each. */
+    showAll<Item>(items: readonly Item[], none: string, columns: readonly Column<Item>[]): void {
+      if (!isText) for (const item of items) stdout.write(`${JSON.stringify(item)}\n`)
+      else stdout.write(`${items.length === 0 ? none : tableOf(items, columns, width).join('\n')}\n`)
     },
 
     /** Shows that something is under way, until the returned function is called. */
@@ -81,6 +62,23 @@ export function openTerminal(isText: boolean) {
       }
     },
   }
+}
+
+function tableOf<Item>(items: readonly Item[], columns: readonly Column<Item>[], width: number): string[] {
+  const widths = columns.map(({ title, cell }) =>
+    Math.max(title.length, ...items.map((item) => cell(item).length)),
+  )
+  const before = widths.slice(0, -1).reduce((sum, each) => sum + each + 2, 0)
+  widths.splice(-1, 1, Math.max(lastWidthMin, Math.min(widths.at(-1) ?? 0, width - before)))
+  const join = (cells: readonly string[]) => cells.join('  ').trimEnd()
+  return [
+    join(columns.map(({ title }, i) => paint('dim', fit(title, widths[i] ?? 0)))),
+    ...items.map((item) =>
+      join(
+        columns.map(({ cell, style }, i) => paint(style?.(item) ?? 'reset', fit(cell(item), widths[i] ?? 0))),
+      ),
+    ),
+  ]
 }
 
 /** Colours where the output is a terminal that has them and NO_COLOR is not set. */

@@ -31,6 +31,7 @@ export { type ClientCode, FarthingError } from './errors.ts'
 export type { EventFilter, EventQuery, LogEntry, Sync } from './events.ts'
 export type { List, PageQuery } from './list.ts'
 export type { ClientOptions, RequestOptions } from './request.ts'
+export { formatUnits } from './units.ts'
 export type * from './wire.ts'
 
 export type FarthingClient = ReturnType<typeof createClient>

@@ -1,5 +1,5 @@
 import type { Checkout, CheckoutStatus, StoreCheckout } from '@farthing/sdk'
-import { type Call, type Command, clientOf, countOf, textOf } from '../command.ts'
+import { type Call, type Command, clientOf, countOf, limitsOf, take, textOf } from '../command.ts'
 import { good, paint, type Terminal, timeOf } from '../terminal.ts'
 
 export const checkoutCommands: readonly Command[] = [
@@ -20,7 +20,7 @@ export const checkoutCommands: readonly Command[] = [
     async run(call) {
       const [orderId = '', priceAmount = '', priceCurrency = 'USD'] = call.positionals
       const successRedirectUrl = textOf(call, 'redirect')
-      const expiresInSeconds = countOf(call, 'expires', 604_800)
+      const expiresInSeconds = countOf(call, 'expires', 300, 604_800)
       const idempotencyKey = textOf(call, 'key')
       const checkout = await clientOf(call.settings).checkouts.create(
         {
@@ -79,37 +79,17 @@ const statusStyles = {
 } as const satisfies Record<CheckoutStatus, string>
 
 async function list(call: Call): Promise<undefined> {
-  const { terminal } = call
   const status = textOf(call, 'status')?.toUpperCase() as CheckoutStatus | undefined
   const orderId = textOf(call, 'order')
-  const limit = countOf(call, 'limit', 100_000) ?? 20
-  const checkouts: StoreCheckout[] = []
-  const query = { ...(status && { status }), ...(orderId !== undefined && { orderId }) }
-  for await (const checkout of clientOf(call.settings).checkouts.list({
-    ...query,
-    limit: Math.min(limit, 100) || 1,
-  })) {
-    if (checkouts.push(checkout) > limit) break
-    if (!terminal.isText) terminal.show(checkout, () => [])
-  }
-  if (!terminal.isText) return
-  const shown = checkouts.slice(0, limit)
-  if (shown.length === 0) return terminal.say('No checkouts.') as undefined
-  const lines = terminal.table([
-    { title: 'CHECKOUT', cells: shown.map(({ id }) => id) },
-    {
-      title: 'STATUS',
-      cells: shown.map((each) => each.status),
-      style: (cell) => statusStyles[cell as CheckoutStatus] ?? 'reset',
-    },
-    {
-      title: 'PRICE',
-      cells: shown.map(({ priceAmount, priceCurrency }) => `${priceAmount} ${priceCurrency}`),
-    },
-    { title: 'ORDER', cells: shown.map((each) => each.orderId) },
+  const { most, limit } = limitsOf(call)
+  const query = { limit, ...(status && { status }), ...(orderId !== undefined && { orderId }) }
+  const checkouts = await take(clientOf(call.settings).checkouts.list(query), most)
+  call.terminal.showAll(checkouts, 'No checkouts.', [
+    { title: 'CHECKOUT', cell: ({ id }) => id },
+    { title: 'STATUS', cell: (each) => each.status, style: (each) => statusStyles[each.status] },
+    { title: 'PRICE', cell: ({ priceAmount, priceCurrency }) => `${priceAmount} ${priceCurrency}` },
+    { title: 'ORDER', cell: (each) => each.orderId },
   ])
-  if (checkouts.length > limit) lines.push(paint('dim', `… and more: --limit ${limit * 5}`))
-  terminal.say(lines.join('\n'))
 }
 
 function show(

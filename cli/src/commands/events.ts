@@ -1,6 +1,6 @@
 import type { EventType, LogEntry } from '@farthing/sdk'
 import { type Command, clientOf, countOf, textOf } from '../command.ts'
-import { paint, type Terminal, timeOf } from '../terminal.ts'
+import { paint, timeOf } from '../terminal.ts'
 
 export const eventsCommand: Command = {
   name: 'events',
@@ -17,7 +17,7 @@ export const eventsCommand: Command = {
     const { terminal, settings, values } = call
     const { events } = clientOf(settings)
     const after =
-      textOf(call, 'after') ?? (await events.end({ before: countOf(call, 'last', 1_000_000) ?? 20 }))
+      textOf(call, 'after') ?? (await events.end({ before: countOf(call, 'last', 0, 1_000_000) ?? 20 }))
     const type = textOf(call, 'type') as EventType | undefined
     const checkoutId = textOf(call, 'checkout')
     const filter = { ...(type && { type }), ...(checkoutId !== undefined && { checkoutId }) }
@@ -29,7 +29,8 @@ export const eventsCommand: Command = {
     const stop = new AbortController()
     process.once('SIGINT', () => stop.abort())
     for await (const entry of events.stream({ ...filter, after, signal: stop.signal })) show(entry)
-    sayEnd(terminal)
+    // The terminal has written ^C into the line.
+    terminal.say('')
     return undefined
   },
 }
@@ -53,9 +54,4 @@ function styleOf(type: EventType): Parameters<typeof paint>[0] {
   if (/completed|finalized/.test(type)) return 'green'
   if (/late|underpaid|overpaid|unmatched|reorged|reversed|disabled|undelivered/.test(type)) return 'yellow'
   return /^checkout/.test(type) ? 'cyan' : 'reset'
-}
-
-function sayEnd(terminal: Terminal): void {
-  // The terminal has written ^C into the line.
-  terminal.say('')
 }

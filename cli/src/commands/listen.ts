@@ -40,7 +40,7 @@ export const listenCommand: Command = {
     const secret = textOf(call, 'secret') ?? secretOf(settings.apiKey ?? '')
     const types = new Set(values.type as string[] | undefined)
     const after =
-      textOf(call, 'after') ?? (await events.end({ before: countOf(call, 'replay', 1_000_000) ?? 0 }))
+      textOf(call, 'after') ?? (await events.end({ before: countOf(call, 'replay', 0, 1_000_000) ?? 0 }))
     const stop = new AbortController()
     process.once('SIGINT', () => stop.abort())
     terminal.show({ listening: target, secret, after }, () => [

@@ -1,6 +1,6 @@
-import type { Disposition, Payment } from '@farthing/sdk'
-import { type Command, clientOf, countOf, textOf } from '../command.ts'
-import { good, paint, type Terminal } from '../terminal.ts'
+import { type Disposition, formatUnits, type Network, type Payment } from '@farthing/sdk'
+import { type Command, clientOf, limitsOf, take, textOf } from '../command.ts'
+import { good, paint } from '../terminal.ts'
 
 export const paymentCommands: readonly Command[] = [
   {
@@ -13,19 +13,25 @@ export const paymentCommands: readonly Command[] = [
       limit: { type: 'string', value: 'n', about: 'how many; default 20' },
     },
     async run(call) {
-      const { terminal } = call
       const disposition = textOf(call, 'disposition') as Disposition | undefined
       const checkoutId = textOf(call, 'checkout')
-      const limit = countOf(call, 'limit', 100_000) ?? 20
-      const query = { ...(disposition && { disposition }), ...(checkoutId !== undefined && { checkoutId }) }
-      const client = clientOf(call.settings)
-      const payments: Payment[] = []
-      for await (const payment of client.payments.list({ ...query, limit: Math.min(limit, 100) || 1 })) {
-        if (payments.push(payment) >= limit) break
+      const { most, limit } = limitsOf(call)
+      const query = {
+        limit,
+        ...(disposition && { disposition }),
+        ...(checkoutId !== undefined && { checkoutId }),
       }
-      if (!terminal.isText) for (const payment of payments) terminal.show(payment, () => [])
-      if (payments.length === 0) terminal.say('No payments.')
-      else if (terminal.isText) terminal.say(tableOf(terminal, payments, await decimalsOf(client)).join('\n'))
+      const client = clientOf(call.settings)
+      const payments = await take(client.payments.list(query), most)
+      const networks = await client.networks.list()
+      call.terminal.showAll(payments, 'No payments.', [
+        { title: 'PAYMENT', cell: ({ id }) => id },
+        { title: 'STATE', cell: stateOf, style: (payment) => stateStyles[stateOf(payment)] ?? 'yellow' },
+        { title: 'AMOUNT', cell: (payment) => amountOf(payment, networks) },
+        { title: 'FROM', cell: ({ payer }) => payer },
+      ])
+      if (payments.some((payment) => !(stateOf(payment) in stateStyles)))
+        call.terminal.say(paint('dim', `\n${advice}`))
       return undefined
     },
   },
@@ -58,48 +64,22 @@ export const paymentCommands: readonly Command[] = [
   },
 ]
 
-type Decimals = ReadonlyMap<string, { readonly symbol: string; readonly decimals: number }>
+const advice = 'farthing payment accept <id> --checkout <id>, or farthing payment dismiss <id>'
 
-async function decimalsOf(client: ReturnType<typeof clientOf>): Promise<Decimals> {
-  const networks = await client.networks.list()
-  return new Map(
-    networks.flatMap(({ network, assets }) =>
-      assets.map((asset) => [`${network} ${asset.address.toLowerCase()}`, asset] as const),
-    ),
-  )
+/** Of payments about which there is nothing to decide. */
+const stateStyles: Readonly<Record<string, 'green' | 'dim'>> = {
+  exact: 'green',
+  accepted: 'green',
+  dismissed: 'dim',
 }
 
-function tableOf(terminal: Terminal, payments: readonly Payment[], decimals: Decimals): string[] {
-  const isOpen = (payment: Payment) =>
-    payment.disposition !== 'exact' && payment.acceptedAt === null && payment.dismissedAt === null
-  const lines = terminal.table([
-    { title: 'PAYMENT', cells: payments.map(({ id }) => id) },
-    {
-      title: 'STATE',
-      cells: payments.map((payment) =>
-        payment.acceptedAt ? 'accepted' : payment.dismissedAt ? 'dismissed' : payment.disposition,
-      ),
-      style: (cell) => (/exact|accepted/.test(cell) ? 'green' : cell === 'dismissed' ? 'dim' : 'yellow'),
-    },
-    { title: 'AMOUNT', cells: payments.map((payment) => amountOf(payment, decimals)) },
-    { title: 'FROM', cells: payments.map(({ payer }) => payer) },
-  ])
-  if (payments.some(isOpen))
-    lines.push(
-      '',
-      paint('dim', 'farthing payment accept <id> --checkout <id>, or farthing payment dismiss <id>'),
-    )
-  return lines
+function stateOf({ acceptedAt, dismissedAt, disposition }: Payment): string {
+  return acceptedAt ? 'accepted' : dismissedAt ? 'dismissed' : disposition
 }
 
-function amountOf({ network, asset, amount }: Payment, known: Decimals): string {
-  const { symbol, decimals } = known.get(`${network} ${asset.toLowerCase()}`) ?? {
-    symbol: 'units',
-    decimals: 0,
-  }
-  const digits = amount.padStart(decimals + 1, '0')
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
-  return decimals === 0
-    ? `${amount} ${symbol}`
-    : `${digits.slice(0, digits.length - decimals)}.${fraction.padEnd(2, '0')} ${symbol}`
+function amountOf({ network, asset, amount }: Payment, networks: readonly Network[]): string {
+  const known = networks
+    .find((each) => each.network === network)
+    ?.assets.find(({ address }) => address.toLowerCase() === asset.toLowerCase())
+  return known ? `${formatUnits(amount, known.decimals)} ${known.symbol}` : `${amount} units`
 }

@@ -1,5 +1,5 @@
 import type { Wallet } from '@farthing/sdk'
-import { type Command, clientOf } from '../command.ts'
+import { type Command, clientOf, take } from '../command.ts'
 import { good, paint } from '../terminal.ts'
 
 export const walletCommands: readonly Command[] = [
@@ -37,25 +37,16 @@ export const walletCommands: readonly Command[] = [
     summary: 'List the store’s wallets',
     options: {},
     async run({ terminal, settings }) {
-      const wallets: Wallet[] = []
-      for await (const wallet of clientOf(settings).wallets.list()) {
-        wallets.push(wallet)
-        if (!terminal.isText) terminal.show(wallet, () => [])
-      }
-      if (wallets.length === 0) {
-        terminal.say('No wallets. farthing wallet add <address> registers one.')
-        return undefined
-      }
-      const lines = terminal.table([
-        { title: 'FAMILY', cells: wallets.map(({ family }) => family) },
-        { title: 'ADDRESS', cells: wallets.map(({ walletAddress }) => walletAddress) },
+      const wallets = await take(clientOf(settings).wallets.list(), Number.POSITIVE_INFINITY)
+      terminal.showAll(wallets, 'No wallets. farthing wallet add <address> registers one.', [
+        { title: 'FAMILY', cell: ({ family }) => family },
+        { title: 'ADDRESS', cell: ({ walletAddress }) => walletAddress },
         {
           title: 'NEW CHECKOUTS',
-          cells: wallets.map(({ current, payable }) => (!current ? '' : payable ? '✔ paid here' : 'not yet')),
-          style: (cell) => (cell.startsWith('✔') ? 'green' : 'dim'),
+          cell: ({ current, payable }) => (!current ? '' : payable ? '✔ paid here' : 'not yet'),
+          style: ({ payable }) => (payable ? 'green' : 'dim'),
         },
       ])
-      terminal.say(lines.join('\n'))
       return undefined
     },
   },

@@ -36,17 +36,3 @@ export const knownAssets: readonly Asset[] = [
     domain: { name: 'USDC', version: '2' },
   },
 ]
-
-/** "12.50" as units of a token; null if it is not an amount or has more digits than the token. */
-export function parseUnits(text: string, decimals: number): bigint | null {
-  const [, whole = '', fraction = ''] = /^(\d{1,15})(?:\.(\d{1,30}))?$/.exec(text) ?? []
-  if (whole === '' || fraction.length > decimals) return null
-  return BigInt(whole + fraction.padEnd(decimals, '0'))
-}
-
-/** Units of a token as people write them, with two decimals or more. */
-export function formatUnits(units: bigint, decimals: number): string {
-  const digits = units.toString().padStart(decimals + 1, '0')
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
-  return `${digits.slice(0, digits.length - decimals)}.${fraction.padEnd(2, '0')}`
-}

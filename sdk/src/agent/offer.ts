@@ -1,5 +1,6 @@
+import { formatUnits, parseUnits } from '../units.ts'
 import type { PaymentRequired, PaymentRequirements } from '../wire.ts'
-import { type Asset, formatUnits, parseUnits } from './assets.ts'
+import type { Asset } from './assets.ts'
 import { type EvmSigner, makeTypedData, type TransferTypedData } from './evm.ts'
 
 /** What is about to be signed, checked against what was asked for and against the limit. */

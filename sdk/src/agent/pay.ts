@@ -1,6 +1,7 @@
 import { FarthingError } from '../errors.ts'
+import { parseUnits } from '../units.ts'
 import type { Checkout, Payment } from '../wire.ts'
-import { type Asset, knownAssets, parseUnits } from './assets.ts'
+import { type Asset, knownAssets } from './assets.ts'
 import { type EvmSigner, encodePayment } from './evm.ts'
 import { handIn, type Talk, type Verdict } from './hand-in.ts'
 import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.ts'
