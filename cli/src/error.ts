@@ -18,7 +18,7 @@ export function showError(error: unknown, command: Command, isText: boolean): nu
       [error.code, error.requestId].filter((each) => each !== null).join('  '),
       error.problem?.type,
     ]
-    for (const line of more) if (line !== undefined) stderr.write(`${paint('dim', `  ${line}`)}\n`)
+    for (const line of more) if (line !== undefined) stderr.write(`${paint('dim', `  ${wrap(line)}`)}\n`)
     return 1
   }
   stderr.write(`${bad(wrap(error instanceof Error ? error.message : String(error)))}\n`)

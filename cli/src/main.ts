@@ -58,10 +58,7 @@ async function run(args: readonly string[]): Promise<number> {
 }
 
 function find(args: readonly string[]): Command | undefined {
-  const words = args.filter((each) => !each.startsWith('-'))
-  return commands.find(({ name }) =>
-    name.split(' ').every((word, i) => words[i] === word && args[i] === word),
-  )
+  return commands.find(({ name }) => name.split(' ').every((word, i) => args[i] === word))
 }
 
 /** `<orderId>` must be there, `[currency]` may be. */

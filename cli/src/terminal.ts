@@ -12,6 +12,8 @@ export type Column<Item> = {
   readonly style?: (item: Item) => Style
 }
 
+type Fact = readonly [name: string, value: string, style?: Style]
+
 const spinnerEveryMs = 80
 const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const columnsDefault = 80
@@ -37,9 +39,12 @@ export function openTerminal(isText: boolean) {
     },
 
     /** Names and values, one below the other. */
-    facts(facts: readonly (readonly [name: string, value: string])[]): string[] {
+    facts(facts: readonly Fact[]): string[] {
       const widest = Math.max(...facts.map(([name]) => name.length))
-      return facts.map(([name, value]) => `  ${paint('dim', name.padEnd(widest))}  ${value}`)
+      return facts.map(
+        ([name, value, style = 'reset']) =>
+          `  ${paint('dim', name.padEnd(widest))}  ${paint(style, plain(value))}`,
+      )
     },
 
     /** Things of one kind: for people a table, for programs a line each. */
@@ -93,7 +98,7 @@ export const bad = (text: string) => `${paint('red', '✖')} ${text}`
 export function wrap(text: string): string {
   const width = (process.stdout.columns ?? columnsDefault) - 2
   const lines = ['']
-  for (const word of text.split(' ')) {
+  for (const word of plain(text).split(' ')) {
     const line = lines.at(-1) ?? ''
     if (line === '') lines.splice(-1, 1, word)
     else if (line.length + 1 + word.length <= width) lines.splice(-1, 1, `${line} ${word}`)
@@ -110,6 +115,12 @@ export function timeOf(iso: string): string {
   return `${date} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`
 }
 
-function fit(text: string, width: number): string {
+function fit(cell: string, width: number): string {
+  const text = plain(cell)
   return text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width)
+}
+
+/** What strangers wrote must not move the cursor, change colours or turn the line around: people decide by what they see. */
+function plain(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '�')
 }

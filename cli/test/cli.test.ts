@@ -158,6 +158,19 @@ test('a payment that is refused says why and what it cost: nothing', async () =>
   assert.match(out, /insufficient_balance[\s\S]*Nothing was charged/)
 })
 
+test('what a stranger’s server writes cannot change what a person sees', async () => {
+  const detail = 'Gone.\u001b[2K\u001b[1A\u202eevil\rPaid'
+  const stranger = createServer((_request, response) => {
+    response.writeHead(410, { 'content-type': 'application/problem+json' })
+    response.end(JSON.stringify({ code: 'checkout_expired', detail }))
+  }).listen(0, '127.0.0.1')
+  await once(stranger, 'listening')
+  atEnd(() => stranger.close())
+  const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}/pay/ch_${'0'.repeat(28)}`
+  const { out } = await run(['pay', url, '--yes', '--text'], { FARTHING_PRIVATE_KEY: newPayer().key })
+  assert.match(out, /Gone\.�\[2K�\[1A�evil�Paid/)
+})
+
 test('events shows the end of the log and follows it', async () => {
   const { id } = await create()
   await until('it has its place', async () => {

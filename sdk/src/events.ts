@@ -99,7 +99,7 @@ export function openEvents(send: Send) {
         } catch (error) {
           if (signal?.aborted) return
           if (!(error instanceof FarthingError) || !isOutage(error)) throw error
-          await wait(delayMs(++failures, error.retryAfterSeconds), signal).catch(() => {})
+          await wait(delayMs(++failures, error.retryAfterSeconds), signal)
         }
       }
     },

@@ -22,18 +22,16 @@ export function readRetryAfter(headers: Headers): number | null {
   return /^\d{1,6}$/.test(text) ? Number.parseInt(text, 10) : null
 }
 
-/** Ends early, by the signal's reason, when the signal is aborted. */
+/** Ends early when the signal is aborted. */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    const stop = () => {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve()
+    const end = () => {
       clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop)
+      signal?.removeEventListener('abort', end)
       resolve()
-    }, ms)
-    signal?.addEventListener('abort', stop, { once: true })
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
   })
 }

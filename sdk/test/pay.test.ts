@@ -127,7 +127,9 @@ test('nothing is signed on terms that are not what was asked for', async () => {
     ['a year to collect it', each({ maxTimeoutSeconds: 31_536_000 }), 'malformed_terms'],
     ['an amount that is none', each({ amount: '-5' }), 'malformed_terms'],
     ['more than the limit', each({ amount: '1000001' }), 'over_limit'],
-    ['ways that are null', (terms) => ({ ...terms, accepts: [null] }), 'malformed_terms'],
+    ['a recipient that is none', each({ payTo: 'the shop' }), 'malformed_terms'],
+    ['ways that are null', (terms) => ({ ...terms, accepts: [null] }), 'unknown_asset'],
+    ['ways that are no list', (terms) => ({ ...terms, accepts: 'all' }), 'unknown_asset'],
   ]
   for (const [name, lie, code] of lies) {
     const lying = answerInstead(async (answer) =>
@@ -138,6 +140,18 @@ test('nothing is signed on terms that are not what was asked for', async () => {
     assert.deepEqual([name, result.code], [name, code])
   }
   assert.equal(wallet.signatures, 0)
+})
+
+test('ways to pay that an agent does not know are passed over', async () => {
+  const { wallet } = await openWallet()
+  const { checkoutUrl } = await create('0.50')
+  const beside = answerInstead(async (answer, isPaid) => {
+    if (isPaid) return answer
+    const terms = (await answer.json()) as PaymentRequired
+    const stranger = { scheme: 'exact', network: 'solana:x', asset: 'y', amount: '1', payTo: 'z', extra: {} }
+    return Response.json({ ...terms, accepts: [stranger, 7, ...terms.accepts] }, { status: 402 })
+  })
+  assert.equal((await pay(checkoutUrl, wallet, { max: '1', fetch: beside })).outcome, 'paid')
 })
 
 test('a lost answer leads to the same signature again, and to one payment', async () => {

@@ -1,6 +1,6 @@
 import type { Checkout, CheckoutStatus, StoreCheckout } from '@farthing/sdk'
 import { type Call, type Command, clientOf, countOf, limitsOf, take, textOf } from '../command.ts'
-import { good, paint, type Terminal, timeOf } from '../terminal.ts'
+import { good, type Terminal, timeOf } from '../terminal.ts'
 
 export const checkoutCommands: readonly Command[] = [
   {
@@ -101,11 +101,11 @@ function show(
     ...(headline === undefined ? [] : [headline, '']),
     ...terminal.facts([
       ['checkout', checkout.id],
-      ['status', paint(statusStyles[checkout.status], checkout.status)],
+      ['status', checkout.status, statusStyles[checkout.status]],
       ['price', `${checkout.priceAmount} ${checkout.priceCurrency}`],
       ['order', checkout.orderId],
       ['expires', timeOf(checkout.expiresAt)],
-      ['pay at', paint('underline', checkout.checkoutUrl)],
+      ['pay at', checkout.checkoutUrl, 'underline'],
       ...(checkout.payment
         ? ([
             ['paid by', checkout.payment.payer],

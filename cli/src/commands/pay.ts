@@ -100,19 +100,22 @@ function tell(terminal: Terminal, result: PayResult, isSigned: boolean): string[
     case 'refused':
       return [
         bad(wrap(result.detail)),
-        paint('dim', `  ${result.code}`),
+        paint('dim', `  ${wrap(result.code)}`),
         result.charged === null
           ? '  Nothing was charged.'
-          : `  The money arrived as ${result.charged.id}, ${result.charged.disposition}. Ask the store; do not pay again.`,
+          : '  Your money arrived, but completed nothing. Ask the store; do not pay again.',
       ]
   }
 }
 
 async function ask(question: string): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stdout })
-  const isAborted = new Promise<string>((resolve) => lines.once('SIGINT', () => resolve('')))
+  const isLeft = new Promise<string>((resolve) => {
+    lines.once('SIGINT', () => resolve(''))
+    lines.once('close', () => resolve(''))
+  })
   try {
-    return /^y(es)?$/i.test((await Promise.race([lines.question(`${question} [y/N] `), isAborted])).trim())
+    return /^y(es)?$/i.test((await Promise.race([lines.question(`${question} [y/N] `), isLeft])).trim())
   } finally {
     lines.close()
   }

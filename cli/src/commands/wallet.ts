@@ -1,6 +1,5 @@
-import type { Wallet } from '@farthing/sdk'
 import { type Command, clientOf, take } from '../command.ts'
-import { good, paint } from '../terminal.ts'
+import { good } from '../terminal.ts'
 
 export const walletCommands: readonly Command[] = [
   {
@@ -25,7 +24,9 @@ export const walletCommands: readonly Command[] = [
           ['family', wallet.family],
           ['address', wallet.walletAddress],
           ['kind', wallet.custodialType],
-          ['payable', stateOf(wallet)],
+          wallet.payable
+            ? ['payable', 'yes', 'green']
+            : ['payable', 'no: this deployment cannot settle to it', 'yellow'],
         ]),
       ])
       return undefined
@@ -51,7 +52,3 @@ export const walletCommands: readonly Command[] = [
     },
   },
 ]
-
-function stateOf({ payable }: Wallet): string {
-  return payable ? paint('green', 'yes') : paint('yellow', 'no: this deployment cannot settle to it')
-}

@@ -54,18 +54,15 @@ export async function handIn(
     if (verdict) return verdict
     transaction = answer?.settlement?.transaction || transaction
     const delay = delayMs(tries, answer?.retryAfterSeconds ?? null)
-    const isOver = Date.now() + delay > end || options.signal?.aborted
-    const isCutShort = isOver || (await wait(delay, options.signal).then(notCut, cut))
-    if (isCutShort) {
+    const isPatient = Date.now() + delay <= end
+    if (isPatient) await wait(delay, options.signal)
+    if (!isPatient || options.signal?.aborted) {
       const { status, body } = answer ?? {}
       const code = typeof body?.code === 'string' ? body.code : null
       return { kind: 'unknown', lastAnswer: status === undefined ? null : { status, code }, transaction }
     }
   }
 }
-
-const cut = () => true
-const notCut = () => false
 
 type Answer = {
   readonly status: number

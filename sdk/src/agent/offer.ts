@@ -39,14 +39,16 @@ export async function chooseOffer(
 ): Promise<Offer | Objection> {
   if (checkoutIdOf(required.resource?.url) !== checkoutId)
     return { code: 'wrong_checkout', detail: `The terms are not those of ${checkoutId}.` }
-  if (!Array.isArray(required.accepts) || !required.accepts.every(isWellFormed))
-    return { code: 'malformed_terms', detail: 'The terms cannot be read.' }
-  const known = required.accepts.flatMap((accepted) => {
+  // Other ways to pay may stand beside ours, and look as they like.
+  const ways: readonly PaymentRequirements[] = Array.isArray(required.accepts) ? required.accepts : []
+  const known = ways.flatMap((accepted) => {
     const asset = assets.find((each) => isAsset(each, accepted))
     return asset ? [{ accepted, asset }] : []
   })
   if (known.length === 0)
     return { code: 'unknown_asset', detail: 'The checkout takes no token that this wallet may pay with.' }
+  if (!known.every(({ accepted }) => isWellFormed(accepted)))
+    return { code: 'malformed_terms', detail: 'The terms are not ones that a wallet should sign.' }
   const affordable = known.find(({ accepted, asset }) => {
     const limit = parseUnits(max, asset.decimals)
     return limit !== null && BigInt(accepted.amount) <= limit
@@ -76,26 +78,23 @@ export function checkoutIdOf(url: unknown): string | null {
 }
 
 /** The domain as well: a signature under another name would be refused, or be one for something else. */
-function isAsset({ network, address, domain }: Asset, accepted: PaymentRequirements): boolean {
+function isAsset({ network, address, domain }: Asset, accepted: PaymentRequirements | null): boolean {
+  const { name, version }: { name?: unknown; version?: unknown } = accepted?.extra ?? {}
   return (
-    accepted.scheme === 'exact' &&
+    accepted?.scheme === 'exact' &&
     accepted.network === network &&
-    accepted.asset.toLowerCase() === address.toLowerCase() &&
-    'name' in accepted.extra &&
-    accepted.extra.name === domain.name &&
-    accepted.extra.version === domain.version
+    String(accepted.asset).toLowerCase() === address.toLowerCase() &&
+    name === domain.name &&
+    version === domain.version
   )
 }
 
-function isWellFormed(accepted: PaymentRequirements): boolean {
-  const { amount, asset, payTo, maxTimeoutSeconds: seconds, extra } = accepted ?? {}
+function isWellFormed({ amount, payTo, maxTimeoutSeconds }: PaymentRequirements): boolean {
   return (
     /^[1-9]\d{0,30}$/.test(amount) &&
-    typeof asset === 'string' &&
-    typeof payTo === 'string' &&
-    typeof extra === 'object' &&
-    Number.isInteger(seconds) &&
-    seconds > 0 &&
-    seconds <= windowSecondsMax
+    /^0x[0-9a-fA-F]{40}$/.test(payTo) &&
+    Number.isInteger(maxTimeoutSeconds) &&
+    maxTimeoutSeconds > 0 &&
+    maxTimeoutSeconds <= windowSecondsMax
   )
 }
