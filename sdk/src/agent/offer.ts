@@ -79,7 +79,7 @@ export function checkoutIdOf(url: unknown): string | null {
 
 /** The domain as well: a signature under another name would be refused, or be one for something else. */
 function isAsset({ network, address, domain }: Asset, accepted: PaymentRequirements | null): boolean {
-  const { name, version }: { name?: unknown; version?: unknown } = accepted?.extra ?? {}
+  const { name, version } = { name: null, version: null, ...accepted?.extra }
   return (
     accepted?.scheme === 'exact' &&
     accepted.network === network &&
