@@ -29,6 +29,7 @@ export async function startCluster(folder: string, settings: readonly string[] =
       ? await execute('runuser', ['-u', 'postgres', '--', path, ...args], { cwd: '/' })
       : await execute(path, args)
   }
+  const stop = () => run('pg_ctl', ['-D', data, '-w', '-m', 'fast', 'stop'])
   const isNew = !(await stat(join(data, 'PG_VERSION')).catch(() => null))
   if (isNew) {
     await run('initdb', [
@@ -46,7 +47,7 @@ export async function startCluster(folder: string, settings: readonly string[] =
     ])
   }
   // Left over from a process that was killed; pg_ctl stop without one is an error we expect.
-  await run('pg_ctl', ['-D', data, '-w', '-m', 'fast', 'stop']).catch(() => {})
+  await stop().catch(() => {})
   const port = await freePort()
   const options = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', ...settings]
   const log = join(data, 'server.log')
@@ -63,11 +64,13 @@ export async function startCluster(folder: string, settings: readonly string[] =
       'start',
     ])
   } catch (cause) {
+    // It may be up all the same, if Ctrl-C took pg_ctl away.
+    await stop().catch(() => {})
     throw new Error(`PostgreSQL did not start:\n${await readFile(log, 'utf8').catch(() => '')}`, { cause })
   }
   return {
     url: (database) => `postgres://farthing@127.0.0.1:${port}/${database}`,
-    stop: async () => void (await run('pg_ctl', ['-D', data, '-w', '-m', 'fast', 'stop'])),
+    stop: async () => void (await stop()),
   }
 }
 

@@ -79,6 +79,8 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       const parts = (['serve', 'work'] as const).map(async (name) => {
         stops.push(await startPart({ name, folder, settings, say: screen.say, fail }))
       })
+      // All of them, so that none comes up after we have stopped the others.
+      await Promise.allSettled(parts)
       await Promise.all(parts)
       await untilReady(ctx, network.caip2, ending.signal)
     })

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, type WriteStream } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -31,60 +31,63 @@ export async function runPart(ctx: Context, name: Part): Promise<void> {
   process.stdin.destroy()
 }
 
-/** Starts a part and keeps it running. Returns what stops it. */
-export async function startPart(options: {
+type PartOptions = {
   readonly name: Part
   readonly folder: string
   readonly settings: Readonly<Record<string, string>>
   readonly say: (text: string) => void
   readonly fail: (error: Error) => void
-}): Promise<() => Promise<void>> {
-  const { name, folder, settings, say, fail } = options
-  const pidFile = join(folder, `${name}.pid`)
-  const log = createWriteStream(join(folder, `${name}.log`))
-  let child: ChildProcess
-  let isStopping = false
+}
 
-  const start = async () => {
-    // Not in our process group: Ctrl-C is for us, and we stop it in its turn.
-    const own = spawn(process.execPath, [main, 'dev', name], { env: settings, detached: true })
-    child = own
-    await writeFile(pidFile, `${own.pid}\n`)
-    own.stderr.on('data', (chunk) => log.write(chunk))
-    await new Promise<void>((resolve, reject) => {
-      createInterface({ input: own.stdout }).on('line', (line) => {
-        log.write(`${line}\n`)
-        const { level, msg } = parseLine(line)
-        if (msg === 'listening' || msg === 'working') resolve()
-        if (level >= errorLevel) say(`${name}: ${msg} (.dev/${name}.log)`)
-      })
-      own.once('exit', (code, signal) => {
-        reject(new Error(`${name} ended with ${signal ?? code} before it was up. See ${folder}/${name}.log.`))
-        if (!isStopping) again(signal ?? `status ${code}`)
-      })
-    })
-  }
-  let isUp = false
-  const again = (how: string) => {
-    if (!isUp) return
-    isUp = false
-    say(`${name} ended with ${how}. Starting it again …`)
-    start().then(() => {
-      isUp = true
+/** Starts a part and keeps it running. Returns what stops it. */
+export async function startPart(options: PartOptions): Promise<() => Promise<void>> {
+  const { name, folder, say, fail } = options
+  const log = createWriteStream(join(folder, `${name}.log`))
+  let isStopping = false
+  let child = await start(options, log)
+
+  const keep = async () => {
+    for (;;) {
+      const [code, signal] = await once(child, 'exit')
+      if (isStopping) return
+      say(`${name} ended with ${signal ?? `status ${code}`}. Starting it again …`)
+      child = await start(options, log)
+      if (isStopping) child.kill('SIGTERM')
       say(`${name} is back, as process ${child.pid}.`)
-    }, fail)
+    }
   }
-  await start()
-  isUp = true
+  const kept = keep().catch(fail)
   return async () => {
     isStopping = true
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGTERM')
-      await once(child, 'exit')
-    }
-    await rm(pidFile, { force: true })
+    child.kill('SIGTERM')
+    await kept
+    await rm(pidFile(folder, name), { force: true })
     log.end()
   }
+}
+
+/** Resolves when it has said that it is up. */
+async function start({ name, folder, settings, say }: PartOptions, log: WriteStream): Promise<ChildProcess> {
+  // Not in our process group: Ctrl-C is for us, and we stop it in its turn.
+  const child = spawn(process.execPath, [main, 'dev', name], { env: settings, detached: true })
+  await writeFile(pidFile(folder, name), `${child.pid}\n`)
+  child.stderr.on('data', (chunk) => log.write(chunk))
+  await new Promise<void>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      log.write(`${line}\n`)
+      const { level, msg } = parseLine(line)
+      if (msg === 'listening' || msg === 'working') resolve()
+      if (level >= errorLevel) say(`${name}: ${msg} (see .dev/${name}.log)`)
+    })
+    child.once('exit', (code, signal) =>
+      reject(new Error(`${name} ended with ${signal ?? code} before it was up. See ${folder}/${name}.log.`)),
+    )
+  })
+  return child
+}
+
+function pidFile(folder: string, name: Part): string {
+  return join(folder, `${name}.pid`)
 }
 
 function parseLine(line: string): { level: number; msg: string } {
