@@ -93,7 +93,7 @@ function slug(title: string, earlier: readonly Heading[]): string {
 
 function firstSentence(markdown: string): string {
   const text = markdown.replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '')
-  return /^[\s\S]*?[.:](?=\s|$)/.exec(text)?.[0].replace(/\s+/g, ' ').replace(/:$/, '.') ?? text
+  return (/^[\s\S]*?\.(?=\s|$)/.exec(text)?.[0] ?? text).replace(/\s+/g, ' ')
 }
 
 function decodeEntities(text: string): string {

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
-import { brotliCompressSync, constants } from 'node:zlib'
+import { brotliCompressSync } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { Problem } from '../../problems.ts'
 import { describeApi } from '../reference/openapi.ts'
 import { makeReference } from '../reference/page.ts'
 import type { Route } from '../route.ts'
-import { arrangeChapters, type Chapter, listPictures } from './chapters.ts'
+import { arrangeChapters, type Chapter, type DocsPage, listPictures } from './chapters.ts'
 import { makeErrorPages } from './errors.ts'
 import { headers, renderLayout, sourceUrl } from './layout.ts'
 
@@ -29,6 +29,7 @@ export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly R
   const byUrl = new Map(pages.map((page) => [page.url, page]))
   const sources = new Map(pages.map((page) => [sourceUrl(page), page.source]))
   const pictures = listPictures()
+  const prepare = openPages(chapters)
   const llms = renderLlms(chapters, baseUrl)
 
   app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(openapi))
@@ -36,7 +37,7 @@ export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly R
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = (request.url.split('?')[0] ?? '').replace(/\/$/, '')
     const page = byUrl.get(path)
-    if (page) return sendPage(request, reply, renderLayout(chapters, page))
+    if (page) return sendPage(request, reply, prepare(page))
     const source = sources.get(path)
     if (source) return reply.headers(caching).type('text/markdown; charset=utf-8').send(source)
     const picture = pictures.get(path)
@@ -50,12 +51,25 @@ export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly R
   app.get('/docs/*', answer)
 }
 
-const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
+type Ready = { readonly identity: string; readonly br: Buffer }
 
-function sendPage(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+/** A page is put together when it is first asked for, and is the same for everybody from then on. */
+function openPages(chapters: readonly Chapter[]): (page: DocsPage) => Ready {
+  const ready = new Map<DocsPage, Ready>()
+  return (page) => {
+    const made = ready.get(page)
+    if (made) return made
+    const identity = renderLayout(chapters, page)
+    const fresh = { identity, br: brotliCompressSync(identity) }
+    ready.set(page, fresh)
+    return fresh
+  }
+}
+
+function sendPage(request: FastifyRequest, reply: FastifyReply, { identity, br }: Ready): FastifyReply {
   reply.headers({ ...headers, ...caching, vary: 'accept-encoding' })
-  if (!/\bbr\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(text)
-  return reply.header('content-encoding', 'br').send(brotliCompressSync(text, brotli))
+  if (!/\bbr\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(identity)
+  return reply.header('content-encoding', 'br').send(br)
 }
 
 /** The contents for a program that reads: https://llmstxt.org. */
