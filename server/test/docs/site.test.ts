@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { arrows } from '../../src/checkouts/checkout.ts'
 import { settings } from '../../src/config.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { problems } from '../../src/problems.ts'
@@ -146,4 +147,16 @@ test('docs/operating.md names every setting and every metric, and none that is n
     metrics.filter((name) => /^(farthing|http)_/.test(name) && !written.has(name)),
     [],
   )
+})
+
+test('docs/api/answers.md has every change of status with its event, and no other', () => {
+  const answers = pages.find(({ file }) => file === 'docs/api/answers.md')?.source ?? ''
+  const rows = [...answers.matchAll(/^\| (`[A-Z]+`(?:, `[A-Z]+`)*) \| `([A-Z]+)` \| .* \| `([a-z.]+)` \|$/gm)]
+  const written = rows.flatMap(([, from = '', to, event]) =>
+    (from.match(/[A-Z]+/g) ?? []).map((status) => `${status} ${to} ${event}`),
+  )
+  const real = Object.entries(arrows).flatMap(([from, targets]) =>
+    Object.entries(targets).map(([to, event]) => `${from} ${to} ${event}`),
+  )
+  assert.deepEqual([...new Set(written)].sort(), real.sort())
 })
