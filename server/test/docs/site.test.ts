@@ -84,6 +84,7 @@ test('the Markdown of a page is served beside it, and llms.txt names it', async 
 test('what is not a page of the docs is 404, whatever the path is made of', async () => {
   for (const path of [
     'none',
+    'agents',
     '../package.json',
     '..%2fpackage.json',
     'page/../../.env.example',

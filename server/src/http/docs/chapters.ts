@@ -56,7 +56,7 @@ export function listPictures(): ReadonlyMap<string, string> {
   return new Map(globSync('docs/**/*.{png,svg}', { cwd: root }).map((file) => [`/${file}`, root + file]))
 }
 
-/** Files that are in no chapter, such as single decisions, can be read all the same; those beside the others are listed last. */
+/** What is in no chapter is listed last; single decisions are not, because their own list names them. */
 export function arrangeChapters(made: readonly DocsPage[]): {
   readonly chapters: readonly Chapter[]
   readonly pages: readonly DocsPage[]
@@ -74,11 +74,14 @@ export function arrangeChapters(made: readonly DocsPage[]): {
   return { chapters: [...chapters, { title: lastChapter, pages: rest }], pages: [...byName.values()] }
 }
 
+/** By name: whatever else an operator keeps in that folder is nobody's to read. */
+const besideDocs = '{README,CHANGELOG,CONTRIBUTING,SECURITY}.md'
+
 let files: readonly (readonly [name: string, page: DocsPage])[] | null = null
 
 /** Read and rendered once a process. */
 function openFiles(): readonly (readonly [name: string, page: DocsPage])[] {
-  files ??= globSync(['*.md', 'docs/**/*.md'], { cwd: root, exclude: ['AGENTS.md'] })
+  files ??= globSync([besideDocs, 'docs/**/*.md'], { cwd: root })
     .sort()
     .map((file) => {
       const source = readFileSync(root + file, 'utf8')
