@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
+import { type CrashPoint, crashPoints } from '../../../src/crash.ts'
+import { openSvm } from '../svm/support/chain.ts'
+import { openSvmDeployment, type SvmDeployment } from '../svm/support/deployment.ts'
+import { until } from './processes.ts'
+import { rounds } from './rounds.ts'
+
+/**
+ * The same as on EVM chains: a payment survives a chain of deaths, each at a point of the way by kill -9, and the books
+ * are compared with the chain afterwards. Blocks come slowly, so that a blockhash outlives a few starts.
+ */
+const reached = new Set<CrashPoint>()
+
+async function throughDeaths<Result>(
+  deployment: SvmDeployment,
+  command: 'serve' | 'work',
+  points: readonly CrashPoint[],
+  drive: () => Promise<Result>,
+): Promise<Result> {
+  await deployment.stop(command)
+  const die = async () => {
+    for (const point of points) {
+      await deployment.crash(command, point)
+      reached.add(point)
+    }
+    await deployment.start(command)
+  }
+  const [result] = await Promise.all([drive(), die()])
+  return result
+}
+
+async function openOwn(): Promise<SvmDeployment> {
+  return await openSvmDeployment(await openSvm({ slotMs: 600 }))
+}
+
+describe('killed at any point, a payment on Solana ends as it must', { concurrency: 2 }, () => {
+  test('in serve: a checkout is made once and paid once', async (t) => {
+    const deployment = await openOwn()
+    for (const _ of rounds(t, 'rounds', 1, 50)) {
+      const payer = await deployment.chain.payer()
+      const id = await throughDeaths(deployment, 'serve', ['create-before', 'create-after'], () =>
+        deployment.create(),
+      )
+      await throughDeaths(
+        deployment,
+        'serve',
+        ['verify-before', 'claim-before', 'claim-after', 'wait-before', 'answer-before'],
+        () => deployment.payUntilPaid(id, payer),
+      )
+      await deployment.check()
+    }
+  })
+
+  test('in work: simulated, signed, sent, seen and final, with a death at each step', async (t) => {
+    const deployment = await openOwn()
+    for (const _ of rounds(t, 'rounds', 1, 50)) {
+      const payer = await deployment.chain.payer()
+      const id = await deployment.create()
+      await throughDeaths(
+        deployment,
+        'work',
+        [
+          'simulate-before',
+          'simulate-after',
+          'send-before-commit',
+          'send-after-commit',
+          'broadcast-before-note',
+          'block-before-commit',
+          'block-after-commit',
+          'finality-before-commit',
+          'finality-after-commit',
+        ],
+        () => deployment.payUntilPaid(id, payer),
+      )
+      const next = await deployment.create()
+      await throughDeaths(deployment, 'work', ['broadcast-after-note'], () =>
+        deployment.payUntilPaid(next, payer),
+      )
+      assert.equal((await deployment.read(id)).status, 'COMPLETED')
+      await deployment.check()
+    }
+  })
+
+  test('in work: refused by simulation, dead by age, and taken back by a fork', async (t) => {
+    const deployment = await openOwn()
+    const { chain } = deployment
+    for (const _ of rounds(t, 'rounds', 1, 50)) {
+      const poor = await chain.payer()
+      const refusedId = await deployment.create()
+      const refusedHeader = await deployment.sign(refusedId, poor)
+      await deployment.stop('work')
+      const asking = deployment.pay(refusedId, refusedHeader)
+      await deployment.untilState(refusedId, 'claimed')
+      const found = chain.account(await findTokenAccount(poor.address, chain.mint))
+      assert(found.exists)
+      const emptied = new Uint8Array(found.data)
+      emptied.fill(0, 64, 72)
+      chain.plant({ ...found, data: emptied })
+      const refused = await throughDeaths(
+        deployment,
+        'work',
+        ['reject-before-commit', 'reject-after-commit'],
+        () => asking,
+      )
+      assert.equal(refused.status, 402)
+      await deployment.check()
+
+      const payer = await chain.payer()
+      const id = await deployment.create()
+      await deployment.untilReady()
+      chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
+      const paying = deployment.pay(id, await deployment.sign(id, payer))
+      await deployment.untilState(id, 'sent')
+      chain.mine(200)
+      const dead = await throughDeaths(
+        deployment,
+        'work',
+        ['bury-before-commit', 'bury-after-commit'],
+        () => paying,
+      )
+      chain.meddle(null)
+      assert.deepEqual([dead.status, dead.body.error], [402, 'blockhash_expired'])
+      await deployment.payUntilPaid(id, payer)
+      await deployment.check()
+
+      const again = await deployment.create()
+      const header = await deployment.sign(again, payer)
+      chain.mine(5)
+      assert.equal((await deployment.pay(again, header)).status, 200)
+      await deployment.stop('work')
+      chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
+      chain.fork(4)
+      await throughDeaths(deployment, 'work', ['orphan-before-commit', 'orphan-after-commit'], async () => {
+        await until('the store hears that it is gone', async () =>
+          (await deployment.events(again)).includes('payment.reorged'),
+        )
+      })
+      chain.meddle(null)
+      await until('it is paid again', async () => (await deployment.read(again)).status === 'COMPLETED')
+      await deployment.check()
+    }
+  })
+})
+
+/** What only chains with account nonces and blocks that are read one by one have, and what is no part of a payment. */
+const elsewhere = /^(replace|fill|adopt|wait-after|sequence|expire|reconcile)/
+
+test('every point of the way was reached', () => {
+  assert.deepEqual(
+    crashPoints.filter((point) => !elsewhere.test(point) && !reached.has(point)),
+    [],
+  )
+})
