@@ -29,3 +29,6 @@ create index token_accounts_by_owner on token_accounts (owner) where ready_at is
 create index token_accounts_by_creation on token_accounts (created_at) where created_at is not null;
 
 create index wallets_by_solana_address on wallets (address) where family = 'SOLANA';
+
+-- From when on the chain is asked for what the database lost.
+alter table restores add column since timestamptz;

@@ -8,7 +8,7 @@ import { openMetrics } from './metrics.ts'
 import { checkSchema, migrate, SchemaError } from './migrate.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './operator.ts'
 import { startReconciling } from './payments/credits/reconcile.ts'
-import { openChains } from './payments/doors.ts'
+import { openRails } from './payments/rails.ts'
 import { Problem } from './problems.ts'
 import { readSigners, serve, work } from './processes.ts'
 
@@ -83,7 +83,7 @@ async function run(): Promise<void> {
     case 'reconcile':
       return await briefly(async (ctx) => {
         await checkSchema(ctx.db)
-        await startReconciling(ctx, openChains(ctx))
+        await startReconciling(ctx, openRails(ctx))
         print(
           'Start work and serve now. Payments are taken again when nothing from before can still be on its way: about 7 minutes.',
         )

@@ -258,7 +258,8 @@ CREATE TABLE public.reserved_amounts (
 CREATE TABLE public.restores (
     network text NOT NULL COLLATE pg_catalog."C",
     started_at timestamp with time zone NOT NULL,
-    finished_at timestamp with time zone
+    finished_at timestamp with time zone,
+    since timestamp with time zone
 );
 
 CREATE TABLE public.schedules (

@@ -36,8 +36,9 @@ export async function beginRestore(
     [network],
   )
   await tx.query(
-    `insert into restores (network, started_at) values ($1, clock())
-     on conflict (network) do update set started_at = clock(), finished_at = null`,
+    `insert into restores (network, started_at, since)
+     values ($1, clock(), (select head_time - interval '1 hour' from followers where network = $1))
+     on conflict (network) do update set started_at = clock(), finished_at = null, since = excluded.since`,
     [network],
   )
 }
@@ -55,7 +56,7 @@ export async function finishRestore(
   )
 }
 
-export async function isRestoring(tx: Transaction, network: string): Promise<boolean> {
+export async function isRestoring(tx: Database | Transaction, network: string): Promise<boolean> {
   return (
     (await tx.query('select 1 as one from restores where network = $1 and finished_at is null', [network]))
       .length > 0
@@ -82,7 +83,9 @@ export async function insertRecovered(
   const [row] = await tx.query<{ checkout_id: string | null; store_id: string | null }>(
     `with named as (
        select c.id, c.store_id from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount text, "payTo" text)
-       where c.id = $8 and o.network = $1 and lower(o.asset) = $2 and lower(o."payTo") = $5 and o.amount = $6
+       where c.id = $8 and o.network = $1 and o.amount = $6
+         and case when $1 like 'eip155:%' then lower(o.asset) else o.asset end = $2
+         and case when $1 like 'eip155:%' then lower(o."payTo") else o."payTo" end = $5
      )
      insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount, valid_after,
        valid_before, signature, claimed_at, sends)

@@ -6,6 +6,7 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Transaction } from '../../db.ts'
 import { idOfMarker } from '../../ids.ts'
+import type { Rail } from '../rail.ts'
 import { maxTimeoutSeconds } from '../verify.ts'
 import * as rows from './reconcile-rows.ts'
 import type { Concern } from './rows.ts'
@@ -24,17 +25,15 @@ import type { Concern } from './rows.ts'
  *
  * Markers count whenever they are seen, not only then.
  */
-export async function startReconciling(ctx: Context, chains: readonly Chain[]): Promise<void> {
-  for (const chain of chains) {
-    const network = chain.network.caip2
+export async function startReconciling(ctx: Context, rails: readonly Rail[]): Promise<void> {
+  for (const {
+    network: { caip2: network },
+    readNonce,
+  } of rails) {
     const settlers = await rows.listSettlerAddresses(ctx.db, network)
-    const pending = await chain.rpc.batch(
-      settlers.map((address) => ({ method: 'eth_getTransactionCount', params: [address, 'pending'] })),
+    const nonces = await Promise.all(
+      settlers.map(async (address) => ({ address, nonce: await readNonce(address) })),
     )
-    const nonces = settlers.map((address, i) => ({
-      address,
-      nonce: Number.parseInt(unwrap<Hex>(pending[i]), 16),
-    }))
     await ctx.db.transaction((tx) => rows.beginRestore(tx, network, nonces))
   }
   crashPoint(ctx, 'reconcile-before-epoch')

@@ -10,7 +10,7 @@ import { crashPoint } from '../../crash.ts'
 import * as settlers from '../lanes/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { type Authorized, listClaimedFor, readSentUnits, rejectAuthorizations } from '../rows.ts'
-import { listToSendAgain } from './rows.ts'
+import { listToSendAgain, listUnrecorded, recordSend } from './rows.ts'
 import { reasonOf } from './verify.ts'
 
 /**
@@ -52,6 +52,7 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
   if (settler.isBalanceOld) await readBalance(ctx, chain, signer.address)
   const again = await listToSendAgain(ctx.db, network, signer.address, resendSeconds, resentPerStep)
   await Promise.all(again.map((sent) => broadcast(ctx, chain, sent)))
+  await recordLost(ctx, lane)
   if (settler.state !== 'active') return false
 
   const claimed = await listClaimedFor(ctx.db, network, signer.address, batchMax)
@@ -63,6 +64,20 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
   }
   await Promise.all(sent.map((one) => broadcast(ctx, chain, one)))
   return claimed.length === batchMax && sent.length > 0
+}
+
+/**
+ * After a restore, what was claimed and unsent may have been sent since. Signing is the same every time, so its hash is
+ * known all the same: it is watched, and not sent.
+ */
+async function recordLost(ctx: Context, { chain, signer }: SvmLane): Promise<void> {
+  const network = chain.network.caip2
+  for (const { signature, ...key } of await listUnrecorded(ctx.db, network, signer.address, batchMax)) {
+    const transaction = decodeTransaction(signature)
+    assert(transaction, 'what was claimed was read before')
+    const signed = signer.complete(chain.network, transaction)
+    await ctx.db.transaction((tx) => recordSend(tx, { network, settler: signer.address, ...signed, key }))
+  }
 }
 
 async function readBalance(ctx: Context, { network, rpc }: SvmChain, address: string): Promise<void> {

@@ -17,6 +17,7 @@ import * as credits from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { buryAuthorizations } from '../rows.ts'
+import { recoverSent } from './recover.ts'
 import * as rows from './rows.ts'
 import { blockhashExpired } from './verify.ts'
 
@@ -44,6 +45,7 @@ export async function lookOnce(
   if (!(await leaseFollower(ctx.db, network, holder, leaseSeconds))) return null
   const heads = await readSvmHeads(chain)
   if (!heads) return false
+  await recoverSent(ctx, chain, heads.time)
   const watched = await rows.listWatched(ctx.db, network, watchedMax)
   const seen = await readSeen(chain, watched)
   const isCredited = await credit(ctx, chain, seen, updateStatus)

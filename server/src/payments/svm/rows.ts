@@ -100,9 +100,88 @@ export async function listToSendAgain(
      join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
      join transaction_calls c on c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
      join authorizations a on a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
-     where t.network = $1 and t.settler = $2 and t.mined_at is null and a.state = 'sent' and not a.is_credited
-       and (b.last_sent_at is null or b.last_sent_at <= clock() - make_interval(secs => $3))
+     where t.network = $1 and t.settler = $2 and t.mined_at is null and a.state = 'sent' and a.sends < 2
+       and not a.is_credited and (b.last_sent_at is null or b.last_sent_at <= clock() - make_interval(secs => $3))
      order by t.nonce limit $4`,
     [network, settler, seconds, limit],
   )
+}
+
+/** Claims that were unsent when the database was restored: perhaps they have been sent since, by this settler. */
+export async function listUnrecorded(
+  db: Database,
+  network: string,
+  settler: string,
+  limit: number,
+): Promise<{ asset: string; payer: string; nonce: string; signature: Buffer }[]> {
+  return await db.query(
+    `select a.asset, a.payer, a.nonce, a.signature from authorizations a
+     where a.network = $1 and a.settler = $2 and a.state = 'sent' and a.sends >= 2 and not a.is_credited
+       and not exists (select 1 from transaction_calls c where c.network = a.network and c.asset = a.asset
+         and c.payer = a.payer and c.nonce = a.nonce)
+     limit $3`,
+    [network, settler, limit],
+  )
+}
+
+/** Which of these transactions nothing is known of. */
+export async function listUnknown(db: Database, hashes: readonly string[]): Promise<Set<string>> {
+  const rows = await db.query<{ hash: string }>(
+    'select hash from unnest($1::text[]) as i (hash) where not exists (select 1 from broadcasts b where b.hash = i.hash)',
+    [hashes],
+  )
+  return new Set(rows.map(({ hash }) => hash))
+}
+
+/** Records a transaction of a settler as if it had just been committed for sending, so that it is watched. */
+export async function recordSend(
+  tx: Transaction,
+  send: {
+    readonly network: string
+    readonly settler: string
+    readonly hash: string
+    readonly bytes: Uint8Array
+    readonly key: { readonly asset: string; readonly payer: string; readonly nonce: string }
+  },
+): Promise<void> {
+  await tx.query(
+    `with taken as (
+       update settlers set next_nonce = next_nonce + 1 where network = $1 and address = $2
+       returning network, address, next_nonce - 1 as nonce
+     ), made as (
+       insert into transactions (network, settler, nonce, created_at)
+       select network, address, nonce, clock() from taken returning network, settler, nonce
+     ), calls as (
+       insert into transaction_calls (network, settler, settler_nonce, place, asset, payer, nonce)
+       select network, settler, nonce, 0, $5, $6, $7 from made
+     )
+     insert into broadcasts (hash, network, settler, nonce, bytes, created_at, first_sent_at, last_sent_at)
+     select $3, network, settler, nonce, $4, clock(), clock(), clock() from made`,
+    [send.network, send.settler, send.hash, send.bytes, send.key.asset, send.key.payer, send.key.nonce],
+  )
+}
+
+/** Where a checkout asked to be paid. */
+export async function listPayTo(
+  db: Database,
+  checkoutId: string,
+  network: string,
+  asset: string,
+): Promise<string[]> {
+  const rows = await db.query<{ payTo: string }>(
+    `select o."payTo" from checkouts c, json_to_recordset(c.options) as o (network text, asset text, "payTo" text)
+     where c.id = $1 and o.network = $2 and o.asset = $3`,
+    [checkoutId, network, asset],
+  )
+  return rows.map(({ payTo }) => payTo)
+}
+
+/** An hour before the point up to which the chain had been looked at when the database was restored; null while nothing was restored. */
+export async function readRestorePoint(db: Database, network: string): Promise<Date | null> {
+  const [row] = await db.query<{ since: Date }>(
+    `select coalesce(r.since, r.started_at - interval '1 day') as since from restores r
+     where r.network = $1 and r.finished_at is null`,
+    [network],
+  )
+  return row?.since ?? null
 }

@@ -31,8 +31,8 @@ async function throughDeaths<Result>(
   return result
 }
 
-async function openOwn(): Promise<SvmDeployment> {
-  return await openSvmDeployment(await openSvm({ slotMs: 600 }))
+async function openOwn(finalizedAfter = 8): Promise<SvmDeployment> {
+  return await openSvmDeployment(await openSvm({ slotMs: 600, finalizedAfter }))
 }
 
 describe('killed at any point, a payment on Solana ends as it must', { concurrency: 2 }, () => {
@@ -46,9 +46,11 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
       await throughDeaths(
         deployment,
         'serve',
-        ['verify-before', 'claim-before', 'claim-after', 'wait-before', 'answer-before'],
+        ['verify-before', 'claim-before', 'claim-after', 'answer-before'],
         () => deployment.payUntilPaid(id, payer),
       )
+      const next = await deployment.create()
+      await throughDeaths(deployment, 'serve', ['wait-before'], () => deployment.payUntilPaid(next, payer))
       await deployment.check()
     }
   })
@@ -84,13 +86,14 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
   })
 
   test('in work: refused by simulation, dead by age, and taken back by a fork', async (t) => {
-    const deployment = await openOwn()
+    const deployment = await openOwn(40)
     const { chain } = deployment
     for (const _ of rounds(t, 'rounds', 1, 50)) {
       const poor = await chain.payer()
       const refusedId = await deployment.create()
       const refusedHeader = await deployment.sign(refusedId, poor)
-      await deployment.stop('work')
+      // Killed, so that its settler still counts as running.
+      await deployment.stop('work', 'SIGKILL')
       const asking = deployment.pay(refusedId, refusedHeader)
       await deployment.untilState(refusedId, 'claimed')
       const found = chain.account(await findTokenAccount(poor.address, chain.mint))
@@ -113,7 +116,7 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
       chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
       const paying = deployment.pay(id, await deployment.sign(id, payer))
       await deployment.untilState(id, 'sent')
-      chain.mine(200)
+      chain.mine(270)
       const dead = await throughDeaths(
         deployment,
         'work',
@@ -127,11 +130,12 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
 
       const again = await deployment.create()
       const header = await deployment.sign(again, payer)
-      chain.mine(5)
+      // Its blockhash is of a block that the fork leaves in place.
+      chain.mine(20)
       assert.equal((await deployment.pay(again, header)).status, 200)
       await deployment.stop('work')
       chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
-      chain.fork(4)
+      chain.fork(chain.slot() - (await deployment.slotOf(again)) + 1)
       await throughDeaths(deployment, 'work', ['orphan-before-commit', 'orphan-after-commit'], async () => {
         await until('the store hears that it is gone', async () =>
           (await deployment.events(again)).includes('payment.reorged'),

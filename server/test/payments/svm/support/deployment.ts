@@ -141,6 +141,14 @@ export async function openSvmDeployment(
         return rows.length > 0
       })
     },
+    /** Where the payment of a checkout stands. */
+    async slotOf(checkoutId: string): Promise<number> {
+      const [row] = await ctx.db.query<{ block_number: string }>(
+        'select block_number from credits where checkout_id = $1 and orphaned_at is null',
+        [checkoutId],
+      )
+      return Number.parseInt(row?.block_number ?? assert.fail(), 10)
+    },
     async events(checkoutId: string): Promise<string[]> {
       const rows = await ctx.db.query<{ type: string }>(
         'select type from events where checkout_id = $1 order by position',

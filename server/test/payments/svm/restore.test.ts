@@ -1,0 +1,72 @@
+/** The database was put back to an earlier point: what it lost is on the chain, and is found there. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startReconciling } from '../../../src/payments/credits/reconcile.ts'
+import { openRails } from '../../../src/payments/rails.ts'
+import { until } from '../../support/until.ts'
+import { openSvmShop } from './support/shop.ts'
+
+const shop = await openSvmShop()
+const { chain, ctx } = shop
+
+/** As if the last thing that the database knows of a checkout were that it was created. */
+async function forget(id: string, state: 'nothing' | 'claimed'): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    await tx.query('delete from credits where checkout_id = $1', [id])
+    await tx.query(
+      `delete from broadcasts b using transaction_calls c join authorizations a using (network, asset, payer, nonce)
+       where a.checkout_id = $1 and b.network = c.network and b.settler = c.settler and b.nonce = c.settler_nonce`,
+      [id],
+    )
+    await tx.query(
+      `delete from transaction_calls c using authorizations a
+       where a.checkout_id = $1 and a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce`,
+      [id],
+    )
+    await tx.query(
+      'delete from transactions t where not exists (select 1 from transaction_calls c where c.settler = t.settler and c.settler_nonce = t.nonce)',
+    )
+    const version = state === 'claimed' ? 2 : 1
+    await tx.query('delete from events where checkout_id = $1 and checkout_version > $2', [id, version])
+    if (state === 'nothing') await tx.query('delete from authorizations where checkout_id = $1', [id])
+    else
+      await tx.query(
+        `update authorizations set state = 'claimed', sends = 0, is_credited = false where checkout_id = $1`,
+        [id],
+      )
+    await tx.query('update checkouts set status = $2, version = $3 where id = $1', [
+      id,
+      state === 'claimed' ? 'PROCESSING' : 'OPEN',
+      version,
+    ])
+  })
+}
+
+test('a payment whose claim was lost, and one that was claimed and unsent, are credited once each', async () => {
+  const payer = await chain.payer()
+  const [lost, unsent] = [await shop.create(), await shop.create()]
+  const headers = [await shop.sign(lost, payer), await shop.sign(unsent, payer)]
+  assert.equal((await shop.pay(lost, headers[0])).statusCode, 200)
+  assert.equal((await shop.pay(unsent, headers[1])).statusCode, 200)
+  const received = await shop.received()
+  await until('both are final', async () =>
+    [await shop.read(lost), await shop.read(unsent)].every(({ payment }) => payment.finality === 'finalized'),
+  )
+  await shop.stopWork()
+  await forget(lost, 'nothing')
+  await forget(unsent, 'claimed')
+  // Old enough that no node remembers the blockhash.
+  chain.mine(200)
+  await startReconciling(ctx, openRails(ctx))
+  // Nothing is taken before it is known what was lost.
+  const asked = await shop.pay(lost, headers[0])
+  assert.equal(asked.statusCode, 503, asked.body)
+  shop.startWork()
+  for (const id of [lost, unsent])
+    await until('it is paid again', async () => (await shop.read(id)).status === 'COMPLETED')
+  for (const [i, id] of [lost, unsent].entries())
+    assert.equal((await shop.pay(id, headers[i])).statusCode, 200)
+  assert.equal(await shop.received(), received)
+  const rows = await ctx.db.query('select 1 as one from credits where orphaned_at is null')
+  assert.equal(rows.length, 2)
+})
