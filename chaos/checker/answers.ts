@@ -1,0 +1,83 @@
+import { eventsByCheckout } from './events.ts'
+import type { History, Violation } from './history.ts'
+
+/** I8. What a reorganisation took back was true when it was said, and its store was told of it. */
+export function checkAcknowledged(history: History): Violation[] {
+  const { books, answers } = history
+  const wrong: string[] = []
+  const checkouts = new Map(books.checkouts.map((checkout) => [checkout.id, checkout]))
+  const paidBy = Map.groupBy(
+    books.credits.filter(({ disposition }) => disposition === 'exact'),
+    ({ checkoutId }) => checkoutId,
+  )
+  const byCheckout = eventsByCheckout(history)
+  for (const { kind, status, checkoutId, storeId, transaction } of answers) {
+    if (checkoutId === null || status < 200 || status >= 300) continue
+    const checkout = checkouts.get(checkoutId)
+    if (checkout?.storeId !== storeId) {
+      wrong.push(`${checkoutId} was acknowledged to ${storeId} and is not there`)
+      continue
+    }
+    if (kind !== 'pay' || status !== 200) continue
+    const isReorged = byCheckout.get(checkoutId)?.some(({ type }) => type === 'payment.reorged') ?? false
+    if (checkout.status !== 'COMPLETED' && !isReorged)
+      wrong.push(`${checkoutId} was answered 200, and is ${checkout.status}`)
+    const transactions = (paidBy.get(checkoutId) ?? []).map(({ transactionHash }) => transactionHash)
+    if (transaction !== undefined && !transactions.includes(transaction))
+      wrong.push(`${checkoutId} was answered 200 for ${transaction}, paid by ${transactions.join(' ')}`)
+  }
+  return wrong.map((what) => ({ invariant: 'I8', what }))
+}
+
+/** I9: from the first signature on a payment until it is proven that it will not pay, a 402 would charge twice. */
+export function checkInvitations({ books, answers }: History): Violation[] {
+  const wrong: string[] = []
+  const claims = Map.groupBy(books.authorizations, ({ checkoutId }) => checkoutId)
+  for (const { checkoutId, status, askedAt, answeredAt } of answers) {
+    if (status !== 402) continue
+    for (const { payer, nonce, firstSignedAt, resolvedAt } of claims.get(checkoutId) ?? [])
+      if (
+        firstSignedAt !== null &&
+        firstSignedAt < askedAt &&
+        (resolvedAt === null || answeredAt < resolvedAt)
+      )
+        wrong.push(`${checkoutId} was answered 402 while ${payer} ${nonce} could pay`)
+  }
+  return wrong.map((what) => ({ invariant: 'I9', what }))
+}
+
+/** I11. Here an order has one key, so two checkouts of an order are two of a key. */
+export function checkRepeats({ books, answers }: History): Violation[] {
+  const wrong: string[] = []
+  const creates = answers.filter(({ kind, key }) => kind === 'create' && key !== undefined)
+  const orders = Map.groupBy(books.checkouts, ({ storeId, orderId }) => `${storeId} ${orderId}`)
+  for (const [key, group] of Map.groupBy(creates, ({ storeId, key }) => `${storeId} ${key}`)) {
+    const made = group.filter(({ status }) => status === 201)
+    const [first] = made
+    for (const other of made.slice(1))
+      if (other.sent !== first?.sent) wrong.push(`${key} was answered 201 for two bodies`)
+      else if (other.body !== first?.body) wrong.push(`${key} was answered with two checkouts or in two ways`)
+  }
+  for (const [order, made] of orders)
+    if (made.length > 1) wrong.push(`${order} has ${made.length} checkouts: ${made.map(({ id }) => id)}`)
+  return wrong.map((what) => ({ invariant: 'I11', what }))
+}
+
+const anyCheckoutId = /ch_[0-9a-z]{20,}/g
+
+/** I12, of answers and of deliveries. */
+export function checkIsolation({ books, answers, received }: History): Violation[] {
+  const ownerOf = new Map(books.checkouts.map(({ id, storeId }) => [id, storeId]))
+  const endpoints = new Map(books.endpoints.map(({ id, storeId }) => [id, storeId]))
+  const seen = [
+    ...answers.map(({ storeId, body }) => ({ storeId, body })),
+    ...received.map(({ endpointId, body }) => ({ storeId: endpoints.get(endpointId) ?? '', body })),
+  ]
+  return seen.flatMap(({ storeId, body }) =>
+    (body.match(anyCheckoutId) ?? []).flatMap((id): Violation[] => {
+      const owner = ownerOf.get(id)
+      const isForeign = owner !== undefined && owner !== storeId
+      return isForeign ? [{ invariant: 'I12', what: `${storeId} was shown ${id} of ${owner}` }] : []
+    }),
+  )
+}

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { check } from './check.ts'
+import { type Books, type History, type Invariant, invariants, type Scan } from './history.ts'
+import { deliver, ids, soundHistory } from './sound-history.ts'
+
+type Change = (history: History) => History
+
+const inBooks =
+  (change: (books: Books) => Partial<Books>): Change =>
+  (history) => ({ ...history, books: { ...history.books, ...change(history.books) } })
+
+const onChain =
+  (change: (chain: Scan) => Partial<Scan>): Change =>
+  (history) => ({ ...history, chain: { ...history.chain, ...change(history.chain) } })
+
+/** Changes the rows that fit. */
+function where<Row>(rows: readonly Row[], isMeant: (row: Row) => boolean, change: Partial<Row>): Row[] {
+  assert(rows.some(isMeant), 'the test changes nothing')
+  return rows.map((row) => (isMeant(row) ? { ...row, ...change } : row))
+}
+
+const credited = (checkoutId: string, change: Partial<Books['credits'][number]>): Change =>
+  inBooks(({ credits }) => ({
+    credits: where(credits, (row) => row.checkoutId === checkoutId && !row.isOrphaned, change),
+  }))
+const claimed = (nonce: string, change: Partial<Books['authorizations'][number]>): Change =>
+  inBooks(({ authorizations }) => ({
+    authorizations: where(authorizations, (row) => row.nonce === nonce, change),
+  }))
+const answered =
+  (
+    isMeant: (row: History['answers'][number]) => boolean,
+    change: Partial<History['answers'][number]>,
+  ): Change =>
+  (history) => ({ ...history, answers: where(history.answers, isMeant, change) })
+const event = (type: string, checkoutId: string, change: Partial<Books['events'][number]>): Change =>
+  inBooks(({ events }) => ({
+    events: where(events, (row) => row.type === type && row.checkoutId === checkoutId, change),
+  }))
+
+/** Each line breaks a sound history in one place, and says which invariant that breaks. */
+const broken: readonly [Invariant, string, Change][] = [
+  ['I1', 'COMPLETED with money that was not asked for', credited(ids.paid, { asset: '0xother' })],
+  [
+    'I1',
+    'COMPLETED without a credit',
+    inBooks(({ credits }) => ({ credits: credits.filter(({ checkoutId }) => checkoutId !== ids.paid) })),
+  ],
+  ['I1', 'a credit of a block that left the chain', credited(ids.paid, { blockHash: '0xgone' })],
+  [
+    'I1',
+    'COMPLETED before it is as final as its store asks',
+    inBooks(({ checkouts }) => ({
+      checkouts: where(checkouts, ({ id }) => id === ids.again, { finality: 'finalized' }),
+    })),
+  ],
+  [
+    'I2',
+    'one log credited twice',
+    inBooks(({ credits }) => ({ credits: [...credits, ...credits.slice(0, 1)] })),
+  ],
+  [
+    'I2',
+    'two exact credits of one checkout',
+    inBooks(({ credits }) => ({ credits: where(credits, (row) => row.isOrphaned, { isOrphaned: false }) })),
+  ],
+  [
+    'I3',
+    'a payment that nobody credited',
+    inBooks(({ credits }) => ({ credits: credits.filter(({ checkoutId }) => checkoutId !== ids.again) })),
+  ],
+  ['I3', 'a payment credited to another checkout', claimed('0x01', { checkoutId: ids.expired })],
+  ['I4', 'two payments unresolved at once', claimed('0x03', { resolvedAt: new Date(1_013_000) })],
+  [
+    'I4',
+    'two charges, and one event',
+    onChain(({ transfers }) => ({
+      transfers: [
+        ...transfers,
+        ...where(transfers, ({ nonce }) => nonce === '0x04', { nonce: '0x03', blockHash: '0xb' }).slice(-1),
+      ],
+    })),
+  ],
+  ['I5', 'a wallet that has less than it got', onChain(() => ({ balances: new Map() }))],
+  [
+    'I5',
+    'gas that nobody accounts for',
+    onChain(() => ({ settlerFunds: new Map([['0xsettler', { startWei: 100n, endWei: 70n }]]) })),
+  ],
+  ['I6', 'a gap in the nonces', onChain(({ mined }) => ({ mined: mined.slice(1) }))],
+  [
+    'I6',
+    'mined bytes that were never committed',
+    inBooks(({ broadcasts }) => ({ broadcasts: broadcasts.filter(({ hash }) => hash !== '0xtx14') })),
+  ],
+  [
+    'I6',
+    'bytes that a node saw before their commit',
+    (history) => ({ ...history, sightings: [{ hash: '0xtx10', isCommitted: false }] }),
+  ],
+  [
+    'I6',
+    'two calls at one nonce',
+    inBooks(({ broadcasts }) => ({
+      broadcasts: where(broadcasts, ({ hash }) => hash === '0xtx10', { call: 'pay another' }),
+    })),
+  ],
+  [
+    'I7',
+    'an arrow that does not exist',
+    event('checkout.reopened', ids.again, { type: 'checkout.canceled' }),
+  ],
+  [
+    'I7',
+    'COMPLETED taken back without a reorganisation',
+    event('payment.reorged', ids.reorged, { type: 'payment.finalized' }),
+  ],
+  ['I7', 'called dead while it could be paid', claimed('0x03', { validBefore: 1_021n })],
+  [
+    'I8',
+    'a create that was acknowledged and is lost',
+    inBooks(({ checkouts, events }) => ({
+      checkouts: checkouts.filter(({ id }) => id !== ids.expired),
+      events: events.filter(({ checkoutId }) => checkoutId !== ids.expired),
+    })),
+  ],
+  [
+    'I8',
+    'a 200 for a transaction that did not pay',
+    answered(({ status, checkoutId }) => status === 200 && checkoutId === ids.paid, { transaction: '0xlie' }),
+  ],
+  [
+    'I9',
+    'a 402 while a payment is unresolved',
+    answered(({ status, checkoutId }) => status === 409 && checkoutId === ids.again, { status: 402 }),
+  ],
+  [
+    'I9',
+    'a 402 after it was paid',
+    answered(({ status, checkoutId }) => status === 200 && checkoutId === ids.paid, { status: 402 }),
+  ],
+  [
+    'I10',
+    'a change without its event',
+    inBooks(({ events }) => ({
+      events: events.filter(
+        ({ type, checkoutId }) => type !== 'checkout.completed' || checkoutId !== ids.paid,
+      ),
+    })),
+  ],
+  [
+    'I10',
+    'a gap in a log',
+    inBooks(({ events }) => ({ events: where(events, ({ sequence }) => sequence === 9, { sequence: 10 }) })),
+  ],
+  ['I10', 'versions out of order', event('checkout.created', ids.paid, { sequence: 3 })],
+  [
+    'I10',
+    'called delivered and never received',
+    (history) => ({ ...history, received: history.received.slice(1) }),
+  ],
+  [
+    'I10',
+    'a signature that is wrong',
+    (history) => ({
+      ...history,
+      received: where(history.received, ({ id }) => id === 'evt_0', { timestamp: '9' }),
+    }),
+  ],
+  [
+    'I10',
+    'an event that is delivered and was never committed',
+    (history) => {
+      const [first] = history.books.events
+      assert(first)
+      return { ...history, received: [...history.received, deliver('we_a', { ...first, id: 'evt_99' })] }
+    },
+  ],
+  [
+    'I10',
+    'an overpayment that nobody was told of',
+    inBooks(({ credits }) => ({
+      credits: where(credits, (row) => row.isOrphaned, {
+        isOrphaned: false,
+        disposition: 'overpaid',
+        nonce: null,
+      }),
+    })),
+  ],
+  [
+    'I11',
+    'one key, two answers',
+    (history) => ({
+      ...history,
+      answers: where(history.answers, (row) => row === history.answers[0], { body: '{"id":"other"}' }),
+    }),
+  ],
+  [
+    'I11',
+    'two checkouts of one key',
+    inBooks(({ checkouts }) => ({
+      checkouts: where(checkouts, ({ id }) => id === ids.expired, { orderId: ids.again }),
+    })),
+  ],
+  [
+    'I12',
+    'an answer that shows an id of another store',
+    answered(({ kind }) => kind === 'pay', { body: JSON.stringify({ id: ids.expired }) }),
+  ],
+  [
+    'I13',
+    'a row that its events do not make',
+    inBooks(({ checkouts }) => ({
+      checkouts: where(checkouts, ({ id }) => id === ids.expired, { status: 'OPEN' }),
+    })),
+  ],
+  ['I13', 'an event that names another payment', credited(ids.paid, { transactionHash: '0xother' })],
+  ['I14', 'work that is left', (history) => ({ ...history, undone: ['3 authorizations are unresolved'] })],
+]
+
+describe('the checker bites', () => {
+  test('a history in which everything holds has no violation', () => {
+    assert.deepEqual(check(soundHistory()), [])
+  })
+
+  for (const [invariant, what, change] of broken) {
+    test(`${invariant}: ${what}`, () => {
+      const found = new Set(check(change(soundHistory())).map((violation) => violation.invariant))
+      assert(found.has(invariant), `found ${[...found].join(' ') || 'nothing'}`)
+    })
+  }
+
+  test('every invariant is broken at least once', () => {
+    const tried = new Set(broken.map(([invariant]) => invariant))
+    assert.deepEqual(
+      Object.keys(invariants).filter((invariant) => !tried.has(invariant as Invariant)),
+      [],
+    )
+  })
+})

@@ -1,0 +1,34 @@
+import { checkAcknowledged, checkInvitations, checkIsolation, checkRepeats } from './answers.ts'
+import { checkArrows, checkLog, checkReplay } from './events.ts'
+import type { History, Violation } from './history.ts'
+import {
+  checkCharges,
+  checkCompleteness,
+  checkConservation,
+  checkSingleCredits,
+  checkSoundness,
+} from './money.ts'
+import { checkNonces } from './nonces.ts'
+
+/**
+ * Decides I1 to I14 on a history. Pure: whoever keeps a history can judge it again. It shares nothing with the server,
+ * so that a mistake in how the server reads a chain or its own tables is not made here a second time.
+ */
+export function check(history: History): Violation[] {
+  return [
+    checkSoundness,
+    checkSingleCredits,
+    checkCompleteness,
+    checkCharges,
+    checkConservation,
+    checkNonces,
+    checkArrows,
+    checkAcknowledged,
+    checkInvitations,
+    checkLog,
+    checkRepeats,
+    checkIsolation,
+    checkReplay,
+    ({ undone }: History) => undone.map((what): Violation => ({ invariant: 'I14', what })),
+  ].flatMap((decide) => decide(history))
+}

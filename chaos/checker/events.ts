@@ -1,0 +1,164 @@
+import { createHmac } from 'node:crypto'
+import type { Event, History, Violation } from './history.ts'
+
+/** Which event may follow which, of those that change a status. */
+const arrows: Readonly<Record<string, readonly string[]>> = {
+  '': ['created'],
+  created: ['processing', 'completed', 'expired', 'canceled'],
+  reopened: ['processing', 'completed', 'expired', 'canceled'],
+  processing: ['reopened', 'completed', 'expired'],
+  completed: ['processing'],
+  expired: ['completed'],
+  canceled: ['completed'],
+}
+
+const statusAfter: Readonly<Record<string, string>> = {
+  created: 'OPEN',
+  reopened: 'OPEN',
+  processing: 'PROCESSING',
+  completed: 'COMPLETED',
+  expired: 'EXPIRED',
+  canceled: 'CANCELED',
+}
+
+/** I7. */
+export function checkArrows(history: History): Violation[] {
+  const wrong: string[] = []
+  for (const [id, events] of eventsByCheckout(history)) {
+    const moves = movesOf(events)
+    for (const [i, move] of moves.entries()) {
+      const before = moves[i - 1] ?? ''
+      if (!arrows[before]?.includes(move)) wrong.push(`${id} went from ${before || 'nothing'} to ${move}`)
+      if (before === 'completed' && !events.some(({ type }) => type === 'payment.reorged'))
+        wrong.push(`${id} was taken back without a reorganisation`)
+    }
+  }
+  const { books, chain } = history
+  const spent = new Map(chain.transfers.map((transfer) => [`${transfer.from} ${transfer.nonce}`, transfer]))
+  const credited = new Set(
+    books.credits.filter(({ isOrphaned }) => !isOrphaned).map(({ payer, nonce }) => `${payer} ${nonce}`),
+  )
+  for (const { payer, nonce, payTo, amount, state, validBefore } of books.authorizations) {
+    const key = `${payer} ${nonce}`
+    if (state !== 'dead' || credited.has(key)) continue
+    const transfer = spent.get(key)
+    const isSpentElsewhere = transfer && (transfer.to !== payTo || transfer.value !== amount)
+    if (!isSpentElsewhere && !chain.canceled.has(key) && BigInt(chain.headTime) < validBefore)
+      wrong.push(`${key} is called dead, and the chain would still take it`)
+  }
+  return wrong.map((what) => ({ invariant: 'I7', what }))
+}
+
+/** I10. */
+export function checkLog(history: History): Violation[] {
+  const { books } = history
+  const wrong: string[] = []
+  for (const { id, version } of books.checkouts) {
+    const versions = (eventsByCheckout(history).get(id) ?? [])
+      .filter(({ type }) => type.startsWith('checkout.'))
+      .map(({ checkoutVersion }) => checkoutVersion)
+    const isWhole = versions.length === version && versions.every((told, i) => told === i + 1)
+    if (!isWhole) wrong.push(`${id} has version ${version}, and its events have ${versions.join(' ')}`)
+  }
+  for (const [storeId, events] of Map.groupBy(books.events, ({ storeId }) => storeId)) {
+    const sequences = events.map(({ sequence }) => sequence ?? 0).toSorted((a, b) => a - b)
+    const gap = sequences.findIndex((sequence, i) => sequence !== i + 1)
+    if (gap !== -1) wrong.push(`the log of ${storeId} has ${sequences[gap]} in place ${gap + 1}`)
+    for (const [id, own] of Map.groupBy(events, ({ checkoutId }) => checkoutId ?? '')) {
+      const inOrder = own.toSorted((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0))
+      const isOrdered = inOrder.every(
+        ({ checkoutVersion }, i) => (inOrder[i - 1]?.checkoutVersion ?? 0) <= (checkoutVersion ?? 0),
+      )
+      if (id !== '' && !isOrdered) wrong.push(`the log of ${storeId} tells of ${id} out of order`)
+    }
+  }
+  return [...wrong, ...findBadDeliveries(history), ...findUntold(history)].map((what) => ({
+    invariant: 'I10',
+    what,
+  }))
+}
+
+function findBadDeliveries({ books, received }: History): string[] {
+  const wrong: string[] = []
+  const events = new Map(books.events.map((event) => [event.id, event]))
+  const endpoints = new Map(books.endpoints.map((endpoint) => [endpoint.id, endpoint]))
+  const taken = new Set<string>()
+  for (const { endpointId, id, timestamp, signature, body, status } of received) {
+    const secret = endpoints.get(endpointId)?.secret ?? ''
+    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+    const expected = `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+    if (!signature.split(' ').includes(expected)) wrong.push(`${id} came with a wrong signature`)
+    const event = events.get(id)
+    const told = JSON.parse(body) as { id?: string; type?: string; sequence?: number }
+    if (!event) wrong.push(`${id} was delivered and is in no log`)
+    else if (told.id !== id || told.type !== event.type || told.sequence !== event.sequence)
+      wrong.push(`${id} was delivered as another event than the log has`)
+    if (status >= 200 && status < 300) taken.add(`${endpointId} ${id}`)
+  }
+  const made = new Set(books.deliveries.map(({ endpointId, eventId }) => `${endpointId} ${eventId}`))
+  for (const { endpointId, eventId, state } of books.deliveries) {
+    if (state === 'delivered' && !taken.has(`${endpointId} ${eventId}`))
+      wrong.push(`${eventId} is called delivered, and never arrived`)
+  }
+  for (const { id, storeId } of books.endpoints)
+    for (const event of books.events)
+      if (event.storeId === storeId && event.sequence !== null && !made.has(`${id} ${event.id}`))
+        wrong.push(`${event.id} has no delivery to ${id}`)
+  return wrong
+}
+
+/** Money that is not what was asked for, or that the chain took back, is told to its store. */
+function findUntold(history: History): string[] {
+  const byCheckout = eventsByCheckout(history)
+  return history.books.credits.flatMap(({ checkoutId, paymentId, disposition, isOrphaned }) => {
+    if (checkoutId === null || isOrphaned || disposition === 'exact') return []
+    const isTold = byCheckout.get(checkoutId)?.some(({ type }) => type === `payment.${disposition}`)
+    return isTold ? [] : [`${paymentId} of ${checkoutId} is ${disposition}, and its store was not told`]
+  })
+}
+
+/** I13: the last event of a checkout says what its row says, and names the payment that its credit is. */
+export function checkReplay(history: History): Violation[] {
+  const wrong: string[] = []
+  const exact = new Map(
+    history.books.credits
+      .filter(({ isOrphaned, disposition }) => !isOrphaned && disposition === 'exact')
+      .map((credit) => [credit.checkoutId, credit]),
+  )
+  const byCheckout = eventsByCheckout(history)
+  for (const { id, status } of history.books.checkouts) {
+    const events = byCheckout.get(id) ?? []
+    const last = events.findLast(({ type }) => type.startsWith('checkout.'))
+    const replayed = statusAfter[movesOf(events).at(-1) ?? '']
+    if (replayed !== status || last?.data.checkout?.status !== status)
+      wrong.push(`${id} is ${status}, and its events make it ${replayed}`)
+    const transaction = last?.data.checkout?.payment?.transaction
+    if (status === 'COMPLETED' && transaction !== exact.get(id)?.transactionHash)
+      wrong.push(
+        `${id} was told to be paid by ${transaction}, its credit is ${exact.get(id)?.transactionHash}`,
+      )
+  }
+  return wrong.map((what) => ({ invariant: 'I13', what }))
+}
+
+const grouped = new WeakMap<History, Map<string, Event[]>>()
+
+/** A checkout's events by version, as they were written. */
+export function eventsByCheckout(history: History): Map<string, Event[]> {
+  const known = grouped.get(history)
+  if (known) return known
+  const groups = Map.groupBy(
+    history.books.events.filter(({ checkoutId }) => checkoutId !== null),
+    ({ checkoutId }) => checkoutId ?? '',
+  )
+  for (const events of groups.values())
+    events.sort((a, b) => (a.checkoutVersion ?? 0) - (b.checkoutVersion ?? 0))
+  grouped.set(history, groups)
+  return groups
+}
+
+function movesOf(events: readonly Event[]): string[] {
+  return events
+    .filter(({ type }) => type.startsWith('checkout.'))
+    .map(({ type }) => type.slice('checkout.'.length))
+}

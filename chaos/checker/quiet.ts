@@ -1,0 +1,49 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Client } from 'pg'
+import { ask } from './read-chain.ts'
+
+/** I14. Waits until nothing is left to do, for so long. What is still undone then comes back as sentences. */
+export async function untilQuiet(
+  db: Client,
+  url: string,
+  network: string,
+  withinMs: number,
+): Promise<readonly string[]> {
+  const giveUpAt = Date.now() + withinMs
+  const [head = '0x0'] = await ask<string>(url, [['eth_blockNumber']])
+  for (;;) {
+    const undone = await findUndone(db, url, network, Number.parseInt(head, 16))
+    if (undone.length === 0 || Date.now() > giveUpAt) return undone
+    await wait(200)
+  }
+}
+
+async function findUndone(db: Client, url: string, network: string, head: number): Promise<string[]> {
+  const { rows } = await db.query<{ what: string; count: string }>(
+    `select 'authorizations are unresolved' as what, count(*) from authorizations a
+     where a.network = $1 and a.state in ('claimed', 'sent') and not exists (select 1 from credits k
+       where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
+         and k.orphaned_at is null)
+     union all select 'checkouts are PROCESSING', count(*) from checkouts where status = 'PROCESSING'
+     union all select 'checkouts are OPEN past their time', count(*) from checkouts
+       where status = 'OPEN' and expires_at < now() - interval '5 seconds'
+     union all select 'events have no sequence', count(*) from events where sequence is null
+     union all select 'deliveries are pending', count(*) from deliveries where state = 'pending'
+     union all select 'blocks are unread', greatest(0, $2 - head_number) from followers where network = $1
+     union all select 'nonces are unmined', sum(next_nonce - mined_nonce) from settlers where network = $1`,
+    [network, head],
+  )
+  const undone = rows
+    .filter(({ count }) => count !== '0' && count !== null)
+    .map(({ what, count }) => `${count} ${what}`)
+  const settlers = await db.query<{ address: string; next_nonce: string }>(
+    'select address, next_nonce from settlers where network = $1',
+    [network],
+  )
+  for (const { address, next_nonce } of settlers.rows) {
+    const [mined = '0x0'] = await ask<string>(url, [['eth_getTransactionCount', address, 'latest']])
+    if (`${Number.parseInt(mined, 16)}` !== next_nonce)
+      undone.push(`settler ${address} is at ${next_nonce}, the chain at ${Number.parseInt(mined, 16)}`)
+  }
+  return undone
+}

@@ -1,0 +1,110 @@
+import type { Client } from 'pg'
+import { type Hex, parseTransaction } from 'viem'
+import type { Authorization, Books, Broadcast, Checkout, Credit, Event } from './history.ts'
+
+/** What the database says of one network, in one consistent reading. */
+export async function readBooks(db: Client, network: string): Promise<Books> {
+  await db.query('begin isolation level repeatable read read only')
+  try {
+    return await readAll(db, network)
+  } finally {
+    await db.query('rollback')
+  }
+}
+
+async function readAll(db: Client, network: string): Promise<Books> {
+  const read = async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
+    (await db.query(text, values)).rows as Row[]
+  const [first] = await read<{ number: string | null }>(
+    'select min(number) as number from blocks where network = $1',
+    [network],
+  )
+  const checkouts = await read<Checkout>(
+    `select c.id, c.store_id as "storeId", c.order_id as "orderId", c.status, c.version, c.finality, c.options,
+       coalesce((select json_agg(json_build_object('asset', r.asset, 'amount', r.amount::text, 'payTo', r.pay_to))
+         from reserved_amounts r where r.checkout_id = c.id), '[]') as reserved
+     from checkouts c`,
+  )
+  const authorizations = await read<
+    Omit<Authorization, 'amount' | 'validBefore'> & { amount: string; validBefore: string }
+  >(
+    `select a.checkout_id as "checkoutId", a.payer, a.nonce, a.pay_to as "payTo", a.amount, a.state,
+       a.valid_before as "validBefore", a.claimed_at as "claimedAt", a.resolved_at as "resolvedAt",
+       (select min(b.created_at) from transaction_calls t join broadcasts b on b.network = t.network
+          and b.settler = t.settler and b.nonce = t.settler_nonce
+        where t.network = a.network and t.asset = a.asset and t.payer = a.payer and t.nonce = a.nonce
+       ) as "firstSignedAt"
+     from authorizations a where a.network = $1`,
+    [network],
+  )
+  const credits = await read<
+    Omit<Credit, 'amount' | 'blockNumber'> & { amount: string; blockNumber: string }
+  >(
+    `select payment_id as "paymentId", checkout_id as "checkoutId", block_hash as "blockHash",
+       block_number as "blockNumber", log_index as "logIndex", transaction_hash as "transactionHash", asset, payer,
+       nonce, pay_to as "payTo", amount, disposition, orphaned_at is not null as "isOrphaned",
+       accepted_at is not null as "isAccepted"
+     from credits where network = $1`,
+    [network],
+  )
+  const broadcasts = await read<{ hash: string; settler: string; nonce: string; bytes: Buffer }>(
+    'select hash, settler, nonce, bytes from broadcasts where network = $1 order by created_at',
+    [network],
+  )
+  const settlers = await read<{ address: string; nextNonce: string }>(
+    'select address, next_nonce as "nextNonce" from settlers where network = $1',
+    [network],
+  )
+  const wallets = await read<{ address: string }>(
+    "select distinct lower(address) as address from wallets where family = 'EVM'",
+  )
+  const events = await read<Omit<Event, 'sequence'> & { sequence: string | null }>(
+    `select id, store_id as "storeId", sequence, type, checkout_id as "checkoutId",
+       checkout_version as "checkoutVersion", data from events order by position`,
+  )
+  const deliveries = await read<Books['deliveries'][number]>(
+    'select event_id as "eventId", endpoint_id as "endpointId", state from deliveries',
+  )
+  const endpoints = await read<{ id: string; storeId: string; secrets: { secret: string }[] }>(
+    'select id, store_id as "storeId", secrets from webhook_endpoints',
+  )
+  return {
+    firstBlock: integer(first?.number ?? '0'),
+    checkouts,
+    authorizations: authorizations.map((row) => ({
+      ...row,
+      amount: BigInt(row.amount),
+      validBefore: BigInt(row.validBefore),
+    })),
+    credits: credits.map((row) => ({
+      ...row,
+      amount: BigInt(row.amount),
+      blockNumber: integer(row.blockNumber),
+    })),
+    broadcasts: broadcasts.map(toBroadcast),
+    settlers: settlers.map(({ address, nextNonce }) => ({ address, nextNonce: integer(nextNonce) })),
+    wallets: wallets.map(({ address }) => address),
+    events: events.map((row) => ({ ...row, sequence: row.sequence === null ? null : integer(row.sequence) })),
+    deliveries,
+    endpoints: endpoints.map(({ id, storeId, secrets }) => ({
+      id,
+      storeId,
+      secret: secrets[0]?.secret ?? '',
+    })),
+  }
+}
+
+function toBroadcast(row: { hash: string; settler: string; nonce: string; bytes: Buffer }): Broadcast {
+  const { to, data = '0x' } = parseTransaction(`0x${row.bytes.toString('hex')}` as Hex)
+  return {
+    hash: row.hash,
+    settler: row.settler,
+    nonce: integer(row.nonce),
+    call: `${to} ${data}`,
+    isNoOp: data === '0x' && to?.toLowerCase() === row.settler,
+  }
+}
+
+function integer(text: string): number {
+  return Number.parseInt(text, 10)
+}
