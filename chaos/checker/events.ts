@@ -102,7 +102,7 @@ function findBadDeliveries({ books, received }: History): string[] {
   }
   for (const { id, storeId } of books.endpoints)
     for (const event of books.events)
-      if (event.storeId === storeId && event.sequence !== null && !made.has(`${id} ${event.id}`))
+      if (event.storeId === storeId && event.checkoutId !== null && !made.has(`${id} ${event.id}`))
         wrong.push(`${event.id} has no delivery to ${id}`)
   return wrong
 }

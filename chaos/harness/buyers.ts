@@ -1,0 +1,203 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Hex, toHex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import type { Answer } from '../checker/history.ts'
+import type { Authorized, ChaosChain } from './chain.ts'
+import { domain } from './chain.ts'
+import type { Random } from './random.ts'
+
+export type Store = { readonly id: string; readonly key: string }
+
+export type Load = {
+  readonly stores: readonly Store[]
+  readonly ports: readonly number[]
+  readonly chain: ChaosChain
+  readonly answers: Answer[]
+  readonly counts: { created: number; paid: number; refused: number; signed: number; unanswered: number }
+  isOver: boolean
+  /** When the last of them must have given up. */
+  giveUpAt: number
+}
+
+/** Longer than a server waits for an outcome. */
+const requestTimeoutMs = 40_000
+const signaturesMax = 4
+
+type Asked = { status: number; body: string; code: string; transaction: string | undefined }
+
+/**
+ * A buyer as the documentation asks for: it repeats what was not answered, or not about the payment, with the same key
+ * or the same signature, at any of the processes. It signs again only when it was answered 402. Some are hasty: they send
+ * everything twice at once, sign for a very short time, hand their payment in themselves as well, or try it elsewhere.
+ */
+export async function buy(load: Load, name: string, key: Hex, random: Random): Promise<void> {
+  const account = privateKeyToAccount(key)
+  for (let turn = 0; !load.isOver; turn++) {
+    const store = random.pick(load.stores)
+    const checkoutId = await create(load, store, `${name}-${turn}`, random)
+    if (checkoutId === null) continue
+    for (let signatures = 0; signatures < signaturesMax; signatures++) {
+      const terms = await payUntilKnown(load, store, checkoutId, random)
+      if (terms?.status !== 402) break
+      const signed = await sign(account, terms.body, random)
+      if (!signed) break
+      load.counts.signed++
+      if (random.isLucky(0.05)) await load.chain.frontRun(signed.authorized, signed.signature).catch(() => {})
+      // The same payment twice at once, or, as from two tabs, two payments; both to the same process first.
+      const isTwin = random.isLucky(0.1)
+      const rival = random.isLucky(0.1) ? await sign(account, terms.body, random) : null
+      const headers = [signed.header, ...(isTwin ? [signed.header] : []), ...(rival ? [rival.header] : [])]
+      const answers = await Promise.all(
+        headers.map((header) => payUntilKnown(load, store, checkoutId, random.fork(`${turn}`), header)),
+      )
+      const answer = answers.find((one) => one?.status === 200) ?? answers[0]
+      if (answer?.status === 200) {
+        load.counts.paid++
+        if (random.isLucky(0.05))
+          await tryElsewhere(load, store, `${name}-${turn}-other`, signed.header, random)
+        break
+      }
+      if (answer?.status !== 402) break
+      load.counts.refused++
+    }
+  }
+}
+
+async function create(load: Load, store: Store, order: string, random: Random): Promise<string | null> {
+  const sent = JSON.stringify({ orderId: order, priceAmount: '1.00', priceCurrency: 'USD' })
+  const isRepeated = random.isLucky(0.1)
+  const isConfused = random.isLucky(0.03)
+  const first = await createOnce(load, store, order, sent, random)
+  if (isRepeated) await createOnce(load, store, order, sent, random)
+  if (isConfused) await createOnce(load, store, order, sent.replace('1.00', '2.00'), random)
+  if (first) load.counts.created++
+  return first
+}
+
+/** Repeats one create until it is answered with anything but "not known". */
+async function createOnce(load: Load, store: Store, key: string, sent: string, random: Random) {
+  while (Date.now() < load.giveUpAt) {
+    const asked = await request(load, random, '/api/v1/checkouts', {
+      kind: 'create',
+      store,
+      checkoutId: null,
+      key,
+      sent,
+      headers: { 'x-api-key': store.key, 'content-type': 'application/json', 'idempotency-key': key },
+    })
+    if (asked?.status === 201) return (JSON.parse(asked.body) as { id: string }).id
+    if (asked && asked.status < 500 && asked.code !== 'idempotency_key_in_use') return null
+    await wait(random.between(50, 300))
+  }
+  return null
+}
+
+/** Presents a payment, or asks for the terms, until the answer is about the payment. */
+async function payUntilKnown(
+  load: Load,
+  store: Store,
+  checkoutId: string,
+  random: Random,
+  header?: string,
+): Promise<Asked | null> {
+  while (Date.now() < load.giveUpAt) {
+    const asked = await request(load, random, `/api/v1/checkouts/${checkoutId}`, {
+      kind: 'pay',
+      store,
+      checkoutId,
+      headers: header === undefined ? {} : { 'payment-signature': header },
+    })
+    const isKnown =
+      asked && asked.status !== 202 && asked.status < 500 && asked.code !== 'payment_in_progress'
+    if (isKnown) return asked
+    await wait(random.between(50, 300))
+  }
+  return null
+}
+
+/** A payment that has been taken is presented for a second checkout of the same store. It must not pay that too. */
+async function tryElsewhere(load: Load, store: Store, order: string, header: string, random: Random) {
+  const checkoutId = await create(load, store, order, random)
+  if (checkoutId !== null) await payUntilKnown(load, store, checkoutId, random, header)
+}
+
+async function request(
+  load: Load,
+  random: Random,
+  path: string,
+  what: Pick<Answer, 'kind' | 'checkoutId' | 'key' | 'sent'> & {
+    readonly store: Store
+    readonly headers: Readonly<Record<string, string>>
+  },
+): Promise<Asked | null> {
+  const { store, headers, kind, key, sent } = what
+  const askedAt = new Date()
+  try {
+    const response = await fetch(`http://127.0.0.1:${random.pick(load.ports)}${path}`, {
+      method: 'POST',
+      headers,
+      ...(sent !== undefined && { body: sent }),
+      signal: AbortSignal.timeout(requestTimeoutMs),
+    })
+    const body = await response.text()
+    const parsed = JSON.parse(body) as { id?: string; code?: string }
+    const settlement = response.headers.get('payment-response')
+    const { transaction } = settlement
+      ? (JSON.parse(Buffer.from(settlement, 'base64').toString()) as { transaction?: string })
+      : {}
+    const { status } = response
+    const checkoutId = kind === 'create' && status === 201 ? (parsed.id ?? null) : what.checkoutId
+    load.answers.push({
+      ...{ kind, storeId: store.id, checkoutId, status, body, askedAt, answeredAt: new Date() },
+      ...(key !== undefined && { key }),
+      ...(sent !== undefined && { sent }),
+      ...(status === 200 && transaction && { transaction }),
+    })
+    return { status, body, code: parsed.code ?? '', transaction }
+  } catch {
+    load.counts.unanswered++
+    return null
+  }
+}
+
+type Terms = {
+  readonly accepts: readonly { amount: string; payTo: Hex; maxTimeoutSeconds: number }[]
+  resource: object
+}
+
+async function sign(account: ReturnType<typeof privateKeyToAccount>, body: string, random: Random) {
+  const { accepts, resource } = JSON.parse(body) as Terms
+  const [accepted] = accepts
+  if (!accepted) return null
+  const seconds = random.isLucky(0.1) ? random.between(14, 25) : accepted.maxTimeoutSeconds
+  const authorized: Authorized = {
+    from: account.address,
+    to: accepted.payTo,
+    value: accepted.amount,
+    validAfter: '0',
+    validBefore: `${Math.floor(Date.now() / 1_000) + seconds}`,
+    nonce: toHex(Uint8Array.from({ length: 32 }, () => random.between(0, 255))),
+  }
+  const signature = await account.signTypedData({
+    domain,
+    types: {
+      TransferWithAuthorization: [
+        { name: 'from', type: 'address' },
+        { name: 'to', type: 'address' },
+        { name: 'value', type: 'uint256' },
+        { name: 'validAfter', type: 'uint256' },
+        { name: 'validBefore', type: 'uint256' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'TransferWithAuthorization',
+    message: {
+      ...authorized,
+      value: BigInt(authorized.value),
+      validAfter: 0n,
+      validBefore: BigInt(authorized.validBefore),
+    },
+  })
+  const payload = { x402Version: 2, resource, accepted, payload: { authorization: authorized, signature } }
+  return { authorized, signature, header: Buffer.from(JSON.stringify(payload)).toString('base64') }
+}

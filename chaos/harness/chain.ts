@@ -1,0 +1,160 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import {
+  type Abi,
+  concat,
+  encodeDeployData,
+  encodeFunctionData,
+  type Hex,
+  keccak256,
+  pad,
+  parseAbi,
+  slice,
+  toBytes,
+} from 'viem'
+import { mnemonicToAccount } from 'viem/accounts'
+import { ask } from '../checker/read-chain.ts'
+import { freePort } from './database.ts'
+
+/** The network LOCAL, as its documentation describes it. */
+export const network = 'eip155:31337'
+export const token = '0x036cbd53842c5426634e7929541ec2318f3dcf7e'
+export const domain = { name: 'USDC', version: '2', chainId: 31_337, verifyingContract: token } as const
+
+const multicall = '0xca11bde05977b3631167028862be2a173976ca11'
+const contracts = new URL('../../server/contracts/artifacts.json', import.meta.url)
+/** Older than any reorganisation may be deep: what payers have is not taken back. */
+const blocksBefore = 70
+/** The tenth of the chain's accounts, whose key the node has: the hand of the harness. */
+const hand = mnemonicToAccount('test test test test test test test test test test test junk', {
+  addressIndex: 9,
+}).address
+
+const abi = parseAbi([
+  'function mint(address to, uint256 value) returns (bool)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+])
+
+export type ChaosChain = Awaited<ReturnType<typeof openChain>>
+
+/** anvil with our token, a block a second. */
+export async function openChain(folder: string) {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const anvil = spawn(
+    findAnvil(),
+    [
+      ...['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', '31337', '--block-time', '1', '--quiet'],
+      ...['--gas-limit', '300000000', '--slots-in-an-epoch', '4', '--max-persisted-states', '128'],
+      ...['--cache-path', join(folder, 'chain')],
+    ],
+    { stdio: 'ignore' },
+  )
+  const call = async <Result>(method: string, ...params: unknown[]): Promise<Result> => {
+    const [result] = await ask<Result>(url, [[method, ...params]])
+    return result as Result
+  }
+  await untilListening(anvil, () => call('eth_chainId'))
+  await placeContracts(call)
+
+  return {
+    url,
+    call,
+    async mint(accounts: readonly string[], units: bigint): Promise<void> {
+      for (const account of accounts) {
+        const data = encodeFunctionData({ abi, functionName: 'mint', args: [account as Hex, units] })
+        await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
+      }
+      await call('anvil_mine', `0x${blocksBefore.toString(16)}`)
+    },
+    /** Somebody else hands a payment in, before or after we do. */
+    async frontRun(authorized: Authorized, signature: Hex): Promise<void> {
+      const { from, to, value, validAfter, validBefore, nonce } = authorized
+      const args = [
+        from,
+        to,
+        BigInt(value),
+        BigInt(validAfter),
+        BigInt(validBefore),
+        nonce,
+        signature,
+      ] as const
+      const data = encodeFunctionData({ abi, functionName: 'transferWithAuthorization', args })
+      await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
+    },
+    /** Replaces the newest blocks by empty ones; their transactions are gone from the node altogether. */
+    reorg: (depth: number) => call('anvil_reorg', depth, []),
+    async halt(ms: number): Promise<void> {
+      await call('anvil_setIntervalMining', 0)
+      await wait(ms)
+      await call('anvil_setIntervalMining', 1)
+    },
+    async stop(): Promise<void> {
+      if (anvil.exitCode !== null || anvil.signalCode !== null) return
+      anvil.kill('SIGKILL')
+      await once(anvil, 'exit')
+    },
+  }
+}
+
+/** As it is written in a PAYMENT-SIGNATURE header. */
+export type Authorized = {
+  readonly from: Hex
+  readonly to: Hex
+  readonly value: string
+  readonly validAfter: string
+  readonly validBefore: string
+  readonly nonce: Hex
+}
+
+/** Key and address of one of the accounts that have ether from the start. */
+export function settlerKey(index: number): { key: Hex; address: string } {
+  const account = mnemonicToAccount('test test test test test test test test test test test junk', {
+    addressIndex: index,
+  })
+  const key = account.getHdKey().privateKey
+  if (!key) throw new Error('an account without a key')
+  return { key: `0x${Buffer.from(key).toString('hex')}`, address: account.address.toLowerCase() }
+}
+
+function findAnvil(): string {
+  const name = `@foundry-rs/anvil-${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`
+  const installed = createRequire(import.meta.resolve('@foundry-rs/anvil/package.json'))
+  return installed.resolve(`${name}/bin/anvil`)
+}
+
+async function untilListening(anvil: ChildProcess, look: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    if (anvil.exitCode !== null) throw new Error(`anvil ended with ${anvil.exitCode}`)
+    if (await look().catch(() => null)) return
+    await wait(100)
+  }
+  throw new Error('anvil does not answer')
+}
+
+type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
+
+/** The token stands behind a proxy at its address, as USDC does. */
+async function placeContracts(call: <Result>(method: string, ...params: unknown[]) => Promise<Result>) {
+  const artifacts = JSON.parse(await readFile(contracts, 'utf8')) as Record<string, Artifact>
+  const { Token, TokenProxy, Multicall3 } = artifacts
+  if (!Token || !TokenProxy || !Multicall3) throw new Error('a contract is missing')
+  const args = [domain.name, domain.version]
+  const data = encodeDeployData({ abi: Token.abi, bytecode: Token.bytecode, args })
+  const code = await call<Hex>('eth_call', { data }, 'latest')
+  const implementation = slice(keccak256(concat([token])), 0, 20)
+  await call('anvil_setCode', multicall, Multicall3.deployedBytecode)
+  await call('anvil_setCode', implementation, code)
+  await call('anvil_setCode', token, TokenProxy.deployedBytecode)
+  for (const slot of ['implementation', 'admin'])
+    await call(
+      'anvil_setStorageAt',
+      token,
+      keccak256(toBytes(`org.zeppelinos.proxy.${slot}`)),
+      pad(implementation),
+    )
+}

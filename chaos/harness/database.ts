@@ -1,0 +1,178 @@
+import { execFile } from 'node:child_process'
+import { chown, mkdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+
+const execute = promisify(execFile)
+
+export type ChaosDatabase = Awaited<ReturnType<typeof openDatabase>>
+
+/** So small that it can be filled, so large that a run fits in beside the write-ahead log. */
+const diskMegabytes = 1_500
+const connectionsMax = 70
+
+/** A PostgreSQL of the run's own, which can be killed, filled and crowded. It has a disk of its own where we may mount. */
+export async function openDatabase(folder: string) {
+  const bin = await findBinaries()
+  const disk = join(folder, 'disk')
+  await mkdir(disk)
+  const isOwnDisk = await execute('mount', [
+    '-t',
+    'tmpfs',
+    '-o',
+    `size=${diskMegabytes}m`,
+    'tmpfs',
+    disk,
+  ]).then(
+    () => true,
+    () => false,
+  )
+  const data = join(disk, 'data')
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) {
+    const { stdout } = await execute('id', ['-u', 'postgres'])
+    await chown(folder, Number.parseInt(stdout, 10), -1)
+    await chown(disk, Number.parseInt(stdout, 10), -1)
+  }
+  const run = (program: string, args: string[]) =>
+    isRoot
+      ? execute('runuser', ['-u', 'postgres', '--', join(bin, program), ...args], { cwd: '/' })
+      : execute(join(bin, program), args)
+  await run('initdb', ['-D', data, '-U', 'farthing', '-A', 'trust', '-k', '-E', 'UTF8', '--no-instructions'])
+  const port = await freePort()
+  const options = [
+    'listen_addresses=127.0.0.1',
+    `port=${port}`,
+    'unix_socket_directories=',
+    `max_connections=${connectionsMax}`,
+    'max_wal_size=128MB',
+    'cluster_name=farthing_chaos',
+  ]
+  const start = async () => {
+    for (let tries = 0; ; tries++) {
+      try {
+        const settings = options.map((option) => `-c ${option}`).join(' ')
+        await run('pg_ctl', [
+          '-D',
+          data,
+          '-w',
+          '-s',
+          '-l',
+          join(folder, 'postgresql.log'),
+          '-o',
+          settings,
+          'start',
+        ])
+        return
+      } catch (error) {
+        // The backends of a postmaster that was killed hold its memory for a moment.
+        if (tries === 100) throw error
+        await wait(100)
+      }
+    }
+  }
+  await start()
+  const url = (database: string) => `postgres://farthing@127.0.0.1:${port}/${database}`
+  const ballast = join(disk, 'ballast')
+  let isDown = false
+
+  /** Ends the postmaster without warning. */
+  const kill = async (): Promise<void> => {
+    const [pid = ''] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')
+    process.kill(Number.parseInt(pid, 10), 'SIGKILL')
+  }
+
+  return {
+    port,
+    url,
+    isOwnDisk,
+    isDown: () => isDown,
+    async killAndStart(): Promise<void> {
+      isDown = true
+      await kill()
+      await start()
+      isDown = false
+    },
+    /** Leaves no byte for so long. PostgreSQL may end itself over it, and is then started again. */
+    async fillDisk(ms: number): Promise<void> {
+      isDown = true
+      const { bavail, bsize } = await statfs(disk)
+      await writeFile(ballast, Buffer.alloc(bavail * bsize)).catch(() => {})
+      await wait(ms)
+      await rm(ballast, { force: true })
+      const isRunning = await run('pg_ctl', ['-D', data, 'status']).then(
+        () => true,
+        () => false,
+      )
+      if (!isRunning) await start()
+      isDown = false
+    },
+    /** Takes every connection that is left, for so long. */
+    async crowd(ms: number): Promise<void> {
+      const guests = Array.from({ length: connectionsMax }, () => new pg.Client(url('postgres')))
+      for (const guest of guests) guest.on('error', () => {})
+      await Promise.allSettled(guests.map((guest) => guest.connect()))
+      await wait(ms)
+      await Promise.allSettled(guests.map((guest) => guest.end()))
+    },
+    async stop(): Promise<void> {
+      await run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop']).catch(() => {})
+      if (isOwnDisk) await execute('umount', ['-l', disk])
+    },
+  }
+}
+
+async function findBinaries(): Promise<string> {
+  for (const version of [18, 17, 16, 15]) {
+    const folder = `/usr/lib/postgresql/${version}/bin`
+    if (await stat(join(folder, 'initdb')).catch(() => null)) return folder
+  }
+  throw new Error('No PostgreSQL 15 or later is installed. On Debian: apt-get install postgresql.')
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  return await new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
+
+/** A connection that is opened again when the database was away. For the harness's own looks, beside all proxies. */
+export function openEyes(url: string) {
+  let client: pg.Client | null = null
+  const connect = async (): Promise<pg.Client> => {
+    if (client) return client
+    const fresh = new pg.Client(url)
+    fresh.on('error', () => {
+      if (client === fresh) client = null
+    })
+    await fresh.connect()
+    client = fresh
+    return fresh
+  }
+  return {
+    /** Asks until there is an answer. */
+    async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+      for (let tries = 0; ; tries++) {
+        try {
+          return (await (await connect()).query<Row>(text, values)).rows
+        } catch (error) {
+          client = null
+          if (tries === 300) throw error
+          await wait(100)
+        }
+      }
+    },
+    async close(): Promise<void> {
+      await client?.end().catch(() => {})
+    },
+  }
+}
+
+export type Eyes = ReturnType<typeof openEyes>

@@ -1,0 +1,203 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Member, readCrashPoints } from './fleet.ts'
+import { type NodeFault, nodeFaults } from './node-proxy.ts'
+import type { Random } from './random.ts'
+import type { Stand } from './stand.ts'
+
+/** What can be done to a deployment. Each draws its details from the seed, and returns when it is over. */
+export type Fault = {
+  readonly name: string
+  readonly plan: Plan
+  /** How often it is drawn beside the others. */
+  readonly weight: number
+  readonly inject: (stand: Stand, random: Random, tally: Tally) => Promise<void>
+}
+
+export const plans = ['kills', 'points', 'database', 'disk', 'node', 'chain', 'freeze', 'skew'] as const
+export type Plan = (typeof plans)[number]
+
+/** What was done, by name. */
+export type Tally = {
+  count(what: string, times?: number): void
+  readonly counts: Map<string, number>
+}
+
+/** A point that is not reached within this time is left for another try. */
+const pointPatienceMs = 8_000
+
+/** Reached by any payment, so a run that names points must reach all of these. The others need a fault to lead there. */
+export const commonPoints = readCrashPoints().filter((name) =>
+  /^(create|verify|claim|wait|answer|simulate|send|broadcast|block|finality|sequence)-/.test(name),
+)
+
+/** Leads there: a reorganisation, a halt past a window, a fee that rose, a payment of a stranger. */
+const rarePoints = readCrashPoints().filter((name) => /^(orphan|bury|fill|replace|adopt)-/.test(name))
+
+function belongsTo(point: string): Member['command'] {
+  return /^(create|verify|claim|wait|answer)-/.test(point) ? 'serve' : 'work'
+}
+
+/** A member that nothing else is at, and whose twin works: with both away there would be nothing to disturb. */
+function takeIdle({ fleet }: Stand, random: Random, command?: Member['command']): Member | null {
+  const idle = fleet.members.filter(
+    (member) =>
+      !member.isBusy &&
+      (command === undefined || member.command === command) &&
+      fleet.members.some((other) => other !== member && other.command === member.command && other.isReady),
+  )
+  if (idle.length === 0) return null
+  const member = random.pick(idle)
+  member.isBusy = true
+  return member
+}
+
+/**
+ * Ends every lease, as if its time were over. Whoever was killed would be waited for otherwise, which is ten seconds in
+ * which nothing happens; and whoever is alive loses its lease in the middle of its work, which must do no harm.
+ */
+async function endLeases({ eyes }: Stand, tally: Tally): Promise<void> {
+  await eyes.query('update settlers set leased_until = now() where leased_until > now()')
+  await eyes.query('update followers set leased_until = now() where leased_until > now()')
+  tally.count('leases ended')
+}
+
+async function kill(stand: Stand, random: Random, tally: Tally): Promise<void> {
+  const member = takeIdle(stand, random)
+  if (!member) return
+  await stand.fleet.end(member, 'SIGKILL')
+  tally.count(`kill -9 ${member.command}`)
+  if (member.command === 'work' && random.isLucky(0.8)) await endLeases(stand, tally)
+  stand.fleet.start(member)
+  // Killed again while it starts is one way to die; more often it gets to work first.
+  if (random.isLucky(0.9)) await stand.fleet.untilReady(member)
+  await wait(random.between(0, 1_500))
+  member.isBusy = false
+}
+
+let turn = 0
+
+/** The points take turns, so that none is left out; a rare one only now and then, for it may not be reached. */
+async function crash(stand: Stand, random: Random, tally: Tally): Promise<void> {
+  const points = random.isLucky(0.15) ? rarePoints : commonPoints
+  const point = points === rarePoints ? random.pick(points) : points[turn++ % points.length]
+  if (point === undefined) return
+  const member = takeIdle(stand, random, belongsTo(point))
+  if (!member) return
+  await stand.fleet.end(member, 'SIGKILL')
+  if (member.command === 'work') await endLeases(stand, tally)
+  stand.fleet.start(member, { crashAt: point })
+  await stand.fleet.untilReady(member)
+  const isReached = await stand.fleet.untilEnded(member, pointPatienceMs)
+  if (isReached) tally.count(`crash ${point}`)
+  else await stand.fleet.end(member, 'SIGKILL')
+  if (member.command === 'work') await endLeases(stand, tally)
+  stand.fleet.start(member)
+  await stand.fleet.untilReady(member)
+  member.isBusy = false
+}
+
+/** Frozen past its lease, a worker wakes up in the middle of what another has taken over. */
+async function freeze(stand: Stand, random: Random, tally: Tally): Promise<void> {
+  const member = takeIdle(stand, random)
+  if (!member) return
+  member.child?.kill('SIGSTOP')
+  const isPast = random.isLucky(0.7)
+  await wait(random.between(200, 1_000))
+  if (isPast) await endLeases(stand, tally)
+  await wait(random.between(500, 4_000))
+  member.child?.kill('SIGCONT')
+  tally.count(isPast ? `freeze ${member.command} past its lease` : `freeze ${member.command}`)
+  member.isBusy = false
+}
+
+async function skew(stand: Stand, random: Random, tally: Tally): Promise<void> {
+  const member = takeIdle(stand, random)
+  if (!member) return
+  await stand.fleet.end(member, 'SIGTERM')
+  stand.fleet.start(member, { skewSeconds: random.between(1, 45) * (random.isLucky(0.5) ? 1 : -1) })
+  tally.count('clock skew')
+  await wait(random.between(3_000, 8_000))
+  member.isBusy = false
+}
+
+export const faults: readonly Fault[] = [
+  { name: 'kill', plan: 'kills', weight: 8, inject: kill },
+  { name: 'crash point', plan: 'points', weight: 6, inject: crash },
+  {
+    name: 'database killed',
+    plan: 'database',
+    weight: 1,
+    async inject(stand, random, tally) {
+      if (stand.database.isDown()) return
+      await stand.database.killAndStart()
+      tally.count('PostgreSQL killed')
+      await wait(random.between(500, 3_000))
+    },
+  },
+  {
+    name: 'connections crowded out',
+    plan: 'database',
+    weight: 0.5,
+    async inject(stand, random, tally) {
+      stand.databaseProxy.cutAll()
+      await stand.database.crowd(random.between(500, 2_000))
+      tally.count('connections crowded out')
+    },
+  },
+  {
+    name: 'replies lost',
+    plan: 'database',
+    weight: 4,
+    async inject({ databaseProxy }, random) {
+      const chance = random.next() * 0.3
+      databaseProxy.choose = () =>
+        random.isLucky(chance) ? (random.isLucky(0.8) ? 'reply' : 'request') : null
+      await wait(random.between(500, 2_500))
+      databaseProxy.choose = () => null
+    },
+  },
+  {
+    name: 'disk full',
+    plan: 'disk',
+    weight: 0.3,
+    async inject(stand, random, tally) {
+      if (!stand.database.isOwnDisk || stand.database.isDown()) return
+      await stand.database.fillDisk(random.between(500, 2_500))
+      tally.count('disk full')
+    },
+  },
+  {
+    name: 'bad node',
+    plan: 'node',
+    weight: 4,
+    async inject({ nodes }, random) {
+      const chance = random.next() * 0.6
+      const some: readonly NodeFault[] = random.isLucky(0.5) ? nodeFaults : [random.pick(nodeFaults)]
+      nodes.choose = () => (random.isLucky(chance) ? random.pick(some) : null)
+      await wait(random.between(1_000, 4_000))
+      nodes.choose = () => null
+    },
+  },
+  {
+    name: 'reorganisation',
+    plan: 'chain',
+    weight: 3,
+    async inject({ chain }, random, tally) {
+      await chain.reorg(random.between(1, 12))
+      tally.count('reorganisation')
+      await wait(random.between(500, 4_000))
+    },
+  },
+  {
+    name: 'halt',
+    plan: 'chain',
+    weight: 0.7,
+    async inject({ chain }, random, tally) {
+      // Now and then past the window of whoever signed for a short time.
+      await chain.halt(random.isLucky(0.15) ? random.between(15_000, 25_000) : random.between(2_000, 5_000))
+      tally.count('halt')
+    },
+  },
+  { name: 'freeze', plan: 'freeze', weight: 1, inject: freeze },
+  { name: 'skew', plan: 'skew', weight: 0.7, inject: skew },
+]

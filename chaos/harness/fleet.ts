@@ -1,0 +1,117 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { freePort } from './database.ts'
+
+const execute = promisify(execFile)
+const here = new URL('../..', import.meta.url).pathname
+const skewModule = new URL('skew.ts', import.meta.url).pathname
+
+/** Times 50 ms: a start takes some seconds on a machine that is busy. */
+const readyTriesMax = 600
+
+export type Command = 'serve' | 'work'
+
+/** One place in the fleet: a process that is started again whenever it has ended. */
+export type Member = {
+  readonly name: string
+  readonly command: Command
+  readonly port: number
+  child: ChildProcess | null
+  /** Whether a fault is at it: it is left alone by others meanwhile. */
+  isBusy: boolean
+  /** Whether it has said that it is at work. */
+  isReady: boolean
+}
+
+export type Fleet = Awaited<ReturnType<typeof openFleet>>
+
+/** Every place in the server where it can be told to kill itself, read from its source as text. */
+export function readCrashPoints(): string[] {
+  const source = readFileSync(join(here, 'server/src/crash.ts'), 'utf8')
+  const list = source.slice(source.indexOf('['), source.indexOf(']'))
+  return [...list.matchAll(/'([a-z-]+)'/g)].map(([, name]) => name ?? '')
+}
+
+/** Two `serve` and two `work`, each started again by `start` after its death. */
+export async function openFleet(folder: string, environment: Readonly<Record<string, string>>) {
+  const cache = join(folder, 'compiled')
+  mkdirSync(cache)
+  const main = join(here, 'server/src/main.ts')
+  // Whoever is killed saves nothing of what it compiled, so one start that ends well comes first.
+  await execute(process.execPath, [main, 'help'], { env: { NODE_COMPILE_CACHE: cache } })
+  const members: Member[] = []
+  for (const [name, command] of [
+    ['serve-1', 'serve'],
+    ['serve-2', 'serve'],
+    ['work-1', 'work'],
+    ['work-2', 'work'],
+  ] as const)
+    members.push({ name, command, port: await freePort(), child: null, isBusy: false, isReady: false })
+
+  const start = (member: Member, options: { crashAt?: string; skewSeconds?: number; root?: string } = {}) => {
+    const log = createWriteStream(join(folder, `${member.name}.log`), { flags: 'a' })
+    const { SETTLER_KEYS_FILE = '', ...common } = environment
+    const program = options.root ? join(options.root, 'server/src/main.ts') : main
+    const skew = options.skewSeconds ? ['--import', skewModule] : []
+    member.child = spawn(process.execPath, [...skew, program, member.command], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env.PATH ?? '',
+        NODE_COMPILE_CACHE: cache,
+        ...common,
+        ...(member.command === 'work' && { SETTLER_KEYS_FILE }),
+        PORT: `${member.port}`,
+        ...(options.crashAt && { CRASH_AT: options.crashAt }),
+        ...(options.skewSeconds && { SKEW_SECONDS: `${options.skewSeconds}` }),
+      },
+    })
+    const { child } = member
+    member.isReady = false
+    child.stdout?.on('data', (chunk) => {
+      if (member.child === child && /"(listening|working)"/.test(`${chunk}`)) member.isReady = true
+    })
+    child.once('exit', () => {
+      if (member.child === child) member.isReady = false
+    })
+    member.child.stdout?.pipe(log, { end: false })
+    member.child.stderr?.pipe(log, { end: false })
+  }
+
+  const isAlive = ({ child }: Member) =>
+    child !== null && child.exitCode === null && child.signalCode === null
+
+  const untilEnded = async ({ child }: Member, boundMs: number): Promise<boolean> => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return true
+    return await Promise.race([once(child, 'exit').then(() => true), wait(boundMs, false)])
+  }
+
+  /** False if it died, or took too long, before it was at work. */
+  const untilReady = async (member: Member): Promise<boolean> => {
+    for (let tries = 0; tries < readyTriesMax && !member.isReady && isAlive(member); tries++) await wait(50)
+    return member.isReady
+  }
+
+  const end = async (member: Member, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    member.child?.kill('SIGCONT')
+    member.child?.kill(signal)
+    if (!(await untilEnded(member, 40_000))) throw new Error(`${member.name} does not end`)
+  }
+
+  return {
+    members,
+    start,
+    untilEnded,
+    untilReady,
+    end,
+    isAlive,
+    /** Runs an operator's command to its end. */
+    run: async (...args: string[]): Promise<string> => {
+      const env = { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: cache, ...environment }
+      return (await execute(process.execPath, [main, ...args], { env })).stdout
+    },
+  }
+}

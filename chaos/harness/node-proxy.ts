@@ -1,0 +1,153 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Hex, keccak256 } from 'viem'
+import type { Sighting } from '../checker/history.ts'
+import type { Eyes } from './database.ts'
+
+/**
+ * refused   the connection breaks before the node has seen the request
+ * lost      the node does what it was asked; the connection breaks before it has answered
+ * hanging   the same, and nobody says that there will be no answer
+ * limited   429
+ * internal  each call is answered with -32603, the node having done nothing
+ * denied    each call is answered with -32603 "nonce too low", the node having done what it was asked
+ * nothing   each result is null
+ * garbage   not JSON
+ * twice     the node is asked twice
+ * stale     the node knows nothing of the newest blocks
+ * stranger  the node is one of another chain
+ */
+export const nodeFaults = [
+  'refused',
+  'lost',
+  'hanging',
+  'limited',
+  'internal',
+  'denied',
+  'nothing',
+  'garbage',
+  'twice',
+  'stale',
+  'stranger',
+] as const
+
+export type NodeFault = (typeof nodeFaults)[number]
+
+type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] }
+type Reply = { readonly id: number; readonly jsonrpc: '2.0'; result?: unknown; error?: object }
+
+const lagBlocks = 3
+const hangMs = 6_000
+
+export type NodeProxy = Awaited<ReturnType<typeof openNodeProxy>>
+
+/** Two nodes of one chain that do their work badly, as they are told. They also note when signed bytes first pass. */
+export async function openNodeProxy(target: string, eyes: Eyes) {
+  const proxy = {
+    urls: [] as string[],
+    choose: (): NodeFault | null => null,
+    /** How often each fault met each method. */
+    committed: new Map<string, number>(),
+    faults: 0,
+    sightings: [] as Sighting[],
+  }
+  const seen = new Set<string>()
+
+  /** Before the bytes go on: whoever sent them has committed them, or has broken its word. */
+  const note = async (bytes: Hex): Promise<void> => {
+    const hash = keccak256(bytes)
+    if (seen.has(hash)) return
+    seen.add(hash)
+    const found = await eyes.query('select 1 as one from broadcasts where hash = $1', [hash])
+    proxy.sightings.push({ hash, isCommitted: found.length > 0 })
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const asked = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[]
+    const calls = [asked].flat()
+    for (const { method, params } of calls)
+      if (method === 'eth_sendRawTransaction') await note(params[0] as Hex)
+    const fault = proxy.choose()
+    if (fault) {
+      proxy.faults++
+      // Every request asks for the chain's id first; what it is about comes after it.
+      for (const { method } of calls.filter(({ method }, i) => i > 0 || method !== 'eth_chainId'))
+        proxy.committed.set(`${method} ${fault}`, (proxy.committed.get(`${method} ${fault}`) ?? 0) + 1)
+    }
+    const tell = (replies: readonly Reply[]) =>
+      void response.end(JSON.stringify(Array.isArray(asked) ? replies : replies[0]))
+    const fail = (message: string) => tell(calls.map(({ id }) => errorOf(id, message)))
+    if (fault === 'refused') return void response.destroy()
+    if (fault === 'limited') return void response.writeHead(429).end('slow down')
+    if (fault === 'garbage') return void response.end('<html>502</html>')
+    if (fault === 'internal') return fail('internal error')
+    const replies = fault === 'stale' ? await forwardStale(target, calls) : await forward(target, calls)
+    if (fault === 'twice') await forward(target, calls)
+    if (fault === 'lost') return void response.destroy()
+    if (fault === 'hanging') return void wait(hangMs).then(() => response.destroy())
+    if (fault === 'denied') return fail('nonce too low')
+    if (fault === 'nothing') return tell(replies.map(({ id }) => ({ jsonrpc: '2.0', id, result: null })))
+    if (fault === 'stranger') {
+      const ids = new Set(calls.filter(({ method }) => method === 'eth_chainId').map(({ id }) => id))
+      return tell(replies.map((reply) => (ids.has(reply.id) ? { ...reply, result: '0x1' } : reply)))
+    }
+    tell(replies)
+  }
+
+  const server = createServer((request, response) => {
+    void answer(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  proxy.urls.push(`http://127.0.0.1:${port}/a`, `http://127.0.0.1:${port}/b`)
+  return Object.assign(proxy, {
+    close(): void {
+      server.close()
+      server.closeAllConnections()
+    },
+  })
+}
+
+function errorOf(id: number, message: string): Reply {
+  return { jsonrpc: '2.0', id, error: { code: -32_603, message } }
+}
+
+async function forward(target: string, calls: readonly Call[]): Promise<Reply[]> {
+  if (calls.length === 0) return []
+  const response = await fetch(target, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(calls),
+  })
+  return (await response.json()) as Reply[]
+}
+
+/** As a node answers that is some blocks behind: it takes an older block for the newest, and knows none above. */
+async function forwardStale(target: string, calls: readonly Call[]): Promise<Reply[]> {
+  const [newest] = await forward(target, [{ id: 1, method: 'eth_blockNumber', params: [] }])
+  const head = Math.max(0, Number.parseInt(String(newest?.result), 16) - lagBlocks)
+  const isAbove = (param: unknown) =>
+    /^0x[0-9a-f]{1,12}$/.test(String(param)) && Number.parseInt(String(param), 16) > head
+  const isUnknown = ({ method, params }: Call) =>
+    (method === 'eth_getBlockByNumber' && isAbove(params[0])) ||
+    (method === 'eth_getTransactionCount' && isAbove(params[1]))
+  const known = calls
+    .filter((call) => !isUnknown(call))
+    .map((call) => ({
+      ...call,
+      jsonrpc: '2.0',
+      params: call.params.map((param) => (param === 'latest' ? `0x${head.toString(16)}` : param)),
+    }))
+  const unknown = calls
+    .filter(isUnknown)
+    .map(
+      ({ id, method }): Reply =>
+        method === 'eth_getBlockByNumber'
+          ? { jsonrpc: '2.0', id, result: null }
+          : errorOf(id, 'header not found'),
+    )
+  return [...(await forward(target, known)), ...unknown]
+}

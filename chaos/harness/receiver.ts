@@ -1,0 +1,45 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Received } from '../checker/history.ts'
+import type { Random } from './random.ts'
+
+export type Receiver = Awaited<ReturnType<typeof openReceiver>>
+
+/** Takes webhooks, and keeps all of them. The first try of some fails, as it does in the world. */
+export async function openReceiver(random: Random) {
+  const received: Received[] = []
+  const failed = new Set<string>()
+  const endpoints = new Map<string, string>()
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const header = (name: string) => String(request.headers[name] ?? '')
+      const id = header('webhook-id')
+      const isRefused = !failed.has(id) && random.isLucky(0.02)
+      if (isRefused) failed.add(id)
+      const status = isRefused ? 500 : 204
+      received.push({
+        endpointId: endpoints.get(request.url ?? '') ?? '',
+        id,
+        timestamp: header('webhook-timestamp'),
+        signature: header('webhook-signature'),
+        body: Buffer.concat(chunks).toString(),
+        status,
+      })
+      response.writeHead(status).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    received,
+    /** Which endpoint a path belongs to. */
+    endpoints,
+    close(): void {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}

@@ -1,0 +1,185 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import pg from 'pg'
+import { keccak256, toHex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { check } from '../checker/check.ts'
+import type { History, Violation } from '../checker/history.ts'
+import { untilQuiet } from '../checker/quiet.ts'
+import { readBooks } from '../checker/read-books.ts'
+import { scanChain } from '../checker/read-chain.ts'
+import { buy, type Load, type Store } from './buyers.ts'
+import { network, openChain, settlerKey, token } from './chain.ts'
+import { openDatabase, openEyes } from './database.ts'
+import { openDatabaseProxy } from './database-proxy.ts'
+import { openFleet } from './fleet.ts'
+import { openNodeProxy } from './node-proxy.ts'
+import type { Random } from './random.ts'
+import { openReceiver } from './receiver.ts'
+
+/** Two of the chain's accounts that nobody here has a use for. */
+const wallets = ['0x90F79bf6EB2c4f870365E785982E1f101E93b906', '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65']
+/** A minute, as the invariant says, and another for a machine that others use too. */
+const quietMs = 120_000
+const readyMs = 90_000
+
+export type Stand = Awaited<ReturnType<typeof openStand>>
+
+/**
+ * A whole deployment to be tormented: PostgreSQL behind a proxy that loses replies, a chain behind nodes that do their
+ * work badly, two `serve` and two `work`, two stores (one waits for `safe`) with webhooks, and buyers.
+ */
+export async function openStand(random: Random, options: { readonly buyers: number }) {
+  const folder = await mkdtemp(join(tmpdir(), 'farthing-chaos-'))
+  const closers: (() => unknown)[] = []
+  const close = async (isKept = false) => {
+    for (const end of closers.toReversed()) await end()
+    if (!isKept) await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const database = await openDatabase(folder)
+    closers.push(database.stop)
+    const admin = openEyes(database.url('postgres'))
+    await admin.query('create database farthing')
+    await admin.close()
+    const eyes = openEyes(database.url('farthing'))
+    closers.push(eyes.close)
+    const databaseProxy = await openDatabaseProxy(database)
+    closers.push(databaseProxy.close)
+    const chain = await openChain(folder)
+    closers.push(chain.stop)
+    const nodes = await openNodeProxy(chain.url, eyes)
+    closers.push(nodes.close)
+    const receiver = await openReceiver(random.fork('receiver'))
+    closers.push(receiver.close)
+
+    const settlers = [settlerKey(1), settlerKey(2)]
+    const keysFile = join(folder, 'settlers')
+    await writeFile(keysFile, settlers.map(({ key }) => key).join('\n'), { mode: 0o600 })
+    const fleet = await openFleet(folder, {
+      DATABASE_URL: `postgres://farthing@127.0.0.1:${databaseProxy.port}/farthing`,
+      DATABASE_CONNECTIONS: '8',
+      BASE_URL: 'http://127.0.0.1:1',
+      NETWORKS: 'LOCAL',
+      LOCAL_RPC_URLS: nodes.urls.join(','),
+      MIGRATE_ON_START: 'false',
+      OPERATIONS_PORT: '0',
+      KEY_REQUESTS_PER_SECOND: '1000000',
+      ADDRESS_REQUESTS_PER_SECOND: '1000000',
+      ECB_RATES_URL: '',
+      EXCHANGE_RATES_URL: '',
+      SETTLER_KEYS_FILE: keysFile,
+    })
+    closers.push(async () => {
+      for (const member of fleet.members) await fleet.end(member, 'SIGKILL')
+    })
+    await fleet.run('migrate')
+    const stores: Store[] = []
+    for (const [i, wallet] of wallets.entries()) {
+      const made = await fleet.run('store', 'create', '--name', `Shop ${i}`, '--test', '--evm-wallet', wallet)
+      stores.push({ id: /st_\w+/.exec(made)?.[0] ?? '', key: /sk_test_\w+/.exec(made)?.[0] ?? '' })
+    }
+    for (const { address } of settlers) await fleet.run('settler', 'add', 'LOCAL', address)
+    const keys = Array.from({ length: options.buyers }, (_, i) => keccak256(toHex(`buyer ${i}`)))
+    await chain.mint(
+      keys.map((key) => privateKeyToAccount(key).address),
+      10n ** 12n,
+    )
+    for (const member of fleet.members) fleet.start(member)
+    const ports = fleet.members.filter(({ command }) => command === 'serve').map(({ port }) => port)
+    await prepareStores(stores, ports[0] ?? 0, receiver)
+    await untilReady(eyes)
+
+    const counts = { created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0 }
+    const load: Load = { stores, ports, chain, answers: [], counts, isOver: false, giveUpAt: Infinity }
+    const buying = keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`)))
+
+    return {
+      folder,
+      database,
+      databaseProxy,
+      chain,
+      nodes,
+      fleet,
+      load,
+      eyes,
+      receiver,
+      close,
+      /** Lets the buyers finish what they have begun, waits until nothing is left to do, and judges it all. */
+      async judge(): Promise<{ violations: Violation[]; quietSeconds: number; history: History }> {
+        const startedAt = Date.now()
+        load.isOver = true
+        load.giveUpAt = startedAt + quietMs
+        await Promise.all(buying)
+        const db = new pg.Client(database.url('farthing'))
+        await db.connect()
+        try {
+          const left = Math.max(1_000, startedAt + quietMs - Date.now())
+          const undone = await untilQuiet(db, chain.url, network, left)
+          const quietSeconds = Math.round((Date.now() - startedAt) / 1_000)
+          // Nothing moves while it is read, or the books and the chain would be of two moments.
+          await chain.call('anvil_setIntervalMining', 0)
+          await wait(1_000)
+          const books = await readBooks(db, network)
+          const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
+          const history: History = {
+            books,
+            chain: await scanChain(chain.url, token, accounts),
+            answers: load.answers,
+            received: receiver.received,
+            sightings: nodes.sightings,
+            undone,
+          }
+          return { violations: check(history), quietSeconds, history }
+        } finally {
+          await db.end()
+        }
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function prepareStores(
+  stores: readonly Store[],
+  port: number,
+  receiver: Awaited<ReturnType<typeof openReceiver>>,
+): Promise<void> {
+  for (const [i, { id, key }] of stores.entries()) {
+    const send = async (method: string, path: string, body: object) => {
+      for (let tries = 0; ; tries++) {
+        const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+          method,
+          headers: { 'x-api-key': key, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        }).catch(() => null)
+        if (response?.ok) return (await response.json()) as { id: string }
+        if (response || tries === 300) throw new Error(`${path}: ${await response?.text()}`)
+        await wait(200)
+      }
+    }
+    const path = `/${i}`
+    const endpoint = await send('POST', '/api/v1/webhook-endpoints', { url: `${receiver.url}${path}` })
+    receiver.endpoints.set(path, endpoint.id)
+    if (i === 1)
+      await send('PATCH', `/api/v1/stores/${id}`, { finalityPolicy: [{ minAmount: '0', finality: 'safe' }] })
+  }
+}
+
+/** Until lanes have shown themselves and blocks are read: from then on payments are taken. */
+async function untilReady(eyes: ReturnType<typeof openEyes>): Promise<void> {
+  const giveUpAt = Date.now() + readyMs
+  for (;;) {
+    const rows = await eyes.query(
+      `select 1 as one from settlers s join followers f on f.network = s.network
+       where s.balance_wei is not null and f.head_time is not null`,
+    )
+    if (rows.length > 0) return
+    if (Date.now() > giveUpAt) throw new Error('the fleet does not settle')
+    await wait(200)
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * Torments a deployment for a while and judges what is left: `npm run chaos`. Options:
+ *
+ *   --short           a minute and a half of all faults, for every commit
+ *   --seconds N       how long faults are injected (default 300)
+ *   --seed N          the same faults and buyers in the same order; how they fall in time is the machine's
+ *   --plan A,B        only these kinds of fault
+ *   --buyers N        default 50
+ *   --out FOLDER      where line and plot are kept
+ *
+ * The last line is JSON. It exits with 1 if an invariant is broken, or if so little happened that the run proves nothing.
+ */
+import { execFileSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { commonPoints, type Fault, faults, type Plan, plans, type Tally } from './harness/faults.ts'
+import { type Random, seededRandom } from './harness/random.ts'
+import { keep, type Result, type Second, toLine, toTable } from './harness/report.ts'
+import { openStand, type Stand } from './harness/stand.ts'
+
+const { values } = parseArgs({
+  options: {
+    short: { type: 'boolean', default: false },
+    seconds: { type: 'string' },
+    seed: { type: 'string' },
+    plan: { type: 'string' },
+    buyers: { type: 'string', default: '50' },
+    out: { type: 'string', default: 'chaos/results' },
+  },
+})
+const seconds = Number.parseInt(values.seconds ?? (values.short ? '90' : '300'), 10)
+const seed = Number.parseInt(values.seed ?? `${Date.now() % 1_000_000}`, 10)
+const chosen = values.plan ? (values.plan.split(',') as Plan[]) : plans
+/** Fewer completed payments than this a second of faults prove little. */
+const paymentsPerSecondMin = 0.5
+
+/** Long enough for payments to get through between two faults of a kind. */
+const phaseMsMax = 15_000
+const handsPerPhase = 2
+
+const random = seededRandom(seed)
+say(`seed ${seed}, ${seconds} s of ${chosen.join(', ')}`)
+const stand = await openStand(random, { buyers: Number.parseInt(values.buyers, 10) })
+let isKept = false
+try {
+  const tally = openTally()
+  const timeline = await torment(stand, random.fork('faults'), tally)
+  say('faults are over')
+  const { violations, quietSeconds, history } = await stand.judge()
+  const result: Result = {
+    commit: commitOf(),
+    seed,
+    plans: chosen,
+    seconds,
+    quietSeconds,
+    violations,
+    counts: { ...Object.fromEntries(tally.counts), ...countsOf(stand) },
+    timeline,
+    shortcomings: shortcomingsOf(stand, tally),
+  }
+  isKept = violations.length > 0
+  if (isKept) {
+    const text = JSON.stringify(history, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
+    await writeFile(join(stand.folder, 'history.json'), text)
+    say(`the history and all logs are in ${stand.folder}`)
+  }
+  await keep(values.out, result)
+  say(`\n${toTable(result)}\n`)
+  say(toLine(result))
+  process.exitCode = violations.length > 0 || result.shortcomings.length > 0 ? 1 : 0
+} finally {
+  await stand.close(isKept)
+}
+
+/**
+ * Injects faults until the time is up. Kinds of fault take turns, now and then two at once: all of them together would
+ * leave nothing to disturb. Returns what each second brought.
+ */
+async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]> {
+  const timeline: Second[] = []
+  let begun = 0
+  let before = { paid: 0, begun: 0 }
+  const ticking = setInterval(() => {
+    const { paid } = on.load.counts
+    timeline.push({ paid: paid - before.paid, faults: begun - before.begun })
+    before = { paid, begun }
+    if (timeline.length % 5 === 0) say(`${timeline.length} s: ${progressOf(on, tally)}`)
+  }, 1_000)
+  const endAt = Date.now() + seconds * 1_000
+  const phaseMs = Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
+  for (let phase = 0; Date.now() < endAt; phase++) {
+    const turn = [chosen[phase % chosen.length], ...(draw.isLucky(0.3) ? [draw.pick(chosen)] : [])]
+    const possible = faults.filter(({ plan }) => turn.includes(plan))
+    const phaseEndAt = Math.min(endAt, Date.now() + phaseMs)
+    const hands = Array.from({ length: handsPerPhase }, async () => {
+      while (Date.now() < phaseEndAt) {
+        const fault = drawFault(possible, draw)
+        await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally)
+        await wait(draw.between(100, 1_000))
+      }
+    })
+    await Promise.all(hands)
+  }
+  clearInterval(ticking)
+  for (const member of on.fleet.members) if (!on.fleet.isAlive(member)) on.fleet.start(member)
+  return timeline
+}
+
+function drawFault(possible: readonly Fault[], draw: Random): Fault {
+  let at = draw.next() * possible.reduce((sum, { weight }) => sum + weight, 0)
+  for (const fault of possible) {
+    at -= fault.weight
+    if (at <= 0) return fault
+  }
+  return possible[0] as Fault
+}
+
+function openTally(): Tally {
+  const counts = new Map<string, number>()
+  return { counts, count: (what, times = 1) => counts.set(what, (counts.get(what) ?? 0) + times) }
+}
+
+function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<string, number> {
+  return {
+    'checkouts created': load.counts.created,
+    'payments completed': load.counts.paid,
+    'payments refused': load.counts.refused,
+    'signatures made': load.counts.signed,
+    'answers recorded': load.answers.length,
+    'requests without answer': load.counts.unanswered,
+    'webhooks received': receiver.received.length,
+    'RPC faults': nodes.faults,
+    'RPC method × fault met': nodes.committed.size,
+    'commit replies lost': databaseProxy.lostReplies,
+    'write requests lost': databaseProxy.lostRequests,
+    'transactions seen': nodes.sightings.length,
+  }
+}
+
+function shortcomingsOf(on: Stand, tally: Tally): string[] {
+  const missed = chosen.includes('points')
+    ? commonPoints.filter((point) => !tally.counts.has(`crash ${point}`))
+    : []
+  const wanted = Math.ceil(seconds * paymentsPerSecondMin)
+  return [
+    ...(on.load.counts.paid < wanted
+      ? [`${on.load.counts.paid} payments were completed, and ${wanted} are the least`]
+      : []),
+    ...missed.map((point) => `the crash point ${point} was not reached`),
+  ]
+}
+
+function progressOf(on: Stand, tally: Tally): string {
+  const done = [...tally.counts].filter(([what]) => !what.startsWith('crash ') && what !== 'leases ended')
+  const crashes = [...tally.counts].reduce((sum, [what, n]) => (what.startsWith('crash ') ? sum + n : sum), 0)
+  return [
+    `${on.load.counts.paid} paid`,
+    ...done.map(([what, times]) => `${times} ${what}`),
+    ...(crashes > 0 ? [`${crashes} crash points`] : []),
+    `${on.databaseProxy.lostReplies} replies lost`,
+    `${on.nodes.faults} RPC faults`,
+  ].join(', ')
+}
+
+function commitOf(): string {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  } catch {
+    return 'unknown'
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
