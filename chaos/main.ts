@@ -140,9 +140,9 @@ function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<strin
 }
 
 function shortcomingsOf(on: Stand, tally: Tally): string[] {
-  const missed = chosen.includes('points')
-    ? commonPoints.filter((point) => !tally.counts.has(`crash ${point}`))
-    : []
+  const missed = commonPoints.filter(
+    (point) => tally.counts.has(`not reached ${point}`) && !tally.counts.has(`crash ${point}`),
+  )
   const wanted = Math.ceil(seconds * paymentsPerSecondMin)
   return [
     ...(on.load.counts.paid < wanted
@@ -153,7 +153,7 @@ function shortcomingsOf(on: Stand, tally: Tally): string[] {
 }
 
 function progressOf(on: Stand, tally: Tally): string {
-  const done = [...tally.counts].filter(([what]) => !what.startsWith('crash ') && what !== 'leases ended')
+  const done = [...tally.counts].filter(([what]) => !/^(crash|not reached|leases) /.test(what))
   const crashes = [...tally.counts].reduce((sum, [what, n]) => (what.startsWith('crash ') ? sum + n : sum), 0)
   return [
     `${on.load.counts.paid} paid`,

@@ -73,7 +73,9 @@ function copyTo(folder: string): void {
     cwd: root,
     encoding: 'utf8',
   })
-  for (const file of files.split('\n').filter((name) => name !== '' && !name.startsWith('docs/'))) {
+  for (const file of files
+    .split('\n')
+    .filter((name) => name !== '' && (!name.startsWith('docs/') || name.startsWith('docs/api/')))) {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     cpSync(join(root, file), join(folder, file))
   }

@@ -100,8 +100,8 @@ export const catalog: readonly Planted[] = [
   {
     name: 'claim-moves-first',
     about: 'A checkout is moved to PROCESSING before it is known that the authorization is free.',
-    file: `${payments}/adversity/duplicates.test.ts`,
-    test: 'an authorization that is presented to many checkouts at once pays one of them',
+    file: `${payments}/identifier.test.ts`,
+    test: 'one identifier on two payments at once, for two checkouts or for one: one pays, the other gets 409',
   },
   {
     name: 'lease-without-fence',
@@ -112,8 +112,8 @@ export const catalog: readonly Planted[] = [
   {
     name: 'no-parent-check',
     about: 'The follower does not notice that a block does not follow the one before.',
-    file: `${payments}/finality.test.ts`,
-    test: 'a payment that the chain takes back is sent again with the same bytes, and completes the checkout again',
+    file: `${payments}/crash/reorgs.test.ts`,
+    test: 'reorganisations of 1 to',
   },
   {
     name: 'orphans-stay-credited',
@@ -210,11 +210,5 @@ export const catalog: readonly Planted[] = [
     about: 'A key that was revoked goes on working.',
     file: `${flows}/keys.test.ts`,
     test: 'a revoked key changes nothing more in any process, although its holder is remembered there',
-  },
-  {
-    name: 'numbered-without-lock',
-    about: 'Two processes number the same store’s events at once.',
-    file: `${flows}/events.test.ts`,
-    test: 'sequences count 1, 2, 3 … for each store, whoever assigns them and however many at once',
   },
 ]

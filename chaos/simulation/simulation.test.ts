@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Mutation } from './database.ts'
+import { runHistory } from './history.ts'
+
+/** Histories for each commit; `npm run chaos:simulate` runs as many as one likes. */
+const histories = 3_000
+/** Each of these bugs must show within so many. */
+const historiesUntilFound = 20_000
+
+/** What each bug breaks. */
+const mutations: readonly [Mutation, RegExp][] = [
+  ['sent-rejected', /^I9|^I4/],
+  ['no-fence', /^I/],
+  ['two-unresolved', /^I4/],
+  ['send-before-commit', /^I6/],
+  ['spent-is-paid', /^I1/],
+  ['orphans-stay', /^I1|^I3/],
+  ['dead-too-early', /^I7|^I4|^I9/],
+  ['terms-on-time-out', /^I9/],
+]
+
+describe('the payment state machine, simulated', () => {
+  test(`${histories} histories with crashes at every await break no invariant`, () => {
+    for (let seed = 1; seed <= histories; seed++) assert.deepEqual(runHistory(seed), [], `seed ${seed}`)
+  })
+
+  test('the same seed is the same history', () => {
+    for (let seed = 1; seed <= 50; seed++)
+      assert.deepEqual(runHistory(seed, 'terms-on-time-out'), runHistory(seed, 'terms-on-time-out'))
+  })
+
+  for (const [mutation, broken] of mutations)
+    test(`with the bug ${mutation} a history breaks ${broken.source}`, () => {
+      for (let seed = 1; seed <= historiesUntilFound; seed++)
+        if (runHistory(seed, mutation).some((sentence) => broken.test(sentence))) return
+      assert.fail(`not found in ${historiesUntilFound} histories`)
+    })
+})
