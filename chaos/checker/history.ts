@@ -120,9 +120,9 @@ export type Event = {
   }
 }
 
-export type Delivery = { readonly eventId: string; readonly endpointId: string; readonly state: string }
+type Delivery = { readonly eventId: string; readonly endpointId: string; readonly state: string }
 
-export type Endpoint = { readonly id: string; readonly storeId: string; readonly secret: string }
+type Endpoint = { readonly id: string; readonly storeId: string; readonly secret: string }
 
 export type Transfer = {
   readonly blockHash: string

@@ -9,8 +9,6 @@ import { freePort } from './database.ts'
  * Messages are a letter, a length of four bytes that counts itself, and a body; the first message of a client has no
  * letter. Statements are prepared (P) once under a name and bound (B) by it; Q is a simple query; Z is ready for query.
  */
-export type DatabaseProxy = Awaited<ReturnType<typeof openDatabaseProxy>>
-
 type Loss = 'reply' | 'request' | null
 
 export async function openDatabaseProxy(target: { readonly port: number }) {

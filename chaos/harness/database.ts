@@ -8,8 +8,6 @@ import pg from 'pg'
 
 const execute = promisify(execFile)
 
-export type ChaosDatabase = Awaited<ReturnType<typeof openDatabase>>
-
 /** So small that it can be filled, so large that a run fits in beside the write-ahead log. */
 const diskMegabytes = 1_500
 const connectionsMax = 70

@@ -13,7 +13,7 @@ const skewModule = new URL('skew.ts', import.meta.url).pathname
 /** Times 50 ms: a start takes some seconds on a machine that is busy. */
 const readyTriesMax = 600
 
-export type Command = 'serve' | 'work'
+type Command = 'serve' | 'work'
 
 /** One place in the fleet: a process that is started again whenever it has ended. */
 export type Member = {
@@ -26,8 +26,6 @@ export type Member = {
   /** Whether it has said that it is at work. */
   isReady: boolean
 }
-
-export type Fleet = Awaited<ReturnType<typeof openFleet>>
 
 /** Every place in the server where it can be told to kill itself, read from its source as text. */
 export function readCrashPoints(): string[] {

@@ -40,8 +40,6 @@ type Reply = { readonly id: number; readonly jsonrpc: '2.0'; result?: unknown; e
 const lagBlocks = 3
 const hangMs = 6_000
 
-export type NodeProxy = Awaited<ReturnType<typeof openNodeProxy>>
-
 /** Two nodes of one chain that do their work badly, as they are told. They also note when signed bytes first pass. */
 export async function openNodeProxy(target: string, eyes: Eyes) {
   const proxy = {

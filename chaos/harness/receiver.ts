@@ -3,8 +3,6 @@ import type { AddressInfo } from 'node:net'
 import type { Received } from '../checker/history.ts'
 import type { Random } from './random.ts'
 
-export type Receiver = Awaited<ReturnType<typeof openReceiver>>
-
 /** Takes webhooks, and keeps all of them. The first try of some fails, as it does in the world. */
 export async function openReceiver(random: Random) {
   const received: Received[] = []

@@ -53,7 +53,7 @@ export function toTable({ counts, violations, shortcomings }: Result): string {
 }
 
 /** Payments a second as an area, faults a second as strokes above it. */
-export function toPlot({ timeline, seed, plans, commit }: Result): string {
+function toPlot({ timeline, seed, plans, commit }: Result): string {
   const width = 900
   const height = 240
   const step = width / Math.max(1, timeline.length)

@@ -22,7 +22,7 @@ export type World = {
   random(): number
 }
 
-export type Answer = {
+type Answer = {
   readonly checkout: number
   readonly auth: number | null
   readonly status: 200 | 202 | 402 | 409 | 410 | 503
@@ -59,7 +59,7 @@ function submitStranger(world: World, act: Act): void {
   world.chain.submit({ hash: `stranger ${world.hashes++}`, nonce: null, acts: [act] })
 }
 
-export function* askUntilKnown(world: World, checkout: number, auth: number | null) {
+function* askUntilKnown(world: World, checkout: number, auth: number | null) {
   for (;;) {
     const askedAt = world.step
     let status: Answer['status']

@@ -5,7 +5,7 @@ import type { Block } from './chain.ts'
  * The tables of a payment in memory, with the constraints that the real ones have. Every function is one transaction:
  * it happens whole, or not at all. Status and dispositions are computed by the server's own `evaluate`.
  */
-export type Status = keyof typeof arrows
+type Status = keyof typeof arrows
 type Finality = 'included' | 'safe' | 'finalized'
 
 export type Checkout = {

@@ -104,7 +104,10 @@ export function runHistory(seed: number, mutation: Mutation | null = null): stri
     chain.submit({ hash: `word ${world.hashes++}`, nonce: null, acts: [{ kind: 'allow' }] })
     for (let round = 0; round < calmRounds && !isQuiet(); round++) {
       for (const one of actors)
-        if (!one.isDone) for (let i = 0; i < 12; i++, clock.step++) if (!one.isDone) advance(one, false)
+        for (let i = 0; i < 12 && !one.isDone; i++) {
+          clock.step++
+          advance(one, false)
+        }
       if (round % 2 === 0) mine()
     }
   } catch (error) {
