@@ -4,7 +4,7 @@
  *   --short           a minute and a half of all faults, for every commit
  *   --seconds N       how long faults are injected (default 300)
  *   --seed N          the same faults and buyers in the same order; how they fall in time is the machine's
- *   --plan A,B        only these kinds of fault
+ *   --plan A,B        only these kinds of fault; `failover` is never drawn by itself
  *   --buyers N        default 50
  *   --out FOLDER      where line and plot are kept
  *
@@ -32,7 +32,7 @@ const { values } = parseArgs({
 })
 const seconds = Number.parseInt(values.seconds ?? (values.short ? '90' : '300'), 10)
 const seed = Number.parseInt(values.seed ?? `${Date.now() % 1_000_000}`, 10)
-const chosen = values.plan ? (values.plan.split(',') as Plan[]) : plans
+const chosen: readonly Plan[] = values.plan ? (values.plan.split(',') as Plan[]) : plans
 /** Fewer completed payments than this a second of faults prove little. */
 const paymentsPerSecondMin = 0.5
 
@@ -42,7 +42,10 @@ const handsPerPhase = 2
 
 const random = seededRandom(seed)
 say(`seed ${seed}, ${seconds} s of ${chosen.join(', ')}`)
-const stand = await openStand(random, { buyers: Number.parseInt(values.buyers, 10) })
+const stand = await openStand(random, {
+  buyers: Number.parseInt(values.buyers, 10),
+  isCluster: chosen.includes('failover'),
+})
 let isKept = false
 try {
   const tally = openTally()
@@ -94,7 +97,7 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
     const turn = [chosen[phase % chosen.length], ...(draw.isLucky(0.3) ? [draw.pick(chosen)] : [])]
     const possible = faults.filter(({ plan }) => turn.includes(plan))
     const phaseEndAt = Math.min(endAt, Date.now() + phaseMs)
-    const hands = Array.from({ length: handsPerPhase }, async () => {
+    const hands = Array.from({ length: turn.includes('failover') ? 1 : handsPerPhase }, async () => {
       while (Date.now() < phaseEndAt) {
         const fault = drawFault(possible, draw)
         await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally)

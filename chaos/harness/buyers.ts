@@ -47,9 +47,12 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
       const isTwin = random.isLucky(0.1)
       const rival = random.isLucky(0.1) ? await sign(account, terms.body, random) : null
       const headers = [signed.header, ...(isTwin ? [signed.header] : []), ...(rival ? [rival.header] : [])]
-      const answers = await Promise.all(
-        headers.map((header) => payUntilKnown(load, store, checkoutId, random.fork(`${turn}`), header)),
-      )
+      const [answers] = await Promise.all([
+        Promise.all(
+          headers.map((header) => payUntilKnown(load, store, checkoutId, random.fork(`${turn}`), header)),
+        ),
+        random.isLucky(0.2) ? lookMeanwhile(load, store, checkoutId, random.fork(`look ${turn}`)) : null,
+      ])
       const answer = answers.find((one) => one?.status === 200) ?? answers[0]
       if (answer?.status === 200) {
         load.counts.paid++
@@ -113,6 +116,19 @@ async function payUntilKnown(
     await wait(random.between(50, 300))
   }
   return null
+}
+
+/** Asks for the terms while a payment is under way: as a page that is loaded again. There must be none. */
+async function lookMeanwhile(load: Load, store: Store, checkoutId: string, random: Random): Promise<void> {
+  for (let looks = 0; looks < 3; looks++) {
+    await wait(random.between(100, 800))
+    await request(load, random, `/api/v1/checkouts/${checkoutId}`, {
+      kind: 'pay',
+      store,
+      checkoutId,
+      headers: {},
+    })
+  }
 }
 
 /** A payment that has been taken is presented for a second checkout of the same store. It must not pay that too. */

@@ -5,15 +5,32 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import type { Patroni } from './patroni.ts'
 
 const execute = promisify(execFile)
+
+export type ChaosDatabase = {
+  readonly port: number
+  url(database: string): string
+  /** Whether it has a disk that can be filled. */
+  readonly isOwnDisk: boolean
+  /** Where it is three instead of one. */
+  readonly cluster: Patroni | null
+  isDown(): boolean
+  killAndStart(): Promise<void>
+  /** Leaves no byte for so long. PostgreSQL may end itself over it, and is then started again. */
+  fillDisk(ms: number): Promise<void>
+  /** Takes every connection that is left, for so long. */
+  crowd(ms: number): Promise<void>
+  stop(): Promise<void>
+}
 
 /** So small that it can be filled, so large that a run fits in beside the write-ahead log. */
 const diskMegabytes = 1_500
 const connectionsMax = 70
 
 /** A PostgreSQL of the run's own, which can be killed, filled and crowded. It has a disk of its own where we may mount. */
-export async function openDatabase(folder: string) {
+export async function openDatabase(folder: string): Promise<ChaosDatabase> {
   const bin = await findBinaries()
   const disk = join(folder, 'disk')
   await mkdir(disk)
@@ -87,6 +104,7 @@ export async function openDatabase(folder: string) {
     port,
     url,
     isOwnDisk,
+    cluster: null,
     isDown: () => isDown,
     async killAndStart(): Promise<void> {
       isDown = true
@@ -94,7 +112,6 @@ export async function openDatabase(folder: string) {
       await start()
       isDown = false
     },
-    /** Leaves no byte for so long. PostgreSQL may end itself over it, and is then started again. */
     async fillDisk(ms: number): Promise<void> {
       isDown = true
       const { bavail, bsize } = await statfs(disk)
@@ -108,7 +125,6 @@ export async function openDatabase(folder: string) {
       if (!isRunning) await start()
       isDown = false
     },
-    /** Takes every connection that is left, for so long. */
     async crowd(ms: number): Promise<void> {
       const guests = Array.from({ length: connectionsMax }, () => new pg.Client(url('postgres')))
       for (const guest of guests) guest.on('error', () => {})
@@ -162,7 +178,7 @@ export function openEyes(url: string) {
           return (await (await connect()).query<Row>(text, values)).rows
         } catch (error) {
           client = null
-          if (tries === 300) throw error
+          if (tries === 900) throw error
           await wait(100)
         }
       }

@@ -13,8 +13,9 @@ export type Fault = {
   readonly inject: (stand: Stand, random: Random, tally: Tally) => Promise<void>
 }
 
+/** Those that a single PostgreSQL can take; `failover` needs three. */
 export const plans = ['kills', 'points', 'database', 'disk', 'node', 'chain', 'freeze', 'skew'] as const
-export type Plan = (typeof plans)[number]
+export type Plan = (typeof plans)[number] | 'failover'
 
 /** What was done, by name. */
 export type Tally = {
@@ -58,8 +59,12 @@ function takeIdle({ fleet }: Stand, random: Random, command?: Member['command'])
  * which nothing happens; and whoever is alive loses its lease in the middle of its work, which must do no harm.
  */
 async function endLeases({ eyes }: Stand, tally: Tally): Promise<void> {
-  await eyes.query('update settlers set leased_until = now() where leased_until > now()')
-  await eyes.query('update followers set leased_until = now() where leased_until > now()')
+  // What is locked belongs to somebody in the middle of a transaction: it keeps its lease.
+  for (const table of ['settlers', 'followers'])
+    await eyes.query(
+      `update ${table} set leased_until = now() where ctid = any (array(
+         select ctid from ${table} where leased_until > now() for update skip locked))`,
+    )
   tally.count('leases ended')
 }
 
@@ -203,4 +208,18 @@ export const faults: readonly Fault[] = [
   },
   { name: 'freeze', plan: 'freeze', weight: 1, inject: freeze },
   { name: 'skew', plan: 'skew', weight: 0.7, inject: skew },
+  ...(['switchOver', 'killPostmaster', 'killNode', 'killPatroni'] as const).map(
+    (what): Fault => ({
+      name: what,
+      plan: 'failover',
+      weight: 1,
+      async inject({ database: { cluster } }, random, tally) {
+        if (!cluster) return
+        await cluster.untilHealthy()
+        await wait(random.between(0, 3_000))
+        await cluster[what]()
+        tally.count(`failover: ${what}`)
+      },
+    }),
+  ),
 ]

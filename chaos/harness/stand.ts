@@ -16,6 +16,7 @@ import { openDatabase, openEyes } from './database.ts'
 import { openDatabaseProxy } from './database-proxy.ts'
 import { openFleet } from './fleet.ts'
 import { openNodeProxy } from './node-proxy.ts'
+import { openPatroni } from './patroni.ts'
 import type { Random } from './random.ts'
 import { openReceiver } from './receiver.ts'
 
@@ -31,7 +32,10 @@ export type Stand = Awaited<ReturnType<typeof openStand>>
  * A whole deployment to be tormented: PostgreSQL behind a proxy that loses replies, a chain behind nodes that do their
  * work badly, two `serve` and two `work`, two stores (one waits for `safe`) with webhooks, and buyers.
  */
-export async function openStand(random: Random, options: { readonly buyers: number }) {
+export async function openStand(
+  random: Random,
+  options: { readonly buyers: number; readonly isCluster: boolean },
+) {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chaos-'))
   const closers: (() => unknown)[] = []
   const close = async (isKept = false) => {
@@ -39,7 +43,7 @@ export async function openStand(random: Random, options: { readonly buyers: numb
     if (!isKept) await rm(folder, { recursive: true, force: true })
   }
   try {
-    const database = await openDatabase(folder)
+    const database = await (options.isCluster ? openPatroni(folder) : openDatabase(folder))
     closers.push(database.stop)
     const admin = openEyes(database.url('postgres'))
     await admin.query('create database farthing')

@@ -124,6 +124,24 @@ test('a batch in which payments stand several times claims each of them once, an
   for (const payment of payments) assert.equal(await statusOf(payment), 'COMPLETED')
 })
 
+test('of two payments for one checkout in one batch, one is claimed and the other is not', async () => {
+  const payments = await shop.prepare(perRace)
+  const batch: NewClaim[] = []
+  for (const payment of payments) {
+    const rival = await shop.prepareOne(payment.payer, { rivalOf: payment })
+    batch.push(await claimOf(shop, payment), await claimOf(shop, rival))
+  }
+  const claimed = await claimAuthorizations(db, batch, 'skip locked')
+  assert.equal(claimed.size, payments.length)
+  for (const { checkoutId } of payments) {
+    const claims = await db.query('select nonce from authorizations where checkout_id = $1', [checkoutId])
+    assert.equal(claims.length, 1)
+  }
+  await shop.send()
+  await shop.mine()
+  for (const payment of payments) assert.equal(await statusOf(payment), 'COMPLETED')
+})
+
 test('of a claim and a completion at the same time, the checkout is paid once and the claim is never sent', async () => {
   const payments = await shop.prepare(perRace)
   const rivals: Prepared[] = []
