@@ -4,7 +4,7 @@
  *   --short           a minute and a half of all faults, for every commit
  *   --seconds N       how long faults are injected (default 300)
  *   --seed N          the same faults and buyers in the same order; how they fall in time is the machine's
- *   --plan A,B        only these kinds of fault; `failover` is never drawn by itself
+ *   --plan A,B        only these kinds of fault; `failover` and `upgrade` only so
  *   --buyers N        default 50
  *   --out FOLDER      where line and plot are kept
  *
@@ -97,13 +97,16 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
     const turn = [chosen[phase % chosen.length], ...(draw.isLucky(0.3) ? [draw.pick(chosen)] : [])]
     const possible = faults.filter(({ plan }) => turn.includes(plan))
     const phaseEndAt = Math.min(endAt, Date.now() + phaseMs)
-    const hands = Array.from({ length: turn.includes('failover') ? 1 : handsPerPhase }, async () => {
-      while (Date.now() < phaseEndAt) {
-        const fault = drawFault(possible, draw)
-        await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally)
-        await wait(draw.between(100, 1_000))
-      }
-    })
+    const hands = Array.from(
+      { length: turn.includes('failover') || turn.includes('upgrade') ? 1 : handsPerPhase },
+      async () => {
+        while (Date.now() < phaseEndAt) {
+          const fault = drawFault(possible, draw)
+          await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally)
+          await wait(draw.between(100, 1_000))
+        }
+      },
+    )
     await Promise.all(hands)
   }
   clearInterval(ticking)

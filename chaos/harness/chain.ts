@@ -18,7 +18,7 @@ import {
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import { ask } from '../checker/read-chain.ts'
-import { freePort } from './database.ts'
+import { freePort } from '../database/database.ts'
 
 /** The network LOCAL, as its documentation describes it. */
 export const network = 'eip155:31337'

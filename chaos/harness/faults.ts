@@ -3,6 +3,7 @@ import { type Member, readCrashPoints } from './fleet.ts'
 import { type NodeFault, nodeFaults } from './node-proxy.ts'
 import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
+import { makeNextVersion, rollOver } from './upgrade.ts'
 
 /** What can be done to a deployment. Each draws its details from the seed, and returns when it is over. */
 export type Fault = {
@@ -13,9 +14,9 @@ export type Fault = {
   readonly inject: (stand: Stand, random: Random, tally: Tally) => Promise<void>
 }
 
-/** Those that a single PostgreSQL can take; `failover` needs three. */
+/** Drawn by themselves. `failover` needs three PostgreSQL, and `upgrade` has the fleet to itself. */
 export const plans = ['kills', 'points', 'database', 'disk', 'node', 'chain', 'freeze', 'skew'] as const
-export type Plan = (typeof plans)[number] | 'failover'
+export type Plan = (typeof plans)[number] | 'failover' | 'upgrade'
 
 /** What was done, by name. */
 export type Tally = {
@@ -128,6 +129,8 @@ async function skew(stand: Stand, random: Random, tally: Tally): Promise<void> {
   member.isBusy = false
 }
 
+let next: ReturnType<typeof makeNextVersion> | null = null
+
 export const faults: readonly Fault[] = [
   { name: 'kill', plan: 'kills', weight: 8, inject: kill },
   { name: 'crash point', plan: 'points', weight: 6, inject: crash },
@@ -222,4 +225,16 @@ export const faults: readonly Fault[] = [
       },
     }),
   ),
+  {
+    name: 'upgrade',
+    plan: 'upgrade',
+    weight: 1,
+    async inject(stand, _random, tally) {
+      next ??= makeNextVersion(stand.folder)
+      await rollOver(stand, next, false)
+      tally.count('rolled over to the next version, across a migration')
+      await rollOver(stand, next, true)
+      tally.count('rolled back with the newer schema')
+    },
+  },
 ]

@@ -4,7 +4,7 @@ import { createWriteStream, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { freePort } from './database.ts'
+import { freePort } from '../database/database.ts'
 
 const execute = promisify(execFile)
 const here = new URL('../..', import.meta.url).pathname
@@ -101,6 +101,7 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
 
   return {
     members,
+    environment,
     start,
     untilEnded,
     untilReady,

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Hex, keccak256 } from 'viem'
 import type { Sighting } from '../checker/history.ts'
-import type { Eyes } from './database.ts'
+import type { Eyes } from '../database/database.ts'
 
 /**
  * refused   the connection breaks before the node has seen the request
