@@ -90,19 +90,31 @@ async function crash(stand: Stand, random: Random, tally: Tally): Promise<void> 
   const isRare = random.isLucky(0.1)
   const point = isRare ? random.pick(rarePoints) : commonPoints[turn++ % commonPoints.length]
   if (point === undefined) return
-  const member = takeIdle(stand, random, belongsTo(point))
-  if (!member) return
-  await stand.fleet.end(member, 'SIGKILL')
-  if (member.command === 'work') await endLeases(stand, tally)
-  stand.fleet.start(member, { crashAt: point })
-  await stand.fleet.untilReady(member)
-  const isReached = await stand.fleet.untilEnded(member, isRare ? rarePatienceMs : pointPatienceMs)
-  tally.count(isReached ? `crash ${point}` : `not reached ${point}`)
-  if (!isReached) await stand.fleet.end(member, 'SIGKILL')
-  if (member.command === 'work') await endLeases(stand, tally)
-  stand.fleet.start(member)
-  await stand.fleet.untilReady(member)
-  member.isBusy = false
+  const command = belongsTo(point)
+  // Only the holder of a lease gets far in `work`, so both are armed; of `serve` one is, and payers go to either.
+  const own = stand.fleet.members.filter((member) => member.command === command)
+  const armed = command === 'work' ? own : own.slice(0, 1)
+  if (armed.some(({ isBusy }) => isBusy)) return
+  for (const member of armed) {
+    member.isBusy = true
+    await stand.fleet.end(member, 'SIGKILL')
+    stand.fleet.start(member, { crashAt: point })
+  }
+  if (command === 'work') await endLeases(stand, tally)
+  const patienceMs = isRare ? rarePatienceMs : pointPatienceMs
+  const reached = await Promise.race(
+    armed.map(async (member) => (await stand.fleet.untilEnded(member, patienceMs)) && member),
+  )
+  tally.count(reached ? `crash ${point}` : `not reached ${point}`)
+  for (const member of armed) {
+    if (member !== reached) await stand.fleet.end(member, 'SIGKILL')
+    stand.fleet.start(member)
+  }
+  if (command === 'work') await endLeases(stand, tally)
+  for (const member of armed) {
+    await stand.fleet.untilReady(member)
+    member.isBusy = false
+  }
 }
 
 /** Frozen past its lease, a worker wakes up in the middle of what another has taken over. */
