@@ -87,7 +87,9 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
   const validAfter = asInteger(fields.validAfter)
   const validBefore = asInteger(fields.validBefore)
   const signature = asSignature(payload.signature)
-  if (typeof accepted.scheme !== 'string' || typeof accepted.network !== 'string' || !asset) {
+  const scheme = asName(accepted.scheme)
+  const network = asName(accepted.network)
+  if (scheme === null || network === null || !asset) {
     return unreadable('accepted must name scheme, network and asset')
   }
   if (!from || !to || !nonce || value === null || validAfter === null || validBefore === null) {
@@ -98,8 +100,8 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
     kind: 'present',
     payment: {
       family: 'EVM',
-      scheme: accepted.scheme,
-      network: accepted.network,
+      scheme,
+      network,
       asset,
       payer: from,
       nonce,
@@ -112,8 +114,10 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
 
 /** A transaction that a payer has signed and that awaits the signature of whoever pays its fee. */
 function readTransaction(accepted: Fields, encoded: unknown, identifier: string | null): ReadPayment {
-  const { scheme, network, asset } = accepted
-  if (typeof scheme !== 'string' || typeof network !== 'string' || typeof asset !== 'string')
+  const scheme = asName(accepted.scheme)
+  const network = asName(accepted.network)
+  const asset = asName(accepted.asset)
+  if (scheme === null || network === null || asset === null)
     return unreadable('accepted must name scheme, network and asset')
   const bytes = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : null
   const transaction = bytes?.toString('base64') === encoded && bytes ? decodeTransaction(bytes) : null
@@ -151,6 +155,11 @@ function asRecord(value: unknown): Record<string, unknown> | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : undefined
+}
+
+/** Longer than any scheme, token or CAIP-2 id. They are asked for in the database, which does not hold every character. */
+function asName(value: unknown): string | null {
+  return typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value) ? value : null
 }
 
 function asHex(value: unknown, bytes: number): Hex | null {

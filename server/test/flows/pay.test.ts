@@ -149,6 +149,18 @@ test('OPEN, a header that cannot be read as one x402 version 2 payment: 400 with
   }
 })
 
+test('OPEN, a payment that names no network or scheme that could exist, however written: refused, never a 500', async () => {
+  const { id } = await shop.create()
+  const { accepted, ...rest } = paymentFor((await pay(id)).json())
+  for (const text of ['\0', `${accepted.network}\0`, '\ud800', '\u202e', 'x'.repeat(5_000), '']) {
+    for (const change of [{ network: text }, { scheme: text }]) {
+      const header = encodePayment({ ...rest, accepted: { ...accepted, ...change } })
+      const { statusCode } = await pay(id, { 'payment-signature': header })
+      assert([400, 402].includes(statusCode), `${JSON.stringify(change)}: ${statusCode}`)
+    }
+  }
+})
+
 test('OPEN, a payment while no settler runs: 503 with Retry-After; it may be sent again as it is', async () => {
   const { id } = await shop.create()
   const terms = (await pay(id)).json<PaymentRequired>()
