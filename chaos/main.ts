@@ -11,6 +11,7 @@
  * The last line is JSON. It exits with 1 if an invariant is broken, or if so little happened that the run proves nothing.
  */
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -52,6 +53,7 @@ try {
   const timeline = await torment(stand, random.fork('faults'), tally)
   say('faults are over')
   const { violations, quietSeconds, history } = await stand.judge()
+  const complaints = complaintsOf(stand)
   const result: Result = {
     commit: commitOf(),
     seed,
@@ -59,11 +61,16 @@ try {
     seconds,
     quietSeconds,
     violations,
-    counts: { ...Object.fromEntries(tally.counts), ...countsOf(stand) },
+    counts: { ...Object.fromEntries(tally.counts), ...countsOf(stand), ...complaints },
     timeline,
-    shortcomings: shortcomingsOf(stand, tally),
+    shortcomings: [
+      ...shortcomingsOf(stand, tally),
+      ...['answered 500', 'assertions failed']
+        .filter((what) => complaints[what])
+        .map((what) => `${what}: ${complaints[what]}`),
+    ],
   }
-  isKept = violations.length > 0
+  isKept = violations.length > 0 || result.shortcomings.length > 0
   if (isKept) {
     const text = JSON.stringify(history, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
     await writeFile(join(stand.folder, 'history.json'), text)
@@ -142,6 +149,16 @@ function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<strin
     'commit replies lost': databaseProxy.lostReplies,
     'write requests lost': databaseProxy.lostRequests,
     'transactions seen': nodes.sightings.length,
+  }
+}
+
+/** Answers by status, and what the processes themselves called impossible. */
+function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
+  const statuses = Map.groupBy(load.answers, ({ status }) => `answered ${status}`)
+  const logs = fleet.members.map(({ name }) => readFileSync(join(folder, `${name}.log`), 'utf8')).join('\n')
+  return {
+    ...Object.fromEntries([...statuses].map(([status, answers]) => [status, answers.length])),
+    'assertions failed': logs.match(/AssertionError/g)?.length ?? 0,
   }
 }
 

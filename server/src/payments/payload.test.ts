@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { readPayment } from './payload.ts'
+
+const numRuns = process.env.FULL === '1' ? 1_000_000 : 10_000
+
+const hex = (bytes: number) =>
+  fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((raw) => `0x${Buffer.from(raw).toString('hex')}`)
+const integer = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }).map(String)
+const nasty = fc.oneof(
+  fc.constantFrom(
+    null,
+    true,
+    2,
+    '',
+    '\0',
+    'eip155:1\0',
+    '0x',
+    '-1',
+    '01',
+    '1e3',
+    '0x10',
+    ' 1',
+    '1.0',
+    '\ud800',
+    '９',
+  ),
+  fc.constantFrom(`${2n ** 256n}`, '9'.repeat(80), [], {}, ['1'], { toString: 1 }),
+  fc.string({ unit: 'binary', maxLength: 80 }),
+)
+
+/** A payment in which each field is right, or now and then anything else. */
+const field = (right: fc.Arbitrary<unknown>) =>
+  fc.oneof({ weight: 30, arbitrary: right }, { weight: 1, arbitrary: nasty })
+const sent = fc.record({
+  x402Version: field(fc.constant(2)),
+  accepted: field(
+    fc.record({
+      scheme: field(fc.constant('exact')),
+      network: field(fc.constant('eip155:8453')),
+      asset: field(hex(20)),
+    }),
+  ),
+  payload: field(
+    fc.record({
+      signature: field(fc.integer({ min: 1, max: 100 }).chain(hex)),
+      authorization: field(
+        fc.record({
+          from: field(hex(20)),
+          to: field(hex(20)),
+          nonce: field(hex(32)),
+          value: field(integer),
+          validAfter: field(integer),
+          validBefore: field(integer),
+        }),
+      ),
+    }),
+  ),
+  extensions: field(fc.constant(undefined)),
+})
+
+const addressForm = /^0x[0-9a-f]{40}$/
+
+test('a payment that is read has every field in its one form, and says what was sent; any other is refused', () => {
+  let read = 0
+  fc.assert(
+    fc.property(sent, (value) => {
+      const result = readPayment(Buffer.from(JSON.stringify(value)).toString('base64'))
+      if (result.kind !== 'present') return assert.equal(result.kind, 'unreadable')
+      read++
+      const { scheme, network, asset, authorization, signature } = result.payment
+      for (const name of [scheme, network]) assert.match(name, /^[\x21-\x7e]{1,64}$/)
+      for (const address of [asset, authorization.from, authorization.to]) assert.match(address, addressForm)
+      assert.match(authorization.nonce, /^0x[0-9a-f]{64}$/)
+      assert.match(signature, /^0x([0-9a-f]{2})+$/)
+      const { payload } = value as { payload: { authorization: Record<string, string> } }
+      for (const name of ['value', 'validAfter', 'validBefore'] as const) {
+        assert(authorization[name] >= 0n && authorization[name] < 2n ** 256n)
+        assert.equal(String(authorization[name]), payload.authorization[name])
+      }
+    }),
+    { numRuns },
+  )
+  assert(read > numRuns / 4, `only ${read} of ${numRuns} could be read`)
+})
+
+test('whatever bytes a header holds, they are read or refused, and only in canonical base64', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.base64String(), fc.json()), (header) => {
+      const result = readPayment(header)
+      if (result.kind === 'present') assert.equal(Buffer.from(header, 'base64').toString('base64'), header)
+    }),
+    { numRuns },
+  )
+})
