@@ -41,8 +41,11 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
          and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id = a.checkout_id)
      union
      select k.checkout_id from credits k
-     where k.checkout_id = any($1) and k.nonce is null and k.disposition = 'exact' and k.orphaned_at is not null
-       and k.reversed_at is null and not exists (select 1 from credits o where o.payment_id = k.payment_id
+     where k.checkout_id = any($1) and k.disposition = 'exact' and k.orphaned_at is not null and k.reversed_at is null
+       and (k.nonce is null or exists (select 1 from authorizations a where a.network = k.network and a.asset = k.asset
+         and a.payer = k.payer and a.nonce = k.nonce and a.checkout_id = k.checkout_id
+         and a.state in ('rejected', 'dead')))
+       and not exists (select 1 from credits o where o.payment_id = k.payment_id
          and o.checkout_id = k.checkout_id and o.orphaned_at is null)`,
     [ids],
   )

@@ -69,6 +69,7 @@ test('a payment that is read has every field in its one form, and says what was 
       const result = readPayment(Buffer.from(JSON.stringify(value)).toString('base64'))
       if (result.kind !== 'present') return assert.equal(result.kind, 'unreadable')
       read++
+      assert(result.payment.family === 'EVM')
       const { scheme, network, asset, authorization, signature } = result.payment
       for (const name of [scheme, network]) assert.match(name, /^[\x21-\x7e]{1,64}$/)
       for (const address of [asset, authorization.from, authorization.to]) assert.match(address, addressForm)

@@ -17,7 +17,7 @@ import { appendEvent, newEvent } from '../../events/append.ts'
 import { boundPattern } from '../bound-nonce.ts'
 import { noteMined } from '../lanes/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { buryAuthorizations, forgetSpentAbove, listPerhapsDead, noteSpent } from '../rows.ts'
+import { buryAuthorizations, forgetSpentAbove, listPerhapsDead, listTakenBack, noteSpent } from '../rows.ts'
 import { claimByAmount, findMatches } from '../transfers/rows.ts'
 import { maxTimeoutSeconds } from '../verify.ts'
 import { toPayment } from './credit.ts'
@@ -182,7 +182,10 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   const deep = stored[chain.network.negativeDepth]
   if (!deep) return 0
   await finishReconciling(ctx, network, deep.time)
-  const candidates = await listPerhapsDead(ctx.db, network, deep, buriedPerRun)
+  const candidates = [
+    ...(await listPerhapsDead(ctx.db, network, deep, buriedPerRun)),
+    ...(await listTakenBack(ctx.db, network, deep, buriedPerRun)),
+  ]
   if (candidates.length === 0) return 0
   const states = await readStates(
     chain,
@@ -213,8 +216,9 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   })
   if (dead.length === 0) return 0
   const buried = await ctx.db.transaction(async (tx) => {
-    const changed = await buryAuthorizations(tx, network, dead)
-    await credits.reverseCredits(tx, network, dead)
+    const buried = await buryAuthorizations(tx, network, dead)
+    const reversed = await credits.reverseCredits(tx, network, dead)
+    const changed = [...new Set([...buried, ...reversed])]
     if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
     crashPoint(ctx, 'bury-before-commit')
     return changed.length

@@ -252,8 +252,9 @@ async function bury(
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const keys = dead.map(({ asset, payer, nonce, reason }) => ({ asset, payer, nonce, reason }))
-    const changed = await buryAuthorizations(tx, network, keys)
-    await credits.reverseCredits(tx, network, keys)
+    const buried = await buryAuthorizations(tx, network, keys)
+    const reversed = await credits.reverseCredits(tx, network, keys)
+    const changed = [...new Set([...buried, ...reversed])]
     if (finished.length > 0) await rows.finishWatched(tx, network, finished)
     if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
     crashPoint(ctx, 'bury-before-commit')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Block, Log } from '../../../src/chains/chain.ts'
+import { reviewCheckouts } from '../../../src/checkouts/review.ts'
 import type { Transaction } from '../../../src/db.ts'
 import { reverseCredits } from '../../../src/payments/credits/rows.ts'
 import { buryAuthorizations, claimAuthorizations } from '../../../src/payments/rows.ts'
@@ -47,6 +48,19 @@ function move(block: Block, logs: readonly Log[]): { block: Block; logs: readonl
 const orphan = (block: Block) => within((tx) => listener.onOrphaned(tx, [block.hash], block.number - 1))
 const include = ({ block, logs }: { block: Block; logs: readonly Log[] }) =>
   within((tx) => listener.onBlock(tx, block, logs))
+
+/** Calls them dead, as if that were proven. */
+async function giveUp(payments: readonly Prepared[]): Promise<void> {
+  const dead = payments.map((payment) => ({
+    ...keyOf(payment, shop.chain.token),
+    reason: 'authorization_expired',
+  }))
+  await within(async (tx) => {
+    const changed = await buryAuthorizations(tx, network, dead)
+    await reverseCredits(tx, network, dead)
+    await look(tx, changed, shop.ctx.now())
+  })
+}
 
 async function paymentIds(payments: readonly Prepared[]): Promise<string[]> {
   const rows = await db.query<{ payment_id: string }>(
@@ -99,15 +113,7 @@ test('a payment that was given up for dead and is on the chain after all complet
   for (let round = 0; round < rounds; round++) {
     const settled = await settle()
     await orphan(settled.block)
-    const dead = settled.payments.map((payment) => ({
-      ...keyOf(payment, shop.chain.token),
-      reason: 'authorization_expired',
-    }))
-    await within(async (tx) => {
-      const changed = await buryAuthorizations(tx, network, dead)
-      await reverseCredits(tx, network, dead)
-      await look(tx, changed, shop.ctx.now())
-    })
+    await giveUp(settled.payments)
     await assertAll(settled.payments, 'OPEN')
     await include(settled)
     await assertAll(settled.payments, 'COMPLETED')
@@ -140,6 +146,8 @@ test('a payment that returns beside another that became exact meanwhile is overp
   await orphan(settled.block)
   const ids = firsts.map(({ checkoutId }) => checkoutId)
   await within((tx) => look(tx, ids, shop.ctx.now()))
+  await assertAll(firsts, 'PROCESSING')
+  await giveUp(firsts)
   await assertAll(firsts, 'OPEN')
   // Requests that had verified the second ones before they were mined now claim them.
   for (const payment of seconds) await claimAuthorizations(db, [await claimOf(shop, payment)], '')
@@ -157,6 +165,50 @@ test('a payment that returns beside another that became exact meanwhile is overp
     live.flatMap(({ disposition, payer }) => (disposition === wanted ? [payer] : [])).toSorted()
   assert.deepEqual(found('exact'), payersOf(seconds))
   assert.deepEqual(found('overpaid'), payersOf(firsts))
+})
+
+test('a payment that was rejected, landed all the same and is taken back holds its checkout until it can never return', async () => {
+  const [payment] = await shop.prepare(1, undefined, { validSeconds: 30 })
+  assert(payment)
+  await claimAuthorizations(db, [await claimOf(shop, payment)], '')
+  assert.equal(await reject(shop, payment), 1)
+  // A stranger hands it in, and may do so again.
+  const land = async () => {
+    await shop.submit([{ to: shop.chain.token, data: encodeTransfer(payment.signed) }])
+    await shop.mine()
+  }
+  const takeBack = async () => {
+    await shop.chain.reorg(1)
+    await shop.follow()
+    await reviewCheckouts(shop.ctx, shop.ctx.now())
+  }
+  await land()
+  await assertAll([payment], 'COMPLETED')
+  await takeBack()
+  await assertAll([payment], 'PROCESSING')
+  assert.equal(
+    (await shop.request({ method: 'POST', url: `/api/v1/checkouts/${payment.checkoutId}` })).statusCode,
+    409,
+  )
+  await land()
+  await assertAll([payment], 'COMPLETED')
+  await takeBack()
+  await shop.chain.setNextBlockTimestamp(BigInt(payment.signed.authorization.validBefore))
+  await shop.mine(1 + chain.network.negativeDepth)
+  await shop.bury()
+  await assertAll([payment], 'OPEN')
+  const told = await db.query<{ type: string }>(
+    'select type from events where checkout_id = $1 order by position offset 3',
+    [payment.checkoutId],
+  )
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    [
+      ...['checkout.completed', 'checkout.processing', 'payment.reorged'],
+      ...['checkout.completed', 'checkout.processing', 'payment.reorged'],
+      ...['checkout.reopened', 'payment.reversed'],
+    ],
+  )
 })
 
 test('the invariants hold after all returns', async (t) => {
