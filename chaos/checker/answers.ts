@@ -1,5 +1,5 @@
 import { eventsByCheckout } from './events.ts'
-import type { History, Violation } from './history.ts'
+import type { Credit, History, Violation } from './history.ts'
 
 /** I8. What a reorganisation took back was true when it was said, and its store was told of it. */
 export function checkAcknowledged(history: History): Violation[] {
@@ -29,12 +29,22 @@ export function checkAcknowledged(history: History): Violation[] {
   return wrong.map((what) => ({ invariant: 'I8', what }))
 }
 
-/** I9: from the first signature on a payment until it is proven that it will not pay, a 402 would charge twice. */
+/**
+ * I9: from the first signature on a payment until it is proven that it will not pay, a 402 would charge twice; and so
+ * would one while a payment that the chain took back may return.
+ */
 export function checkInvitations({ books, answers }: History): Violation[] {
   const wrong: string[] = []
   const claims = Map.groupBy(books.authorizations, ({ checkoutId }) => checkoutId)
+  const absences = Map.groupBy(
+    books.credits.flatMap((credit) => absenceOf(credit, books.credits)),
+    ({ checkoutId }) => checkoutId,
+  )
   for (const { checkoutId, status, askedAt, answeredAt } of answers) {
     if (status !== 402) continue
+    for (const { paymentId, from, until } of absences.get(checkoutId) ?? [])
+      if (from < askedAt && (until === null || answeredAt < until))
+        wrong.push(`${checkoutId} was answered 402 while ${paymentId}, which was taken back, could return`)
     for (const { payer, nonce, firstSignedAt, resolvedAt } of claims.get(checkoutId) ?? [])
       if (
         firstSignedAt !== null &&
@@ -44,6 +54,19 @@ export function checkInvitations({ books, answers }: History): Violation[] {
         wrong.push(`${checkoutId} was answered 402 while ${payer} ${nonce} could pay`)
   }
   return wrong.map((what) => ({ invariant: 'I9', what }))
+}
+
+/** While an exact credit was off the chain: until it was in another block, or was proven gone. */
+function absenceOf(
+  { checkoutId, paymentId, disposition, orphanedAt, reversedAt }: Credit,
+  all: readonly Credit[],
+) {
+  if (disposition !== 'exact' || orphanedAt === null) return []
+  const returns = all
+    .filter((other) => other.paymentId === paymentId && other.includedAt >= orphanedAt)
+    .map(({ includedAt }) => includedAt)
+  const ends = [...returns, ...(reversedAt ? [reversedAt] : [])].toSorted((a, b) => a.getTime() - b.getTime())
+  return [{ checkoutId, paymentId, from: orphanedAt, until: ends[0] ?? null }]
 }
 
 /** I11. Here an order has one key, so two checkouts of an order are two of a key. */

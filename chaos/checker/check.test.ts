@@ -141,6 +141,22 @@ const broken: readonly [Invariant, string, Change][] = [
     answered(({ status, checkoutId }) => status === 200 && checkoutId === ids.paid, { status: 402 }),
   ],
   [
+    'I9',
+    'a 402 while a payment that was taken back may return',
+    (history) => ({
+      ...history,
+      books: {
+        ...history.books,
+        authorizations: history.books.authorizations.filter(({ checkoutId }) => checkoutId !== ids.reorged),
+        credits: where(history.books.credits, ({ paymentId }) => paymentId === 'pay_0x02', {
+          isOrphaned: true,
+          orphanedAt: new Date(1_012_500),
+        }),
+      },
+      answers: where(history.answers, ({ transaction }) => transaction === '0xtx12', { status: 402 }),
+    }),
+  ],
+  [
     'I10',
     'a change without its event',
     inBooks(({ events }) => ({

@@ -92,6 +92,9 @@ export type Credit = {
   readonly amount: bigint
   readonly disposition: string
   readonly isOrphaned: boolean
+  readonly includedAt: Date
+  readonly orphanedAt: Date | null
+  readonly reversedAt: Date | null
   readonly isAccepted: boolean
 }
 

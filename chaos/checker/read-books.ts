@@ -43,6 +43,7 @@ async function readAll(db: Client, network: string): Promise<Books> {
     `select payment_id as "paymentId", checkout_id as "checkoutId", block_hash as "blockHash",
        block_number as "blockNumber", log_index as "logIndex", transaction_hash as "transactionHash", asset, payer,
        nonce, pay_to as "payTo", amount, disposition, orphaned_at is not null as "isOrphaned",
+       included_at as "includedAt", orphaned_at as "orphanedAt", reversed_at as "reversedAt",
        accepted_at is not null as "isAccepted"
      from credits where network = $1`,
     [network],

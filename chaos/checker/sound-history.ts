@@ -39,7 +39,7 @@ export function soundHistory(): History {
   )
   const credits = payments.map((payment) => creditOf(payment, payment.block))
   const [, second] = payments
-  const orphaned = { ...creditOf(second, 11), blockHash: '0xorphan', isOrphaned: true }
+  const orphaned = { ...creditOf(second, 11), blockHash: '0xorphan', isOrphaned: true, orphanedAt: at(11.5) }
   const claims = payments.map(({ checkoutId, storeId, nonce, block }) =>
     claimOf(checkoutId, storeId, nonce, block),
   )
@@ -174,6 +174,9 @@ function creditOf(payment: { checkoutId: string; storeId: StoreId; nonce: string
     amount: price,
     disposition: 'exact',
     isOrphaned: false,
+    includedAt: at(block),
+    orphanedAt: null,
+    reversedAt: null,
     isAccepted: false,
   }
 }

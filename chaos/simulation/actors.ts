@@ -239,7 +239,7 @@ export function* undertaker(world: World): Actor {
     const depth = world.mutation === 'dead-too-early' ? 0 : negativeDepth
     const deep = db.blocks.at(-1 - depth)
     const candidates = [...db.auths]
-      .filter(([auth, row]) => db.isUnresolved(row) && !db.liveOf(auth))
+      .filter(([auth, row]) => !db.liveOf(auth) && (db.isUnresolved(row) || db.isTakenBack(auth)))
       .map(([auth]) => auth)
     yield
     if (deep && chain.blocks[deep.number]?.hash === deep.hash) {
@@ -260,7 +260,7 @@ export function* undertaker(world: World): Actor {
         yield
       }
     }
-    db.expire()
+    db.review()
     yield
   }
 }

@@ -37,6 +37,8 @@ export type Credit = {
   disposition: 'exact' | 'late' | 'underpaid' | 'overpaid' | 'unmatched'
   isOrphaned: boolean
   isReversed: boolean
+  /** When the chain took it back, and when that was over: it was there again, or can never be. */
+  gone: { readonly from: number; until: number | null }[]
   announced: string | null
 }
 
@@ -50,13 +52,13 @@ export type Sent = {
 /** Bugs that a test can put in, to see that they are found. */
 export type Mutation =
   | 'sent-rejected'
-  | 'no-fence'
   | 'two-unresolved'
   | 'send-before-commit'
   | 'spent-is-paid'
   | 'orphans-stay'
   | 'dead-too-early'
   | 'terms-on-time-out'
+  | 'taken-back-forgotten'
 
 export type Database = ReturnType<typeof openDatabase>
 
@@ -74,6 +76,14 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
   const liveOf = (auth: number) => credits.find((credit) => credit.auth === auth && !credit.isOrphaned)
   const finalityOf = ({ number }: Credit): Finality => (number <= safe ? 'safe' : 'included')
 
+  /** Given up, found on the chain all the same, and taken back: it may return. */
+  const isTakenBack = (auth: number) =>
+    mutation !== 'taken-back-forgotten' &&
+    credits.some(
+      (credit) =>
+        credit.auth === auth && credit.disposition === 'exact' && credit.isOrphaned && !credit.isReversed,
+    )
+
   const findPaid = (auth: number): { block: Block; place: number } | null => {
     for (const block of blocks) {
       const place = block.logs.findIndex(
@@ -84,13 +94,17 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
     return null
   }
 
+  const endAbsence = ({ gone }: Credit) => {
+    for (const absence of gone) absence.until ??= step()
+  }
+
   const updateStatus = (ids: Iterable<number>): void => {
     for (const id of new Set(ids)) {
       const checkout = checkouts[id] as Checkout
       const all = credits.filter((credit) => credit.checkout === id)
       const live = all.filter(({ isOrphaned }) => !isOrphaned)
       const hasUnresolved = [...auths].some(
-        ([auth, row]) => row.checkout === id && isUnresolved(row) && !liveOf(auth),
+        ([auth, row]) => row.checkout === id && !liveOf(auth) && (isUnresolved(row) || isTakenBack(auth)),
       )
       const { status, dispositions } = evaluate(
         checkout,
@@ -155,6 +169,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
     settler,
     liveOf,
     isUnresolved,
+    isTakenBack,
     updateStatus,
     claim(checkoutId: number, auth: number): boolean {
       const checkout = checkouts[checkoutId] as Checkout
@@ -184,10 +199,10 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
     },
     /** Nonce, calls and signed bytes, and what they carry becomes sent. Null if the lease was lost. */
     commitSend(epoch: number, wanted: readonly { auth: number; sends: number }[], hash: string): Sent | null {
-      if (settler.epoch !== epoch && mutation !== 'no-fence') return null
+      if (settler.epoch !== epoch) return null
       const taken = wanted.filter(({ auth, sends }) => {
         const row = auths.get(auth)
-        if (!row || (row.sends !== sends && mutation !== 'no-fence')) return false
+        if (!row || row.sends !== sends) return false
         return row.state === 'claimed' || (row.state === 'sent' && sends < 2)
       })
       if (taken.length === 0) return null
@@ -236,6 +251,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
         if (!found) continue
         const before = credits.filter((credit) => credit.auth === auth)
         const back = before.find((credit) => credit.block === found.block.hash)
+        for (const credit of before) endAbsence(credit)
         if (back) Object.assign(back, { isOrphaned: false, isReversed: false, announced: null })
         else
           credits.push({
@@ -247,7 +263,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
               place: found.place,
             },
             firstTime: Math.min(found.block.time, ...before.map(({ firstTime }) => firstTime)),
-            ...{ disposition: 'overpaid', isOrphaned: false, isReversed: false, announced: null },
+            ...{ disposition: 'overpaid', isOrphaned: false, isReversed: false, announced: null, gone: [] },
           })
         changed.push(row.checkout)
       }
@@ -261,6 +277,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
       for (const credit of credits)
         if (gone.has(credit.block) && !credit.isOrphaned && mutation !== 'orphans-stay') {
           credit.isOrphaned = true
+          if (credit.disposition === 'exact') credit.gone.push({ from: step(), until: null })
           changed.push(credit.checkout)
         }
       for (const row of auths.values()) if (row.spentAt !== null && row.spentAt > number) row.spentAt = null
@@ -277,13 +294,19 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
     },
     bury(auth: number): void {
       const row = auths.get(auth)
-      if (!row || !isUnresolved(row) || liveOf(auth)) return
+      if (!row || liveOf(auth) || !(isUnresolved(row) || isTakenBack(auth))) return
       row.state = 'dead'
-      row.resolvedAt = step()
-      for (const credit of credits) if (credit.auth === auth && credit.isOrphaned) credit.isReversed = true
+      row.resolvedAt ??= step()
+      for (const credit of credits)
+        if (credit.auth === auth && credit.isOrphaned) {
+          credit.isReversed = true
+          endAbsence(credit)
+        }
       updateStatus([row.checkout])
     },
-    expire(): void {
+    /** Looks again at everything that waits, and at what has run out. */
+    review(): void {
+      updateStatus(checkouts.filter(({ status }) => status === 'PROCESSING').map(({ id }) => id))
       const over = checkouts.filter(
         ({ status, expiresAt }) => status === 'OPEN' && expiresAt.getTime() <= now() * 1_000,
       )

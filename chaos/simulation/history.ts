@@ -181,6 +181,10 @@ function judge({ chain, db, answers, sightings, validBefore }: World, isQuiet: b
     if (status === 200 && checkout?.status !== 'COMPLETED' && !isReorged)
       wrong.push(`I8 ${id} was answered 200, and is ${checkout?.status}`)
     if (status !== 402) continue
+    for (const { auth, checkout: owner, gone } of db.credits)
+      for (const { from, until } of gone)
+        if (owner === id && from < askedAt && (until === null || answeredAt < until))
+          wrong.push(`I9 ${id} was answered 402 while ${auth}, which was taken back, could return`)
     for (const [auth, row] of db.auths)
       if (
         row.checkout === id &&
