@@ -102,8 +102,8 @@ export const catalog: readonly Planted[] = [
   {
     name: 'claim-moves-first',
     about: 'A checkout is moved to PROCESSING before it is known that the authorization is free.',
-    file: `${payments}/identifier.test.ts`,
-    test: 'one identifier on two payments at once, for two checkouts or for one: one pays, the other gets 409',
+    file: `${payments}/adversity/races.test.ts`,
+    test: 'an authorization that another checkout has claimed moves no checkout',
   },
   {
     name: 'lease-without-fence',

@@ -124,6 +124,19 @@ test('a batch in which payments stand several times claims each of them once, an
   for (const payment of payments) assert.equal(await statusOf(payment), 'COMPLETED')
 })
 
+test('an authorization that another checkout has claimed moves no checkout', async () => {
+  const [owner, thief] = await shop.prepare(2)
+  assert(owner && thief)
+  const stolen = { ...owner, checkoutId: thief.checkoutId }
+  assert.equal((await claimAuthorizations(db, [await claimOf(shop, owner)], '')).size, 1)
+  for (const locking of ['', 'skip locked'] as const)
+    assert.equal((await claimAuthorizations(db, [await claimOf(shop, stolen)], locking)).size, 0)
+  assert.equal(await statusOf(thief), 'OPEN')
+  await shop.send()
+  await shop.mine()
+  assert.equal(await statusOf(owner), 'COMPLETED')
+})
+
 test('of two payments for one checkout in one batch, one is claimed and the other is not', async () => {
   const payments = await shop.prepare(perRace)
   const batch: NewClaim[] = []
