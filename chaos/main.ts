@@ -83,6 +83,8 @@ try {
 } finally {
   await stand.close(isKept)
 }
+// Sockets of what was killed may still be open.
+process.exit()
 
 /**
  * Injects faults until the time is up. Kinds of fault take turns, now and then two at once: all of them together would

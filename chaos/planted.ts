@@ -98,6 +98,8 @@ async function run(planted: Planted): Promise<{ isCaught: boolean; output: strin
     cwd: scratch,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
+    // What a run keeps goes with the copy.
+    env: { ...process.env, TMPDIR: scratch },
   })
   const bell = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), budgetMs)
   let output = ''

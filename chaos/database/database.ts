@@ -28,6 +28,7 @@ export type ChaosDatabase = {
 /** So small that it can be filled, so large that a run fits in beside the write-ahead log. */
 const diskMegabytes = 1_500
 const connectionsMax = 70
+const closeMs = 2_000
 
 /** A PostgreSQL of the run's own, which can be killed, filled and crowded. It has a disk of its own where we may mount. */
 export async function openDatabase(folder: string): Promise<ChaosDatabase> {
@@ -184,7 +185,7 @@ export function openEyes(url: string) {
       }
     },
     async close(): Promise<void> {
-      await client?.end().catch(() => {})
+      await Promise.race([client?.end().catch(() => {}), wait(closeMs)])
     },
   }
 }
