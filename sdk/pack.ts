@@ -5,16 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import {
-  copyFileSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { buildSync, stop } from 'esbuild'
@@ -64,11 +55,6 @@ const builders = {
     execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', source, ...flags, ...folders], {
       stdio: 'inherit',
     })
-    // The compiler leaves the names of imported files in declarations as they are.
-    for (const file of globSync('**/*.d.ts', { cwd: build })) {
-      const path = join(build, file)
-      writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"))
-    }
   },
   /** A program is one file; its packages stay packages. */
   cli(source: string, build: string): void {

@@ -128,7 +128,8 @@ test('pay pays within its limit, says what it signs, and keeps nothing once the 
   )
 })
 
-test('pay that is killed in the middle goes on with the same signature', async () => {
+test('pay that is killed in the middle goes on with the same signature', async (t) => {
+  t.after(() => shop.chain.client.setIntervalMining({ interval: 1 }))
   const payer = await shop.fund()
   const { id, checkoutUrl } = await create('0.90')
   await shop.chain.client.setIntervalMining({ interval: 0 })

@@ -212,7 +212,8 @@ test('many calls at once for one checkout are one signature and one payment', as
   assert.deepEqual(await paidBy({ address }), [600_000n])
 })
 
-test('while the outcome is not known it is pending, and asking again is never signing again', async () => {
+test('while the outcome is not known it is pending, and asking again is never signing again', async (t) => {
+  t.after(() => shop.chain.client.setIntervalMining({ interval: 1 }))
   const { address, wallet } = await openWallet()
   const { checkoutUrl, id } = await create('0.70')
   // No blocks, so nothing that was sent is settled.
