@@ -49,7 +49,7 @@ try {
   print({ secondsToScreen, secondsToCompleted, secondsToEnd: secondsSince(), paid: paid.length })
 } finally {
   dev.kill('SIGINT')
-  if (dev.exitCode === null) await once(dev, 'exit')
+  if (dev.exitCode === null && dev.signalCode === null) await once(dev, 'exit')
   rmSync(folder, { recursive: true, force: true })
 }
 
