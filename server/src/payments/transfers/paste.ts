@@ -22,7 +22,9 @@ export async function pasteTransaction(
   networks: readonly string[],
   hash: Hex,
 ): Promise<PasteOutcome> {
-  if (!(await insertPasted(ctx.db, checkoutId, networks, hash, perCheckoutMax))) return 'not_found'
+  // Only EVM chains know transactions by hashes of this form.
+  const known = networks.filter((network) => network.startsWith('eip155:'))
+  if (!(await insertPasted(ctx.db, checkoutId, known, hash, perCheckoutMax))) return 'not_found'
   ctx.db.wakeUps.send('claims')
   for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += lookEveryMs) {
     const outcome = await readPasted(ctx.db, checkoutId, hash)

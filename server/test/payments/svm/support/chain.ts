@@ -136,16 +136,17 @@ export async function svmHeader(
 ): Promise<string> {
   const accepted = changes.accepted ?? required.accepts.find(({ network }) => network === chain.network.caip2)
   assert(accepted && 'feePayer' in accepted.extra)
-  const transaction = await svmTransaction(chain, accepted, payer, changes)
+  const blockhash = changes.blockhash ?? (await readBlockhash(chain))
+  const transaction = await svmTransaction(accepted, payer, { ...changes, blockhash })
   const payload = { x402Version: 2, payload: { transaction }, resource: required.resource, accepted }
   return Buffer.from(JSON.stringify(payload)).toString('base64')
 }
 
-async function svmTransaction(
-  chain: TestSvm,
+/** The transaction alone, in base64: signed by the payer, and by nobody else. */
+export async function svmTransaction(
   accepted: PaymentRequirements,
   payer: KeyPairSigner,
-  changes: Changes = {},
+  changes: Changes & { readonly blockhash: string },
 ): Promise<string> {
   assert('feePayer' in accepted.extra)
   const { feePayer, memo } = accepted.extra
@@ -172,14 +173,13 @@ async function svmTransaction(
     ...(memoText === null ? [] : [{ programAddress: memoProgram, data: Buffer.from(memoText) }]),
     ...(changes.more ?? []),
   ]
-  const blockhash = changes.blockhash ?? (await readBlockhash(chain))
   const { messageBytes, signatures } = compileTransaction(
     pipe(
       createTransactionMessage({ version: 0 }),
       (message) => setTransactionMessageFeePayer(address(changes.feePayer ?? feePayer), message),
       (message) =>
         setTransactionMessageLifetimeUsingBlockhash(
-          { blockhash: blockhash as Blockhash, lastValidBlockHeight: 0n },
+          { blockhash: changes.blockhash as Blockhash, lastValidBlockHeight: 0n },
           message,
         ),
       (message) => appendTransactionMessageInstructions(instructions, message),
