@@ -108,7 +108,7 @@ export function evaluate(
   const isTaken = (credit: Credit) => credit.isAccepted || (isFull(credit) && isOnTime(credit))
   const exact =
     credits.find(({ disposition }) => disposition === 'exact') ??
-    credits.filter(isTaken).toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)[0]
+    credits.filter(isTaken).toSorted(compareAge)[0]
   const dispositions = new Map(
     credits.map((credit): [string, Disposition] => {
       if (credit === exact) return [credit.key, 'exact']
@@ -118,6 +118,12 @@ export function evaluate(
   )
   const isOver = now >= checkout.expiresAt && (readUntil === null || readUntil >= checkout.expiresAt)
   return { status: statusFrom(checkout, exact, hasUnresolved, isOver), dispositions }
+}
+
+/** By time, because blocks of two chains are not counted alike; within a block by place. */
+function compareAge(a: Credit, b: Credit): number {
+  const apartMs = a.firstBlockTime.getTime() - b.firstBlockTime.getTime()
+  return apartMs || a.blockNumber - b.blockNumber || a.logIndex - b.logIndex
 }
 
 function statusFrom(

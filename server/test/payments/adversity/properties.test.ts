@@ -128,7 +128,12 @@ test('a credit becomes exact only if it is accepted, or the whole amount and on 
         (checkout.status !== 'CANCELED' && credit.amount === credit.due && isOnTime(credit)),
     )
     if (credits.some(({ disposition }) => disposition === 'exact')) return
-    const [earliest] = fits.toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)
+    const [earliest] = fits.toSorted(
+      (a, b) =>
+        a.firstBlockTime.getTime() - b.firstBlockTime.getTime() ||
+        a.blockNumber - b.blockNumber ||
+        a.logIndex - b.logIndex,
+    )
     assert.equal(chosen?.key, earliest?.key)
   })
 })
