@@ -110,6 +110,25 @@ test('gone when half an hour has passed without it; if it lands after all it com
   assert.equal((await shop.read(id)).payment.transaction, hash)
 })
 
+test('a transfer that was taken back twice is told to be reversed once', async () => {
+  const id = await shop.create()
+  const { hash, raw } = await takeBack(id, buyers[2])
+  await chain.client.sendRawTransaction({ serializedTransaction: raw })
+  await chain.mine()
+  await untilStatus(shop, id, 'COMPLETED')
+  await chain.reorg(1)
+  await untilStatus(shop, id, 'PROCESSING')
+  await chain.mine(4)
+  await untilRead(shop)
+  await shop.ctx.db.query(
+    "update credits set orphaned_at = clock() - interval '31 minutes' where transaction_hash = $1",
+    [hash],
+  )
+  await untilEvent(shop, id, 'payment.reversed')
+  await untilStatus(shop, id, 'OPEN')
+  assert.equal((await story(id)).filter((line) => line.endsWith('payment.reversed')).length, 1)
+})
+
 test('the store’s word outlives a reorganisation: an accepted payment that comes back completes its checkout again', async () => {
   const id = await shop.create()
   const hash = await transfer(shop, 999_000n, buyers[0])

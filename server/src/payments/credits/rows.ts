@@ -280,19 +280,19 @@ export async function noteAnnounced(
   )
 }
 
-/**
- * Ends the orphaned credits of authorizations that have died since: the money went back. A payment that was in several
- * blocks is told of once, by the last of them. Returns the checkouts concerned.
- */
+/** What becomes of a credit `k` that can never return. A payment that was in several blocks is told of by the last one. */
+export const reversal = `reversed_at = clock(), announced = case when exists (select 1 from credits o
+    where o.payment_id = k.payment_id and (o.included_at, o.block_hash) > (k.included_at, k.block_hash))
+  then 'reversed' else k.announced end`
+
+/** Ends the orphaned credits of authorizations that have died since: the money went back. Returns their checkouts. */
 export async function reverseCredits(
   tx: Transaction,
   network: string,
   dead: readonly Key[],
 ): Promise<string[]> {
   const rows = await tx.query<{ checkout_id: string | null }>(
-    `update credits k set reversed_at = clock(), announced = case when exists (select 1 from credits o
-         where o.payment_id = k.payment_id and (o.included_at, o.block_hash) > (k.included_at, k.block_hash))
-       then 'reversed' else k.announced end
+    `update credits k set ${reversal}
      from json_to_recordset($2) as i (asset text, payer text, nonce text)
      where k.network = $1 and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce
        and k.orphaned_at is not null and k.reversed_at is null

@@ -1,6 +1,6 @@
 import type { Hex } from '../../chains/chain.ts'
 import type { Database, Transaction } from '../../db.ts'
-import type { SeenPlain } from '../credits/rows.ts'
+import { reversal, type SeenPlain } from '../credits/rows.ts'
 
 /** SQL of plain transfers: amounts that are reserved for checkouts, and what is matched by them. */
 export type Wanted = {
@@ -235,7 +235,7 @@ export async function reverseTakenBack(
   transactionHashes: readonly Hex[],
 ): Promise<string[]> {
   const rows = await tx.query<{ checkout_id: string | null }>(
-    `update credits k set reversed_at = clock()
+    `update credits k set ${reversal}
      where k.network = $1 and k.transaction_hash = any($2) and k.nonce is null and k.orphaned_at is not null
        and k.reversed_at is null
        and not exists (select 1 from credits o where o.network = k.network
