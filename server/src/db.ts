@@ -86,7 +86,7 @@ export function openDatabase(options: {
           await client.query('rollback').catch(() => {
             broken = true
           })
-        throw broken ? unavailable(error) : error
+        throw broken || isOutdated(error) ? unavailable(error) : error
       } finally {
         client.off('error', ignore)
         client.release(broken)
@@ -119,9 +119,14 @@ function openPipelined(connection: pg.ClientConfig) {
   return {
     async query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
       const client = await open().catch(refuseUnavailable)
-      return await run<Row>(client, text, values).catch((error) => {
-        throw isConnectionError(error) ? unavailable(error) : error
-      })
+      return await run<Row>(client, text, values)
+        .catch((error) => {
+          if (!isOutdated(error)) throw error
+          return run<Row>(client, text, values)
+        })
+        .catch((error) => {
+          throw isConnectionError(error) ? unavailable(error) : error
+        })
     },
     async close() {
       const client = await opening?.catch(() => null)
@@ -131,19 +136,35 @@ function openPipelined(connection: pg.ClientConfig) {
 }
 
 const names = new Map<string, string>()
+let statements = 0
 
 async function run<Row extends object>(
   client: pg.ClientBase,
   text: string,
   values: readonly unknown[],
 ): Promise<Row[]> {
-  let name = names.get(text)
-  if (!name) {
-    name = `s${names.size + 1}`
-    names.set(text, name)
+  const name = names.get(text) ?? nameAnew(text)
+  try {
+    const result = await client.query<Row>({ name, text, values: values as unknown[] })
+    return result.rows
+  } catch (error) {
+    if (isOutdated(error) && names.get(text) === name) nameAnew(text)
+    throw error
   }
-  const result = await client.query<Row>({ name, text, values: values as unknown[] })
-  return result.rows
+}
+
+function nameAnew(text: string): string {
+  const name = `s${++statements}`
+  names.set(text, name)
+  return name
+}
+
+/**
+ * The statement was prepared before somebody changed a table that it reads all columns of, as a newer program's migration
+ * does under an older one that is still running. It did not run, and under another name it is prepared anew.
+ */
+function isOutdated(error: unknown): boolean {
+  return sqlState(error) === '0A000' && /cached plan/.test(String(error))
 }
 
 /** SQLSTATE of an error the database gave, if it is one. */

@@ -40,3 +40,21 @@ test('an older program works with a newer schema unless a newer migration is bre
   )
   await assert.rejects(checkSchema(db), /Upgrade first/)
 })
+
+test('a program that is running goes on when a newer one adds a column to what it reads', async () => {
+  const { db } = await freshDatabase()
+  const everyConnection = Array.from({ length: 12 }, (_, i) => i)
+  const read = () => db.query('select * from checkouts')
+  const readInTransaction = () =>
+    db.transaction((tx) => tx.query('select * from checkouts where id = $1', ['']))
+  for (const add of ['first', 'second']) {
+    await Promise.all(everyConnection.flatMap(() => [read(), readInTransaction()]))
+    await db.transaction((tx) => tx.script(`alter table checkouts add column ${add} text`))
+    for (const rows of await Promise.all(everyConnection.map(read))) assert.deepEqual(rows, [])
+    // A transaction that meets it is undone, which says nothing about what it asked: it is repeated.
+    for (const outcome of await Promise.allSettled(everyConnection.map(readInTransaction)))
+      if (outcome.status === 'rejected')
+        assert.equal(outcome.reason.code, 'unavailable', String(outcome.reason))
+    for (const rows of await Promise.all(everyConnection.map(readInTransaction))) assert.deepEqual(rows, [])
+  }
+})
