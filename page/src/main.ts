@@ -4,7 +4,9 @@ import { pay, startOver } from './pay.ts'
 import { hasSigned, settle } from './settle.ts'
 import { dress, listWallets } from './show.ts'
 import { terms } from './terms.ts'
-import { wallets, watchWallets } from './wallets.ts'
+import { watchWallets } from './wallets/discover.ts'
+import { choose } from './wallets/family.ts'
+import { wallets } from './wallets/found.ts'
 
 const copiedMs = 2_000
 
@@ -28,6 +30,13 @@ document.addEventListener('click', ({ target }) => {
   else if (button.id === 'back') startOver()
   else if (button.id === 'stay') stay()
   else if (button.dataset.copy) void copy(button, button.dataset.copy)
+})
+
+document.addEventListener('change', ({ target }) => {
+  const { name, value } = target as HTMLInputElement
+  if (name !== 'family') return
+  choose(value)
+  listWallets()
 })
 
 async function copy(button: HTMLElement, text: string): Promise<void> {

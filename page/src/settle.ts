@@ -64,7 +64,7 @@ async function read(answer: Response): Promise<{ code?: unknown; error?: unknown
 }
 
 function troubleOf(reason: string): Trouble {
-  if (reason.endsWith('insufficient_balance')) return 'funds'
+  if (/insufficient_(balance|funds)$/.test(reason)) return 'funds'
   // The key's owner did sign: what does not take it is the code at the address.
   if (reason.endsWith('evm_signature')) return 'smart'
   return 'failed'

@@ -1,5 +1,6 @@
 import { readTerms, terms, termsIn } from './terms.ts'
-import { wallets } from './wallets.ts'
+import { familyOf } from './wallets/family.ts'
+import { wallets } from './wallets/found.ts'
 
 /**
  * The page is made by the server, in every state that a checkout can be in. This script only shows parts of it that are
@@ -7,6 +8,40 @@ import { wallets } from './wallets.ts'
  */
 type Step = 'connecting' | 'switching' | 'signing' | 'settling' | 'offline' | 'unavailable'
 export type Trouble = 'rejected' | 'pending' | 'funds' | 'smart' | 'chain' | 'tab' | 'changed' | 'failed'
+
+/** A reason to stop that the page has words for. */
+export class Stop extends Error {
+  readonly trouble: Trouble
+  constructor(trouble: Trouble) {
+    super(trouble)
+    this.trouble = trouble
+  }
+}
+
+/** Codes of EIP-1193 and EIP-1474, which wallets of all kinds use; some wrap them, some only say it in words. */
+export function troubleOf(error: unknown): Trouble {
+  if (error instanceof Stop) return error.trouble
+  const { code, data, message } = (error ?? {}) as {
+    code?: unknown
+    data?: { originalError?: { code?: unknown } }
+    message?: unknown
+  }
+  switch (data?.originalError?.code ?? code) {
+    case 4001:
+    case 4100:
+      return 'rejected'
+    case -32002:
+      return 'pending'
+    case 4200:
+    case -32601:
+      return 'smart'
+    case 4900:
+    case 4901:
+      return 'chain'
+    default:
+      return /reject|declin|denied|cancel/i.test(String(message)) ? 'rejected' : 'failed'
+  }
+}
 
 export const find = (selector: string): HTMLElement | null => document.querySelector(selector)
 
@@ -43,14 +78,18 @@ export function dress(): void {
   show(shown)
 }
 
-/** One button for each wallet. Those that are there stay in place: somebody may have one in focus. */
+/** One button for each wallet that can pay. Those that are there stay in place: somebody may have one in focus. */
 export function listWallets(): void {
   const list = find('#wallets')
   if (!list) return
+  const family = familyOf(terms()?.options ?? [], wallets)
+  for (const choice of document.querySelectorAll<HTMLInputElement>('#families input'))
+    choice.checked = choice.value === family
+  const listed = wallets.filter((wallet) => wallet.family === family)
   for (const button of list.querySelectorAll<HTMLElement>('button')) {
-    if (!wallets.some(({ id }) => id === button.dataset.wallet)) button.remove()
+    if (!listed.some(({ id }) => id === button.dataset.wallet)) button.remove()
   }
-  for (const { id, name, icon } of wallets) {
+  for (const { id, name, icon } of listed) {
     if ([...list.children].some((button) => (button as HTMLElement).dataset.wallet === id)) continue
     const button = document.createElement('button')
     const label = document.createElement('span')
@@ -70,7 +109,7 @@ export function listWallets(): void {
     button.append(label)
     list.append(button)
   }
-  const isFound = wallets.length > 0
+  const isFound = listed.length > 0
   find('#no-wallet')?.toggleAttribute('hidden', isFound)
   document.documentElement.toggleAttribute('data-wallet', isFound)
 }

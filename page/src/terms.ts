@@ -10,19 +10,37 @@ export type Terms = {
 }
 
 /** One way to pay. */
-export type Option = {
+export type Option = EvmOption | SolanaOption
+export type Family = Option['family']
+
+type AnyOption<Extra> = {
   /** As x402 writes it, and as it is sent back. */
   readonly accepted: {
+    readonly network: string
     readonly asset: string
     readonly amount: string
     readonly payTo: string
     readonly maxTimeoutSeconds: number
-    readonly extra: { readonly name: string; readonly version: string }
+    readonly extra: Extra
   }
+  /** Its number among the ways that the page shows. */
+  readonly place: number
   readonly decimals: number
+  /** The network's, as the page shows it. */
+  readonly name: string
+}
+
+export type EvmOption = AnyOption<{ readonly name: string; readonly version: string }> & {
+  readonly family: 'EVM'
   readonly chainId: number
   /** As EIP-3085 wants it, for wallets that do not know the chain. */
-  readonly chain: { readonly chainId: string; readonly chainName: string }
+  readonly chain: { readonly chainId: string }
+}
+
+type SolanaOption = AnyOption<object> & {
+  readonly family: 'SOLANA'
+  /** As the Wallet Standard names it. */
+  readonly chain: string
 }
 
 let read: { readonly terms: Terms; readonly clockOffset: number } | null = null

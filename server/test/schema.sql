@@ -252,6 +252,8 @@ CREATE TABLE public.reserved_amounts (
     reserved_at timestamp with time zone NOT NULL,
     cools_until timestamp with time zone,
     freed_at timestamp with time zone,
+    reference text COLLATE pg_catalog."C",
+    looked_at timestamp with time zone,
     CONSTRAINT reserved_amounts_amount_check CHECK ((amount > (0)::numeric))
 );
 
@@ -535,7 +537,11 @@ CREATE INDEX pasted_transactions_to_look_up ON public.pasted_transactions USING 
 
 CREATE INDEX payment_hints_by_checkout ON public.payment_hints USING btree (checkout_id);
 
-CREATE UNIQUE INDEX reserved_amounts_held ON public.reserved_amounts USING btree (network, asset, pay_to, amount) WHERE (freed_at IS NULL);
+CREATE UNIQUE INDEX reserved_amounts_by_reference ON public.reserved_amounts USING btree (reference) WHERE (reference IS NOT NULL);
+
+CREATE UNIQUE INDEX reserved_amounts_held ON public.reserved_amounts USING btree (network, asset, pay_to, amount) WHERE ((freed_at IS NULL) AND (reference IS NULL));
+
+CREATE INDEX reserved_amounts_to_look_for ON public.reserved_amounts USING btree (network, looked_at) WHERE ((reference IS NOT NULL) AND (freed_at IS NULL));
 
 CREATE INDEX token_accounts_by_creation ON public.token_accounts USING btree (created_at) WHERE (created_at IS NOT NULL);
 

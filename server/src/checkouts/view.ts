@@ -33,6 +33,8 @@ export type Transfer = {
   /** Units of the asset. */
   readonly amount: string
   readonly payTo: string
+  /** By which the transfer is known, where it can carry one; otherwise its amount is. */
+  readonly reference: string | null
   readonly expiresAt: Date
 }
 
@@ -73,7 +75,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
         where a.checkout_id = c.id and a.state = 'sent'
         order by b.created_at desc limit 1) as pending_transaction,
        (select json_agg(json_build_object('network', r.network, 'asset', r.asset, 'amount', r.amount::text,
-          'payTo', r.pay_to) order by r.network, r.asset)
+          'payTo', r.pay_to, 'reference', r.reference) order by r.network, r.asset)
         from reserved_amounts r where r.checkout_id = c.id and r.freed_at is null) as transfers,
        (select json_agg(json_build_object('disposition', n.disposition, 'network', n.network, 'asset', n.asset,
           'amount', n.amount::text, 'transaction', n.transaction_hash) order by n.block_number, n.log_index)

@@ -17,6 +17,7 @@ import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
+import { mountPrepare } from './buyer/prepare.ts'
 import { mountDocs } from './docs/site.ts'
 import { eventRoutes } from './events/log.ts'
 import { webhookRoutes } from './events/webhooks.ts'
@@ -132,7 +133,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     scope.addHook('onSend', async (_request, reply) => void reply.headers(crossOrigin))
     for (const route of pay) {
       if (route.method === 'GET') {
-        mountPage(scope, ctx, route)
+        mountPage(scope, ctx, route, engine.terms)
         continue
       }
       mount(scope, route)
@@ -141,6 +142,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   })
   mountLive(app, ctx, pagePathOf(ctx))
   mountForms(app, ctx, pagePathOf(ctx))
+  mountPrepare(app, ctx, engine)
   mountDocs(app, ctx, routes)
   app.get('/livez', (_request, reply) => reply.send('alive\n'))
   app.get('/readyz', async (_request, reply) => {

@@ -1,3 +1,4 @@
+import type { PaymentRequirements } from '@farthing/sdk'
 import type { Hex } from '../chains/chain.ts'
 import type { Network } from '../chains/networks.ts'
 import type { Signer } from '../chains/signer.ts'
@@ -42,7 +43,12 @@ export type Door = {
     inFlightUnits: bigint,
     now: Date,
   ): Promise<Verified>
+  /** Makes what a payer has to sign, where that cannot be made without a node. */
+  prepare?(terms: PaymentRequirements, payer: string): Promise<Prepared>
 }
+
+/** In base64, without signatures, or the reason, in the protocol's words, why it would not be taken. */
+export type Prepared = { readonly transaction: string } | { readonly refusal: string }
 
 /** A way to pay as it was offered. */
 export type Offer = {

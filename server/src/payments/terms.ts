@@ -20,7 +20,7 @@ export function openTerms(ctx: Context): Terms {
 }
 
 /** An offer that says everything by itself; null for others, and if its token was taken out of the table meanwhile. */
-export function toRequirements(offer: Offer): PaymentRequirements | null {
+function toRequirements(offer: Offer): PaymentRequirements | null {
   const network = networks.find(({ caip2 }) => caip2 === offer.network)
   if (network?.family !== 'EVM') return null
   const extra = network.assets.find(({ address }) => address === offer.asset)?.domain

@@ -5,6 +5,7 @@ import { readView } from '../../src/checkouts/view.ts'
 import { openAssets } from '../../src/http/page/assets.ts'
 import { english } from '../../src/http/page/languages/en.ts'
 import { renderPage } from '../../src/http/page/render.ts'
+import { openTerms } from '../../src/payments/terms.ts'
 import { completeByHand } from '../flows/support/shop.ts'
 import { openBrowser, openPage, openPageShop } from './support/browser.ts'
 
@@ -100,11 +101,12 @@ test('none of 2,000 hostile strings, in any field, adds or changes an element of
   for (const id of [open, paid]) {
     const view = await readView(shop.ctx, id)
     assert(view)
+    const accepts = await openTerms(shop.ctx)(id, view.checkout.options)
     const render = (text: string) => {
       const checkout = { ...view.checkout, orderId: text, successRedirectUrl: redirectTo(text) }
       const hostile = { ...view, checkout, store: { ...view.store, name: text } }
       const asked = { language: english, query: '', notice: null, isSending: false }
-      return renderPage(shop.ctx, place, hostile, asked, new Date(0)).text
+      return renderPage(shop.ctx, place, hostile, accepts, asked, new Date(0)).text
     }
     const skeleton = skeletonOf(render('plain'))
     assert.match(skeleton, /^html lang dir head meta charset/)

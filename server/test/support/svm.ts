@@ -47,27 +47,47 @@ export async function openSvm(options: Partial<LocalSvmOptions> = {}) {
       await chain.fund(payer.address, { lamports: 1_000_000_000n, token: [usdc, units] })
       return payer
     },
-    /** The instructions as a signed transaction on the newest blockhash, with the payer's fee unless another pays. */
-    async sign(payer: KeyPairSigner, instructions: readonly Instruction[], feePayer?: Address) {
-      const { value } = await rpc.getLatestBlockhash({ commitment: 'processed' }).send()
-      const transaction = await pipe(
-        createTransactionMessage({ version: 0 }),
-        (message) =>
-          feePayer
-            ? setTransactionMessageFeePayer(feePayer, message)
-            : setTransactionMessageFeePayerSigner(payer, message),
-        (message) => setTransactionMessageLifetimeUsingBlockhash(value, message),
-        (message) => appendTransactionMessageInstructions(instructions, message),
-        partiallySignTransactionMessageWithSigners,
-      )
-      return {
-        wire: getBase64EncodedWireTransaction(transaction),
-        get signature() {
-          return getSignatureFromTransaction(transaction)
-        },
-      }
+    sign: (payer: KeyPairSigner, instructions: readonly Instruction[], feePayer?: Address) =>
+      sign(chain, payer, instructions, feePayer),
+  }
+}
+
+/** The instructions as a signed transaction on the newest blockhash, with the payer's fee unless another pays. */
+async function sign(
+  { url }: { readonly url: string },
+  payer: KeyPairSigner,
+  instructions: readonly Instruction[],
+  feePayer?: Address,
+) {
+  const { value } = await createSolanaRpc(url).getLatestBlockhash({ commitment: 'processed' }).send()
+  const transaction = await pipe(
+    createTransactionMessage({ version: 0 }),
+    (message) =>
+      feePayer
+        ? setTransactionMessageFeePayer(feePayer, message)
+        : setTransactionMessageFeePayerSigner(payer, message),
+    (message) => setTransactionMessageLifetimeUsingBlockhash(value, message),
+    (message) => appendTransactionMessageInstructions(instructions, message),
+    partiallySignTransactionMessageWithSigners,
+  )
+  return {
+    wire: getBase64EncodedWireTransaction(transaction),
+    get signature() {
+      return getSignatureFromTransaction(transaction)
     },
   }
+}
+
+/** A plain transfer, signed and ready to be sent. */
+export async function transferWire(
+  chain: { readonly url: string },
+  from: KeyPairSigner,
+  to: string,
+  units: bigint,
+  references: readonly string[] = [],
+): Promise<string> {
+  const instruction = await transferTokens(from, to, units, references.map(address))
+  return (await sign(chain, from, [instruction])).wire
 }
 
 /** A plain transfer, as wallets make it; each reference rides along, as Solana Pay asks for. */

@@ -214,6 +214,21 @@ export async function simulateSvm(
   })
 }
 
+/** What a payment that begins now must know: the newest blockhash, its end, and the units on the account that pays. */
+export async function readForPayment({ rpc }: SvmChain, source: string) {
+  const [latest, account] = await rpc.batch([
+    { method: 'getLatestBlockhash', params: [{ commitment: 'confirmed' }] },
+    { method: 'getAccountInfo', params: [source, { encoding: 'base64', commitment: 'confirmed' }] },
+  ])
+  const { value } = unwrap<{ value: { blockhash: string; lastValidBlockHeight: number } }>(latest)
+  const found = unwrap<{ value: RawAccount | null }>(account).value
+  return {
+    blockhash: value.blockhash,
+    lastValidBlockHeight: BigInt(value.lastValidBlockHeight),
+    units: found && readUnits(found),
+  }
+}
+
 /** The fee is the settler's to pay: that it cannot is no fault of the payer's. */
 function isOurFault(err: unknown): boolean {
   if (err === 'AccountNotFound' || err === 'InsufficientFundsForFee') return true

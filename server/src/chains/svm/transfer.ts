@@ -28,7 +28,7 @@ export type ExactTransfer = {
 export const tokenProgram = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
 export const accountProgram = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
 export const memoProgram = address('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
-const computeProgram = address('ComputeBudget111111111111111111111111111111')
+export const computeProgram = address('ComputeBudget111111111111111111111111111111')
 const lighthouseProgram = address('L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95')
 
 const instructionsMin = 3

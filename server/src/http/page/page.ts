@@ -1,7 +1,8 @@
 import { brotliCompressSync, constants } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { readView } from '../../checkouts/view.ts'
+import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
+import type { Terms } from '../../payments/terms.ts'
 import { pagePathOf } from '../pay.ts'
 import type { Route } from '../route.ts'
 import { prefersPage } from './accept.ts'
@@ -17,7 +18,7 @@ import { type Asked, renderNotFound, renderPage, renderUnavailable } from './ren
  * The buyer's door: GET on checkoutUrl. A browser gets the page. Any other client, and whoever shows a payment, gets
  * what POST gives there, because the stock x402 clients begin with GET: one address for people and programs.
  */
-export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route): void {
+export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, terms: Terms): void {
   const place: Place = {
     url: ctx.config.checkoutPageUrl,
     path: pagePathOf(ctx),
@@ -31,10 +32,13 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route): voi
       const { checkoutId } = request.params as { checkoutId: string }
       const asked = readAsked(request)
       const view = await readView(ctx, checkoutId)
+      const accepts = view && isPayable(view) ? await terms(checkoutId, view.checkout.options) : []
       return sendDocument(
         request,
         reply,
-        view ? renderPage(ctx, place, view, asked, ctx.now()) : renderNotFound(place, asked.language),
+        view
+          ? renderPage(ctx, place, view, accepts, asked, ctx.now())
+          : renderNotFound(place, asked.language),
       )
     },
     // A person has no use for a problem's JSON. It was made and recorded as ever; only its looks change.

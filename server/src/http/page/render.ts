@@ -1,3 +1,4 @@
+import type { PaymentRequirements } from '@farthing/sdk'
 import { type CheckoutView, digestOf, isPayable } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { type Document, type Place, renderDocument } from './document.ts'
@@ -22,6 +23,7 @@ export function renderPage(
   ctx: Context,
   place: Place,
   view: CheckoutView,
+  accepts: readonly PaymentRequirements[],
   asked: Asked,
   now: Date,
 ): Document {
@@ -41,7 +43,7 @@ ${renderSend(view, language, { ...asked, path: place.path })}`
 }
 </div>
 ${renderFacts(view, language)}
-<script type="application/json" id="terms">${json(termsOf(ctx, view, digestOf(view), now))}</script>
+<script type="application/json" id="terms">${json(termsOf(ctx, view, accepts, digestOf(view), now))}</script>
 </main>`
   const title = isOpen
     ? fillPlain(language.texts.title, { amount: price, store: store.name })

@@ -217,7 +217,7 @@ type Node = {
 type EpochInfo = { readonly absoluteSlot: number; readonly blockHeight: number }
 
 /** The height is asked for first: what a node does not have then is not in any block up to there. */
-async function askAll({ rpc }: SvmChain, hashes: readonly string[]): Promise<Node[]> {
+export async function askAll({ rpc }: SvmChain, hashes: readonly string[]): Promise<Node[]> {
   const info = (commitment: string) => ({ method: 'getEpochInfo', params: [{ commitment }] })
   const answers = await rpc.batchAll([info('finalized'), info('confirmed'), ...statusCalls(hashes)])
   return answers.flatMap(([final, head, ...outcomes]) => {

@@ -8,13 +8,18 @@ import { tendAccounts } from './accounts.ts'
 import { openFeePayers } from './fee-payers.ts'
 import { stepSvmLane } from './lane.ts'
 import { lookOnce } from './look.ts'
+import { preparePayment } from './prepare.ts'
+import { lookForReferences } from './references.ts'
 import { openSvmDoor } from './verify.ts'
 
 export function openSvmRail(ctx: Context, chain: SvmChain): Rail {
   return {
     network: chain.network,
     endpoints: chain.rpc.endpoints,
-    door: openSvmDoor(chain, openFeePayers(ctx)),
+    door: {
+      ...openSvmDoor(chain, openFeePayers(ctx)),
+      prepare: (terms, payer) => preparePayment(chain, terms, payer),
+    },
     countAnswering: async () => (await chain.rpc.callAll<number>('getSlot', [])).length,
     findMistakes: () => checkSvmChain(chain),
     // There are none: what a settler has signed is counted by us alone.
@@ -39,6 +44,11 @@ function settleSvm(ctx: Context, chain: SvmChain, { signers, holder, updateStatu
       restMs: blockTimeMs,
       run: async () => (await check()) && (await lookOnce(ctx, chain, holder, updateStatus)) === true,
       release: () => releaseFollower(ctx.db, caip2, holder),
+    },
+    {
+      name: `references ${caip2}`,
+      restMs: 1_000,
+      run: async () => (await check()) && (await lookForReferences(ctx, chain, updateStatus)),
     },
     ...own.map((signer): Loop => {
       const lane = { chain, signer, holder, updateStatus }

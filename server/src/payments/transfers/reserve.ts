@@ -1,11 +1,17 @@
-import { randomInt } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
+import { networks } from '../../chains/networks.ts'
+import { toBase58 } from '../../chains/svm/message.ts'
 import type { Context } from '../../context.ts'
+import { insertReference } from './reference-rows.ts'
 import { freeReserved, insertReserved, readReservable, type Wanted } from './rows.ts'
 
 /**
  * A plain transfer carries nothing but its amount. So a buyer who pays by hand is given an amount that nobody else has
  * at that address: the price and a little more, at random. It is held until some time after the checkout has ended,
  * because what is sent late must still be told apart from what is sent for somebody else.
+ *
+ * On Solana a transfer can carry a reference, an address that nobody has: there the amount is the price, and the
+ * reference is one of a kind.
  */
 export type Reserved = 'reserved' | 'crowded' | 'in_progress' | 'closed' | 'unavailable'
 
@@ -24,9 +30,13 @@ const roundsMax = 3
 
 export async function reserveAmount(ctx: Context, wanted: Wanted): Promise<Reserved> {
   const limits = { suffixMax, heldMax, headAgeSecondsMax }
+  const hasReferences = networks.some(({ caip2, family }) => caip2 === wanted.network && family === 'SOLANA')
   for (let round = 0; round < roundsMax; round++) {
     const suffixes = Array.from({ length: suffixesTried }, () => randomInt(1, suffixMax + 1))
-    if (await insertReserved(ctx.db, wanted, suffixes, limits)) {
+    const isReserved = hasReferences
+      ? await insertReference(ctx.db, wanted, toBase58(randomBytes(32)), headAgeSecondsMax)
+      : await insertReserved(ctx.db, wanted, suffixes, limits)
+    if (isReserved) {
       ctx.db.wakeUps.send('outcomes')
       return 'reserved'
     }

@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
+import {
+  getTransactionDecoder,
+  getTransactionEncoder,
+  type KeyPairSigner,
+  partiallySignTransaction,
+} from '@solana/kit'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -11,6 +17,7 @@ import { openShop } from '../../support/shop.ts'
 const patienceMs = 30_000
 
 const walletScript = await readFile(new URL('wallet.js', import.meta.url), 'utf8')
+const standardWalletScript = await readFile(new URL('standard-wallet.js', import.meta.url), 'utf8')
 
 /** A real browser, one a file. */
 export async function openBrowser(): Promise<Browser> {
@@ -54,13 +61,30 @@ export type TestWallet = {
   readonly refuse?: Readonly<Record<string, number>>
 }
 
+/** One of the Wallet Standard, for Solana. */
+export type StandardTestWallet = {
+  readonly signer: KeyPairSigner
+  readonly name?: string
+  readonly chains?: readonly string[]
+  /** Says nothing until `announceStandardWallet()` is called. */
+  readonly late?: boolean
+  /** A feature that never answers. */
+  readonly hang?: string
+  /** Features that fail with a message. */
+  readonly refuse?: Readonly<Record<string, string>>
+}
+
 const base = 8453
 
 /** A page in a context of its own, that fails its test if anything is refused by the page's own policy. */
 export async function openPage(
   browser: Browser,
-  shop: PageShop,
-  options: { wallets?: readonly TestWallet[]; context?: BrowserContextOptions } = {},
+  shop: { readonly url: string; readonly chain: { readonly url: string } },
+  options: {
+    wallets?: readonly TestWallet[]
+    standardWallets?: readonly StandardTestWallet[]
+    context?: BrowserContextOptions
+  } = {},
 ) {
   const context = await browser.newContext({ locale: 'en-US', ...options.context })
   context.setDefaultTimeout(patienceMs)
@@ -95,6 +119,26 @@ export async function openPage(
     }
     await context.addInitScript(`(() => {${walletScript}\ninstallWallet(${JSON.stringify(setting)})})()`)
   }
+  const standardWallets = options.standardWallets ?? []
+  await context.exposeFunction('standardWalletSign', async (id: number, bytes: number[]) => {
+    signed.push(Buffer.from(bytes).toString('base64'))
+    const { signer } = standardWallets[id] ?? assert.fail('no such wallet')
+    const transaction = getTransactionDecoder().decode(Uint8Array.from(bytes))
+    return [...getTransactionEncoder().encode(await partiallySignTransaction([signer.keyPair], transaction))]
+  })
+  for (const [id, wallet] of standardWallets.entries()) {
+    const setting = {
+      id,
+      name: 'Moon Wallet',
+      address: wallet.signer.address,
+      chains: ['solana:mainnet', 'solana:localnet'],
+      ...wallet,
+      signer: undefined,
+    }
+    await context.addInitScript(
+      `(() => {${standardWalletScript}\ninstallStandardWallet(${JSON.stringify(setting)})})()`,
+    )
+  }
   const open = async (address: string): Promise<Page> => {
     const page = await context.newPage()
     page.on('console', (message) => {
@@ -109,7 +153,7 @@ export async function openPage(
   }
   return {
     context,
-    /** Typed data that a wallet signed. */
+    /** Typed data and transactions that a wallet was asked to sign. */
     signed,
     /** Errors of scripts, and refusals of the page's policy. */
     complaints,

@@ -1,7 +1,9 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { updateStore } from '../../../src/stores/update.ts'
 import { completeByHand, letTimePass, setStatus } from '../../flows/support/shop.ts'
 import { newPayer } from '../../support/chain.ts'
 import { openPage, type PageShop, type TestWallet } from './browser.ts'
+import { openSvmPageShop, type SvmPageShop } from './svm-shop.ts'
 
 /** Everything that a buyer can be shown, and how to get there. */
 export const states = {
@@ -37,6 +39,25 @@ export const states = {
       [id],
     )
     return await scene.open(id)
+  },
+  'two-families': async (scene) => {
+    const page = await scene.openAtBoth()
+    await page.getByRole('radio', { name: 'Solana' }).first().check()
+    await scene.offer(page)
+    return page
+  },
+  'solana-pay': async (scene) => {
+    const page = await scene.openAtBoth(async (shop, id) => {
+      await shop.ctx.db.query(
+        `insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at, reference)
+         select c.id, o.network, o.asset, o."payTo", o.amount, 0, clock(), $2
+         from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+         where c.id = $1 and o.network like 'solana:%'`,
+        [id, `So1anaPay${id.slice(3).replace(/[0l]/g, 'x')}`],
+      )
+    })
+    await scene.offer(page)
+    return page
   },
   'wrong-hash': async (scene) => {
     const page = await scene.open(await scene.create(), { query: 'notice=not_found' })
@@ -88,6 +109,8 @@ type Scene = {
   open(id: string, options?: { wallets?: readonly TestWallet[]; query?: string }): Promise<Page>
   /** Until the wallets are there to be chosen from. */
   offer(page: Page): Promise<void>
+  /** A checkout of a store that takes both families of wallets, in a browser that has one of each. */
+  openAtBoth(prepare?: (shop: SvmPageShop, id: string) => Promise<void>): Promise<Page>
   /** Chooses a wallet that behaves so, and waits for what the page makes of it. */
   pay(wallet: Partial<TestWallet> & { answer?: string }, state: string): Promise<Page>
 }
@@ -115,6 +138,17 @@ export async function openState(
       })
       return await openCheckout(id, `?${query}${options.lang ? `&lang=${options.lang}` : ''}`)
     },
+    async openAtBoth(prepare = async () => {}) {
+      const both = await openBoth()
+      const id = await both.create('48.00', { orderId: 'Order 2041' })
+      await prepare(both, id)
+      const { openCheckout } = await openPage(browser, both, {
+        wallets: [wallet],
+        standardWallets: [{ signer: await both.chain.payer() }],
+        ...(options.context && { context: options.context }),
+      })
+      return await openCheckout(id, options.lang && `?lang=${options.lang}`)
+    },
     offer: async (page) => await page.locator('#wallets button').first().waitFor(),
     async pay({ answer, ...how }, state) {
       const page = await scene.open(await scene.create(), { wallets: [{ ...wallet, ...how }] })
@@ -136,6 +170,16 @@ async function answerPayments(page: Page, answer: string): Promise<void> {
     const [status, body] = answer === '503' ? [503, {}] : [402, { error: answer }]
     await route.fulfill({ status, json: body })
   })
+}
+
+let both: Promise<SvmPageShop> | undefined
+
+function openBoth(): Promise<SvmPageShop> {
+  both ??= openSvmPageShop({ isOnEvm: true, isLive: true, worker: false }).then(async (shop) => {
+    await updateStore(shop.ctx, shop.store.id, { name: 'Juniper & Pine' })
+    return shop
+  })
+  return both
 }
 
 let payer: ReturnType<PageShop['fund']> | undefined

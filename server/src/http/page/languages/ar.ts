@@ -30,6 +30,7 @@ export const arabic: Language = {
     appsTitle: 'افتح في تطبيق محفظة',
     qrPage: 'رمز QR لعنوان هذه الصفحة',
     qrAddress: 'رمز QR لعنوان الإرسال',
+    qrPayment: 'رمز QR يفتح هذا الدفع في محفظة',
 
     sendTitle: 'أرسل المبلغ بنفسك',
     sendAbout:
@@ -37,6 +38,9 @@ export const arabic: Language = {
     sendButton: 'أظهر العنوان والمبلغ',
     sendNetwork: 'الشبكة',
     sendExact: 'أرسل هذا المبلغ بالضبط. الأرقام الأخيرة تخبر المتجر بأنه منك.',
+    sendLinked:
+      'امسح الرمز أو افتح الرابط في محفظة على هذه الشبكة. فهو يحمل علامة تُعرف بها دفعتك: إذا أُرسل المبلغ بطريقة أخرى فلن يُعثر عليه.',
+    sendLink: 'افتح في محفظة',
     sendAmount: 'المبلغ بالضبط',
     sendAddress: 'العنوان',
     sendWarning: 'أرسل {asset} على شبكة {network} فقط. أي عملة أو شبكة أخرى لا تصل وقد تضيع.',

@@ -30,6 +30,7 @@ export const english: Language = {
     appsTitle: 'Open in a wallet app',
     qrPage: 'QR code of the address of this page',
     qrAddress: 'QR code of the address to send to',
+    qrPayment: 'QR code that opens this payment in a wallet',
 
     sendTitle: 'Send it yourself',
     sendAbout:
@@ -37,6 +38,9 @@ export const english: Language = {
     sendButton: 'Show address and amount',
     sendNetwork: 'Network',
     sendExact: 'Send exactly this amount. The last digits tell the store that it is yours.',
+    sendLinked:
+      'Scan the code or open the link in a wallet on this network. It carries a mark by which the payment is known as yours: sent in another way, it is not found.',
+    sendLink: 'Open in a wallet',
     sendAmount: 'Exact amount',
     sendAddress: 'Address',
     sendWarning: 'Send {asset} on {network} only. Another token or network does not arrive, and may be lost.',

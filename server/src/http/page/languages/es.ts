@@ -30,6 +30,7 @@ export const spanish: Language = {
     appsTitle: 'Abrir en una aplicación de cartera',
     qrPage: 'Código QR de la dirección de esta página',
     qrAddress: 'Código QR de la dirección de envío',
+    qrPayment: 'Código QR que abre este pago en una cartera',
 
     sendTitle: 'Enviarlo usted mismo',
     sendAbout:
@@ -37,6 +38,9 @@ export const spanish: Language = {
     sendButton: 'Mostrar dirección e importe',
     sendNetwork: 'Red',
     sendExact: 'Envíe exactamente este importe. Las últimas cifras indican a la tienda que es suyo.',
+    sendLinked:
+      'Escanee el código o abra el enlace en una cartera de esta red. Lleva una marca que identifica el pago como suyo: enviado de otro modo, no se encuentra.',
+    sendLink: 'Abrir en una cartera',
     sendAmount: 'Importe exacto',
     sendAddress: 'Dirección',
     sendWarning: 'Envíe solo {asset} en {network}. Otro token u otra red no llega y puede perderse.',

@@ -36,12 +36,15 @@ type Texts = {
   readonly appsTitle: string
   readonly qrPage: string
   readonly qrAddress: string
+  readonly qrPayment: string
 
   readonly sendTitle: string
   readonly sendAbout: string
   readonly sendButton: string
   readonly sendNetwork: string
   readonly sendExact: string
+  readonly sendLinked: string
+  readonly sendLink: string
   readonly sendAmount: string
   readonly sendAddress: string
   readonly sendWarning: string

@@ -29,6 +29,7 @@ export const chinese: Language = {
     appsTitle: '在钱包应用中打开',
     qrPage: '本页地址的二维码',
     qrAddress: '收款地址的二维码',
+    qrPayment: '在钱包中打开此付款的二维码',
 
     sendTitle: '自行转账',
     sendAbout:
@@ -36,6 +37,8 @@ export const chinese: Language = {
     sendButton: '显示地址和金额',
     sendNetwork: '网络',
     sendExact: '请转账与此完全一致的金额。末尾几位数字让商家知道这是您的付款。',
+    sendLinked: '请用此网络的钱包扫码或打开链接。其中带有识别您付款的标记：以其他方式转账将无法识别。',
+    sendLink: '在钱包中打开',
     sendAmount: '精确金额',
     sendAddress: '地址',
     sendWarning: '只能在 {network} 上转 {asset}。其他代币或网络无法到账，并可能丢失。',

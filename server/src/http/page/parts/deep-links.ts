@@ -1,18 +1,40 @@
-/** Addresses that open a page in a wallet app's own browser. Each app writes them in its own way. */
-export function deepLinks(url: string): { readonly name: string; readonly href: string }[] {
+import type { Family } from '../../../chains/networks.ts'
+
+/** Addresses that open a page in the own browser of wallet apps that can pay there. Each app writes them in its own way. */
+export function deepLinks(
+  url: string,
+  offered: { has(family: Family): boolean },
+): { readonly name: string; readonly href: string }[] {
   const encoded = encodeURIComponent(url)
-  return [
-    // Without a scheme and unescaped: escaped, it opens an empty tab.
-    { name: 'MetaMask', href: `https://link.metamask.io/dapp/${url.replace(/^https?:\/\//, '')}` },
-    { name: 'Coinbase Wallet', href: `https://go.cb-w.com/dapp?cb_url=${encoded}` },
+  const origin = encodeURIComponent(new URL(url).origin)
+  const apps: { name: string; families: Family[]; href: string }[] = [
+    {
+      name: 'MetaMask',
+      families: ['EVM', 'SOLANA'],
+      // Without a scheme and unescaped: escaped, it opens an empty tab.
+      href: `https://link.metamask.io/dapp/${url.replace(/^https?:\/\//, '')}`,
+    },
+    { name: 'Coinbase Wallet', families: ['EVM'], href: `https://go.cb-w.com/dapp?cb_url=${encoded}` },
     {
       name: 'Phantom',
-      href: `https://phantom.app/ul/browse/${encoded}?ref=${encodeURIComponent(new URL(url).origin)}`,
+      families: ['EVM', 'SOLANA'],
+      href: `https://phantom.app/ul/browse/${encoded}?ref=${origin}`,
     },
-    { name: 'Trust Wallet', href: `https://link.trustwallet.com/open_url?coin_id=60&url=${encoded}` },
+    {
+      name: 'Solflare',
+      families: ['SOLANA'],
+      href: `https://solflare.com/ul/v1/browse/${encoded}?ref=${origin}`,
+    },
+    {
+      name: 'Trust Wallet',
+      families: ['EVM'],
+      href: `https://link.trustwallet.com/open_url?coin_id=60&url=${encoded}`,
+    },
     {
       name: 'OKX Wallet',
+      families: ['EVM', 'SOLANA'],
       href: `https://web3.okx.com/download?deeplink=${encodeURIComponent(`okx://wallet/dapp/url?dappUrl=${encoded}`)}`,
     },
   ]
+  return apps.filter(({ families }) => families.some((family) => offered.has(family)))
 }

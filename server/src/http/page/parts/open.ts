@@ -1,7 +1,10 @@
+import type { PaymentRequirements } from '@farthing/sdk'
+import { describeForWallets } from '../../../chains/for-wallets.ts'
+import type { Family } from '../../../chains/networks.ts'
+import type { Option } from '../../../checkouts/checkout.ts'
 import type { CheckoutView } from '../../../checkouts/view.ts'
 import type { Context } from '../../../context.ts'
 import { unitsToText } from '../../../money.ts'
-import { toRequirements } from '../../../payments/terms.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language, State } from '../languages/language.ts'
 import { deepLinks } from './deep-links.ts'
@@ -17,16 +20,38 @@ export function renderWays(view: CheckoutView, { texts }: Language, url: string)
 <p><button id="back" type="button" class="quiet" hidden>${texts.startOver}</button></p>
 <div id="ways">
 <div data-script hidden>
+${renderFamilies(view, texts)}
 <div id="wallets" data-label="${texts.payWith}" data-unnamed="${texts.unnamedWallet}"></div>
 <p id="no-wallet" class="empty">${texts.noWallet}</p>
 </div>
 <noscript><p class="empty">${texts.needsScript}</p></noscript>
 <div class="phone">
 <div class="scan">${renderQr(url, texts.qrPage)}<div><h3>${texts.phoneTitle}</h3><p>${texts.phoneAbout}</p></div></div>
-<div class="apps"><h3>${texts.appsTitle}</h3><ul>${deepLinks(url).map(({ name, href }) => html`<li><a href="${href}" rel="noreferrer">${name}</a></li>`)}</ul></div>
+<div class="apps"><h3>${texts.appsTitle}</h3><ul>${deepLinks(url, familiesOf(view)).map(({ name, href }) => html`<li><a href="${href}" rel="noreferrer">${name}</a></li>`)}</ul></div>
 </div>
 </div>
 </section>`
+}
+
+/** Which kind of wallet to pay with, where there is a choice. The script marks the one that was chosen before. */
+function renderFamilies(view: CheckoutView, texts: Language['texts']): Html | null {
+  const families = familiesOf(view)
+  if (families.size < 2) return null
+  return html`<fieldset id="families"><legend>${texts.network}</legend>${[...families].map(
+    ([family, names]) =>
+      html`<label><input type="radio" name="family" value="${family}"><bdi>${names.join(', ')}</bdi></label>`,
+  )}</fieldset>`
+}
+
+/** The networks that a checkout can be paid on, by kind of wallet. */
+function familiesOf({ checkout }: CheckoutView): Map<Family, string[]> {
+  const offered = checkout.options.flatMap((option) => describeOption(option).network ?? [])
+  return new Map(
+    [...Map.groupBy(offered, ({ family }) => family)].map(([family, networks]) => [
+      family,
+      [...new Set(networks.map(({ name }) => name))],
+    ]),
+  )
 }
 
 function renderState(
@@ -37,7 +62,7 @@ function renderState(
   const [option] = view.checkout.options
   const { name = '', symbol = '', decimals = 0 } = option ? describeOption(option) : {}
   const parts = {
-    network: html`<bdi>${name}</bdi>`,
+    network: html`<bdi data-chosen>${name}</bdi>`,
     asset: symbol,
     amount: unitsToText(BigInt(option?.amount ?? 0), decimals),
   }
@@ -45,37 +70,33 @@ function renderState(
 }
 
 /** What the script needs to know to ask a wallet. */
-export function termsOf(ctx: Context, view: CheckoutView, digest: string, now: Date) {
+export function termsOf(
+  ctx: Context,
+  view: CheckoutView,
+  accepts: readonly PaymentRequirements[],
+  digest: string,
+  now: Date,
+) {
   const { id, status, options } = view.checkout
   return {
     id,
     digest,
     status: status === 'OPEN' && view.isPastExpiry ? 'EXPIRED' : status,
     now: now.getTime(),
-    options:
-      status !== 'OPEN'
-        ? []
-        : options.flatMap((option) => {
-            const { network, decimals, name } = describeOption(option)
-            const accepted = toRequirements(option)
-            if (!network || !accepted) return []
-            const chainId = Number.parseInt(network.caip2.replace('eip155:', ''), 10)
-            // The address of a local chain's node is no secret; those of others may hold a key.
-            const rpcUrl = network.chainId === 'LOCAL' ? ctx.config.localRpcUrls[0] : network.publicRpcUrl
-            return [
-              {
-                accepted,
-                decimals,
-                chainId,
-                chain: {
-                  chainId: `0x${chainId.toString(16)}`,
-                  chainName: name,
-                  nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
-                  rpcUrls: rpcUrl ? [rpcUrl] : [],
-                  ...(network.explorerUrl && { blockExplorerUrls: [network.explorerUrl] }),
-                },
-              },
-            ]
-          }),
+    options: accepts.flatMap((accepted) => {
+      const { network, decimals, name } = describeOption(accepted)
+      // Where it is shown, by which the script finds it.
+      const place = options.findIndex((option) => isSame(option, accepted))
+      if (!network || place === -1) return []
+      // The address of a local chain's node is no secret; those of others may hold a key.
+      const rpcUrl = network.chainId === 'LOCAL' ? ctx.config.localRpcUrls[0] : network.publicRpcUrl
+      return [{ accepted, place, decimals, name, ...describeForWallets(network, rpcUrl ?? null) }]
+    }),
   }
+}
+
+function isSame(option: Option, { network, asset, payTo, amount }: PaymentRequirements): boolean {
+  return (
+    option.network === network && option.asset === asset && option.payTo === payTo && option.amount === amount
+  )
 }

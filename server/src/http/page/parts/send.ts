@@ -1,16 +1,18 @@
+import { paymentLink } from '../../../chains/for-wallets.ts'
+import type { Option } from '../../../checkouts/checkout.ts'
 import type { CheckoutView, Note, Transfer } from '../../../checkouts/view.ts'
 import { unitsToText } from '../../../money.ts'
-import { fill, type Html, html } from '../html.ts'
+import { fill, type Html, html, plain } from '../html.ts'
 import type { Language, Notice } from '../languages/language.ts'
 import { renderQr } from './qr.ts'
-import { describeOption, renderAddress, renderTime } from './summary.ts'
+import { bdi, describeOption, renderAddress, renderTime } from './summary.ts'
 
 /**
  * Paying without a signature: a form keeps an exact amount for the buyer, who sends it from wherever they like. Plain
  * forms, because this is also the way for browsers without script.
  */
 export function renderSend(
-  { checkout, transfers }: CheckoutView,
+  { checkout, store, transfers }: CheckoutView,
   { tag, texts }: Language,
   asked: {
     readonly notice: Notice | null
@@ -23,17 +25,18 @@ export function renderSend(
   const action = (verb: string) => `${path}/${checkout.id}/${verb}${query}`
   const isOpen = isSending || notice !== null || transfers.length > 0
   const [option] = checkout.options
+  const others = checkout.options.filter(({ network }) => transfers.every((each) => each.network !== network))
   return html`<details id="send"${isOpen && html` open`}>
 <summary>${texts.sendTitle}</summary>
 <p>${texts.sendAbout}</p>
 ${notice !== null && html`<p class="notice" role="alert">${fill(texts.notices[notice], { network: option ? describeOption(option).name : '' })}</p>`}
+${transfers.map((transfer) => renderTransfer(transfer, store.name, tag, texts))}
 ${
-  transfers.length === 0
-    ? html`<form method="post" action="${action('transfer')}">${renderNetworks(checkout.options, texts)}<button>${texts.sendButton}</button></form>`
-    : transfers.map((transfer) => renderTransfer(transfer, tag, texts))
+  others.length > 0 &&
+  html`<form method="post" action="${action('transfer')}">${renderChoice(others, checkout.options.length === 1, texts)}</form>`
 }
 ${
-  transfers.length > 0 &&
+  transfers.some(({ reference }) => reference === null) &&
   html`<form class="hash" method="post" action="${action('transaction')}">
 <h3>${texts.hashTitle}</h3>
 <label for="hash">${texts.hashLabel}</label>
@@ -43,29 +46,43 @@ ${
 </details>`
 }
 
-function renderNetworks(options: CheckoutView['checkout']['options'], texts: Language['texts']): Html | null {
-  if (options.length < 2) return null
-  return html`<fieldset><legend>${texts.sendNetwork}</legend>${options.map(
-    (option, i) =>
-      html`<label><input type="radio" name="network" value="${option.network}"${i === 0 && html` checked`}> ${describeOption(option).name}</label>`,
-  )}</fieldset>`
+/** The networks that are left to choose from; with one of several left, it is named on the button. */
+function renderChoice(others: readonly Option[], isOnly: boolean, texts: Language['texts']): Html {
+  const [first] = others
+  if (others.length > 1)
+    return html`<fieldset><legend>${texts.sendNetwork}</legend>${others.map(
+      (option) =>
+        html`<label><input type="radio" name="network" value="${option.network}"${option === first && html` checked`}> ${describeOption(option).name}</label>`,
+    )}</fieldset><button>${texts.sendButton}</button>`
+  if (!first) return html``
+  const name = !isOnly && html` · ${bdi(describeOption(first).name)}`
+  return html`<input type="hidden" name="network" value="${first.network}"><button><span>${texts.sendButton}${name}</span></button>`
 }
 
-function renderTransfer(transfer: Transfer, tag: string, texts: Language['texts']): Html {
-  const { symbol, decimals, name } = describeOption(transfer)
+function renderTransfer(transfer: Transfer, store: string, tag: string, texts: Language['texts']): Html {
+  const { symbol, decimals, name, network } = describeOption(transfer)
   const amount = unitsToText(BigInt(transfer.amount), decimals)
+  const link = paymentLink(network, transfer, amount, plain(store))
+  const exact = html`<bdi class="exact"><b>${amount}</b> ${symbol}</bdi>`
+  const address = renderAddress(transfer.payTo)
   const copy = (text: string, label: string) =>
     html`<button type="button" class="quiet" data-script hidden data-copy="${text}" data-done="${texts.copied}" aria-label="${texts.copy}: ${label}">${texts.copy}</button>`
+  // What carries more than address and amount is not for copying.
+  const facts =
+    link === null
+      ? html`<div><dt>${texts.sendAmount}</dt><dd class="row">${exact}${copy(amount, texts.sendAmount)}</dd><dd class="hint">${texts.sendExact}</dd></div>
+<div><dt>${texts.sendAddress}</dt><dd class="row">${address}${copy(transfer.payTo, texts.sendAddress)}</dd><dd class="hint">${texts.sendCheck}</dd></div>
+<div><dt>${texts.network}</dt><dd><bdi>${name}</bdi></dd></div>`
+      : html`<div><dt>${texts.sendAmount}</dt><dd>${exact}</dd></div>
+<div><dt>${texts.payTo}</dt><dd>${address}</dd></div>`
   return html`<div class="transfer">
 <p class="warning"><strong>${fill(texts.sendWarning, { asset: symbol, network: html`<bdi>${name}</bdi>` })}</strong></p>
+${link !== null && html`<div class="linked">${renderQr(link, texts.qrPayment)}<p>${texts.sendLinked}</p><a class="button" href="${link}">${texts.sendLink}</a></div>`}
 <dl>
-<div><dt>${texts.sendAmount}</dt><dd class="row"><bdi class="exact"><b>${amount}</b> ${symbol}</bdi>${copy(amount, texts.sendAmount)}</dd><dd class="hint">${texts.sendExact}</dd></div>
-<div><dt>${texts.sendAddress}</dt><dd class="row">${renderAddress(transfer.payTo)}${copy(transfer.payTo, texts.sendAddress)}</dd><dd class="hint">${texts.sendCheck}</dd></div>
-<div><dt>${texts.network}</dt><dd><bdi>${name}</bdi></dd></div>
+${facts}
 <div><dt>${texts.validUntil}</dt><dd>${renderTime(transfer.expiresAt, tag)}</dd></div>
 </dl>
-${renderQr(transfer.payTo, texts.qrAddress)}
-<p class="hint">${texts.sendFee}</p>
+${link === null && html`${renderQr(transfer.payTo, texts.qrAddress)}<p class="hint">${texts.sendFee}</p>`}
 </div>`
 }
 

@@ -30,7 +30,7 @@ export function renderFacts(view: CheckoutView, { tag, texts }: Language): Html 
   return html`<section class="facts">
 <dl>
 <div><dt>${texts.order}</dt><dd>${bdi(checkout.orderId)}</dd></div>
-${checkout.options.map(({ payTo }, i) => html`<div><dt>${texts.payTo}</dt><dd>${renderAddress(payTo, html` data-address="${i}"`)}</dd></div>`)}
+${checkout.options.map((option, i) => html`<div><dt>${texts.payTo}${checkout.options.length > 1 && html` · ${bdi(describeOption(option).name)}`}</dt><dd>${renderAddress(option.payTo, html` data-address="${i}"`)}</dd></div>`)}
 ${isOpen && html`<div><dt>${texts.validUntil}</dt><dd>${renderTime(checkout.expiresAt, tag)}</dd></div>`}
 </dl>
 ${isOpen && html`<p class="direct">${texts.direct}</p>`}

@@ -1,7 +1,7 @@
-import { type Option, serverSeconds, type Terms } from './terms.ts'
+import { type EvmOption, serverSeconds, terms } from '../terms.ts'
 
 /** EIP-3009: what the buyer signs. Integers are decimal strings, because wallets read them so. */
-export type Authorization = {
+type Authorization = {
   readonly from: string
   readonly to: string
   readonly value: string
@@ -10,18 +10,14 @@ export type Authorization = {
   readonly nonce: string
 }
 
-export async function makeAuthorization(
-  { id }: Terms,
-  { accepted }: Option,
-  from: string,
-): Promise<Authorization> {
+export async function makeAuthorization({ accepted }: EvmOption, from: string): Promise<Authorization> {
   return {
     from,
     to: accepted.payTo,
     value: accepted.amount,
     validAfter: '0',
     validBefore: String(serverSeconds() + accepted.maxTimeoutSeconds),
-    nonce: await makeNonce(id),
+    nonce: await makeNonce(terms()?.id ?? ''),
   }
 }
 
@@ -39,7 +35,7 @@ function hex(bytes: Uint8Array): string {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-export function typedData({ accepted, chainId }: Option, message: Authorization): string {
+export function typedData({ accepted, chainId }: EvmOption, message: Authorization): string {
   const field = (type: string) => (name: string) => ({ name, type })
   return JSON.stringify({
     primaryType: 'TransferWithAuthorization',
@@ -58,9 +54,4 @@ export function typedData({ accepted, chainId }: Option, message: Authorization)
     domain: { ...accepted.extra, chainId, verifyingContract: accepted.asset },
     message,
   })
-}
-
-/** The PAYMENT-SIGNATURE header of x402 version 2. */
-export function paymentHeader({ accepted }: Option, authorization: Authorization, signature: string): string {
-  return btoa(JSON.stringify({ x402Version: 2, accepted, payload: { signature, authorization } }))
 }

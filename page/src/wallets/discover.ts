@@ -1,0 +1,59 @@
+import { type Provider, signOnEvm } from './evm.ts'
+import { type Wallet, wallets } from './found.ts'
+import { signOnSolana, watchStandardWallets } from './solana.ts'
+
+type Announcement = CustomEvent<{
+  info?: { uuid?: unknown; name?: unknown; icon?: unknown }
+  provider?: Provider
+}>
+
+/** Some wallets put `window.ethereum` there late and say nothing. */
+const looks = 20
+const lookMs = 500
+const nameLengthMax = 40
+
+/**
+ * Finds wallets that announce themselves (EIP-6963, the Wallet Standard), and `window.ethereum`. Calls back whenever the
+ * list has changed. A strict page makes some wallets late, so it listens for ever.
+ */
+export function watchWallets(changed: () => void): void {
+  const add = (wallet: Wallet) => {
+    if (wallets.some(({ id }) => id === wallet.id)) return
+    wallets.push({
+      ...wallet,
+      name: wallet.name.slice(0, nameLengthMax),
+      icon: wallet.icon.startsWith('data:image/') ? wallet.icon : '',
+    })
+    changed()
+  }
+  const addEvm = (id: string, name: string, icon: string, provider: Provider) =>
+    add({ id, name, icon, family: 'EVM', sign: (checkIsMine) => signOnEvm(provider, checkIsMine) })
+
+  addEventListener('eip6963:announceProvider', (event) => {
+    const { info, provider } = (event as Announcement).detail ?? {}
+    if (typeof provider?.request !== 'function') return
+    // It stands for one that has now said its name.
+    const unnamed = wallets.findIndex(({ id }) => id === '')
+    if (unnamed >= 0) wallets.splice(unnamed, 1)
+    addEvm(String(info?.uuid), String(info?.name ?? ''), String(info?.icon), provider)
+  })
+  dispatchEvent(new Event('eip6963:requestProvider'))
+
+  watchStandardWallets((wallet) => {
+    const [name, icon] = [String(wallet.name), String(wallet.icon)]
+    const sign = (checkIsMine: () => void) => signOnSolana(wallet, checkIsMine)
+    add({ id: `solana ${name}`, name, icon, family: 'SOLANA', sign })
+  })
+
+  const look = () => {
+    const provider = (window as { ethereum?: Provider }).ethereum
+    if (wallets.some(({ family }) => family === 'EVM') || typeof provider?.request !== 'function') return
+    addEvm('', '', '', provider)
+  }
+  addEventListener('ethereum#initialized', look)
+  let left = looks
+  const timer = setInterval(() => {
+    look()
+    if (--left === 0) clearInterval(timer)
+  }, lookMs)
+}

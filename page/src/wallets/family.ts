@@ -1,0 +1,32 @@
+import type { Family, Option } from '../terms.ts'
+
+/** With which kind of wallet the buyer pays, where the store takes several: as chosen before, on this device. */
+const key = 'farthing family'
+
+export function familyOf(
+  options: readonly Option[],
+  wallets: readonly { readonly family: Family }[],
+): Family | undefined {
+  const isOffered = ({ family }: { readonly family: Family }) =>
+    options.some((option) => option.family === family)
+  const chosen = options.find(({ family }) => family === remembered())
+  return (chosen ?? wallets.find(isOffered) ?? options[0])?.family
+}
+
+// Where nothing may be kept, the choice lasts as long as the page.
+let last: string | null = null
+
+export function choose(family: string): void {
+  last = family
+  try {
+    localStorage.setItem(key, family)
+  } catch {}
+}
+
+function remembered(): string | null {
+  try {
+    return last ?? localStorage.getItem(key)
+  } catch {
+    return last
+  }
+}

@@ -1,0 +1,45 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { PayEngine } from '../../checkouts/pay.ts'
+import { isPayable, readView } from '../../checkouts/view.ts'
+import type { Context } from '../../context.ts'
+import { Problem } from '../../problems.ts'
+import { addressBucket, openLimiter } from '../limits.ts'
+import { pagePathOf } from '../pay.ts'
+import { refuseCrossSite } from './forms.ts'
+
+/** A network and an address. */
+const formBytesMax = 1_024
+/** Each is a question to a node. */
+const preparedPerSecond = 5
+
+/**
+ * POST checkoutUrl/prepare: what a payer has to sign, where it cannot be made without a node. The payment itself is then
+ * handed in as every other. Asking changes nothing.
+ */
+export function mountPrepare(app: FastifyInstance, ctx: Context, { doors, terms }: PayEngine): void {
+  const asked = openLimiter('prepare', preparedPerSecond, ctx.now)
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: formBytesMax },
+      async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
+    )
+    scope.addHook('onRequest', async (request) => refuseCrossSite(ctx, request))
+
+    scope.post(`${pagePathOf(ctx)}/:checkoutId/prepare`, async (request, reply) => {
+      asked.take(addressBucket(request.ip), reply)
+      const { checkoutId } = request.params as { checkoutId: string }
+      const view = await readView(ctx, checkoutId)
+      if (!view) throw new Problem('not_found', 'There is no such checkout.')
+      if (!isPayable(view)) throw new Problem('payment_in_progress', 'The checkout cannot be paid now.')
+      const body = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
+      const offered = await terms(checkoutId, view.checkout.options)
+      const wanted = offered.find(({ network }) => network === body.get('network'))
+      const prepared = wanted && (await doors.get(wanted.network)?.prepare?.(wanted, body.get('payer') ?? ''))
+      if (!prepared) throw new Problem('not_found', 'Nothing is prepared for payments on that network.')
+      if ('refusal' in prepared) return reply.code(402).send({ error: prepared.refusal })
+      return reply.send({ accepted: wanted, ...prepared })
+    })
+  })
+}

@@ -1,0 +1,144 @@
+import { lockFollower } from '../../chains/rows.ts'
+import { unwrap } from '../../chains/rpc.ts'
+import { type Landed, readLanded, type SvmChain } from '../../chains/svm/chain.ts'
+import { findTokenAccount, tokenProgram } from '../../chains/svm/transfer.ts'
+import type { Context } from '../../context.ts'
+import { advancePlaces, orphanCredits } from '../credits/rows.ts'
+import { writeCredits } from '../credits/write.ts'
+import type { UpdateStatus } from '../rail.ts'
+import {
+  type Awaited,
+  listAwaited,
+  listTakenBack,
+  listUnknown,
+  listUnsettled,
+  reverseTakenBack,
+} from '../transfers/reference-rows.ts'
+import { askAll } from './look.ts'
+
+/**
+ * Finds transfers that buyers make by themselves (Solana Pay). Each carries the reference that its checkout was given,
+ * as an account that it only names: so the chain is asked for transactions that name it, once somebody has asked for
+ * the reference. What the transaction added to the store's token account is the credit, whatever else it did.
+ *
+ * Their finality is looked at here as well: nobody's signature is ours to send again, so what a fork took back either
+ * comes back by itself or is given up.
+ */
+export async function lookForReferences(
+  ctx: Context,
+  chain: SvmChain,
+  updateStatus: UpdateStatus,
+): Promise<boolean> {
+  const network = chain.network.caip2
+  const awaited = await listAwaited(ctx.db, network, pace, referencesPerRun)
+  const named = await findNaming(chain, awaited)
+  const unknown = new Set(await listUnknown(ctx.db, network, [...named.keys()]))
+  const hashes = [...named.keys()].filter((hash) => unknown.has(hash)).slice(0, readPerRun)
+  const landed = await readLanded(chain, hashes)
+  let isCredited = false
+  for (const [i, hash] of hashes.entries()) {
+    const [one, of] = [landed[i], named.get(hash)]
+    if (one && of && (await credit(ctx, network, hash, one, of, updateStatus))) isCredited = true
+  }
+  const isSettled = await settleKnown(ctx, chain, updateStatus)
+  if (isCredited || isSettled) ctx.db.wakeUps.send('outcomes')
+  return isCredited
+}
+
+/** Looked for every two seconds at first, then each time a twentieth of their age has passed. */
+const pace = { ageShare: 20, secondsMin: 2, secondsMax: 300 }
+/** Each is a question of its own to a node. */
+const referencesPerRun = 50
+const readPerRun = 50
+/** More than one transaction names a reference only if somebody means to. */
+const namingMax = 100
+const settledPerRun = 200
+/** A signed transfer that was not included again by then has lost its blockhash long ago. */
+const lostMinutes = 10
+
+/** Transactions that name a reference, the oldest first, and whose reference it is. */
+async function findNaming({ rpc }: SvmChain, awaited: readonly Awaited[]): Promise<Map<string, Awaited>> {
+  const settings = { commitment: 'confirmed', limit: namingMax }
+  const outcomes = await rpc.batch(
+    awaited.map(({ reference }) => ({ method: 'getSignaturesForAddress', params: [reference, settings] })),
+  )
+  return new Map(
+    awaited.flatMap((one, i) =>
+      unwrap<{ signature: string; err: unknown }[]>(outcomes[i])
+        .filter(({ err }) => err === null)
+        .reverse()
+        .map(({ signature }) => [signature, one] as const),
+    ),
+  )
+}
+
+async function credit(
+  ctx: Context,
+  network: string,
+  hash: string,
+  landed: Landed,
+  { asset, payTo, checkoutId, storeId }: Awaited,
+  updateStatus: UpdateStatus,
+): Promise<boolean> {
+  const account = await findTokenAccount(payTo, asset)
+  const value = landed.gainOf(account)
+  if (landed.isFailed || value <= 0n) return false
+  const payer = findPayer(landed, account)
+  const place = { hash: `${landed.slot}/${hash}`, number: landed.slot, time: landed.time }
+  const seen = { asset, payer, to: payTo, value, transactionHash: hash, logIndex: 0, position: 0 }
+  await ctx.db.transaction(async (tx) => {
+    await lockFollower(tx, network)
+    const changed = await writeCredits(
+      ctx,
+      tx,
+      network,
+      place,
+      [],
+      [{ seen, checkoutId, storeId, sender: null }],
+    )
+    await advancePlaces(tx, network, [place.hash], 'safe')
+    if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+  })
+  return true
+}
+
+/** Who ordered the transfer to the account; where another program moved the money, who paid for the transaction. */
+function findPayer({ transaction }: Landed, account: string): string {
+  for (const { program, accounts, data } of transaction.instructions) {
+    if (program !== tokenProgram) continue
+    // TransferChecked names the mint between the two accounts, Transfer does not.
+    if (data[0] === 12 && accounts[2] === account && accounts[3]) return accounts[3]
+    if (data[0] === 3 && accounts[1] === account && accounts[2]) return accounts[2]
+  }
+  return transaction.accounts[0] ?? account
+}
+
+/** Finality of transfers that are credited, and what became of those that a fork took back. */
+async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateStatus): Promise<boolean> {
+  const network = chain.network.caip2
+  const standing = await listUnsettled(ctx.db, network, settledPerRun)
+  const lost = await listTakenBack(ctx.db, network, lostMinutes, settledPerRun)
+  if (standing.length + lost.length === 0) return false
+  const nodes = await askAll(
+    chain,
+    [...standing, ...lost].map(({ hash }) => hash),
+  )
+  if (nodes.length < chain.network.witnessesMin) return false
+  const statusesOf = (i: number) => nodes.map(({ statuses }) => statuses[i] ?? null)
+  const isAbsent = (i: number) => statusesOf(i).every((status) => status === null)
+  const final = standing.filter((_, i) => statusesOf(i).every((status) => status?.commitment === 'finalized'))
+  const gone = standing.filter((one, i) => isAbsent(i) && nodes.every(({ slot }) => slot > one.slot))
+  const given = lost.filter((_, i) => isAbsent(standing.length + i))
+  if (final.length + gone.length + given.length === 0) return false
+  await ctx.db.transaction(async (tx) => {
+    await lockFollower(tx, network)
+    const places = (list: readonly { place: string }[]) => list.map(({ place }) => place)
+    const changed = [
+      ...(await advancePlaces(tx, network, places(final), 'finalized')),
+      ...(await orphanCredits(tx, network, places(gone))),
+      ...(await reverseTakenBack(tx, network, places(given))),
+    ]
+    if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
+  })
+  return true
+}
