@@ -26,7 +26,7 @@ ${title('Settings, from the environment')}
 ${columns([
   ['FARTHING_API_KEY', 'your store’s key, sk_…'],
   ['FARTHING_URL', 'where Farthing runs; default http://127.0.0.1:8402'],
-  ['FARTHING_PRIVATE_KEY', 'of the wallet that pays, 0x…; only for pay'],
+  ['FARTHING_PRIVATE_KEY', 'of the wallet that pays: 0x…, or base58 (Solana)'],
 ])}
 
 farthing <command> --help says more about one.

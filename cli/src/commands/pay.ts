@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { type EvmSigner, type Offer, type PayResult, pay } from '@farthing/sdk/pay'
+import { type Offer, type PayResult, pay, type Signer, solanaSigner } from '@farthing/sdk/pay'
 import { type Command, type Settings, textOf, UsageError } from '../command.ts'
 import { keptInFolder } from '../kept.ts'
 import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
@@ -52,12 +52,19 @@ export const payCommand: Command = {
   },
 }
 
-async function openWallet({ privateKey }: Settings): Promise<EvmSigner> {
-  if (!/^0x[0-9a-fA-F]{64}$/.test(privateKey ?? ''))
-    throw new UsageError('Set FARTHING_PRIVATE_KEY to the paying wallet’s key: 0x and 64 hexadecimal digits.')
-  // Large, and needed here alone.
-  const { privateKeyToAccount } = await import('viem/accounts')
-  return privateKeyToAccount(privateKey as `0x${string}`)
+async function openWallet({ privateKey = '' }: Settings): Promise<Signer> {
+  if (/^0x[0-9a-fA-F]{64}$/.test(privateKey)) {
+    // Large, and needed here alone.
+    const { privateKeyToAccount } = await import('viem/accounts')
+    return privateKeyToAccount(privateKey as `0x${string}`)
+  }
+  try {
+    return solanaSigner(privateKey.startsWith('[') ? Uint8Array.from(JSON.parse(privateKey)) : privateKey)
+  } catch {
+    throw new UsageError(
+      'Set FARTHING_PRIVATE_KEY to the paying wallet’s key: 0x and 64 hexadecimal digits, or for Solana base58 or the 64 numbers of a key file.',
+    )
+  }
 }
 
 function describe(

@@ -6,8 +6,8 @@ export type Asset = {
   readonly networkName: string
   readonly address: string
   readonly decimals: number
-  /** The token's EIP-712 domain. */
-  readonly domain: { readonly name: string; readonly version: string }
+  /** The token's EIP-712 domain, on EVM networks. */
+  readonly domain?: { readonly name: string; readonly version: string }
 }
 
 export const knownAssets: readonly Asset[] = [
@@ -34,5 +34,26 @@ export const knownAssets: readonly Asset[] = [
     address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
     decimals: 6,
     domain: { name: 'USDC', version: '2' },
+  },
+  {
+    symbol: 'USDC',
+    network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    networkName: 'Solana',
+    address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    decimals: 6,
+  },
+  {
+    symbol: 'USDC',
+    network: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+    networkName: 'Solana Devnet',
+    address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+    decimals: 6,
+  },
+  {
+    symbol: 'USDC',
+    network: 'solana:GuLKXAZVidPdHp6NsUHF4Qrzvs3PH9Rd',
+    networkName: 'Local Solana chain',
+    address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+    decimals: 6,
   },
 ]

@@ -68,19 +68,15 @@ export async function makeTypedData(
   }
 }
 
-/** The PAYMENT-SIGNATURE header of x402 version 2. */
-export function encodePayment(
-  accepted: PaymentRequirements,
-  { message }: TransferTypedData,
-  signature: string,
-): string {
+/** The payload of x402's exact scheme. */
+export function encodeAuthorization({ message }: TransferTypedData, signature: string) {
   const authorization = {
     ...message,
     value: String(message.value),
     validAfter: String(message.validAfter),
     validBefore: String(message.validBefore),
   }
-  return btoa(JSON.stringify({ x402Version: 2, accepted, payload: { signature, authorization } }))
+  return { signature, authorization }
 }
 
 /**

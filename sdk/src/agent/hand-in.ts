@@ -24,7 +24,7 @@ export type Talk = {
   readonly timeoutMs?: number
 }
 
-const timeoutMsDefault = 120_000
+export const timeoutMsDefault = 120_000
 /** The server holds an answer back for up to 25 s while it settles. */
 const answerTimeoutMs = 45_000
 

@@ -2,16 +2,16 @@ import { FarthingError } from '../errors.ts'
 import { parseUnits } from '../units.ts'
 import type { Checkout, Payment } from '../wire.ts'
 import { type Asset, knownAssets } from './assets.ts'
-import { type EvmSigner, encodePayment } from './evm.ts'
 import { handIn, type Talk, type Verdict } from './hand-in.ts'
 import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.ts'
+import { makeOffer, type Signer, signOffer } from './sign.ts'
 
 /**
  * Paying a checkout as a program does, by x402:
  *
  * 1. Ask without a payment. The answer says how to pay, or that it is paid, being paid, or past its time.
  * 2. Check the terms: this checkout, a token that we know, no more than the limit. Nothing is signed otherwise.
- * 3. Sign once. The nonce binds the signature to this checkout, and the signature is kept before it is sent.
+ * 3. Sign once. A nonce or memo binds the signature to this checkout, and the signature is kept before it is sent.
  * 4. Hand it in until its fate is known. A lost answer, a restart or a second call leads to the same signature being
  *    handed in again, never to another one.
  *
@@ -22,6 +22,8 @@ import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.t
 export { type Asset, knownAssets } from './assets.ts'
 export type { EvmSigner, TransferTypedData } from './evm.ts'
 export type { Objection, Offer } from './offer.ts'
+export type { Signer } from './sign.ts'
+export { type SolanaSigner, solanaSigner } from './solana.ts'
 
 export type PayResult =
   | {
@@ -74,15 +76,20 @@ const underWay = new Map<string, Promise<PayResult>>()
 
 /**
  * Pays a checkout once. Throws only where nothing was signed: a wrong address or limit, a server that cannot be asked,
- * or a wallet that would not sign. Two calls at once for one checkout are one payment.
+ * or a wallet that would not sign. Two calls at once for one checkout are one payment. With several signers, the first
+ * way to pay that one of them knows is taken.
  */
-export async function pay(checkoutUrl: string, signer: EvmSigner, options: PayOptions): Promise<PayResult> {
+export async function pay(
+  checkoutUrl: string,
+  signer: Signer | readonly Signer[],
+  options: PayOptions,
+): Promise<PayResult> {
   const { url, checkoutId } = readAddress(checkoutUrl)
   if (parseUnits(options.max, 6) === null)
     throw new TypeError(`max must be an amount such as "5.00", not ${JSON.stringify(options.max)}.`)
   const twin = underWay.get(url)
   if (twin) return await twin
-  const payment = payOnce(url, checkoutId, signer, options).finally(() => underWay.delete(url))
+  const payment = payOnce(url, checkoutId, [signer].flat(), options).finally(() => underWay.delete(url))
   underWay.set(url, payment)
   return await payment
 }
@@ -102,7 +109,7 @@ export async function resume(
 async function payOnce(
   url: string,
   checkoutId: string,
-  signer: EvmSigner,
+  signers: readonly Signer[],
   options: PayOptions,
 ): Promise<PayResult> {
   const kept = options.kept ?? memory
@@ -113,15 +120,16 @@ async function payOnce(
   if (asked.kind === 'unknown') return notAsked(url, asked, options)
   if (asked.kind !== 'required') return toResult(asked, null)
 
-  const limits = { max: options.max, assets: options.assets ?? knownAssets, now: Date.now() }
-  const offer = await chooseOffer(checkoutId, asked.required, signer, limits)
+  const limits = { max: options.max, assets: options.assets ?? knownAssets }
+  const chosen = chooseOffer(checkoutId, asked.required, signers, limits)
+  if ('code' in chosen) return refused(chosen)
+  const offer = await makeOffer(url, chosen, options)
   if ('code' in offer) return refused(offer)
   if (options.approve && !(await options.approve(offer)))
     return refused({ code: 'declined', detail: 'The payment was not approved. Nothing was signed.' })
   options.signal?.throwIfAborted()
 
-  const signature = await signer.signTypedData(offer.typedData)
-  const payment = encodePayment(offer.accepted, offer.typedData, signature)
+  const payment = await signOffer(offer, chosen.signer)
   await kept.set(url, payment)
   return await resume(url, payment, options)
 }
@@ -168,10 +176,7 @@ const reasons: readonly (readonly [ending: string, words: string])[] = [
   ['evm_signature', 'The signature is not the wallet’s.'],
 ]
 
-function refused(
-  { code, detail }: Omit<Objection, 'code'> & { code: string },
-  charged: Payment | null = null,
-): PayResult {
+function refused({ code, detail }: Objection, charged: Payment | null = null): PayResult {
   return { outcome: 'refused', code, detail, charged }
 }
 

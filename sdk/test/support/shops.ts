@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { type ClientOptions, createClient } from '@farthing/sdk'
+import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Encoder } from '@solana/kit'
+import { openSvmShop } from '../../../server/test/payments/svm/support/shop.ts'
 import { makeStore, openTestApp } from '../../../server/test/support/app.ts'
 import { openShop } from '../../../server/test/support/shop.ts'
 
@@ -24,6 +26,27 @@ export async function openPaidStore(options: Parameters<typeof openShop>[0] = {}
   })
   await listen(shop.app, baseUrl)
   return { ...shop, baseUrl, client: createClient({ apiKey: shop.key, baseUrl }) }
+}
+
+/** A deployment that is paid on Solana, with a worker, and payers for it. */
+export async function openPaidSvmStore() {
+  const baseUrl = await listenLater()
+  const shop = await openSvmShop({ settings: { BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay` } })
+  await listen(shop.app, baseUrl)
+  return {
+    ...shop,
+    baseUrl,
+    checkoutUrl: async (priceAmount: string) => `${baseUrl}/pay/${await shop.create(priceAmount)}`,
+    balance: async (address: string) => await shop.chain.balance(address, shop.chain.mint),
+    /** A wallet with money and without SOL, as key files hold it: the secret, then the public key. */
+    async newKey(units = 10_000_000n) {
+      const seed = crypto.getRandomValues(new Uint8Array(32))
+      const { address } = await createKeyPairSignerFromPrivateKeyBytes(seed)
+      await shop.chain.fund(address, { token: [shop.chain.mint, units] })
+      const secret = new Uint8Array([...seed, ...getBase58Encoder().encode(address)])
+      return { address, secret, base58: getBase58Decoder().decode(secret) }
+    },
+  }
 }
 
 export type Request = { readonly method: string; readonly path: string; readonly headers: Headers }

@@ -68,7 +68,7 @@ const notices: Readonly<Record<PasteOutcome, string | null>> = {
  * Nothing here can be used against a buyer, but no other site has any business with it. Browsers say where a form came
  * from; those that hide the page's address say "null" as its origin.
  */
-export function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
+function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
   const site = headers['sec-fetch-site']
   const origin = headers.origin
   const isOurs =

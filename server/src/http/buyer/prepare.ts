@@ -1,23 +1,18 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { PayEngine } from '../../checkouts/pay.ts'
 import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { Problem } from '../../problems.ts'
-import { addressBucket, openLimiter } from '../limits.ts'
 import { pagePathOf } from '../pay.ts'
-import { refuseCrossSite } from './forms.ts'
 
 /** A network and an address. */
 const formBytesMax = 1_024
-/** Each is a question to a node. */
-const preparedPerSecond = 5
 
 /**
- * POST checkoutUrl/prepare: what a payer has to sign, where it cannot be made without a node. The payment itself is then
- * handed in as every other. Asking changes nothing.
+ * POST checkoutUrl/prepare, and the same below the API's address: what a payer has to sign, where it cannot be made
+ * without a node. The payment itself is then handed in as every other. Asking changes nothing.
  */
 export function mountPrepare(app: FastifyInstance, ctx: Context, { doors, terms }: PayEngine): void {
-  const asked = openLimiter('prepare', preparedPerSecond, ctx.now)
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(
@@ -25,10 +20,10 @@ export function mountPrepare(app: FastifyInstance, ctx: Context, { doors, terms 
       { parseAs: 'string', bodyLimit: formBytesMax },
       async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
     )
-    scope.addHook('onRequest', async (request) => refuseCrossSite(ctx, request))
+    // It is as open as the payment itself, also to pages of other origins.
+    scope.addHook('onSend', async (_request, reply) => void reply.header('access-control-allow-origin', '*'))
 
-    scope.post(`${pagePathOf(ctx)}/:checkoutId/prepare`, async (request, reply) => {
-      asked.take(addressBucket(request.ip), reply)
+    const prepare = async (request: FastifyRequest, reply: FastifyReply) => {
       const { checkoutId } = request.params as { checkoutId: string }
       const view = await readView(ctx, checkoutId)
       if (!view) throw new Problem('not_found', 'There is no such checkout.')
@@ -40,6 +35,8 @@ export function mountPrepare(app: FastifyInstance, ctx: Context, { doors, terms 
       if (!prepared) throw new Problem('not_found', 'Nothing is prepared for payments on that network.')
       if ('refusal' in prepared) return reply.code(402).send({ error: prepared.refusal })
       return reply.send({ accepted: wanted, ...prepared })
-    })
+    }
+    for (const path of [pagePathOf(ctx), '/api/v1/checkouts'])
+      scope.post(`${path}/:checkoutId/prepare`, prepare)
   })
 }
