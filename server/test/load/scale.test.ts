@@ -27,14 +27,9 @@ import { type CheckoutId, newId, type StoreId } from '../../src/ids.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { migrate } from '../../src/migrate.ts'
+import { forgetSpentAbove, listPerhapsDead } from '../../src/payments/credits/dead-rows.ts'
 import { adoptUnmatched, advanceCredits, listUnannounced } from '../../src/payments/credits/rows.ts'
-import {
-  forgetSpentAbove,
-  listClaimed,
-  listPerhapsDead,
-  readInFlightUnits,
-  readSentUnits,
-} from '../../src/payments/rows.ts'
+import { listClaimed, readInFlightUnits, readSentUnits } from '../../src/payments/rows.ts'
 import { listPasted } from '../../src/payments/transfers/paste-rows.ts'
 import { claimByAmount, freeReserved, listTakenBack } from '../../src/payments/transfers/rows.ts'
 import { startCluster } from '../../src/postgres.ts'

@@ -17,10 +17,16 @@ import { appendEvent, newEvent } from '../../events/append.ts'
 import { boundPattern } from '../bound-nonce.ts'
 import { noteMined } from '../lanes/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { buryAuthorizations, forgetSpentAbove, listPerhapsDead, listTakenBack, noteSpent } from '../rows.ts'
 import { claimByAmount, findMatches } from '../transfers/rows.ts'
 import { maxTimeoutSeconds } from '../verify.ts'
 import { toPayment } from './credit.ts'
+import {
+  buryAuthorizations,
+  forgetSpentAbove,
+  listPerhapsDead,
+  listTakenBack,
+  noteSpent,
+} from './dead-rows.ts'
 import { finishReconciling, recoverClaims } from './reconcile.ts'
 import { listSettlerAddresses } from './reconcile-rows.ts'
 import * as credits from './rows.ts'
