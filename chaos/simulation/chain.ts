@@ -24,6 +24,8 @@ export type Block = {
   readonly logs: readonly { readonly kind: 'paid' | 'spent'; readonly auth: number }[]
 }
 
+type State = { readonly used: ReadonlySet<number>; readonly nonce: number; readonly isRefused: boolean }
+
 export type Chain = ReturnType<typeof openChain>
 
 export function openChain(validBefore: (auth: number) => number) {
@@ -32,40 +34,32 @@ export function openChain(validBefore: (auth: number) => number) {
   let pool: Tx[] = []
 
   const head = (): Block => blocks.at(-1) as Block
-  const stateAt = (number: number) => {
-    const used = new Set<number>()
-    let nonce = 0
-    let isRefused = false
-    for (const block of blocks.slice(0, number + 1))
-      for (const tx of block.txs) {
-        if (tx.nonce !== null) nonce = tx.nonce + 1
-        for (const act of tx.acts)
-          if (act.kind === 'refuse' || act.kind === 'allow') isRefused = act.kind === 'refuse'
-      }
-    for (const block of blocks.slice(0, number + 1)) for (const { auth } of block.logs) used.add(auth)
-    return { used, nonce, isRefused }
-  }
+  /** What holds after each block, by its place. */
+  const states: State[] = []
+  const stateAt = (number: number): State => states[number] ?? { used: new Set(), nonce: 0, isRefused: false }
 
   const mine = (time: number, isEmpty = false): void => {
     const number = blocks.length
-    const state = stateAt(number - 1)
+    const before = stateAt(number - 1)
+    const used = new Set(before.used)
+    let { nonce, isRefused } = before
     const txs: Tx[] = []
     const logs: Block['logs'][number][] = []
     const candidates = isEmpty ? [] : pool
     for (const tx of candidates.toSorted((a, b) => (a.nonce ?? -1) - (b.nonce ?? -1))) {
-      if (tx.nonce !== null && tx.nonce !== state.nonce) continue
-      if (tx.nonce !== null) state.nonce++
+      if (tx.nonce !== null && tx.nonce !== nonce) continue
+      if (tx.nonce !== null) nonce++
       txs.push(tx)
       for (const act of tx.acts) {
-        if (act.kind === 'refuse' || act.kind === 'allow') state.isRefused = act.kind === 'refuse'
+        if (act.kind === 'refuse' || act.kind === 'allow') isRefused = act.kind === 'refuse'
         if (act.kind !== 'pay' && act.kind !== 'spend') continue
-        if (state.used.has(act.auth) || time >= validBefore(act.auth) || state.isRefused) continue
-        state.used.add(act.auth)
+        if (used.has(act.auth) || time >= validBefore(act.auth) || isRefused) continue
+        used.add(act.auth)
         logs.push({ kind: act.kind === 'pay' ? 'paid' : 'spent', auth: act.auth })
       }
     }
-    if (!isEmpty)
-      pool = pool.filter((tx) => !txs.includes(tx) && (tx.nonce === null || tx.nonce >= state.nonce))
+    if (!isEmpty) pool = pool.filter((tx) => !txs.includes(tx) && (tx.nonce === null || tx.nonce >= nonce))
+    states[number] = { used, nonce, isRefused }
     blocks.push({ hash: ++hashes, parent: blocks.at(-1)?.hash ?? 0, number, time, txs, logs })
   }
   mine(0, true)
