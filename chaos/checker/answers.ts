@@ -33,8 +33,11 @@ export function checkAcknowledged(history: History): Violation[] {
  * I9: from the first signature on a payment until it is proven that it will not pay, a 402 would charge twice; and so
  * would one while a payment that the chain took back may return.
  */
-export function checkInvitations({ books, answers }: History): Violation[] {
+export function checkInvitations({ books, chain, answers }: History): Violation[] {
   const wrong: string[] = []
+  const moved = new Set(
+    chain.transfers.map(({ from, to, value, nonce }) => `${from} ${nonce} ${to} ${value}`),
+  )
   const claims = Map.groupBy(books.authorizations, ({ checkoutId }) => checkoutId)
   const absences = Map.groupBy(
     books.credits.flatMap((credit) => absenceOf(credit, books.credits)),
@@ -45,11 +48,12 @@ export function checkInvitations({ books, answers }: History): Violation[] {
     for (const { paymentId, from, until } of absences.get(checkoutId) ?? [])
       if (from < askedAt && (until === null || answeredAt < until))
         wrong.push(`${checkoutId} was answered 402 while ${paymentId}, which was taken back, could return`)
-    for (const { payer, nonce, firstSignedAt, resolvedAt } of claims.get(checkoutId) ?? [])
+    for (const { payer, nonce, payTo, amount, firstSignedAt, resolvedAt } of claims.get(checkoutId) ?? [])
       if (
         firstSignedAt !== null &&
         firstSignedAt < askedAt &&
-        (resolvedAt === null || answeredAt < resolvedAt)
+        // Whatever was said to be proven: what paid in the end could pay.
+        (resolvedAt === null || answeredAt < resolvedAt || moved.has(`${payer} ${nonce} ${payTo} ${amount}`))
       )
         wrong.push(`${checkoutId} was answered 402 while ${payer} ${nonce} could pay`)
   }

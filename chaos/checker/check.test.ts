@@ -142,6 +142,13 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I9',
+    'a 402 after a payment was called dead that paid in the end',
+    onChain(({ transfers }) => ({
+      transfers: [...transfers, ...where(transfers, ({ nonce }) => nonce === '0x04', { nonce: '0x03' })],
+    })),
+  ],
+  [
+    'I9',
     'a 402 while a payment that was taken back may return',
     (history) => ({
       ...history,

@@ -64,6 +64,8 @@ export async function scanChain(
     url,
     Array.from({ length: head + 1 }, (_, i) => ['eth_getBlockByNumber', `0x${i.toString(16)}`, true]),
   )
+  const missing = blocks.findIndex((block) => block === null)
+  if (missing !== -1) throw new Error(`the node has no block ${missing} of ${head}`)
   const [safe, finalized] = await ask<RawBlock>(url, [
     ['eth_getBlockByNumber', 'safe', false],
     ['eth_getBlockByNumber', 'finalized', false],

@@ -58,6 +58,13 @@ export async function openChain(folder: string) {
     const [result] = await ask<Result>(url, [[method, ...params]])
     return result as Result
   }
+  let last: Promise<unknown> = Promise.resolve()
+  /** One change of the chain at a time: anvil loses blocks when two reorganise it at once. */
+  const alone = <Result>(change: () => Promise<Result>): Promise<Result> => {
+    const mine = last.then(change)
+    last = mine.catch(() => {})
+    return mine
+  }
   await untilListening(anvil, () => call('eth_chainId'))
   await placeContracts(call)
 
@@ -87,12 +94,13 @@ export async function openChain(folder: string) {
       await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
     },
     /** Replaces the newest blocks by empty ones; their transactions are gone from the node altogether. */
-    reorg: (depth: number) => call('anvil_reorg', depth, []),
-    async halt(ms: number): Promise<void> {
-      await call('anvil_setIntervalMining', 0)
-      await wait(ms)
-      await call('anvil_setIntervalMining', 1)
-    },
+    reorg: (depth: number) => alone(() => call('anvil_reorg', depth, [])),
+    halt: (ms: number) =>
+      alone(async () => {
+        await call('anvil_setIntervalMining', 0)
+        await wait(ms)
+        await call('anvil_setIntervalMining', 1)
+      }),
     async stop(): Promise<void> {
       if (anvil.exitCode !== null || anvil.signalCode !== null) return
       anvil.kill('SIGKILL')

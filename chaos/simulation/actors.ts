@@ -34,7 +34,7 @@ type Answer = {
 export class Lost extends Error {}
 
 /** How many blocks lie on top of one that is believed in for a "no". */
-const negativeDepth = 3
+export const negativeDepth = 3
 const safeDepth = 2
 const roundsMax = 20
 const patience = 12
@@ -158,6 +158,7 @@ export function* lane(world: World, holder: string): Actor {
       ([auth, row]) =>
         row.spentAt === null &&
         (row.state === 'claimed' ||
+          (row.state === 'sent' && world.mutation === 'sent-rejected') ||
           (row.state === 'sent' &&
             row.sends < 2 &&
             db.sent.every(({ auths, isMined }) => isMined || !auths.includes(auth)))) &&

@@ -1,5 +1,5 @@
 import { seededRandom } from '../harness/random.ts'
-import { type Actor, buyer, follower, Lost, lane, undertaker, type World } from './actors.ts'
+import { type Actor, buyer, follower, Lost, lane, negativeDepth, undertaker, type World } from './actors.ts'
 import { openChain } from './chain.ts'
 import { type Mutation, openDatabase } from './database.ts'
 
@@ -11,7 +11,8 @@ import { type Mutation, openDatabase } from './database.ts'
  * Modelled: claims, the lane with its lease and fence, nonces, signed bytes, fills, the follower with reorganisations,
  * finality, burial, expiry, answers to payers, front-runs, nonces spent elsewhere, a token that refuses, lost replies,
  * crashes at every await. Not modelled: SQL and its isolation (each statement is atomic here), batches, fees, contract
- * wallets, plain transfers, restores, webhooks, several networks, nodes that lie.
+ * wallets, plain transfers, restores, webhooks, several networks, nodes that lie, and reorganisations deeper than what is
+ * believed in for a "no": these can bring back what was proven dead, which is then credited and told.
  */
 export function runHistory(seed: number, mutation: Mutation | null = null): string[] {
   const random = seededRandom(seed)
@@ -92,7 +93,7 @@ export function runHistory(seed: number, mutation: Mutation | null = null): stri
       const draw = random.next()
       const one = random.pick(actors)
       if (draw < 0.08) mine()
-      else if (draw < 0.09) chain.reorg(random.between(1, 5))
+      else if (draw < 0.09) chain.reorg(random.between(1, negativeDepth))
       else if (draw < 0.1) clock.now += random.between(1, 8)
       else if (draw < 0.11 && chain.poolSize() > 0) chain.drop(random.between(0, chain.poolSize() - 1))
       else if (draw < 0.115) {
@@ -190,7 +191,7 @@ function judge({ chain, db, answers, sightings, validBefore }: World, isQuiet: b
         row.checkout === id &&
         row.firstSignedAt !== null &&
         row.firstSignedAt < askedAt &&
-        (row.resolvedAt === null || answeredAt < row.resolvedAt)
+        (row.resolvedAt === null || answeredAt < row.resolvedAt || paid.some((log) => log.auth === auth))
       )
         wrong.push(`I9 ${id} was answered 402 while ${auth} could pay`)
   }
