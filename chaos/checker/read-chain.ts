@@ -64,7 +64,7 @@ export async function scanChain(
     url,
     Array.from({ length: head + 1 }, (_, i) => ['eth_getBlockByNumber', `0x${i.toString(16)}`, true]),
   )
-  const missing = blocks.findIndex((block) => block === null)
+  const missing = blocks.findIndex((block) => !block)
   if (missing !== -1) throw new Error(`the node has no block ${missing} of ${head}`)
   const [safe, finalized] = await ask<RawBlock>(url, [
     ['eth_getBlockByNumber', 'safe', false],
