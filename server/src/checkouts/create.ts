@@ -170,7 +170,7 @@ async function draftCheckout(
       }),
     )
   })
-  if (options.length === 0) throw walletRequired(ctx, store)
+  if (options.length === 0) throw walletRequired(ctx, store, wallets.length > 0)
 
   const lifetime = input.expiresInSeconds ?? (quote ? lifetimeWithRateSeconds : lifetimeSeconds)
   const checkout: Checkout = {
@@ -210,11 +210,11 @@ function finalityFor(policy: readonly FinalityRule[], units: bigint): FinalityRu
   return rule.finality
 }
 
-function walletRequired(ctx: Context, store: Store): Problem {
+function walletRequired(ctx: Context, store: Store, hasWallet: boolean): Problem {
   const segment = walletSegment(networksFor(ctx, store.mode))
   const address = `${ctx.config.baseUrl}/api/v1/stores/${store.id}/wallets/${segment}`
   return new Problem(
     'wallet_required',
-    `Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,
+    `${hasWallet ? 'No wallet of the store is payable now; GET its wallets for the reasons. ' : ''}Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,
   )
 }

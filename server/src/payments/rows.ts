@@ -186,40 +186,25 @@ export async function readInFlightUnits(
   return BigInt(row?.units ?? '0')
 }
 
-/** Authorizations that wait for the one settler that they name, oldest first. */
-export async function listClaimedFor(
-  db: Database,
-  network: string,
-  settler: string,
-  limit: number,
-): Promise<Authorized<string>[]> {
-  const rows = await db.query<AuthorizationRow<string>>(
-    `select a.* from authorizations a
-     where a.network = $1 and a.settler = $2 and a.state = 'claimed' and ${isUncredited}
-     order by a.claimed_at limit $3`,
-    [network, settler, limit],
-  )
-  return rows.map(toAuthorized)
-}
-
 /** A block later than validBefore reverts the transfer, and the next one is about two seconds away. */
 function sendableUntil(headTime: Date): number {
   return Math.floor(headTime.getTime() / 1_000) + 4
 }
 
-/** Authorizations that wait for a lane, oldest first. */
-export async function listClaimed(
+/** Authorizations that wait for a lane, oldest first; for the lane of one settler, where they name it. */
+export async function listClaimed<Address extends string = Hex>(
   db: Database,
   network: string,
-  headTime: Date,
+  headTime: Date | null,
   limit: number,
-): Promise<Authorized[]> {
-  const rows = await db.query<AuthorizationRow>(
+  settler: string | null = null,
+): Promise<Authorized<Address>[]> {
+  const rows = await db.query<AuthorizationRow<Address>>(
     `select a.* from authorizations a
      where a.network = $1 and a.state = 'claimed' and a.spent_block_number is null and a.valid_before > $2
-       and ${isUncredited}
+       and a.settler is not distinct from $4 and ${isUncredited}
      order by a.claimed_at limit $3`,
-    [network, sendableUntil(headTime), limit],
+    [network, headTime ? sendableUntil(headTime) : 0, limit, settler],
   )
   return rows.map(toAuthorized)
 }

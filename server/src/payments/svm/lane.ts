@@ -9,7 +9,7 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import * as settlers from '../lanes/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { type Authorized, listClaimedFor, readSentUnits, rejectAuthorizations } from '../rows.ts'
+import { type Authorized, listClaimed, readSentUnits, rejectAuthorizations } from '../rows.ts'
 import { listToSendAgain, listUnrecorded, recordSend } from './rows.ts'
 import { reasonOf } from './verify.ts'
 
@@ -55,7 +55,7 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
   await recordLost(ctx, lane)
   if (settler.state !== 'active') return false
 
-  const claimed = await listClaimedFor(ctx.db, network, signer.address, batchMax)
+  const claimed = await listClaimed<string>(ctx.db, network, null, batchMax, signer.address)
   const good = await choose(ctx, lane, claimed, follower.headNumber)
   const sent: { hash: string; bytes: Uint8Array }[] = []
   for (const payment of good) {
