@@ -1,7 +1,7 @@
 /** What a payer on Solana is told, whatever it sends: the right answer each time, and no fee of ours beyond its bound. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AccountRole, address, type KeyPairSigner } from '@solana/kit'
+import { AccountRole, address, generateKeyPairSigner, type KeyPairSigner } from '@solana/kit'
 import { findTokenAccount, memoProgram } from '../../../src/chains/svm/transfer.ts'
 import { until } from '../../support/until.ts'
 import { type Changes, meta, readBlockhash } from './support/chain.ts'
@@ -224,11 +224,16 @@ test('somebody else’s signature', () =>
     signedBy: await chain.payer(),
   })))
 
-test('too little money, and none at all', async () => {
+test('too little money, none at all, and no account to have any in', async () => {
   await assertRefused('insufficient_funds', {}, await chain.payer(999_999n))
-  const poor = await chain.payer(0n)
-  await assertRefused('insufficient_funds', {}, poor)
+  await assertRefused('insufficient_funds', {}, await chain.payer(0n))
+  await assertRefused('insufficient_funds', {}, await generateKeyPairSigner())
 })
+
+test('wrong owner: somebody else’s account as the one that pays', () =>
+  assertRefused('invalid_exact_svm_transaction_simulation_failed', async () => ({
+    source: await findTokenAccount((await chain.payer()).address, chain.mint),
+  })))
 
 test('money that is promised already is not taken for another payment', async () => {
   const payer = await chain.payer(1_500_000n)
