@@ -1,7 +1,7 @@
 import type { Address } from '@solana/kit'
 import type { Context } from '../../context.ts'
 import { networks, type SolanaNetwork } from '../networks.ts'
-import { openRpc, type Rpc, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
+import { openRpc, type Rpc, RpcAnswerError, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
 import { decodeTransaction, encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
 
@@ -62,14 +62,18 @@ export type SvmHeads = {
 
 type EpochInfo = { readonly absoluteSlot: number; readonly blockHeight: number }
 
-/** Where the chain stands; null while the newest block has no time yet. */
+/** Where the chain stands; null while the newest block's time is not known. */
 export async function readSvmHeads({ rpc }: SvmChain): Promise<SvmHeads | null> {
   const infos = await rpc.batch(
     ['confirmed', 'finalized'].map((commitment) => ({ method: 'getEpochInfo', params: [{ commitment }] })),
   )
   const [head, final] = infos.map((info) => unwrap<EpochInfo>(info))
   if (!head || !final) return null
-  const seconds = await rpc.call<number | null>('getBlockTime', [head.absoluteSlot])
+  const seconds = await rpc.call<number | null>('getBlockTime', [head.absoluteSlot]).catch((error) => {
+    // A node behind the one that was asked before does not have the block yet.
+    if (!(error instanceof RpcAnswerError)) throw error
+    return null
+  })
   if (seconds === null) return null
   return {
     slot: head.absoluteSlot,
