@@ -33,12 +33,15 @@ export async function lookForReferences(
   const awaited = await listAwaited(ctx.db, network, pace, referencesPerRun)
   const named = await findNaming(chain, awaited)
   const unknown = new Set(await listUnknown(ctx.db, network, [...named.keys()]))
-  const hashes = [...named.keys()].filter((hash) => unknown.has(hash)).slice(0, readPerRun)
-  const landed = await readLanded(chain, hashes)
+  const hashes = [...named.keys()].filter((hash) => unknown.has(hash))
   let isCredited = false
-  for (const [i, hash] of hashes.entries()) {
-    const [one, of] = [landed[i], named.get(hash)]
-    if (one && of && (await credit(ctx, network, hash, one, of, updateStatus))) isCredited = true
+  for (let start = 0; start < hashes.length; start += readPerRequest) {
+    const some = hashes.slice(start, start + readPerRequest)
+    const landed = await readLanded(chain, some)
+    for (const [i, hash] of some.entries()) {
+      const [one, of] = [landed[i], named.get(hash)]
+      if (one && of && (await credit(ctx, network, hash, one, of, updateStatus))) isCredited = true
+    }
   }
   const isSettled = await settleKnown(ctx, chain, updateStatus)
   if (isCredited || isSettled) ctx.db.wakeUps.send('outcomes')
@@ -49,14 +52,14 @@ export async function lookForReferences(
 const pace = { ageShare: 20, secondsMin: 2, secondsMax: 300 }
 /** Each is a question of its own to a node. */
 const referencesPerRun = 50
-const readPerRun = 50
-/** More than one transaction names a reference only if somebody means to. */
-const namingMax = 100
+const readPerRequest = 50
+/** More than one transaction names a reference only if somebody means to. Each that pays nothing is read at every look. */
+const namingMax = 20
 const settledPerRun = 200
 /** A signed transfer that was not included again by then has lost its blockhash long ago. */
 const lostMinutes = 10
 
-/** Transactions that name a reference, the oldest first, and whose reference it is. */
+/** The newest transactions that name a reference, and whose reference it is. */
 async function findNaming({ rpc }: SvmChain, awaited: readonly Awaited[]): Promise<Map<string, Awaited>> {
   const settings = { commitment: 'confirmed', limit: namingMax }
   const outcomes = await rpc.batch(
@@ -66,7 +69,6 @@ async function findNaming({ rpc }: SvmChain, awaited: readonly Awaited[]): Promi
     awaited.flatMap((one, i) =>
       unwrap<{ signature: string; err: unknown }[]>(outcomes[i])
         .filter(({ err }) => err === null)
-        .reverse()
         .map(({ signature }) => [signature, one] as const),
     ),
   )
