@@ -171,8 +171,10 @@ function toResult(verdict: Verdict, payment: string | null): PayResult {
 /** Why a payment is refused, by how x402's reasons end. */
 const reasons: readonly (readonly [ending: string, words: string])[] = [
   ['insufficient_balance', 'The wallet holds too little of the token.'],
+  ['insufficient_funds', 'The wallet holds too little of the token.'],
   ['valid_before', 'The time to pay it is over, or this machine’s clock is wrong.'],
   ['valid_after', 'This machine’s clock is wrong.'],
+  ['blockhash_expired', 'It was signed too late.'],
   ['evm_signature', 'The signature is not the wallet’s.'],
 ]
 

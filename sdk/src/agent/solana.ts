@@ -94,12 +94,26 @@ async function post(checkoutUrl: string, form: URLSearchParams, options: Talk) {
 export async function isOffered(
   transaction: Uint8Array,
   checkoutId: string,
+  accepted: PaymentRequirements,
+  asset: Asset,
+  payer: string,
+): Promise<boolean> {
+  try {
+    return await isTransfer(readMessage(transaction), checkoutId, accepted, asset, payer)
+  } catch {
+    // What cannot be read is not what was offered.
+    return false
+  }
+}
+
+async function isTransfer(
+  message: Message,
+  checkoutId: string,
   { amount, payTo, extra }: PaymentRequirements,
   asset: Asset,
   payer: string,
 ): Promise<boolean> {
-  const message = tryRead(transaction)
-  if (!message || !('feePayer' in extra)) return false
+  if (!('feePayer' in extra)) return false
   const transfers = message.instructions.filter(({ program }) => program === tokenProgram)
   const rest = message.instructions.filter(({ program }) => program !== tokenProgram)
   const [transfer] = transfers
@@ -127,12 +141,4 @@ export async function isOffered(
           (program === memoProgram && new TextDecoder().decode(said) === checkoutId)),
     )
   )
-}
-
-function tryRead(transaction: Uint8Array): Message | null {
-  try {
-    return readMessage(transaction)
-  } catch {
-    return null
-  }
 }
