@@ -57,7 +57,7 @@ test('sent to two serve and two work processes many times at once, it is credite
   await deployment.check()
 })
 
-test('the reference, in two processes, takes one transaction for two orders', async () => {
+test('the reference, run twice, takes one transaction for two orders', async () => {
   const settler = await newSettler(chain)
   const payer = await chain.payer()
   const network = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
