@@ -157,7 +157,7 @@ export const problems = {
   ],
   rate_unavailable: [
     503,
-    'No fresh exchange rate for this currency',
+    'No exchange rate to rely on for this currency',
     'Try again after the time in Retry-After, or price the checkout in USD, which needs no rate.',
   ],
   settlement_unavailable: [

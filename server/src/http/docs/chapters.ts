@@ -45,7 +45,16 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
     ],
   ],
   ['Run', ['docs/deploying.md', 'docs/operating.md', 'docs/security-model.md', 'docs/scale.md']],
-  ['Understand', ['docs/architecture.md', 'docs/authority.md', 'docs/decisions/README.md']],
+  [
+    'Understand',
+    [
+      'docs/architecture.md',
+      'docs/authority.md',
+      'docs/proof.md',
+      'docs/measurements.md',
+      'docs/decisions/README.md',
+    ],
+  ],
 ]
 const lastChapter = 'More'
 
