@@ -13,7 +13,7 @@ export const problems = {
   malformed_payment: [
     400,
     'The payment header cannot be read',
-    'Send one PAYMENT-SIGNATURE header: standard base64 of an x402 version 2 payload.',
+    'Nothing was charged. Send one PAYMENT-SIGNATURE header: standard base64 of an x402 version 2 payload, made from the terms in PAYMENT-REQUIRED.',
   ],
   bad_request: [
     400,
@@ -23,12 +23,12 @@ export const problems = {
   invalid_api_key: [
     401,
     'The API key is missing or wrong',
-    'Send the store’s key in the X-API-Key header. A key that was revoked or has run out is refused as well.',
+    'Send the store’s key in the X-API-Key header. A key that was revoked or has run out is refused as well: ask the operator for a new one.',
   ],
   not_found: [
     404,
     'There is no such thing here',
-    'Check the id, and that the key belongs to the store that owns it.',
+    'Check the address and the id. If you send a key, check that it belongs to the store that owns the id.',
   ],
   cross_site: [
     403,
@@ -40,11 +40,15 @@ export const problems = {
     'This address does not take that method',
     'See the Allow header for the methods it takes.',
   ],
-  request_timeout: [408, 'The request took too long to arrive', 'Send the whole request within 15 seconds.'],
+  request_timeout: [
+    408,
+    'The request took too long to arrive',
+    'Send it again, the whole of it within 15 seconds.',
+  ],
   idempotency_in_progress: [
     409,
     'A request with this Idempotency-Key is still running',
-    'Repeat the same request after a moment.',
+    'Repeat the same request with the same key after the time in Retry-After.',
   ],
   wallet_required: [
     409,
@@ -59,24 +63,28 @@ export const problems = {
   not_cancelable: [
     409,
     'The checkout can no longer be canceled',
-    'It has been paid or has expired. Read it to see which.',
+    'Read it to see whether it is paid or expired. An expired one needs nothing more; the money of a paid one can only be sent back from the store’s wallet.',
   ],
   not_acceptable: [
     409,
     'The checkout cannot take this payment',
-    'It is paid already. Read it to see by what.',
+    'It is paid already: read it to see by what. Send this payment back and dismiss it, or accept it for another checkout if it has none of its own.',
   ],
   payment_not_open: [
     409,
     'There is nothing to decide about this payment',
-    'It completed a checkout, belongs to another one, was dismissed, or is not part of the chain. Read it to see which.',
+    'See detail for the reason. A payment that belongs to another checkout can be accepted for that one only. In the other cases there is nothing left to do.',
   ],
   payment_in_progress: [
     409,
     'A payment for this checkout is being settled',
-    'Wait for its outcome: read the checkout again after the time in Retry-After.',
+    'Wait for its outcome, and do not pay again meanwhile. Ask again after the time in Retry-After.',
   ],
-  already_paid: [409, 'The checkout is already paid', 'Nothing was charged. Do not send this payment again.'],
+  already_paid: [
+    409,
+    'The checkout is already paid',
+    'Nothing was charged for this payment. Throw it away: there is nothing left to pay.',
+  ],
   authorization_used: [
     409,
     'This payment belongs to another checkout',
@@ -110,7 +118,7 @@ export const problems = {
   log_restarted: [
     409,
     'The event log was restarted after a restore',
-    'Read the events again from the cursor in resumeAfter.',
+    'Go on from the cursor in resumeAfter: send it as after, and keep it in place of yours.',
   ],
   checkout_expired: [
     410,
@@ -131,7 +139,7 @@ export const problems = {
   invalid_request: [
     422,
     'The request has values that are not allowed',
-    'Each entry of errors says where and why.',
+    'Correct what each entry of errors names: pointer says where, detail why. Then send it again.',
   ],
   idempotency_key_reused: [
     422,
@@ -143,17 +151,21 @@ export const problems = {
     'No rate source has this currency',
     'Price the checkout in a currency that GET /api/v1/currencies lists.',
   ],
-  rate_limited: [429, 'Too many requests', 'Wait for the time in Retry-After.'],
+  rate_limited: [
+    429,
+    'Too many requests',
+    'Wait for the time in Retry-After, then send the same request again.',
+  ],
   headers_too_large: [431, 'The headers are too large', 'Send at most 12 KiB of headers.'],
   internal_error: [
     500,
     'Something went wrong on our side',
-    'Whether the request took effect is not known. Repeat it with the same Idempotency-Key.',
+    'Whether the request took effect is not known, unless detail says so. Repeat it unchanged: a create with the same Idempotency-Key, a payment with the same PAYMENT-SIGNATURE.',
   ],
   unavailable: [
     503,
     'The service cannot answer now',
-    'Whether the request took effect is not known. Repeat it with the same Idempotency-Key.',
+    'Whether the request took effect is not known, unless detail says so. Repeat it unchanged: a create with the same Idempotency-Key, a payment with the same PAYMENT-SIGNATURE.',
   ],
   rate_unavailable: [
     503,
