@@ -109,7 +109,12 @@ export async function payCheckout(
       if (known.state === 'dead' || hasClaimed)
         refused = refusal(payment, known.reason ?? 'authorization_expired')
     } else if (known && !(known.checkoutId === null && payment && isBoundPayment(payment, checkout.id))) {
-      throw new Problem('authorization_used', 'This authorization was presented for another checkout before.')
+      throw new Problem(
+        'authorization_used',
+        known.checkoutId === null
+          ? 'This authorization was used before, and it is not known for which checkout. Ask the store before you pay again.'
+          : 'This authorization was presented for another checkout before.',
+      )
     }
     if (view.isIdentifierTaken) {
       throw new Problem(
@@ -120,7 +125,7 @@ export async function payCheckout(
 
     if (checkout.status === 'COMPLETED') {
       if (request.payment.kind !== 'none') {
-        throw new Problem('already_paid', 'The checkout was paid before. This payment was not taken.')
+        throw whyClosed(checkout)
       }
       if (view.payment) return { kind: 'paid', checkout, payment: toPayment(view.payment) }
       throw inProgress()
@@ -132,14 +137,7 @@ export async function payCheckout(
       await engine.outcomes.waitForChange(checkout.id, checkout.version, left)
       continue
     }
-    if (checkout.status === 'CANCELED')
-      throw new Problem('checkout_canceled', 'The store withdrew this checkout.')
-    if (checkout.status === 'EXPIRED' || view.isPastExpiry) {
-      throw new Problem(
-        'checkout_expired',
-        `This checkout could be paid until ${checkout.expiresAt.toISOString()}.`,
-      )
-    }
+    if (checkout.status !== 'OPEN' || view.isPastExpiry) throw whyClosed(checkout)
 
     const required = await requirePayment(engine, checkout, request.resourceUrl, refused)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
@@ -242,6 +240,21 @@ function notApplied(payment: WirePayment): Problem {
   return new Problem('payment_not_applied', `The payment is ${payment.disposition}.`, {
     members: { payment },
   })
+}
+
+/** Why a checkout that cannot be paid cannot. */
+export function whyClosed({ status, expiresAt }: Checkout): Problem {
+  switch (status) {
+    case 'COMPLETED':
+      return new Problem('already_paid', 'The checkout was paid before. This payment was not taken.')
+    case 'PROCESSING':
+      return inProgress()
+    case 'CANCELED':
+      return new Problem('checkout_canceled', 'The store withdrew this checkout.')
+    case 'OPEN':
+    case 'EXPIRED':
+      return new Problem('checkout_expired', `This checkout could be paid until ${expiresAt.toISOString()}.`)
+  }
 }
 
 function inProgress(): Problem {

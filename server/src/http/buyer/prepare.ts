@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { PayEngine } from '../../checkouts/pay.ts'
+import { type PayEngine, whyClosed } from '../../checkouts/pay.ts'
 import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { Problem } from '../../problems.ts'
@@ -27,7 +27,7 @@ export function mountPrepare(app: FastifyInstance, ctx: Context, { doors, terms 
       const { checkoutId } = request.params as { checkoutId: string }
       const view = await readView(ctx, checkoutId)
       if (!view) throw new Problem('not_found', 'There is no such checkout.')
-      if (!isPayable(view)) throw new Problem('payment_in_progress', 'The checkout cannot be paid now.')
+      if (!isPayable(view)) throw whyClosed(view.checkout)
       const body = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
       const offered = await terms(checkoutId, view.checkout.options)
       const wanted = offered.find(({ network }) => network === body.get('network'))

@@ -82,6 +82,6 @@ function effectOf(code: ProblemCode): string {
   if (code === 'payment_not_applied')
     return 'The money arrived, but it did not complete this checkout. It is on the store’s list of payments.'
   return problems[code][0] >= 500
-    ? 'It is not known. Repeating the same request is safe and gives the answer.'
+    ? 'It is not known. A payment, a read, or a request with the same Idempotency-Key can be repeated and gives the answer; before you repeat another, read what is there.'
     : 'No. The request changed nothing.'
 }

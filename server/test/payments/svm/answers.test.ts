@@ -278,6 +278,30 @@ test('a store’s account that is gone refuses payments by simulation, and nothi
   }
 })
 
+test('what is to be signed is written for an open checkout only; another says why it is closed', async () => {
+  const payer = await chain.payer()
+  const prepare = async (id: string) =>
+    await shop.request({
+      method: 'POST',
+      url: `/api/v1/checkouts/${id}/prepare`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ network: chain.network.caip2, payer: payer.address }).toString(),
+    })
+  const id = await shop.create()
+  const prepared = await prepare(id)
+  assert.equal(prepared.statusCode, 200, prepared.body)
+  assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
+  assert.deepEqual([(await prepare(id)).statusCode, (await prepare(id)).json().code], [409, 'already_paid'])
+  const canceled = await shop.create()
+  await shop.request({
+    method: 'POST',
+    url: `/api/v1/checkouts/${canceled}/cancel`,
+    headers: { 'x-api-key': shop.key },
+  })
+  const answer = await prepare(canceled)
+  assert.deepEqual([answer.statusCode, answer.json().code], [410, 'checkout_canceled'])
+})
+
 test('after all of this every settler has what it had, less the fees of what was paid', async () => {
   const [row] = await ctx.db.query<{ sends: string }>('select count(*) as sends from transactions')
   const spent = 20_000_000_000n - (await settlersHold())
