@@ -5,6 +5,7 @@ import {
   getBase58Decoder,
   getBase58Encoder,
   getCompiledTransactionMessageDecoder,
+  getCompiledTransactionMessageEncoder,
   getTransactionDecoder,
   getTransactionEncoder,
 } from '@solana/kit'
@@ -43,6 +44,8 @@ export function decodeTransaction(bytes: Uint8Array): SvmTransaction | null {
     const message = new Uint8Array(transaction.messageBytes)
     const read = getCompiledTransactionMessageDecoder().decode(message)
     if (read.version !== 0 && read.version !== 'legacy') return null
+    // The decoder leaves bytes after the message unread. Nodes simulate such a transaction, and no leader takes it.
+    if (!Buffer.from(getCompiledTransactionMessageEncoder().encode(read)).equals(message)) return null
     const accounts = read.staticAccounts
     return {
       message,

@@ -70,6 +70,11 @@ test('whatever is changed in a payment, it is refused or stays within its bounds
   )
 })
 
+test('what has bytes after its message is no transaction: nodes simulate it, and no leader takes it', () => {
+  for (const more of [[0], [1], [0, 0, 0, 0]])
+    assert.equal(decodeTransaction(Buffer.concat([bytes, Buffer.from(more)])), null)
+})
+
 test('bytes of any kind are a transaction or none, and never throw', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 1_400 }), (any) => {
