@@ -315,7 +315,8 @@ CREATE TABLE public.token_accounts (
     owner text NOT NULL COLLATE pg_catalog."C",
     ready_at timestamp with time zone,
     checked_at timestamp with time zone NOT NULL,
-    created_at timestamp with time zone
+    created_at timestamp with time zone,
+    creations integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.transaction_calls (

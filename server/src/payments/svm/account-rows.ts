@@ -49,7 +49,10 @@ export async function noteChecked(
   )
 }
 
-/** Commits that a settler pays for an account, if fewer than this many were paid for in a day. */
+/**
+ * Commits that a settler pays for an account, if fewer than this many were paid for in a day. Every time counts: whoever
+ * owns an account may close it, keep its rent, and have it made again.
+ */
 export async function undertakeCreation(
   db: Database,
   network: string,
@@ -62,10 +65,13 @@ export async function undertakeCreation(
     `with locked as (
        select network from followers where network = $1 for no key update
      )
-     update token_accounts t set created_at = clock() from locked
+     update token_accounts t set created_at = clock(),
+       creations = 1 + case when t.created_at > clock() - interval '1 day' then t.creations else 0 end
+     from locked
      where t.network = locked.network and t.asset = $2 and t.owner = $3 and t.ready_at is null
-       and (t.created_at < clock() - interval '2 minutes' or (t.created_at is null and
-         (select count(*) from token_accounts o where o.created_at > clock() - interval '1 day') < $4))
+       and (t.created_at is null or t.created_at < clock() - interval '2 minutes')
+       and (select coalesce(sum(o.creations), 0) from token_accounts o
+         where o.created_at > clock() - interval '1 day') < $4
      returning t.owner`,
     [network, asset, owner, perDayMax],
   )

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Wallet } from '@farthing/sdk'
+import { address } from '@solana/kit'
+import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
 import { createKey } from '../../../src/stores/api-keys.ts'
 import { createStore } from '../../../src/stores/create.ts'
 import { until } from '../../support/until.ts'
@@ -82,5 +84,23 @@ test('settlers create missing accounts, and no more of them in a day than the op
   await lookAgain()
   await until('some blocks went by', async () => shop.chain.slot() > slot + 20)
   assert.equal(await shop.chain.balance('CktRuQ2mttgRGkXJtyksdKHjUdc2C4TgDzyB98oEzy8', shop.chain.mint), null)
+  assert.equal(before - (await lamports()), rent + 5_000n)
+
+  // Whoever closes an account keeps its rent. To make it again counts against the same day.
+  const account = await findTokenAccount('4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi', shop.chain.mint)
+  const made = shop.chain.account(account)
+  assert(made.exists)
+  shop.chain.plant({
+    ...made,
+    data: new Uint8Array(0),
+    programAddress: address('11111111111111111111111111111111'),
+    space: 0n,
+  })
+  await shop.ctx.db.query(
+    "update token_accounts set ready_at = null, created_at = created_at - interval '3 minutes' where created_at is not null",
+  )
+  const closedAt = shop.chain.slot()
+  await lookAgain()
+  await until('some blocks went by', async () => shop.chain.slot() > closedAt + 20)
   assert.equal(before - (await lamports()), rent + 5_000n)
 })
