@@ -36,6 +36,8 @@ export type SvmLane = {
 const leaseSeconds = 10
 /** In one request of simulations. */
 const batchMax = 20
+/** Whose turn it is, is chosen among these. */
+const listedMax = 400
 /** Leaders change every 1.6 s, and each may drop what it is handed. */
 const resendSeconds = 2
 const resentPerStep = 100
@@ -55,7 +57,8 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
   await recordLost(ctx, lane)
   if (settler.state !== 'active') return false
 
-  const claimed = await listClaimed<string>(ctx.db, network, null, batchMax, signer.address)
+  const listed = await listClaimed<string>(ctx.db, network, null, listedMax, signer.address)
+  const claimed = takeTurns(listed).slice(0, batchMax)
   const good = await choose(ctx, lane, claimed, follower.headNumber)
   const sent: { hash: string; bytes: Uint8Array }[] = []
   for (const payment of good) {
@@ -86,6 +89,23 @@ async function readBalance(ctx: Context, { network, rpc }: SvmChain, address: st
 }
 
 type Payment = Authorized<string>
+
+/**
+ * One payment of each payer before the second of any. What its payer's money is not enough for beside what is in flight
+ * has to wait, and as many of them as are simulated at once would hold up everybody else's.
+ */
+function takeTurns(listed: readonly Payment[]): Payment[] {
+  const turns = new Map<string, number>()
+  return listed
+    .map((payment) => {
+      const { from } = payment.transfer.authorization
+      const turn = turns.get(from) ?? 0
+      turns.set(from, turn + 1)
+      return { payment, turn }
+    })
+    .toSorted((a, b) => a.turn - b.turn)
+    .map(({ payment }) => payment)
+}
 
 /** Simulates what could be sent, beside what is in flight, and rejects what would fail. */
 async function choose(

@@ -1,6 +1,7 @@
 /** What becomes of a payment on Solana when the chain or its node does not do as it is told. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { getBase58Encoder } from '@solana/kit'
 import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
 import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { until } from '../../support/until.ts'
@@ -197,4 +198,30 @@ test('a node that cannot be asked is our trouble: 503, and nothing is charged', 
   assert.equal(answer.statusCode, 503, answer.body)
   assert.equal(answer.json().code, 'settlement_unavailable')
   assert.equal(await statusOf(id), 'OPEN')
+})
+
+test('payments that wait for their payer’s money do not hold up those of others', async () => {
+  const poor = await chain.payer(1_000_000n)
+  const ids = await Promise.all(Array.from({ length: 40 }, () => shop.create()))
+  const headers = await Promise.all(ids.map((id) => shop.sign(id, poor)))
+  const isOfPoor = (params: readonly unknown[]) =>
+    Buffer.from(String(params[0]), 'base64').includes(Buffer.from(getBase58Encoder().encode(poor.address)))
+  chain.meddle(({ method, params }) => (method === 'sendTransaction' && isOfPoor(params) ? 'drop' : null))
+  const paying = Promise.all(ids.map((id, i) => shop.pay(id, headers[i])))
+  const waiting = async () =>
+    (
+      await ctx.db.query<{ nonce: string }>(
+        "select nonce from authorizations where payer = $1 and state in ('claimed', 'sent')",
+        [poor.address],
+      )
+    ).length
+  await until('more of them wait than are looked at together', async () => (await waiting()) > 20)
+  const rich = await chain.payer()
+  const id = await shop.create()
+  const answer = await shop.pay(id, await shop.sign(id, rich))
+  assert.equal(answer.statusCode, 200, answer.body)
+  assert((await waiting()) > 20)
+  chain.meddle(null)
+  chain.mine(200)
+  await paying
 })
