@@ -1,4 +1,3 @@
-import type { Address } from '@solana/kit'
 import type { Context } from '../../context.ts'
 import { networks, type SolanaNetwork } from '../networks.ts'
 import { openRpc, type Rpc, RpcAnswerError, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
@@ -139,6 +138,10 @@ type RawLanded = {
     readonly err: unknown
     readonly preTokenBalances: readonly RawBalance[]
     readonly postTokenBalances: readonly RawBalance[]
+    readonly loadedAddresses?: {
+      readonly writable: readonly string[]
+      readonly readonly: readonly string[]
+    } | null
   } | null
 } | null
 
@@ -149,10 +152,18 @@ export async function readLanded({ rpc }: SvmChain, hashes: readonly string[]): 
     hashes.map((hash) => ({ method: 'getTransaction', params: [hash, settings] })),
   )
   return outcomes.map((outcome) => {
+    // What a node cannot show (of an unknown version, say) must not hide the others. It is asked for again.
+    if ('error' in outcome) return null
     const raw = unwrap<RawLanded>(outcome)
     const transaction = raw && decodeTransaction(Buffer.from(raw.transaction[0], 'base64'))
     if (!raw?.meta || raw.blockTime === null || !transaction) return null
-    const { preTokenBalances, postTokenBalances } = raw.meta
+    const { preTokenBalances, postTokenBalances, loadedAddresses } = raw.meta
+    // Balances count accounts as the runtime does: those of lookup tables after those of the message.
+    const accounts: readonly string[] = [
+      ...transaction.accounts,
+      ...(loadedAddresses?.writable ?? []),
+      ...(loadedAddresses?.readonly ?? []),
+    ]
     const unitsOf = (balances: readonly RawBalance[], index: number) =>
       BigInt(balances.find(({ accountIndex }) => accountIndex === index)?.uiTokenAmount.amount ?? '0')
     return {
@@ -161,7 +172,7 @@ export async function readLanded({ rpc }: SvmChain, hashes: readonly string[]): 
       isFailed: raw.meta.err !== null,
       transaction,
       gainOf(account) {
-        const index = transaction.accounts.indexOf(account as Address)
+        const index = accounts.indexOf(account)
         return unitsOf(postTokenBalances, index) - unitsOf(preTokenBalances, index)
       },
     }
@@ -203,7 +214,9 @@ export async function simulateSvm(
     // Last: a blockhash that was valid above is not newer than this one.
     { method: 'getLatestBlockhash', params: [{ commitment: 'processed' }] },
   ])
-  const latest = unwrap<{ value: { lastValidBlockHeight: number } }>(outcomes.at(-1))
+  const latest = unwrap<{ context: { slot: number }; value: { lastValidBlockHeight: number } }>(
+    outcomes.at(-1),
+  )
   return asked.map((_, i) => {
     const { context, value } = unwrap<{ context: { slot: number }; value: { err: unknown } }>(outcomes[i * 2])
     const account = unwrap<{ value: RawAccount | null }>(outcomes[i * 2 + 1]).value
@@ -213,7 +226,10 @@ export async function simulateSvm(
       err: value.err,
       balance: account && readUnits(account),
       slot: context.slot,
-      lastValidHeight: BigInt(latest.value.lastValidBlockHeight),
+      // Behind a balancer, another node may have said which blockhash is the newest. A block takes a slot at least.
+      lastValidHeight: BigInt(
+        latest.value.lastValidBlockHeight + Math.max(0, context.slot - latest.context.slot),
+      ),
     }
   })
 }
@@ -233,10 +249,15 @@ export async function readForPayment({ rpc }: SvmChain, source: string) {
   }
 }
 
-/** The fee is the settler's to pay: that it cannot is no fault of the payer's. */
+/**
+ * The fee is the settler's to pay: that it cannot is no fault of the payer's. Account 0 is the settler; another account
+ * that would be left without its rent is the payer's doing, and must not stop the payments that were asked with it.
+ */
 function isOurFault(err: unknown): boolean {
   if (err === 'AccountNotFound' || err === 'InsufficientFundsForFee') return true
-  return typeof err === 'object' && err !== null && 'InsufficientFundsForRent' in err
+  if (typeof err !== 'object' || err === null || !('InsufficientFundsForRent' in err)) return false
+  const { account_index: account } = err.InsufficientFundsForRent as { account_index?: unknown }
+  return account === 0
 }
 
 /** A token account's units stand after its mint and its owner, 32 bytes each. */
