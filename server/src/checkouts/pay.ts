@@ -1,4 +1,9 @@
-import type { CheckoutPayment, PaymentRequired, Payment as WirePayment } from '@farthing/sdk'
+import type {
+  CheckoutPayment,
+  PaymentRequired,
+  PaymentRequirements,
+  Payment as WirePayment,
+} from '@farthing/sdk'
 import { toShown } from '../chains/networks.ts'
 import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
@@ -11,7 +16,7 @@ import { toPayment } from '../payments/credits/credit.ts'
 import type { Readiness } from '../payments/lanes/readiness.ts'
 import type { Outcomes } from '../payments/outcome.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
-import type { Door } from '../payments/rail.ts'
+import type { Door, Prepared } from '../payments/rail.ts'
 import { readInFlightUnits } from '../payments/rows.ts'
 import type { Terms } from '../payments/terms.ts'
 import { Problem } from '../problems.ts'
@@ -124,9 +129,7 @@ export async function payCheckout(
     }
 
     if (checkout.status === 'COMPLETED') {
-      if (request.payment.kind !== 'none') {
-        throw whyClosed(checkout)
-      }
+      if (request.payment.kind !== 'none') throw whyClosed(checkout)
       if (view.payment) return { kind: 'paid', checkout, payment: toPayment(view.payment) }
       throw inProgress()
     }
@@ -191,15 +194,29 @@ async function verify(
   if (why !== null) throw unsettled(why)
   await engine.budgets.slowDown(payment.payer, address)
   const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.payer)
+  const verified = await orUnsettled(door.verify(checkout.id, checkout.options, payment, inFlight, ctx.now()))
+  if (verified.isValid) return verified
+  // A node behind what we have read may not have seen the payer's money arrive.
+  const follower = verified.blockNumber === null ? null : await readFollower(ctx.db, payment.network)
+  const isBehind =
+    follower !== null && verified.blockNumber !== null && verified.blockNumber < follower.headNumber
+  if (!isBehind) engine.budgets.noteFailure(payment.payer, address)
+  return { isValid: false, reason: verified.reason, isBehind } as const
+}
+
+/** What a payer has to sign, where it cannot be made without a node; null where nothing is prepared. */
+export async function preparePayment(
+  { doors }: PayEngine,
+  terms: PaymentRequirements,
+  payer: string,
+): Promise<Prepared | null> {
+  const prepare = doors.get(terms.network)?.prepare
+  return prepare ? await orUnsettled(prepare(terms, payer)) : null
+}
+
+async function orUnsettled<Answer>(asked: Promise<Answer>): Promise<Answer> {
   try {
-    const verified = await door.verify(checkout.id, checkout.options, payment, inFlight, ctx.now())
-    if (verified.isValid) return verified
-    // A node behind what we have read may not have seen the payer's money arrive.
-    const follower = verified.blockNumber === null ? null : await readFollower(ctx.db, payment.network)
-    const isBehind =
-      follower !== null && verified.blockNumber !== null && verified.blockNumber < follower.headNumber
-    if (!isBehind) engine.budgets.noteFailure(payment.payer, address)
-    return { isValid: false, reason: verified.reason, isBehind } as const
+    return await asked
   } catch (cause) {
     if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
     throw unsettled('The chain cannot be asked now.', cause)

@@ -92,6 +92,29 @@ test('a transaction that names a reference and pays somebody else, or fails, is 
   for (const hash of [elsewhere, failed]) assert.deepEqual(await creditsOf(hash), [])
 })
 
+test('a payment is found behind dozens of transactions that only name its reference', async () => {
+  const [payer, stranger] = [await buyer(), await buyer()]
+  const id = await shop.create('1.00')
+  const reference = await reserve(id)
+  const lookIn = async (seconds: number) =>
+    await shop.ctx.db.query(
+      'update reserved_amounts set looked_at = clock() + make_interval(secs => $2) where reference = $1',
+      [reference, seconds],
+    )
+  await lookIn(3_600)
+  const paid = await send(await transferWire(chain, payer, svmPayTo, 1_000_000n, [reference]))
+  let last = ''
+  for (let units = 1n; units <= 60n; units++)
+    last = await send(await transferWire(chain, stranger, payer.address, units, [reference]))
+  await until('they are on the chain', async () => {
+    const { value } = await chain.rpc<{ value: unknown[] }>('getSignatureStatuses', [[last]])
+    return value[0] !== null
+  })
+  await lookIn(-3_600)
+  await untilStatus(id, 'COMPLETED')
+  assert.equal((await shop.read(id)).payment.transaction, paid)
+})
+
 test('who signs and then also sends has paid twice, and the store is told', async () => {
   const payer = await buyer()
   const id = await shop.create('1.00')

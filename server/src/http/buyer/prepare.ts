@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type PayEngine, whyClosed } from '../../checkouts/pay.ts'
+import { type PayEngine, preparePayment, whyClosed } from '../../checkouts/pay.ts'
 import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { Problem } from '../../problems.ts'
@@ -12,7 +12,7 @@ const formBytesMax = 1_024
  * POST checkoutUrl/prepare, and the same below the API's address: what a payer has to sign, where it cannot be made
  * without a node. The payment itself is then handed in as every other. Asking changes nothing.
  */
-export function mountPrepare(app: FastifyInstance, ctx: Context, { doors, terms }: PayEngine): void {
+export function mountPrepare(app: FastifyInstance, ctx: Context, engine: PayEngine): void {
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(
@@ -29,9 +29,9 @@ export function mountPrepare(app: FastifyInstance, ctx: Context, { doors, terms 
       if (!view) throw new Problem('not_found', 'There is no such checkout.')
       if (!isPayable(view)) throw whyClosed(view.checkout)
       const body = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
-      const offered = await terms(checkoutId, view.checkout.options)
+      const offered = await engine.terms(checkoutId, view.checkout.options)
       const wanted = offered.find(({ network }) => network === body.get('network'))
-      const prepared = wanted && (await doors.get(wanted.network)?.prepare?.(wanted, body.get('payer') ?? ''))
+      const prepared = wanted && (await preparePayment(engine, wanted, body.get('payer') ?? ''))
       if (!prepared) throw new Problem('not_found', 'Nothing is prepared for payments on that network.')
       if ('refusal' in prepared) return reply.code(402).send({ error: prepared.refusal })
       return reply.send({ accepted: wanted, ...prepared })

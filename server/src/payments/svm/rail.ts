@@ -9,7 +9,7 @@ import { openFeePayers } from './fee-payers.ts'
 import { stepSvmLane } from './lane.ts'
 import { lookOnce } from './look.ts'
 import { preparePayment } from './prepare.ts'
-import { lookForReferences } from './references.ts'
+import { openReferences } from './references.ts'
 import { openSvmDoor } from './verify.ts'
 
 export function openSvmRail(ctx: Context, chain: SvmChain): Rail {
@@ -33,6 +33,7 @@ function settleSvm(ctx: Context, chain: SvmChain, { signers, holder, updateStatu
   const { caip2, blockTimeMs } = chain.network
   const check = openCheck(ctx, caip2, () => checkSvmChain(chain))
   const own = signers.filter((signer) => signer.family === 'SOLANA')
+  const lookForReferences = openReferences(ctx, chain, updateStatus)
   return [
     {
       name: `accounts ${caip2}`,
@@ -48,7 +49,7 @@ function settleSvm(ctx: Context, chain: SvmChain, { signers, holder, updateStatu
     {
       name: `references ${caip2}`,
       restMs: 1_000,
-      run: async () => (await check()) && (await lookForReferences(ctx, chain, updateStatus)),
+      run: async () => (await check()) && (await lookForReferences()),
     },
     ...own.map((signer): Loop => {
       const lane = { chain, signer, holder, updateStatus }

@@ -24,28 +24,43 @@ import { askAll } from './look.ts'
  * Their finality is looked at here as well: nobody's signature is ours to send again, so what a fork took back either
  * comes back by itself or is given up.
  */
-export async function lookForReferences(
+export function openReferences(
   ctx: Context,
   chain: SvmChain,
   updateStatus: UpdateStatus,
-): Promise<boolean> {
+): () => Promise<boolean> {
   const network = chain.network.caip2
-  const awaited = await listAwaited(ctx.db, network, pace, referencesPerRun)
-  const named = await findNaming(chain, awaited)
-  const unknown = new Set(await listUnknown(ctx.db, network, [...named.keys()]))
-  const hashes = [...named.keys()].filter((hash) => unknown.has(hash))
-  let isCredited = false
-  for (let start = 0; start < hashes.length; start += readPerRequest) {
-    const some = hashes.slice(start, start + readPerRequest)
-    const landed = await readLanded(chain, some)
-    for (const [i, hash] of some.entries()) {
-      const [one, of] = [landed[i], named.get(hash)]
-      if (one && of && (await credit(ctx, network, hash, one, of, updateStatus))) isCredited = true
+  /** What named a reference and paid nothing, so that it is read once and not at every look. */
+  const idle = new Set<string>()
+
+  return async () => {
+    const awaited = await listAwaited(ctx.db, network, pace, referencesPerRun)
+    const named = await findNaming(chain, awaited)
+    const unknown = new Set(await listUnknown(ctx.db, network, [...named.keys()]))
+    const toRead = [...named].filter(
+      ([hash, { reference }]) => unknown.has(hash) && !idle.has(`${hash} ${reference}`),
+    )
+    let isCredited = false
+    for (let start = 0; start < toRead.length; start += readPerRequest) {
+      const some = toRead.slice(start, start + readPerRequest)
+      const landed = await readLanded(
+        chain,
+        some.map(([hash]) => hash),
+      )
+      for (const [i, [hash, of]] of some.entries()) {
+        const one = landed[i]
+        if (!one) continue
+        if (await credit(ctx, network, hash, one, of, updateStatus)) isCredited = true
+        else if (ctx.now().getTime() - one.time.getTime() > forkableMs) {
+          if (idle.size >= idleMax) idle.clear()
+          idle.add(`${hash} ${of.reference}`)
+        }
+      }
     }
+    const isSettled = await settleKnown(ctx, chain, updateStatus)
+    if (isCredited || isSettled) ctx.db.wakeUps.send('outcomes')
+    return isCredited || awaited.length === referencesPerRun
   }
-  const isSettled = await settleKnown(ctx, chain, updateStatus)
-  if (isCredited || isSettled) ctx.db.wakeUps.send('outcomes')
-  return isCredited
 }
 
 /** Looked for every two seconds at first, then each time a twentieth of their age has passed. */
@@ -53,8 +68,12 @@ const pace = { ageShare: 20, secondsMin: 2, secondsMax: 300 }
 /** Each is a question of its own to a node. */
 const referencesPerRun = 50
 const readPerRequest = 50
-/** More than one transaction names a reference only if somebody means to. Each that pays nothing is read at every look. */
-const namingMax = 20
+/** As many as a node lists in one answer. More than one names a reference only if somebody means to. */
+const namingMax = 1_000
+/** What is older stays as it is: no fork takes it back and has it do something else. */
+const forkableMs = 60_000
+/** Bounds memory: beyond it what paid nothing is read again. */
+const idleMax = 100_000
 const settledPerRun = 200
 /** A signed transfer that was not included again by then has lost its blockhash long ago. */
 const lostMinutes = 10

@@ -280,16 +280,22 @@ test('a store’s account that is gone refuses payments by simulation, and nothi
 
 test('what is to be signed is written for an open checkout only; another says why it is closed', async () => {
   const payer = await chain.payer()
-  const prepare = async (id: string) =>
+  const prepare = async (id: string, by: string = payer.address) =>
     await shop.request({
       method: 'POST',
       url: `/api/v1/checkouts/${id}/prepare`,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      payload: new URLSearchParams({ network: chain.network.caip2, payer: payer.address }).toString(),
+      payload: new URLSearchParams({ network: chain.network.caip2, payer: by }).toString(),
     })
   const id = await shop.create()
   const prepared = await prepare(id)
   assert.equal(prepared.statusCode, 200, prepared.body)
+  assert.equal((await prepare(id, memoProgram)).statusCode, 402)
+  assert.equal((await prepare(id, 'nobody')).statusCode, 402)
+  chain.meddle(() => 'refuse')
+  const cut = await prepare(id)
+  chain.meddle(null)
+  assert.deepEqual([cut.statusCode, cut.json().code], [503, 'settlement_unavailable'])
   assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
   assert.deepEqual([(await prepare(id)).statusCode, (await prepare(id)).json().code], [409, 'already_paid'])
   const canceled = await shop.create()
