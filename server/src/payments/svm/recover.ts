@@ -38,7 +38,8 @@ async function listSent({ rpc }: SvmChain, settler: string, since: Date): Promis
   for (;;) {
     const settings = { limit: listedPerRequest, commitment: 'confirmed', ...(before && { before }) }
     const listed = await rpc.call<Listed[]>('getSignaturesForAddress', [settler, settings])
-    const late = listed.filter(({ blockTime }) => (blockTime ?? 0) * 1_000 >= since.getTime())
+    // A block whose time a node does not know may be a late one.
+    const late = listed.filter(({ blockTime }) => blockTime === null || blockTime * 1_000 >= since.getTime())
     hashes.push(...late.filter(({ err }) => err === null).map(({ signature }) => signature))
     before = listed.at(-1)?.signature
     if (listed.length < listedPerRequest || late.length < listed.length) return hashes
