@@ -1,15 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toStored } from '../../chains/networks.ts'
-import { readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { parseTransactionHash, pasteTransaction } from '../../payments/transfers/paste.ts'
 import type { PasteOutcome } from '../../payments/transfers/paste-rows.ts'
 import { reserveAmount } from '../../payments/transfers/reserve.ts'
 import { Problem } from '../../problems.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
+import { fieldOf, findView, takeForms } from './form.ts'
 
-/** A network's name or a transaction's hash. */
-const formBytesMax = 1_024
 /** Each may cost a question to every node. */
 const pastesPerSecond = 2
 
@@ -20,17 +18,12 @@ const pastesPerSecond = 2
 export function mountForms(app: FastifyInstance, ctx: Context, path: string): void {
   const pastes = openLimiter('paste', pastesPerSecond, ctx.now)
   void app.register(async (scope) => {
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: formBytesMax },
-      async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
-    )
+    takeForms(scope)
     scope.addHook('onRequest', async (request) => refuseCrossSite(ctx, request))
 
     scope.post(`${path}/:checkoutId/transfer`, async (request, reply) => {
-      const { checkout } = await find(ctx, request)
-      const wanted = field(request, 'network')
+      const { checkout } = await findView(ctx, request)
+      const wanted = fieldOf(request, 'network')
       const option = checkout.options.find(({ network }) => wanted === null || network === wanted)
       const outcome = option
         ? await reserveAmount(ctx, {
@@ -46,8 +39,8 @@ export function mountForms(app: FastifyInstance, ctx: Context, path: string): vo
 
     scope.post(`${path}/:checkoutId/transaction`, async (request, reply) => {
       pastes.take(addressBucket(request.ip), reply)
-      const { checkout } = await find(ctx, request)
-      const hash = parseTransactionHash(field(request, 'hash') ?? '')
+      const { checkout } = await findView(ctx, request)
+      const hash = parseTransactionHash(fieldOf(request, 'hash') ?? '')
       if (!hash) return lead(reply, request, path, { notice: 'invalid_hash' })
       const networks = [...new Set(checkout.options.map(({ network }) => network))]
       const notice = notices[await pasteTransaction(ctx, checkout.id, networks, hash)]
@@ -76,17 +69,6 @@ function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
       ? site === 'same-origin' || site === 'none'
       : origin === undefined || origin === 'null' || origin === new URL(ctx.config.checkoutPageUrl).origin
   if (!isOurs) throw new Problem('cross_site', 'This form belongs to the payment page.')
-}
-
-async function find(ctx: Context, request: FastifyRequest) {
-  const { checkoutId } = request.params as { checkoutId: string }
-  const view = await readView(ctx, checkoutId)
-  if (!view) throw new Problem('not_found', 'There is no such checkout.')
-  return view
-}
-
-function field({ body }: FastifyRequest, name: string): string | null {
-  return body instanceof URLSearchParams ? body.get(name) : null
 }
 
 /** Back to the page, in the language it was in. */

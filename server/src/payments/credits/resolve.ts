@@ -19,14 +19,9 @@ import { noteMined } from '../lanes/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { claimByAmount, findMatches } from '../transfers/rows.ts'
 import { maxTimeoutSeconds } from '../verify.ts'
+import { bury } from './bury.ts'
 import { toPayment } from './credit.ts'
-import {
-  buryAuthorizations,
-  forgetSpentAbove,
-  listPerhapsDead,
-  listTakenBack,
-  noteSpent,
-} from './dead-rows.ts'
+import { forgetSpentAbove, listPerhapsDead, listTakenBack, noteSpent } from './dead-rows.ts'
 import { finishReconciling, recoverClaims } from './reconcile.ts'
 import { listSettlerAddresses } from './reconcile-rows.ts'
 import * as credits from './rows.ts'
@@ -220,18 +215,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
     if (unpaid.has(authorization)) return { ...key, reason: 'nonce_spent_elsewhere' }
     return []
   })
-  if (dead.length === 0) return 0
-  const buried = await ctx.db.transaction(async (tx) => {
-    const buried = await buryAuthorizations(tx, network, dead)
-    const reversed = await credits.reverseCredits(tx, network, dead)
-    const changed = [...new Set([...buried, ...reversed])]
-    if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
-    crashPoint(ctx, 'bury-before-commit')
-    return changed.length
-  })
-  crashPoint(ctx, 'bury-after-commit')
-  ctx.db.wakeUps.send('outcomes')
-  return buried
+  return dead.length === 0 ? 0 : await bury(ctx, network, dead, updateStatus)
 }
 
 /** Longer than any authorization is good for when it is claimed. */

@@ -9,15 +9,10 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { markerOf } from '../../ids.ts'
 import type { UpdateStatus } from '../rail.ts'
-import {
-  type Authorized,
-  listClaimed,
-  listWithoutEffect,
-  readSentUnits,
-  rejectAuthorizations,
-} from '../rows.ts'
+import { type Authorized, listClaimed, listWithoutEffect, readSentUnits } from '../rows.ts'
 import { reasonOf } from '../verify.ts'
 import { fillLost } from './fill-lost.ts'
+import { type Refused, reject } from './reject.ts'
 import * as settlers from './rows.ts'
 
 /**
@@ -153,7 +148,7 @@ async function choose(
   const verdicts = await simulate(chain, signer.address, sendable)
   crashPoint(ctx, 'simulate-after')
   const good: Authorized[] = []
-  const refused: { asset: string; payer: string; nonce: string; reason: string }[] = []
+  const refused: Refused[] = []
   for (const [i, authorized] of sendable.entries()) {
     const verdict = verdicts[i]
     const { asset, authorization } = authorized.transfer
@@ -177,7 +172,7 @@ async function choose(
       })
     }
   }
-  if (refused.length > 0) await reject(ctx, lane, refused)
+  if (refused.length > 0) await reject(ctx, chain.network.caip2, refused, lane.updateStatus)
   return good
 }
 
@@ -207,20 +202,6 @@ async function simulate(
       })
     }),
   )
-}
-
-async function reject(
-  ctx: Context,
-  lane: Lane,
-  refused: readonly { asset: string; payer: string; nonce: string; reason: string }[],
-): Promise<void> {
-  await ctx.db.transaction(async (tx) => {
-    const changed = await rejectAuthorizations(tx, lane.chain.network.caip2, refused)
-    crashPoint(ctx, 'reject-before-commit')
-    if (changed.length > 0) await lane.updateStatus(tx, changed, ctx.now())
-  })
-  crashPoint(ctx, 'reject-after-commit')
-  ctx.db.wakeUps.send('outcomes')
 }
 
 async function send(

@@ -7,9 +7,10 @@ import type { SvmSigner } from '../../chains/svm/signer.ts'
 import { readExact } from '../../chains/svm/transfer.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
+import { type Refused, reject } from '../lanes/reject.ts'
 import * as settlers from '../lanes/rows.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { type Authorized, listClaimed, readSentUnits, rejectAuthorizations } from '../rows.ts'
+import { type Authorized, listClaimed, readSentUnits } from '../rows.ts'
 import { listToSendAgain, listUnrecorded, recordSend } from './rows.ts'
 import { reasonOf } from './verify.ts'
 
@@ -131,7 +132,7 @@ async function choose(
   )
   crashPoint(ctx, 'simulate-after')
   const good: Payment[] = []
-  const refused: { asset: string; payer: string; nonce: string; reason: string }[] = []
+  const refused: Refused[] = []
   for (const [i, payment] of claimed.entries()) {
     const verdict = verdicts[i]
     const { asset, authorization } = payment.transfer
@@ -150,22 +151,8 @@ async function choose(
       inFlight.set(key, needed)
     }
   }
-  if (refused.length > 0) await reject(ctx, lane, refused)
+  if (refused.length > 0) await reject(ctx, chain.network.caip2, refused, lane.updateStatus)
   return good
-}
-
-async function reject(
-  ctx: Context,
-  lane: SvmLane,
-  refused: readonly { asset: string; payer: string; nonce: string; reason: string }[],
-): Promise<void> {
-  await ctx.db.transaction(async (tx) => {
-    const changed = await rejectAuthorizations(tx, lane.chain.network.caip2, refused)
-    crashPoint(ctx, 'reject-before-commit')
-    if (changed.length > 0) await lane.updateStatus(tx, changed, ctx.now())
-  })
-  crashPoint(ctx, 'reject-after-commit')
-  ctx.db.wakeUps.send('outcomes')
 }
 
 /** Signs under the settler's and the authorization's locks, and commits the bytes. Null if it is not to be sent now. */

@@ -13,7 +13,7 @@ import { hashMessage } from '../../chains/svm/message.ts'
 import { readExact } from '../../chains/svm/transfer.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
-import { buryAuthorizations } from '../credits/dead-rows.ts'
+import { bury } from '../credits/bury.ts'
 import * as credits from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
@@ -204,7 +204,10 @@ async function judge(
     })
     crashPoint(ctx, 'orphan-after-commit')
   }
-  if (dead.length > 0) await bury(ctx, network, dead, dead, updateStatus)
+  if (dead.length > 0) {
+    const keys = dead.map(({ asset, payer, nonce, reason }) => ({ asset, payer, nonce, reason }))
+    await bury(ctx, network, keys, updateStatus, (tx) => rows.finishWatched(tx, network, dead))
+  }
   // What was taken back goes out again.
   if (gone.length > 0) ctx.db.wakeUps.send('claims')
 }
@@ -240,25 +243,5 @@ async function buryUnsent(
   const unsent = await rows.listUnsentExpired(ctx.db, network, height, buriedPerRun)
   if (unsent.length === 0) return
   const dead = unsent.map((one) => ({ ...one, reason: blockhashExpired }))
-  await bury(ctx, network, dead, [], updateStatus)
-}
-
-async function bury(
-  ctx: Context,
-  network: string,
-  dead: readonly { asset: string; payer: string; nonce: string; reason: string }[],
-  finished: readonly Pick<rows.Watched, 'settler' | 'settlerNonce'>[],
-  updateStatus: UpdateStatus,
-): Promise<void> {
-  await ctx.db.transaction(async (tx) => {
-    const keys = dead.map(({ asset, payer, nonce, reason }) => ({ asset, payer, nonce, reason }))
-    const buried = await buryAuthorizations(tx, network, keys)
-    const reversed = await credits.reverseCredits(tx, network, keys)
-    const changed = [...new Set([...buried, ...reversed])]
-    if (finished.length > 0) await rows.finishWatched(tx, network, finished)
-    if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
-    crashPoint(ctx, 'bury-before-commit')
-  })
-  crashPoint(ctx, 'bury-after-commit')
-  ctx.db.wakeUps.send('outcomes')
+  await bury(ctx, network, dead, updateStatus)
 }

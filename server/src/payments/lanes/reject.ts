@@ -1,0 +1,27 @@
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import type { UpdateStatus } from '../rail.ts'
+import { rejectAuthorizations } from '../rows.ts'
+
+export type Refused = {
+  readonly asset: string
+  readonly payer: string
+  readonly nonce: string
+  readonly reason: string
+}
+
+/** Ends claims that were never sent, because they would fail. */
+export async function reject(
+  ctx: Context,
+  network: string,
+  refused: readonly Refused[],
+  updateStatus: UpdateStatus,
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const changed = await rejectAuthorizations(tx, network, refused)
+    crashPoint(ctx, 'reject-before-commit')
+    if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+  })
+  crashPoint(ctx, 'reject-after-commit')
+  ctx.db.wakeUps.send('outcomes')
+}
