@@ -98,7 +98,7 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   const together = chosen.filter((authorized) => !isAlone(authorized))
   const batch = alone && (together.length === 0 || settler.nextNonce % 2 === 1) ? [alone] : together
   const isSent = await send(ctx, lane, settler.epoch, batch, follower.baseFee)
-  return isSent && sendable.length > batch.length
+  return isSent && (sendable.length > batch.length || sendable.length >= batchMax)
 }
 
 /** What this settler sent without effect. Each of its transactions is looked at until nothing of it is left to send. */
@@ -170,7 +170,8 @@ async function choose(
             ? 'invalid_exact_evm_insufficient_balance'
             : reasonOf(verdict.revertReason),
       })
-    }
+      // Good, but not beside what its payer has in flight.
+    } else if (verdict.isGood) resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
   }
   if (refused.length > 0) await reject(ctx, chain.network.caip2, refused, lane.updateStatus)
   return good

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Address, encodeFunctionData } from 'viem'
+import { claimAuthorizations } from '../../../src/payments/rows.ts'
 import {
   encodeTransfer,
   multicallAbi,
@@ -10,6 +11,7 @@ import {
   signCancellation,
   tokenAbi,
 } from '../../support/chain.ts'
+import { claimOf } from './claims.ts'
 import { openDriven, type Prepared, runInside } from './driven.ts'
 import { checkInvariants } from './invariants.ts'
 import { print, trials } from './size.ts'
@@ -44,6 +46,23 @@ async function outlive(payments: readonly Prepared[]): Promise<void> {
   await shop.bury()
 }
 
+/** One transaction that cancels all these authorizations. */
+async function cancelAll(payments: readonly Prepared[]) {
+  const calls = await Promise.all(
+    payments.map(async ({ payer, signed: { authorization } }) => {
+      const signature = await signCancellation({ key: payer.key, domain, nonce: authorization.nonce })
+      const args = [payer.address, authorization.nonce, signature] as const
+      const callData = encodeFunctionData({ abi: tokenAbi, functionName: 'cancelAuthorization', args })
+      return { target: token, allowFailure: false, callData }
+    }),
+  )
+  return {
+    to: multicallAddress,
+    data: encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [calls] }),
+    gas: 100_000n * BigInt(payments.length),
+  }
+}
+
 test('payers with code, who go alone, do not hold up the others', async () => {
   const owner = newPayer()
   const wallets: Address[] = []
@@ -66,21 +85,7 @@ test('payers with code, who go alone, do not hold up the others', async () => {
 
 test('bound nonces that were canceled before they were presented hold up nobody else, and their own checkouts only for their window', async () => {
   const decoys = await shop.prepare(crowd, 1_000_000n, { isBound: true, validSeconds: 150 })
-  const calls = await Promise.all(
-    decoys.map(async ({ payer, signed: { authorization } }) => {
-      const signature = await signCancellation({ key: payer.key, domain, nonce: authorization.nonce })
-      const args = [payer.address, authorization.nonce, signature] as const
-      const callData = encodeFunctionData({ abi: tokenAbi, functionName: 'cancelAuthorization', args })
-      return { target: token, allowFailure: false, callData }
-    }),
-  )
-  await shop.submit([
-    {
-      to: multicallAddress,
-      data: encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [calls] }),
-      gas: 100_000n * BigInt(crowd),
-    },
-  ])
+  await shop.submit([await cancelAll(decoys)])
   // Long enough ago that the follower has read the block twice, and will not read it again.
   await shop.mine(12)
   const answers = await shop.present(decoys)
@@ -91,6 +96,34 @@ test('bound nonces that were canceled before they were presented hold up nobody 
 
   await outlive(decoys)
   for (const { checkoutId } of decoys) assert.equal((await shop.read(checkoutId)).status, 'OPEN')
+  for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
+})
+
+test('payments that wait for their payer’s money hold up nobody else', async () => {
+  const payer = newPayer()
+  await shop.chain.mint([payer.address], BigInt(crowd) * 1_000_000n)
+  await shop.follow()
+  const prepared = await Promise.all(
+    Array.from({ length: 2 * crowd }, () => shop.prepareOne(payer, { validSeconds: 240 })),
+  )
+  const sent = prepared.slice(0, crowd)
+  const answers = await shop.present(sent)
+  await shop.send()
+  // Ours are in the pool already; this comes first, and until it is deep they count as on their way.
+  const { baseFeePerGas } = await client.getBlock()
+  await shop.submit([await cancelAll(sent)], {
+    maxFeePerGas: (baseFeePerGas ?? 0n) * 10n + 10_000_000n,
+    maxPriorityFeePerGas: 1n,
+  })
+  await shop.mine()
+  const claims = await Promise.all(prepared.slice(crowd).map((payment) => claimOf(shop, payment)))
+  assert.equal((await claimAuthorizations(shop.ctx.db, claims, '')).size, crowd)
+  const [honest] = await shop.prepare(1)
+  assert(honest)
+  await assertSettles(honest, 3)
+
+  await outlive(prepared)
+  for (const { checkoutId } of prepared) assert.equal((await shop.read(checkoutId)).status, 'OPEN')
   for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
 })
 
