@@ -2,40 +2,16 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import type { Hex } from 'viem'
-import { type CrashPoint, crashPoints } from '../../../src/crash.ts'
+import { crashPoints } from '../../../src/crash.ts'
 import { makeBoundNonce } from '../../../src/payments/bound-nonce.ts'
 import { encodeTransfer, openChain, type Payer, type Signed } from '../../support/chain.ts'
 import { blacklist, halt, jumpPast, raiseBaseFee, reorgFrom, resume, untilPooled } from './chain-faults.ts'
+import { reached, throughDeaths } from './deaths.ts'
 import { type Deployment, openDeployment, readHeader } from './deployment.ts'
 import { until } from './processes.ts'
 import { renewing, rounds } from './rounds.ts'
 
-/**
- * Every payment here survives a chain of deaths: the process is started with the next point armed, dies there by its
- * own kill -9, and is started again, until the last start, which is left alone. Clients repeat the same header until
- * they have an answer.
- */
-const reached = new Map<CrashPoint, number>()
-
-/** Drives a flow while a process dies at each of the points, in this order. */
-async function throughDeaths<Result>(
-  deployment: Deployment,
-  command: 'serve' | 'work',
-  points: readonly CrashPoint[],
-  drive: () => Promise<Result>,
-): Promise<Result> {
-  await deployment.stop(command)
-  const die = async () => {
-    for (const point of points) {
-      await deployment.crash(command, point)
-      reached.set(point, (reached.get(point) ?? 0) + 1)
-    }
-    await deployment.start(command)
-  }
-  const [result] = await Promise.all([drive(), die()])
-  return result
-}
-
+/** Every payment here survives a chain of deaths. Clients repeat the same header until they have an answer. */
 function openOwn(): Promise<Deployment> {
   return openChain({ blockTimeSeconds: 1 }).then((chain) => openDeployment(chain))
 }

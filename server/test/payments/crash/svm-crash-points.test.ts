@@ -1,36 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
-import { type CrashPoint, crashPoints } from '../../../src/crash.ts'
+import { crashPoints } from '../../../src/crash.ts'
 import { openSvm } from '../svm/support/chain.ts'
 import { openSvmDeployment, type SvmDeployment } from '../svm/support/deployment.ts'
+import { reached, throughDeaths } from './deaths.ts'
 import { until } from './processes.ts'
 import { rounds } from './rounds.ts'
 
 /**
- * The same as on EVM chains: a payment survives a chain of deaths, each at a point of the way by kill -9, and the books
- * are compared with the chain afterwards. Blocks come slowly, so that a blockhash outlives a few starts.
+ * The same as on EVM chains: a payment survives a chain of deaths, and the books are compared with the chain afterwards.
+ * Blocks come slowly, so that a blockhash outlives a few starts.
  */
-const reached = new Set<CrashPoint>()
-
-async function throughDeaths<Result>(
-  deployment: SvmDeployment,
-  command: 'serve' | 'work',
-  points: readonly CrashPoint[],
-  drive: () => Promise<Result>,
-): Promise<Result> {
-  await deployment.stop(command)
-  const die = async () => {
-    for (const point of points) {
-      await deployment.crash(command, point)
-      reached.add(point)
-    }
-    await deployment.start(command)
-  }
-  const [result] = await Promise.all([drive(), die()])
-  return result
-}
-
 async function openOwn(finalizedAfter = 8): Promise<SvmDeployment> {
   return await openSvmDeployment(await openSvm({ slotMs: 600, finalizedAfter }))
 }

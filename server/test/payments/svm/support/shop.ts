@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
-import type { PaymentRequired } from '@farthing/sdk'
 import type { KeyPairSigner } from '@solana/kit'
-import { decodePaymentResponseHeader } from '@x402/core/http'
-import type { LightMyRequestResponse } from 'fastify'
-import { openReadiness } from '../../../../src/payments/lanes/readiness.ts'
 import { insertSettler } from '../../../../src/payments/lanes/rows.ts'
 import { registerWallet } from '../../../../src/stores/wallets.ts'
-import { startWorker } from '../../../../src/worker.ts'
 import { makeStore, openTestApp } from '../../../support/app.ts'
-import { atEnd } from '../../../support/at-end.ts'
-import { until } from '../../../support/until.ts'
+import { openClient, startWork, untilReady } from '../../../support/client.ts'
 import { type Changes, newSettler, openSvm, svmHeader, type TestSettler } from './chain.ts'
 
 /** The store's own wallet: 32 bytes of 2, nobody's key. */
@@ -48,42 +42,10 @@ export async function openSvmShop(
     app.ctx.now(),
   )
   assert.equal(wallet.payable, true, wallet.unpayableReason ?? '')
-  const startWork = () => {
-    const worker = startWorker(app.ctx, signers)
-    let isStopped = false
-    const stop = async () => {
-      if (!isStopped) await worker.stop()
-      isStopped = true
-    }
-    atEnd(stop)
-    return stop
-  }
-  const untilReady = () =>
-    until('payments can be settled', async () => (await openReadiness(app.ctx)(caip2)) === null)
-  const stopWork = options.worker === false ? async () => {} : startWork()
-  if (options.worker !== false) await untilReady()
-  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-
-  const create = async (priceAmount = '1.00', more: object = {}): Promise<string> => {
-    const payload = { orderId: 'order-1', priceAmount, priceCurrency: 'USD', ...more }
-    const answer = await app.request({ method: 'POST', url: '/api/v1/checkouts', headers, payload })
-    assert.equal(answer.statusCode, 201, answer.body)
-    return answer.json().id
-  }
-  let requests = 0
-  const pay = async (checkoutId: string, header?: string): Promise<LightMyRequestResponse> =>
-    await app.request({
-      method: 'POST',
-      url: `/api/v1/checkouts/${checkoutId}`,
-      // Bad payments cost their address time.
-      remoteAddress: `10.0.${(++requests >> 8) % 256}.${requests % 256}`,
-      ...(header !== undefined && { headers: { 'payment-signature': header } }),
-    })
-  const require = async (checkoutId: string): Promise<PaymentRequired> => {
-    const answer = await pay(checkoutId)
-    assert.equal(answer.statusCode, 402, answer.body)
-    return answer.json()
-  }
+  const start = () => startWork(app, signers)
+  const stopWork = options.worker === false ? async () => {} : start()
+  if (options.worker !== false) await untilReady(app, caip2)
+  const client = openClient(app, key)
 
   return {
     ...app,
@@ -91,26 +53,15 @@ export async function openSvmShop(
     store,
     signers,
     key,
-    create,
-    pay,
-    require,
-    startWork,
+    ...client,
+    settlementOf: client.settlementOf<string>,
+    startWork: start,
     stopWork,
-    untilReady,
+    untilReady: () => untilReady(app, caip2),
     /** Signs for a checkout as the stock client would, but for the changes. */
     sign: async (checkoutId: string, payer: KeyPairSigner, changes: Changes = {}): Promise<string> =>
-      await svmHeader(chain, await require(checkoutId), payer, changes),
-    read: async (checkoutId: string) =>
-      (await app.request({ url: `/api/v1/checkouts/${checkoutId}`, headers: { 'x-api-key': key } })).json(),
+      await svmHeader(chain, await client.require(checkoutId), payer, changes),
     /** What the store's wallet holds. */
     received: async (): Promise<bigint> => (await chain.balance(svmPayTo, chain.mint)) ?? 0n,
-    settlementOf: (answer: LightMyRequestResponse) =>
-      decodePaymentResponseHeader(String(answer.headers['payment-response'])) as {
-        success: boolean
-        transaction: string
-        errorReason?: string
-        payer: string
-        network: string
-      },
   }
 }

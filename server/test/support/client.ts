@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import type { PaymentRequired } from '@farthing/sdk'
+import { decodePaymentResponseHeader } from '@x402/core/http'
+import type { LightMyRequestResponse } from 'fastify'
+import type { Hex } from 'viem'
+import { openReadiness } from '../../src/payments/lanes/readiness.ts'
+import { startWorker } from '../../src/worker.ts'
+import type { openTestApp } from './app.ts'
+import { atEnd } from './at-end.ts'
+import { until } from './until.ts'
+
+type App = Awaited<ReturnType<typeof openTestApp>>
+
+type Settlement<TransactionId> = {
+  readonly success: boolean
+  readonly transaction: TransactionId
+  readonly errorReason?: string
+  readonly payer: string
+  readonly network: string
+}
+
+/** What a store and its payers ask of the application, whatever the chain. */
+export function openClient(app: App, key: string) {
+  const create = async (priceAmount = '1.00', more: object = {}): Promise<string> => {
+    const payload = { orderId: 'order-1', priceAmount, priceCurrency: 'USD', ...more }
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+    const answer = await app.request({ method: 'POST', url: '/api/v1/checkouts', headers, payload })
+    assert.equal(answer.statusCode, 201, answer.body)
+    return answer.json().id
+  }
+  let requests = 0
+  const pay = async (checkoutId: string, header?: string): Promise<LightMyRequestResponse> =>
+    await app.request({
+      method: 'POST',
+      url: `/api/v1/checkouts/${checkoutId}`,
+      // Bad payments cost their address time.
+      remoteAddress: `10.0.${(++requests >> 8) % 256}.${requests % 256}`,
+      ...(header !== undefined && { headers: { 'payment-signature': header } }),
+    })
+  return {
+    create,
+    pay,
+    require: async (checkoutId: string): Promise<PaymentRequired> => {
+      const answer = await pay(checkoutId)
+      assert.equal(answer.statusCode, 402, answer.body)
+      return answer.json()
+    },
+    read: async (checkoutId: string) =>
+      (await app.request({ url: `/api/v1/checkouts/${checkoutId}`, headers: { 'x-api-key': key } })).json(),
+    settlementOf: <TransactionId = Hex>(answer: LightMyRequestResponse) =>
+      decodePaymentResponseHeader(
+        String(answer.headers['payment-response']),
+      ) as unknown as Settlement<TransactionId>,
+  }
+}
+
+/** Starts a worker in this process. Returns what stops it, before the test's end or then. */
+export function startWork({ ctx }: App, signers: Parameters<typeof startWorker>[1]): () => Promise<void> {
+  const worker = startWorker(ctx, signers)
+  let isStopped = false
+  const stop = async () => {
+    if (!isStopped) await worker.stop()
+    isStopped = true
+  }
+  atEnd(stop)
+  return stop
+}
+
+/** Until the worker has seen the chain and its lanes have shown themselves. */
+export async function untilReady({ ctx }: App, caip2: string): Promise<void> {
+  await until('payments can be settled', async () => (await openReadiness(ctx)(caip2)) === null)
+}
