@@ -39,7 +39,7 @@ const paymentsPerSecondMin = 0.5
 
 /** Long enough for payments to get through between two faults of a kind. */
 const phaseMsMax = 15_000
-const handsPerPhase = 2
+const handsPerPhase = 3
 
 const random = seededRandom(seed)
 say(`seed ${seed}, ${seconds} s of ${chosen.join(', ')}`)
@@ -112,7 +112,7 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
         while (Date.now() < phaseEndAt) {
           const fault = drawFault(possible, draw)
           await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally)
-          await wait(draw.between(100, 1_000))
+          await wait(draw.between(0, 400))
         }
       },
     )

@@ -22,13 +22,24 @@ export type Load = {
 /** Longer than a server waits for an outcome. */
 const requestTimeoutMs = 40_000
 const signaturesMax = 4
+/** The shortest life that a checkout can have. */
+const shortLifeSeconds = 300
+/** What every checkout here costs. */
+const priceUnits = 1_000_000n
 
-type Asked = { status: number; body: string; code: string; transaction: string | undefined }
+type Asked = {
+  status: number
+  body: string
+  code: string
+  transaction: string | undefined
+  retryAfterSeconds: number
+}
 
 /**
  * A buyer as the documentation asks for: it repeats what was not answered, or not about the payment, with the same key
  * or the same signature, at any of the processes. It signs again only when it was answered 402. Some are hasty: they send
- * everything twice at once, sign for a very short time, hand their payment in themselves as well, or try it elsewhere.
+ * everything twice at once, sign for a very short time, hand their payment in themselves as well, or try it elsewhere;
+ * some leave a checkout to its end, or have the money for one of two.
  */
 export async function buy(load: Load, name: string, key: Hex, random: Random): Promise<void> {
   const account = privateKeyToAccount(key)
@@ -36,6 +47,9 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
     const store = random.pick(load.stores)
     const checkoutId = await create(load, store, `${name}-${turn}`, random)
     if (checkoutId === null) continue
+    if (random.isLucky(0.03)) await create(load, store, `${name}-${turn}-left`, random, shortLifeSeconds)
+    if (random.isLucky(0.03))
+      await spendTwice(load, store, `${name}-${turn}-poor`, random.fork(`poor ${turn}`))
     for (let signatures = 0; signatures < signaturesMax; signatures++) {
       const terms = await payUntilKnown(load, store, checkoutId, random)
       if (terms?.status !== 402) break
@@ -66,8 +80,19 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
   }
 }
 
-async function create(load: Load, store: Store, order: string, random: Random): Promise<string | null> {
-  const sent = JSON.stringify({ orderId: order, priceAmount: '1.00', priceCurrency: 'USD' })
+async function create(
+  load: Load,
+  store: Store,
+  order: string,
+  random: Random,
+  expiresInSeconds?: number,
+): Promise<string | null> {
+  const sent = JSON.stringify({
+    orderId: order,
+    priceAmount: '1.00',
+    priceCurrency: 'USD',
+    expiresInSeconds,
+  })
   const isRepeated = random.isLucky(0.1)
   const isConfused = random.isLucky(0.03)
   const first = await createOnce(load, store, order, sent, random)
@@ -113,7 +138,9 @@ async function payUntilKnown(
     const isKnown =
       asked && asked.status !== 202 && asked.status < 500 && asked.code !== 'payment_in_progress'
     if (isKnown) return asked
-    await wait(random.between(50, 300))
+    // Half of them wait as long as they are asked to.
+    const isPatient = asked && asked.retryAfterSeconds > 0 && random.isLucky(0.5)
+    await wait(isPatient ? asked.retryAfterSeconds * 1_000 : random.between(50, 300))
   }
   return null
 }
@@ -135,6 +162,21 @@ async function lookMeanwhile(load: Load, store: Store, checkoutId: string, rando
 async function tryElsewhere(load: Load, store: Store, order: string, header: string, random: Random) {
   const checkoutId = await create(load, store, order, random)
   if (checkoutId !== null) await payUntilKnown(load, store, checkoutId, random, header)
+}
+
+/** One who has the price once, and pays two checkouts with it at the same time. The second must be refused. */
+async function spendTwice(load: Load, store: Store, order: string, random: Random): Promise<void> {
+  const account = privateKeyToAccount(randomBytes32(random))
+  await load.chain.fund(account.address, priceUnits).catch(() => {})
+  await Promise.all(
+    ['a', 'b'].map(async (half) => {
+      const draw = random.fork(half)
+      const checkoutId = await create(load, store, `${order}-${half}`, draw)
+      const terms = checkoutId && (await payUntilKnown(load, store, checkoutId, draw))
+      const signed = terms && terms.status === 402 && (await sign(account, terms.body, draw))
+      if (signed) await payUntilKnown(load, store, checkoutId, draw, signed.header)
+    }),
+  )
 }
 
 async function request(
@@ -169,7 +211,8 @@ async function request(
       ...(sent !== undefined && { sent }),
       ...(status === 200 && transaction && { transaction }),
     })
-    return { status, body, code: parsed.code ?? '', transaction }
+    const retryAfterSeconds = Number.parseInt(response.headers.get('retry-after') ?? '0', 10)
+    return { status, body, code: parsed.code ?? '', transaction, retryAfterSeconds }
   } catch {
     load.counts.unanswered++
     return null
@@ -192,7 +235,7 @@ async function sign(account: ReturnType<typeof privateKeyToAccount>, body: strin
     value: accepted.amount,
     validAfter: '0',
     validBefore: `${Math.floor(Date.now() / 1_000) + seconds}`,
-    nonce: toHex(Uint8Array.from({ length: 32 }, () => random.between(0, 255))),
+    nonce: randomBytes32(random),
   }
   const signature = await account.signTypedData({
     domain,
@@ -216,4 +259,8 @@ async function sign(account: ReturnType<typeof privateKeyToAccount>, body: strin
   })
   const payload = { x402Version: 2, resource, accepted, payload: { authorization: authorized, signature } }
   return { authorized, signature, header: Buffer.from(JSON.stringify(payload)).toString('base64') }
+}
+
+function randomBytes32(random: Random): Hex {
+  return toHex(Uint8Array.from({ length: 32 }, () => random.between(0, 255)))
 }

@@ -41,14 +41,17 @@ const abi = parseAbi([
 
 export type ChaosChain = Awaited<ReturnType<typeof openChain>>
 
-/** anvil with our token, a block a second. */
+/** Shorter than the server believes, so that more blocks are taken back, and payments included, in the same time. */
+const blockMs = 500
+
+/** anvil with our token. */
 export async function openChain(folder: string) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const anvil = spawn(
     findAnvil(),
     [
-      ...['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', '31337', '--block-time', '1', '--quiet'],
+      ...['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', '31337', '--no-mining', '--quiet'],
       ...['--gas-limit', '300000000', '--slots-in-an-epoch', '4', '--max-persisted-states', '128'],
       ...['--cache-path', join(folder, 'chain')],
     ],
@@ -67,6 +70,14 @@ export async function openChain(folder: string) {
   }
   await untilListening(anvil, () => call('eth_chainId'))
   await placeContracts(call)
+  let isHalted = false
+  let isMining = false
+  const mining = setInterval(async () => {
+    if (isHalted || isMining) return
+    isMining = true
+    await alone(() => call('evm_mine')).catch(() => {})
+    isMining = false
+  }, blockMs)
 
   return {
     url,
@@ -77,6 +88,12 @@ export async function openChain(folder: string) {
         await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
       }
       await call('anvil_mine', `0x${blocksBefore.toString(16)}`)
+    },
+    /** Gives an account units, and waits for a block or two. */
+    async fund(account: string, units: bigint): Promise<void> {
+      const data = encodeFunctionData({ abi, functionName: 'mint', args: [account as Hex, units] })
+      await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
+      await wait(3 * blockMs)
     },
     /** Somebody else hands a payment in, before or after we do. */
     async frontRun(authorized: Authorized, signature: Hex): Promise<void> {
@@ -95,13 +112,18 @@ export async function openChain(folder: string) {
     },
     /** Replaces the newest blocks by empty ones; their transactions are gone from the node altogether. */
     reorg: (depth: number) => alone(() => call('anvil_reorg', depth, [])),
-    halt: (ms: number) =>
-      alone(async () => {
-        await call('anvil_setIntervalMining', 0)
-        await wait(ms)
-        await call('anvil_setIntervalMining', 1)
-      }),
+    async halt(ms: number): Promise<void> {
+      isHalted = true
+      await wait(ms)
+      isHalted = false
+    },
+    /** The last block has been made. */
+    async end(): Promise<void> {
+      clearInterval(mining)
+      await last
+    },
     async stop(): Promise<void> {
+      clearInterval(mining)
       if (anvil.exitCode !== null || anvil.signalCode !== null) return
       anvil.kill('SIGKILL')
       await once(anvil, 'exit')

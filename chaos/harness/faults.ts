@@ -28,14 +28,20 @@ export type Tally = {
 const pointPatienceMs = 20_000
 /** A rare point may not be reached at all. */
 const rarePatienceMs = 6_000
+/** Every start after a death is armed again, for as many deaths as fit into the time that a kind of fault has. */
+const deathsInARow = 8
 
-/** Reached by any payment: a run that arms one must reach it. The others need a fault to lead there. */
+/** Reached by any payment: a run that arms one must reach it. */
 export const commonPoints = readCrashPoints().filter((name) =>
   /^(create|verify|claim|wait|answer|simulate|send|broadcast|block|finality|sequence)-/.test(name),
 )
 
-/** Leads there: a reorganisation, a halt past a window, a fee that rose, a payment of a stranger. */
-const rarePoints = readCrashPoints().filter((name) => /^(orphan|bury|fill|replace|adopt)-/.test(name))
+/** Reached by what some buyers do, by a reorganisation, or by chance: a halt past a window, a fee that rose. */
+const rarePoints = readCrashPoints().filter((name) =>
+  /^(reject|expire|orphan|bury|fill|replace|adopt)-/.test(name),
+)
+/** How many of the points that `work` is armed with are rare ones. */
+const rareShare = 0.15
 
 function belongsTo(point: string): Member['command'] {
   return /^(create|verify|claim|wait|answer)-/.test(point) ? 'serve' : 'work'
@@ -78,43 +84,61 @@ async function kill(stand: Stand, random: Random, tally: Tally): Promise<void> {
   stand.fleet.start(member)
   // Killed again while it starts is one way to die; more often it gets to work first.
   if (random.isLucky(0.9)) await stand.fleet.untilReady(member)
-  await wait(random.between(0, 1_500))
+  await wait(random.between(0, 800))
   member.isBusy = false
 }
 
 /** Which common point is next. They take turns, from a place that the seed draws. */
-let turn: number | null = null
+const turns = new Map<Member['command'], number>()
 
+function nextPoint(command: Member['command'], random: Random): string {
+  if (command === 'work' && random.isLucky(rareShare)) return random.pick(rarePoints)
+  const own = commonPoints.filter((point) => belongsTo(point) === command)
+  const turn = turns.get(command) ?? random.between(0, own.length - 1)
+  turns.set(command, turn + 1)
+  return own[turn % own.length] as string
+}
+
+/** Only the holder of a lease gets far in `work`, so both are armed; of `serve` one is, and payers go to either. */
 async function crash(stand: Stand, random: Random, tally: Tally): Promise<void> {
-  turn ??= random.between(0, commonPoints.length - 1)
-  const isRare = random.isLucky(0.1)
-  const point = isRare ? random.pick(rarePoints) : commonPoints[turn++ % commonPoints.length]
-  if (point === undefined) return
-  const command = belongsTo(point)
-  // Only the holder of a lease gets far in `work`, so both are armed; of `serve` one is, and payers go to either.
-  const own = stand.fleet.members.filter((member) => member.command === command)
-  const armed = command === 'work' ? own : own.slice(0, 1)
-  if (armed.some(({ isBusy }) => isBusy)) return
-  for (const member of armed) {
-    member.isBusy = true
-    await stand.fleet.end(member, 'SIGKILL')
-    stand.fleet.start(member, { crashAt: point })
-  }
-  if (command === 'work') await endLeases(stand, tally)
-  const patienceMs = isRare ? rarePatienceMs : pointPatienceMs
-  const reached = await Promise.race(
-    armed.map(async (member) => (await stand.fleet.untilEnded(member, patienceMs)) && member),
-  )
-  tally.count(reached ? `crash ${point}` : `not reached ${point}`)
-  for (const member of armed) {
-    if (member !== reached) await stand.fleet.end(member, 'SIGKILL')
-    stand.fleet.start(member)
-  }
-  if (command === 'work') await endLeases(stand, tally)
+  const [serve, ...others] = stand.fleet.members
+  const workers = others.filter(({ command }) => command === 'work')
+  const armed = [workers, serve ? [serve] : []].find((some) => some.every(({ isBusy }) => !isBusy))
+  if (!armed) return
+  for (const member of armed) member.isBusy = true
+  await Promise.all(armed.map((member) => dieInARow(stand, member, random.fork(member.name), tally)))
   for (const member of armed) {
     await stand.fleet.untilReady(member)
     member.isBusy = false
   }
+}
+
+async function dieInARow(stand: Stand, member: Member, random: Random, tally: Tally): Promise<void> {
+  const { fleet } = stand
+  const { command } = member
+  await fleet.end(member, 'SIGKILL')
+  for (let deaths = 0; deaths < deathsInARow; deaths++) {
+    const point = nextPoint(command, random)
+    fleet.start(member, { crashAt: point })
+    if (command === 'work') await endLeases(stand, tally)
+    await fleet.untilReady(member)
+    const isReached = point.startsWith('orphan-')
+      ? await takeBackUntilEnded(stand, member, random)
+      : await fleet.untilEnded(member, commonPoints.includes(point) ? pointPatienceMs : rarePatienceMs)
+    tally.count(isReached ? `crash ${point}` : `not reached ${point}`)
+    if (!isReached) await fleet.end(member, 'SIGKILL')
+  }
+  fleet.start(member)
+  if (command === 'work') await endLeases(stand, tally)
+}
+
+/** Takes blocks back until the process has met one that held a payment. */
+async function takeBackUntilEnded({ fleet, chain }: Stand, member: Member, random: Random): Promise<boolean> {
+  for (let tries = 0; tries < 5; tries++) {
+    await chain.reorg(random.between(1, 4))
+    if (await fleet.untilEnded(member, rarePatienceMs / 3)) return true
+  }
+  return false
 }
 
 /** Frozen past its lease, a worker wakes up in the middle of what another has taken over. */
@@ -154,7 +178,7 @@ export const faults: readonly Fault[] = [
       if (stand.database.isDown()) return
       await stand.database.killAndStart()
       tally.count('PostgreSQL killed')
-      await wait(random.between(500, 3_000))
+      await wait(random.between(200, 1_500))
     },
   },
   {
@@ -194,7 +218,7 @@ export const faults: readonly Fault[] = [
     plan: 'node',
     weight: 4,
     async inject({ nodes }, random) {
-      const chance = random.next() * 0.6
+      const chance = 0.1 + random.next() * 0.5
       const some: readonly NodeFault[] = random.isLucky(0.5) ? nodeFaults : [random.pick(nodeFaults)]
       nodes.choose = () => (random.isLucky(chance) ? random.pick(some) : null)
       await wait(random.between(1_000, 4_000))
@@ -206,9 +230,10 @@ export const faults: readonly Fault[] = [
     plan: 'chain',
     weight: 3,
     async inject({ chain }, random, tally) {
-      await chain.reorg(random.between(1, 12))
+      // Mostly shallow, as they are: payments must get through between them.
+      await chain.reorg(random.isLucky(0.8) ? random.between(1, 3) : random.between(4, 12))
       tally.count('reorganisation')
-      await wait(random.between(500, 4_000))
+      await wait(random.between(200, 1_500))
     },
   },
   {

@@ -47,6 +47,7 @@ export async function openNodeProxy(target: string, eyes: Eyes) {
     choose: (): NodeFault | null => null,
     /** How often each fault met each method. */
     committed: new Map<string, number>(),
+    /** Calls that a fault met. */
     faults: 0,
     sightings: [] as Sighting[],
   }
@@ -69,11 +70,10 @@ export async function openNodeProxy(target: string, eyes: Eyes) {
     for (const { method, params } of calls)
       if (method === 'eth_sendRawTransaction') await note(params[0] as Hex)
     const fault = proxy.choose()
-    if (fault) {
+    // Every request asks for the chain's id first; what it is about comes after it.
+    for (const { method } of fault ? calls.filter((call, i) => i > 0 || call.method !== 'eth_chainId') : []) {
       proxy.faults++
-      // Every request asks for the chain's id first; what it is about comes after it.
-      for (const { method } of calls.filter(({ method }, i) => i > 0 || method !== 'eth_chainId'))
-        proxy.committed.set(`${method} ${fault}`, (proxy.committed.get(`${method} ${fault}`) ?? 0) + 1)
+      proxy.committed.set(`${method} ${fault}`, (proxy.committed.get(`${method} ${fault}`) ?? 0) + 1)
     }
     const tell = (replies: readonly Reply[]) =>
       void response.end(JSON.stringify(Array.isArray(asked) ? replies : replies[0]))

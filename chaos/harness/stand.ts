@@ -126,7 +126,7 @@ export async function openStand(
           const undone = await untilQuiet(db, chain.url, network, left)
           const quietSeconds = Math.round((Date.now() - startedAt) / 1_000)
           // Nothing moves while it is read, or the books and the chain would be of two moments.
-          await chain.call('anvil_setIntervalMining', 0)
+          await chain.end()
           await wait(1_000)
           const books = await readBooks(db, network)
           const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
