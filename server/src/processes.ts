@@ -8,7 +8,6 @@ import { openSigner } from './chains/signer.ts'
 import { openSvmSigner } from './chains/svm/signer.ts'
 import { ConfigError } from './config.ts'
 import type { Context } from './context.ts'
-import { buildApp } from './http/app.ts'
 import { type Health, openOperations } from './http/operations.ts'
 import type { AnySigner } from './payments/rail.ts'
 import { openRails } from './payments/rails.ts'
@@ -57,6 +56,8 @@ async function startServing(
 ): Promise<() => Promise<void>> {
   refuseFixedRates(ctx)
   const health: Health = { isDraining: false }
+  // Only `serve` needs it, and it is more than half of what there is to load.
+  const { buildApp } = await import('./http/app.ts')
   const app = buildApp(ctx, health)
   prepare(app)
   const address = await app.listen({ host: ctx.config.host, port: ctx.config.port })
