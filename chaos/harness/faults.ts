@@ -84,7 +84,7 @@ async function kill(stand: Stand, random: Random, tally: Tally): Promise<void> {
   stand.fleet.start(member)
   // Killed again while it starts is one way to die; more often it gets to work first.
   if (random.isLucky(0.9)) await stand.fleet.untilReady(member)
-  await wait(random.between(0, 800))
+  await wait(random.between(0, 500))
   member.isBusy = false
 }
 
@@ -220,7 +220,11 @@ export const faults: readonly Fault[] = [
     async inject({ nodes }, random) {
       const chance = 0.1 + random.next() * 0.5
       const some: readonly NodeFault[] = random.isLucky(0.5) ? nodeFaults : [random.pick(nodeFaults)]
-      nodes.choose = () => (random.isLucky(chance) ? random.pick(some) : null)
+      nodes.choose = () => {
+        const fault = random.isLucky(chance) ? random.pick(some) : null
+        // A call that hangs takes the time of many others.
+        return fault === 'hanging' && random.isLucky(0.8) ? null : fault
+      }
       await wait(random.between(1_000, 4_000))
       nodes.choose = () => null
     },

@@ -39,8 +39,11 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
   const cache = join(folder, 'compiled')
   mkdirSync(cache)
   const main = join(here, 'server/src/main.ts')
-  // Whoever is killed saves nothing of what it compiled, so one start that ends well comes first.
-  await execute(process.execPath, [main, 'help'], { env: { NODE_COMPILE_CACHE: cache } })
+  // Whoever is killed saves nothing of what it compiled, so one start that loads everything and ends well comes first.
+  const everything = join(here, 'server/src/http/app.ts')
+  await execute(process.execPath, ['--import', everything, main, 'help'], {
+    env: { NODE_COMPILE_CACHE: cache },
+  })
   const members: Member[] = []
   for (const [name, command] of [
     ['serve-1', 'serve'],
