@@ -4,7 +4,7 @@
  *   --short           a minute and a half of all faults, for every commit
  *   --seconds N       how long faults are injected (default 300)
  *   --seed N          the same faults and buyers in the same order; how they fall in time is the machine's
- *   --plan A,B        only these kinds of fault; `failover` and `upgrade` only so
+ *   --plan A,B        only these kinds of fault; `failover`, `upgrade` and `restore` only so
  *   --buyers N        default 50
  *   --out FOLDER      where line and plot are kept
  *
@@ -40,6 +40,8 @@ const paymentsPerSecondMin = 0.5
 /** Long enough for payments to get through between two faults of a kind. */
 const phaseMsMax = 15_000
 const handsPerPhase = 3
+/** One fault at a time. */
+const lonePlans: readonly (Plan | undefined)[] = ['failover', 'upgrade', 'restore']
 
 const random = seededRandom(seed)
 say(`seed ${seed}, ${seconds} s of ${chosen.join(', ')}`)
@@ -107,7 +109,7 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
     const possible = faults.filter(({ plan }) => turn.includes(plan))
     const phaseEndAt = Math.min(endAt, Date.now() + phaseMs)
     const hands = Array.from(
-      { length: turn.includes('failover') || turn.includes('upgrade') ? 1 : handsPerPhase },
+      { length: turn.some((plan) => lonePlans.includes(plan)) ? 1 : handsPerPhase },
       async () => {
         while (Date.now() < phaseEndAt) {
           const fault = drawFault(possible, draw)

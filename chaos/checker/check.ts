@@ -9,12 +9,14 @@ import {
   checkSoundness,
 } from './money.ts'
 import { checkNonces } from './nonces.ts'
+import { checkCursors, leaveOutLost } from './restored.ts'
 
 /**
  * Decides I1 to I14 on a history. Pure: whoever keeps a history can judge it again. It shares nothing with the server,
  * so that a mistake in how the server reads a chain or its own tables is not made here a second time.
  */
 export function check(history: History): Violation[] {
+  const judged = leaveOutLost(history)
   return [
     checkSoundness,
     checkSingleCredits,
@@ -29,6 +31,7 @@ export function check(history: History): Violation[] {
     checkRepeats,
     checkIsolation,
     checkReplay,
+    checkCursors,
     ({ undone }: History) => undone.map((what): Violation => ({ invariant: 'I14', what })),
-  ].flatMap((decide) => decide(history))
+  ].flatMap((decide) => decide(judged))
 }

@@ -10,6 +10,25 @@ export type History = {
   readonly sightings: readonly Sighting[]
   /** What was still to do a minute after the last fault, in words. */
   readonly undone: readonly string[]
+  /** How often the database was put back to an earlier point, in order. */
+  readonly restores?: readonly Restore[]
+}
+
+/** One restore, by the books on either side of what it took back. */
+export type Restore = {
+  /** Just before the backup was begun: the backup has all of it. */
+  readonly copied: Books
+  /** When every process had ended, just before the database was put back. */
+  readonly lost: Books
+  /** When that was: nothing was answered or delivered after it that the backup does not know. */
+  readonly lostAt: Date
+  /** What stores were answered that went on from where they were in the lost log, and then from where they were told to. */
+  readonly cursors: readonly {
+    readonly storeId: string
+    readonly status: number
+    readonly code: string
+    readonly resumedStatus: number
+  }[]
 }
 
 /** A broken invariant, with the rows that show it. */

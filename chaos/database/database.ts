@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chown, mkdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { chown, mkdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -22,6 +22,8 @@ export type ChaosDatabase = {
   fillDisk(ms: number): Promise<void>
   /** Takes every connection that is left, for so long. */
   crowd(ms: number): Promise<void>
+  /** Where it is one: a copy of it while it runs, and that copy in place of its data after it was killed. */
+  readonly backup?: { take(): Promise<void>; putBack(): Promise<void> }
   stop(): Promise<void>
 }
 
@@ -93,6 +95,7 @@ export async function openDatabase(folder: string): Promise<ChaosDatabase> {
   await start()
   const url = (database: string) => `postgres://farthing@127.0.0.1:${port}/${database}`
   const ballast = join(disk, 'ballast')
+  const copy = join(disk, 'copy')
   let isDown = false
 
   /** Ends the postmaster without warning. */
@@ -132,6 +135,23 @@ export async function openDatabase(folder: string): Promise<ChaosDatabase> {
       await Promise.allSettled(guests.map((guest) => guest.connect()))
       await wait(ms)
       await Promise.allSettled(guests.map((guest) => guest.end()))
+    },
+    backup: {
+      async take(): Promise<void> {
+        const from = ['-h', '127.0.0.1', '-p', `${port}`, '-U', 'farthing']
+        await run('pg_basebackup', [...from, '-D', copy, '-X', 'stream', '-c', 'fast'])
+      },
+      async putBack(): Promise<void> {
+        isDown = true
+        await kill()
+        // What is left of it may write on for a moment, into what is not the data any more.
+        const lost = join(disk, 'lost')
+        await rename(data, lost)
+        await rename(copy, data)
+        await start()
+        await rm(lost, { recursive: true })
+        isDown = false
+      },
     },
     async stop(): Promise<void> {
       await run('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop']).catch(() => {})

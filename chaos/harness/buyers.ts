@@ -103,7 +103,7 @@ async function create(
 }
 
 /** Repeats one create until it is answered with anything but "not known". */
-async function createOnce(load: Load, store: Store, key: string, sent: string, random: Random) {
+export async function createOnce(load: Load, store: Store, key: string, sent: string, random: Random) {
   while (Date.now() < load.giveUpAt) {
     const asked = await request(load, random, '/api/v1/checkouts', {
       kind: 'create',
@@ -121,7 +121,7 @@ async function createOnce(load: Load, store: Store, key: string, sent: string, r
 }
 
 /** Presents a payment, or asks for the terms, until the answer is about the payment. */
-async function payUntilKnown(
+export async function payUntilKnown(
   load: Load,
   store: Store,
   checkoutId: string,

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Member, readCrashPoints } from './fleet.ts'
 import { type NodeFault, nodeFaults } from './node-proxy.ts'
 import type { Random } from './random.ts'
+import { restore } from './restore.ts'
 import type { Stand } from './stand.ts'
 import { makeNextVersion, rollOver } from './upgrade.ts'
 
@@ -14,9 +15,9 @@ export type Fault = {
   readonly inject: (stand: Stand, random: Random, tally: Tally) => Promise<void>
 }
 
-/** Drawn by themselves. `failover` needs three PostgreSQL, and `upgrade` has the fleet to itself. */
+/** Drawn by themselves. `failover` needs three PostgreSQL, `upgrade` and `restore` have the fleet to themselves. */
 export const plans = ['kills', 'points', 'database', 'disk', 'node', 'chain', 'freeze', 'skew'] as const
-export type Plan = (typeof plans)[number] | 'failover' | 'upgrade'
+export type Plan = (typeof plans)[number] | 'failover' | 'upgrade' | 'restore'
 
 /** What was done, by name. */
 export type Tally = {
@@ -278,4 +279,5 @@ export const faults: readonly Fault[] = [
       tally.count('rolled back with the newer schema')
     },
   },
+  { name: 'restore', plan: 'restore', weight: 1, inject: restore },
 ]

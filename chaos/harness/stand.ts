@@ -6,7 +6,7 @@ import pg from 'pg'
 import { keccak256, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { check } from '../checker/check.ts'
-import type { History, Violation } from '../checker/history.ts'
+import type { History, Restore, Violation } from '../checker/history.ts'
 import { untilQuiet } from '../checker/quiet.ts'
 import { readBooks } from '../checker/read-books.ts'
 import { scanChain } from '../checker/read-chain.ts'
@@ -100,6 +100,7 @@ export async function openStand(
 
     const counts = { created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0 }
     const load: Load = { stores, ports, chain, answers: [], counts, isOver: false, giveUpAt: Infinity }
+    const restores: Restore[] = []
     const buying = keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`)))
 
     return {
@@ -112,6 +113,7 @@ export async function openStand(
       load,
       eyes,
       receiver,
+      restores,
       close,
       /** Lets the buyers finish what they have begun, waits until nothing is left to do, and judges it all. */
       async judge(): Promise<{ violations: Violation[]; quietSeconds: number; history: History }> {
@@ -137,6 +139,7 @@ export async function openStand(
             received: receiver.received,
             sightings: nodes.sightings,
             undone,
+            restores,
           }
           return { violations: check(history), quietSeconds, history }
         } finally {

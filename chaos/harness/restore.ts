@@ -1,0 +1,116 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import pg from 'pg'
+import type { Books, Restore } from '../checker/history.ts'
+import { readBooks } from '../checker/read-books.ts'
+import { createOnce, type Load, payUntilKnown, type Store } from './buyers.ts'
+import { network } from './chain.ts'
+import type { Tally } from './faults.ts'
+import type { Random } from './random.ts'
+import type { Stand } from './stand.ts'
+
+/** Until what processes had sent when they were killed has passed the nodes' doors. */
+const drainMs = 500
+/** How long after a restore payments are refused by the server, in seconds of the chain. */
+const refusedSeconds = 360
+const waitingMs = (refusedSeconds + 60) * 1_000
+const repeatsMax = 10
+
+/**
+ * Puts the database back to a backup that was taken under load: buyers go on for a while after it, then every process and
+ * PostgreSQL are killed, and what follows is what the documentation tells an operator to do. At the end some of what was
+ * asked before is asked again; the checker compares the answers.
+ */
+export async function restore(stand: Stand, random: Random, tally: Tally): Promise<void> {
+  const { database, fleet, load } = stand
+  if (!database.backup) return
+  await wait(random.between(1_000, 3_000))
+  const copied = await look(stand)
+  await database.backup.take()
+  await wait(random.between(2_000, 8_000))
+  const before = await Promise.all(load.stores.map((store) => readLog(load, store, '?limit=1')))
+
+  await Promise.all(fleet.members.map((member) => fleet.end(member, 'SIGKILL')))
+  await wait(drainMs)
+  const lost = await look(stand)
+  const lostAt = new Date()
+  await database.backup.putBack()
+  await fleet.run('reconcile')
+  for (const member of fleet.members) fleet.start(member)
+  for (const member of fleet.members)
+    if (!(await fleet.untilReady(member))) throw new Error(`${member.name} does not start after a restore`)
+  tally.count('restores')
+  await endWaiting(stand)
+
+  const cursors: Restore['cursors'][number][] = []
+  for (const [i, store] of load.stores.entries()) {
+    const { status, body } = await readLog(load, store, `?after=${before[i]?.body.cursor}`)
+    const resumed = await readLog(load, store, `?after=${body.resumeAfter}`)
+    cursors.push({ storeId: store.id, status, code: body.code ?? '', resumedStatus: resumed.status })
+  }
+  stand.restores.push({ copied, lost, lostAt, cursors })
+  await askAgain(load, copied, lost, random)
+}
+
+async function look({ database }: Stand): Promise<Books> {
+  const db = new pg.Client(database.url('farthing'))
+  await db.connect()
+  try {
+    return await readBooks(db, network)
+  } finally {
+    await db.end()
+  }
+}
+
+type Log = {
+  readonly status: number
+  readonly body: { readonly cursor?: string; readonly code?: string; readonly resumeAfter?: string }
+}
+
+async function readLog({ ports }: Load, { key }: Store, query: string): Promise<Log> {
+  const url = `http://127.0.0.1:${ports[0]}/api/v1/events${query}`
+  const response = await fetch(url, { headers: { 'x-api-key': key } })
+  return { status: response.status, body: (await response.json()) as Log['body'] }
+}
+
+/**
+ * Payments are refused after a restore for as long as an authorization whose claim was lost could be valid, because its
+ * bytes may still be on their way. Here it is seen when none are: every process that could have sent some was killed,
+ * buyers hand theirs in at the moment in which they sign, and the node holds no transaction any more. From then on time
+ * proves nothing, so it is passed over, as if the restore had begun so much earlier. A deep block that is later than now
+ * is still asked for. As long as the node holds one, nothing is passed over.
+ */
+async function endWaiting({ chain, eyes }: Stand): Promise<void> {
+  const giveUpAt = Date.now() + waitingMs
+  for (let isPassedOver = false; ; ) {
+    const waiting = await eyes.query('select 1 as one from restores where finished_at is null')
+    if (waiting.length === 0) return
+    const pool = await chain.call<{ pending: string; queued: string }>('txpool_status')
+    if (!isPassedOver && [pool.pending, pool.queued].every((count) => BigInt(count) === 0n)) {
+      await eyes.query(
+        'update restores set started_at = now() - make_interval(secs => $1) where finished_at is null',
+        [refusedSeconds],
+      )
+      isPassedOver = true
+    }
+    if (Date.now() > giveUpAt) throw new Error('payments are refused for ever after a restore')
+    await wait(200)
+  }
+}
+
+/** Creates that the backup has, with their keys; and what was paid after it, as somebody who loads the page again. */
+async function askAgain(load: Load, copied: Books, lost: Books, random: Random): Promise<void> {
+  const storeOf = new Map(load.stores.map((store) => [store.id, store]))
+  const isCopied = new Set(copied.checkouts.map(({ id }) => id))
+  const wasPaid = new Set(copied.checkouts.flatMap(({ id, status }) => (status === 'COMPLETED' ? [id] : [])))
+  const creates = load.answers.filter(
+    ({ kind, status, checkoutId }) => kind === 'create' && status === 201 && isCopied.has(checkoutId ?? ''),
+  )
+  for (const { storeId, key, sent } of creates.slice(-repeatsMax)) {
+    const store = storeOf.get(storeId)
+    if (store && key !== undefined && sent !== undefined) await createOnce(load, store, key, sent, random)
+  }
+  for (const { id, storeId, status } of lost.checkouts) {
+    const store = storeOf.get(storeId)
+    if (store && status === 'COMPLETED' && !wasPaid.has(id)) await payUntilKnown(load, store, id, random)
+  }
+}
