@@ -141,6 +141,8 @@ export async function payCheckout(
       continue
     }
     if (checkout.status !== 'OPEN' || view.isPastExpiry) throw whyClosed(checkout)
+    // It may have been paid on any of its networks, and the books have forgotten.
+    if (view.isRestoring) throw unsettled('The books are being compared with the chain after a restore.')
 
     const required = await requirePayment(engine, checkout, request.resourceUrl, refused)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)

@@ -136,6 +136,8 @@ function parseKey(key: string): { network: string; block_hash: string; log_index
 export type PayView = {
   readonly checkout: Checkout
   readonly isPastExpiry: boolean
+  /** Whether one of the networks that it is offered on is still compared with the books after a restore. */
+  readonly isRestoring: boolean
   /** The live exact credit. */
   readonly payment: CreditRow | null
   /** What is known of the authorization that was presented. */
@@ -159,6 +161,7 @@ export async function readPayView(
   const [row] = await db.query<
     CheckoutRow & {
       is_past_expiry: boolean
+      is_restoring: boolean
       exact: RawCredit | null
       known_state: 'claimed' | 'sent' | 'rejected' | 'dead' | null
       known_checkout_id: string | null
@@ -169,6 +172,8 @@ export async function readPayView(
     }
   >(
     `select c.*, c.expires_at <= clock() as is_past_expiry, to_json(e) as exact,
+       exists (select 1 from restores r, json_array_elements(c.options) o
+         where r.finished_at is null and r.network = o ->> 'network') as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, to_json(k) as known_credit,
        (select b.hash from transaction_calls tc join broadcasts b on b.network = tc.network and b.settler = tc.settler
           and b.nonce = tc.settler_nonce
@@ -196,6 +201,7 @@ export async function readPayView(
   return {
     checkout: toCheckout(row),
     isPastExpiry: row.is_past_expiry,
+    isRestoring: row.is_restoring,
     payment: row.exact && creditFromJson(row.exact),
     isIdentifierTaken: row.is_identifier_taken,
     known: row.known_state && {

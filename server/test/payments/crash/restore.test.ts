@@ -74,7 +74,14 @@ test('a database put back to an earlier point loses no payment and charges nobod
     const died = await runProgram(['reconcile'], deployment.environment, 'reconcile-before-epoch')
     assert.equal(died.child.signalCode, 'SIGKILL')
     await reconcile(deployment)
-    await startAll(deployment)
+    await deployment.moveClock(11)
+    await deployment.start('serve')
+    // Before the chain is read these are OPEN, and nobody is asked to sign for what may have been paid.
+    for (const { id } of lately) {
+      const asked = await deployment.ask(id)
+      assert.deepEqual([asked?.status, asked?.code], [503, 'settlement_unavailable'])
+    }
+    await deployment.start('work')
 
     // Whatever was paid is paid, as soon as the chain has been read.
     for (const { id, header, answer } of [...before, ...moved, ...lately, turned]) {
@@ -100,16 +107,16 @@ test('a database put back to an earlier point loses no payment and charges nobod
     assert.equal(restarted?.code, 'log_restarted')
 
     // Nothing is taken while something from before may still be on its way.
-    const fresh = await deployment.order(deployment.payer(12))
-    const waiting = await deployment.ask(fresh.id, fresh.header)
+    const fresh = await deployment.create()
+    const waiting = await deployment.ask(fresh)
     assert.deepEqual([waiting?.status, waiting?.code], [503, 'settlement_unavailable'])
     for (const { header } of [...before, ...lost]) {
-      const stolen = await deployment.ask(fresh.id, header)
+      const stolen = await deployment.ask(fresh, header)
       assert.deepEqual([stolen?.status, stolen?.code], [409, 'authorization_used'])
     }
     assert.equal((await chain.transferLogs({ to: payTo })).length, charged)
     await endWaiting(deployment)
-    await payAgain(deployment, fresh.id, deployment.payer(12))
+    await payAgain(deployment, fresh, deployment.payer(12))
     assert.equal((await chain.transferLogs({ to: payTo })).length, charged + 1)
     await checkBut(deployment, minedBefore)
     await deployment.end()
