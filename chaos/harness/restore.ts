@@ -17,7 +17,7 @@ const repeatsMax = 10
 
 /**
  * Puts the database back to a backup that was taken under load: buyers go on for a while after it, then every process and
- * PostgreSQL are killed, and what follows is what the documentation tells an operator to do. At the end some of what was
+ * PostgreSQL are killed, and what follows is what the documentation tells an operator to do. Then some of what was
  * asked before is asked again; the checker compares the answers.
  */
 export async function restore(stand: Stand, random: Random, tally: Tally): Promise<void> {
@@ -36,10 +36,12 @@ export async function restore(stand: Stand, random: Random, tally: Tally): Promi
   await database.backup.putBack()
   await fleet.run('reconcile')
   for (const member of fleet.members) fleet.start(member)
-  for (const member of fleet.members)
-    if (!(await fleet.untilReady(member))) throw new Error(`${member.name} does not start after a restore`)
   tally.count('restores')
-  await endWaiting(stand)
+  await Promise.all([
+    endWaiting(stand),
+    askForTermsAgain(load, copied, lost, random),
+    createAgain(load, copied, random),
+  ])
 
   const cursors: Restore['cursors'][number][] = []
   for (const [i, store] of load.stores.entries()) {
@@ -48,7 +50,6 @@ export async function restore(stand: Stand, random: Random, tally: Tally): Promi
     cursors.push({ storeId: store.id, status, code: body.code ?? '', resumedStatus: resumed.status })
   }
   stand.restores.push({ copied, lost, lostAt, cursors })
-  await askAgain(load, copied, lost, random)
 }
 
 async function look({ database }: Stand): Promise<Books> {
@@ -97,20 +98,26 @@ async function endWaiting({ chain, eyes }: Stand): Promise<void> {
   }
 }
 
-/** Creates that the backup has, with their keys; and what was paid after it, as somebody who loads the page again. */
-async function askAgain(load: Load, copied: Books, lost: Books, random: Random): Promise<void> {
-  const storeOf = new Map(load.stores.map((store) => [store.id, store]))
-  const isCopied = new Set(copied.checkouts.map(({ id }) => id))
-  const wasPaid = new Set(copied.checkouts.flatMap(({ id, status }) => (status === 'COMPLETED' ? [id] : [])))
+/** Creates that the backup has, with their keys. */
+async function createAgain(load: Load, copied: Books, random: Random): Promise<void> {
+  const ids = new Set(copied.checkouts.map(({ id }) => id))
   const creates = load.answers.filter(
-    ({ kind, status, checkoutId }) => kind === 'create' && status === 201 && isCopied.has(checkoutId ?? ''),
+    ({ kind, status, checkoutId }) => kind === 'create' && status === 201 && ids.has(checkoutId ?? ''),
   )
-  for (const { storeId, key, sent } of creates.slice(-repeatsMax)) {
-    const store = storeOf.get(storeId)
-    if (store && key !== undefined && sent !== undefined) await createOnce(load, store, key, sent, random)
+  for (const { storeId, key = '', sent = '' } of creates.slice(-repeatsMax)) {
+    const store = load.stores.find(({ id }) => id === storeId)
+    if (store) await createOnce(load, store, key, sent, random.fork(key))
   }
-  for (const { id, storeId, status } of lost.checkouts) {
-    const store = storeOf.get(storeId)
-    if (store && status === 'COMPLETED' && !wasPaid.has(id)) await payUntilKnown(load, store, id, random)
-  }
+}
+
+/** What was paid after the backup, as by a page that is loaded again: nobody must be asked to pay it a second time. */
+async function askForTermsAgain(load: Load, copied: Books, lost: Books, random: Random): Promise<void> {
+  const before = new Set(copied.checkouts.flatMap(({ id, status }) => (status === 'COMPLETED' ? [id] : [])))
+  const paid = lost.checkouts.filter(({ id, status }) => status === 'COMPLETED' && !before.has(id))
+  await Promise.all(
+    paid.map(async ({ id, storeId, orderId }) => {
+      const store = load.stores.find((one) => one.id === storeId)
+      if (store) await payUntilKnown(load, store, id, random.fork(orderId))
+    }),
+  )
 }
