@@ -141,8 +141,7 @@ export async function payCheckout(
       continue
     }
     if (checkout.status !== 'OPEN' || view.isPastExpiry) throw whyClosed(checkout)
-    // It may have been paid on any of its networks, and the books have forgotten.
-    if (view.isRestoring) throw unsettled('The books are being compared with the chain after a restore.')
+    if (view.isRestoring) throw whyWaiting()
 
     const required = await requirePayment(engine, checkout, request.resourceUrl, refused)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
@@ -259,6 +258,11 @@ function notApplied(payment: WirePayment): Problem {
   return new Problem('payment_not_applied', `The payment is ${payment.disposition}.`, {
     members: { payment },
   })
+}
+
+/** Why nobody is asked to pay soon after a restore. */
+export function whyWaiting(): Problem {
+  return unsettled('The books are being compared with the chain after a restore.')
 }
 
 /** Why a checkout that cannot be paid cannot. */

@@ -4,7 +4,7 @@ import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
 import type { Payment } from '../payments/payload.ts'
 import type { Checkout } from './checkout.ts'
-import { type CheckoutRow, toCheckout } from './rows.ts'
+import { type CheckoutRow, isRestoring, toCheckout } from './rows.ts'
 
 /** SQL of what the payments of a checkout say about it. */
 export type Facts = {
@@ -136,7 +136,6 @@ function parseKey(key: string): { network: string; block_hash: string; log_index
 export type PayView = {
   readonly checkout: Checkout
   readonly isPastExpiry: boolean
-  /** Whether one of the networks that it is offered on is still compared with the books after a restore. */
   readonly isRestoring: boolean
   /** The live exact credit. */
   readonly payment: CreditRow | null
@@ -172,8 +171,7 @@ export async function readPayView(
     }
   >(
     `select c.*, c.expires_at <= clock() as is_past_expiry, to_json(e) as exact,
-       exists (select 1 from restores r, json_array_elements(c.options) o
-         where r.finished_at is null and r.network = o ->> 'network') as is_restoring,
+       ${isRestoring} as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, to_json(k) as known_credit,
        (select b.hash from transaction_calls tc join broadcasts b on b.network = tc.network and b.settler = tc.settler
           and b.nonce = tc.settler_nonce

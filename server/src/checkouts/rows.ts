@@ -262,6 +262,13 @@ export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promi
   return row?.moved ?? 0
 }
 
+/**
+ * SQL: whether a network that the checkout `c` is offered on is still compared with the books after a restore. Until then
+ * it may have been paid there and be OPEN all the same, so nobody is asked to pay it anywhere.
+ */
+export const isRestoring = `exists (select 1 from restores r, json_array_elements(c.options) o
+  where r.finished_at is null and r.network = o ->> 'network')`
+
 export function toCheckout(row: CheckoutRow): Checkout {
   return {
     id: row.id,

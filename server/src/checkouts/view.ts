@@ -6,13 +6,14 @@ import { isId } from '../ids.ts'
 import { creditFromJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
 import type { Store } from '../stores/store.ts'
 import type { Checkout } from './checkout.ts'
-import { type CheckoutRow, toCheckout } from './rows.ts'
+import { type CheckoutRow, isRestoring, toCheckout } from './rows.ts'
 
 /** Everything that whoever knows a checkout's id is shown of it: by the payment page, and by its live feed. */
 export type CheckoutView = {
   readonly checkout: Checkout
   /** Past its time by the database's clock, also while its status does not say so yet. */
   readonly isPastExpiry: boolean
+  readonly isRestoring: boolean
   readonly store: Pick<Store, 'name' | 'mode' | 'accentColor'> & {
     /** An image that can be shown. */ readonly hasLogo: boolean
   }
@@ -55,6 +56,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
   const [row] = await ctx.db.query<
     CheckoutRow & {
       is_past_expiry: boolean
+      is_restoring: boolean
       store_name: string
       store_mode: Store['mode']
       has_logo: boolean
@@ -65,7 +67,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       notes: Note[] | null
     }
   >(
-    `select c.*, c.expires_at <= clock() as is_past_expiry, s.name as store_name, s.mode as store_mode,
+    `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoring} as is_restoring, s.name as store_name, s.mode as store_mode,
        coalesce(s.logo_url like 'data:%', false) as has_logo,
        s.accent_color, to_json(e) as exact,
        (select b.hash from authorizations a
@@ -99,6 +101,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
   return {
     checkout: toCheckout(row),
     isPastExpiry: row.is_past_expiry,
+    isRestoring: row.is_restoring,
     store: {
       name: row.store_name,
       mode: row.store_mode,

@@ -188,3 +188,28 @@ test('when the server is in trouble a person gets a page, and a program gets a p
   assert.equal(problem.statusCode, 429)
   assert.equal(problem.json().code, 'rate_limited')
 })
+
+test('after a restore nobody is asked to pay until every network of the checkout was compared', async () => {
+  const { id } = await shop.create()
+  await farthing.ctx.db.query(
+    `insert into restores (network, started_at)
+     select options -> -1 ->> 'network', clock() from checkouts where id = $1`,
+    [id],
+  )
+  const post = async (path: string) =>
+    await farthing.request({
+      method: 'POST',
+      url: `/c/${id}${path}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: '',
+    })
+  const page = await get(id)
+  assert.equal(page.statusCode, 503)
+  assert(isPage(page))
+  assert.equal((await get(id, {})).statusCode, 503)
+  assert.equal((await post('/prepare')).statusCode, 503)
+  assert.match(String((await post('/transfer')).headers.location), /notice=unavailable/)
+  await farthing.ctx.db.query('update restores set finished_at = clock()')
+  assert.equal((await get(id)).statusCode, 200)
+  assert.equal((await get(id, {})).statusCode, 402)
+})

@@ -22,18 +22,19 @@ export function mountForms(app: FastifyInstance, ctx: Context, path: string): vo
     scope.addHook('onRequest', async (request) => refuseCrossSite(ctx, request))
 
     scope.post(`${path}/:checkoutId/transfer`, async (request, reply) => {
-      const { checkout } = await findView(ctx, request)
+      const { checkout, isRestoring } = await findView(ctx, request)
       const wanted = fieldOf(request, 'network')
       const option = checkout.options.find(({ network }) => wanted === null || network === wanted)
-      const outcome = option
-        ? await reserveAmount(ctx, {
-            checkoutId: checkout.id,
-            network: option.network,
-            asset: toStored(option.network, option.asset),
-            payTo: toStored(option.network, option.payTo),
-            price: BigInt(option.amount),
-          })
-        : 'unavailable'
+      const outcome =
+        option && !isRestoring
+          ? await reserveAmount(ctx, {
+              checkoutId: checkout.id,
+              network: option.network,
+              asset: toStored(option.network, option.asset),
+              payTo: toStored(option.network, option.payTo),
+              price: BigInt(option.amount),
+            })
+          : 'unavailable'
       return lead(reply, request, path, outcome === 'reserved' ? { send: '1' } : { notice: outcome })
     })
 

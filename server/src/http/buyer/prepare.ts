@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type PayEngine, preparePayment, whyClosed } from '../../checkouts/pay.ts'
+import { type PayEngine, preparePayment, whyClosed, whyWaiting } from '../../checkouts/pay.ts'
 import { isPayable } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { Problem } from '../../problems.ts'
@@ -19,6 +19,7 @@ export function mountPrepare(app: FastifyInstance, ctx: Context, engine: PayEngi
     const prepare = async (request: FastifyRequest, reply: FastifyReply) => {
       const view = await findView(ctx, request)
       if (!isPayable(view)) throw whyClosed(view.checkout)
+      if (view.isRestoring) throw whyWaiting()
       const offered = await engine.terms(view.checkout.id, view.checkout.options)
       const wanted = offered.find(({ network }) => network === fieldOf(request, 'network'))
       const prepared = wanted && (await preparePayment(engine, wanted, fieldOf(request, 'payer') ?? ''))

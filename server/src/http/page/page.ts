@@ -1,5 +1,6 @@
 import { brotliCompressSync, constants } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { whyWaiting } from '../../checkouts/pay.ts'
 import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import type { Terms } from '../../payments/terms.ts'
@@ -32,6 +33,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, term
       const { checkoutId } = request.params as { checkoutId: string }
       const asked = readAsked(request)
       const view = await readView(ctx, checkoutId)
+      if (view?.isRestoring && isPayable(view)) throw whyWaiting()
       const accepts = view && isPayable(view) ? await terms(checkoutId, view.checkout.options) : []
       return sendDocument(
         request,
