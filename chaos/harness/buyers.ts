@@ -15,6 +15,8 @@ export type Load = {
   readonly answers: Answer[]
   readonly counts: { created: number; paid: number; refused: number; signed: number; unanswered: number }
   isOver: boolean
+  /** How long some take to sign once they know the terms. */
+  hesitateMsMax: number
   /** When the last of them must have given up. */
   giveUpAt: number
 }
@@ -53,6 +55,7 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
     for (let signatures = 0; signatures < signaturesMax; signatures++) {
       const terms = await payUntilKnown(load, store, checkoutId, random)
       if (terms?.status !== 402) break
+      if (load.hesitateMsMax > 0 && random.isLucky(0.4)) await wait(random.between(0, load.hesitateMsMax))
       const signed = await sign(account, terms.body, random)
       if (!signed) break
       load.counts.signed++

@@ -14,6 +14,8 @@ const drainMs = 500
 const refusedSeconds = 360
 const waitingMs = (refusedSeconds + 60) * 1_000
 const repeatsMax = 10
+/** So that checkouts which the backup has as OPEN are paid after it. */
+const hesitateMsMax = 5_000
 
 /**
  * Puts the database back to a backup that was taken under load: buyers go on for a while after it, then every process and
@@ -23,6 +25,7 @@ const repeatsMax = 10
 export async function restore(stand: Stand, random: Random, tally: Tally): Promise<void> {
   const { database, fleet, load } = stand
   if (!database.backup) return
+  load.hesitateMsMax = hesitateMsMax
   await wait(random.between(1_000, 3_000))
   const copied = await look(stand)
   await database.backup.take()
@@ -35,10 +38,11 @@ export async function restore(stand: Stand, random: Random, tally: Tally): Promi
   const lostAt = new Date()
   await database.backup.putBack()
   await fleet.run('reconcile')
-  for (const member of fleet.members) fleet.start(member)
   tally.count('restores')
+  tally.count('payments after a backup', lost.credits.length - copied.credits.length)
+  tally.count('checkouts after a backup', lost.checkouts.length - copied.checkouts.length)
   await Promise.all([
-    endWaiting(stand),
+    startAll(stand).then(() => endWaiting(stand)),
     askForTermsAgain(load, copied, lost, random),
     createAgain(load, copied, random),
   ])
@@ -59,6 +63,16 @@ async function look({ database }: Stand): Promise<Books> {
     return await readBooks(db, network)
   } finally {
     await db.end()
+  }
+}
+
+/** In the order of the documentation: `serve` answers for a moment before anybody has read the chain. */
+async function startAll({ fleet }: Stand): Promise<void> {
+  for (const command of ['serve', 'work']) {
+    const own = fleet.members.filter((member) => member.command === command)
+    for (const member of own) fleet.start(member)
+    for (const member of own)
+      if (!(await fleet.untilReady(member))) throw new Error(`${member.name} does not start after a restore`)
   }
 }
 

@@ -99,7 +99,8 @@ export async function openStand(
     await untilReady(eyes)
 
     const counts = { created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0 }
-    const load: Load = { stores, ports, chain, answers: [], counts, isOver: false, giveUpAt: Infinity }
+    const course = { isOver: false, hesitateMsMax: 0, giveUpAt: Infinity }
+    const load: Load = { stores, ports, chain, answers: [], counts, ...course }
     const restores: Restore[] = []
     const buying = keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`)))
 
