@@ -91,7 +91,13 @@ function findLost(restores: readonly Restore[]): AllLost {
       ({ broadcasts }) => broadcasts,
       ({ hash }) => hash,
     ),
-    claims: lostOf(restores, ({ authorizations }) => authorizations, keyOf),
+    // One that is found on the chain is claimed anew, so that it does not stand for the one that was lost.
+    claims: new Map(
+      [...lostOf(restores, ({ authorizations }) => authorizations, claimOf).values()].map((claim) => [
+        keyOf(claim.row),
+        claim,
+      ]),
+    ),
     refusals: new Map(
       restores
         .flatMap(({ lost }) => lost.authorizations)
