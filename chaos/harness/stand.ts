@@ -24,6 +24,8 @@ import { openReceiver } from './receiver.ts'
 const wallets = ['0x90F79bf6EB2c4f870365E785982E1f101E93b906', '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65']
 /** A minute, as the invariant says, and another for a machine that others use too. */
 const quietMs = 120_000
+/** What a backup has as claimed and unsent is not sent after a restore: it waits until its signature has run out. */
+const unsentMs = 300_000
 const readyMs = 90_000
 const closeMs = 20_000
 
@@ -120,12 +122,13 @@ export async function openStand(
       async judge(): Promise<{ violations: Violation[]; quietSeconds: number; history: History }> {
         const startedAt = Date.now()
         load.isOver = true
-        load.giveUpAt = startedAt + quietMs
+        const patienceMs = quietMs + (restores.length > 0 ? unsentMs : 0)
+        load.giveUpAt = startedAt + patienceMs
         await Promise.all(buying)
         const db = new pg.Client(database.url('farthing'))
         await db.connect()
         try {
-          const left = Math.max(1_000, startedAt + quietMs - Date.now())
+          const left = Math.max(1_000, startedAt + patienceMs - Date.now())
           const undone = await untilQuiet(db, chain.url, network, left)
           const quietSeconds = Math.round((Date.now() - startedAt) / 1_000)
           // Nothing moves while it is read, or the books and the chain would be of two moments.
