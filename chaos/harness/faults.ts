@@ -30,7 +30,7 @@ const pointPatienceMs = 20_000
 /** A rare point may not be reached at all. */
 const rarePatienceMs = 6_000
 /** Every start after a death is armed again, for as many deaths as fit into the time that a kind of fault has. */
-const deathsInARow = 8
+const deathsInARow = 6
 
 /** Reached by any payment: a run that arms one must reach it. */
 export const commonPoints = readCrashPoints().filter((name) =>
@@ -238,16 +238,16 @@ export const faults: readonly Fault[] = [
       // Mostly shallow, as they are: payments must get through between them.
       await chain.reorg(random.isLucky(0.8) ? random.between(1, 3) : random.between(4, 12))
       tally.count('reorganisation')
-      await wait(random.between(200, 1_500))
+      await wait(random.between(100, 800))
     },
   },
   {
     name: 'halt',
     plan: 'chain',
-    weight: 0.7,
+    weight: 0.3,
     async inject({ chain }, random, tally) {
       // Now and then past the window of whoever signed for a short time.
-      await chain.halt(random.isLucky(0.15) ? random.between(15_000, 25_000) : random.between(2_000, 5_000))
+      await chain.halt(random.isLucky(0.1) ? random.between(15_000, 25_000) : random.between(1_000, 4_000))
       tally.count('halt')
     },
   },
