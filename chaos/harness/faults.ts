@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { blows } from '../database/patroni.ts'
 import { type Member, readCrashPoints } from './fleet.ts'
 import { type NodeFault, nodeFaults } from './node-proxy.ts'
 import type { Random } from './random.ts'
@@ -253,17 +254,15 @@ export const faults: readonly Fault[] = [
   },
   { name: 'freeze', plan: 'freeze', weight: 1, inject: freeze },
   { name: 'skew', plan: 'skew', weight: 0.7, inject: skew },
-  ...(['switchOver', 'killPostmaster', 'killNode', 'killPatroni'] as const).map(
-    (what): Fault => ({
-      name: what,
+  ...blows.map(
+    (blow): Fault => ({
+      name: blow,
       plan: 'failover',
       weight: 1,
       async inject({ database: { cluster } }, random, tally) {
         if (!cluster) return
-        await cluster.untilHealthy()
-        await wait(random.between(0, 3_000))
-        await cluster[what]()
-        tally.count(`failover: ${what}`)
+        await wait(random.between(0, 1_000))
+        await cluster.strike(blow, tally.count)
       },
     }),
   ),
