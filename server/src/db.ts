@@ -118,13 +118,18 @@ function openPipelined(connection: pg.ClientConfig) {
 
   return {
     async query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
-      const client = await open().catch(refuseUnavailable)
+      const mine = open()
+      const client = await mine.catch(refuseUnavailable)
       return await run<Row>(client, text, values)
         .catch((error) => {
           if (!isOutdated(error)) throw error
           return run<Row>(client, text, values)
         })
         .catch((error) => {
+          if (sqlState(error) === readOnly) {
+            if (opening === mine) opening = null
+            client.end().catch(() => {})
+          }
           throw isConnectionError(error) ? unavailable(error) : error
         })
     },
@@ -172,13 +177,16 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
+/** SQLSTATE of a write to a standby. It may lead in a moment, or never: another connection may find who does. */
+const readOnly = '25006'
+
 /** The statement did not run, or nobody knows whether it did. */
 function isConnectionError(error: unknown): boolean {
   const state = sqlState(error)
   // Class 08: connection; 57P: shutting down; 53: out of resources. Anything without a state broke on the way.
   return state === undefined
     ? error instanceof Error && !(error instanceof Problem) && isTransportError(error)
-    : /^(08|57P|53)/.test(state)
+    : state === readOnly || /^(08|57P|53)/.test(state)
 }
 
 function isTransportError(error: Error): boolean {

@@ -182,3 +182,23 @@ test('a database that cannot be reached makes serve not ready, and a request an 
   assert.equal((await app.inject('/readyz')).statusCode, 200)
   await gone.close()
 })
+
+test('a database that only reads, as a standby does until it leads, answers 503, and no connection to it is kept', async () => {
+  const { url } = await freshDatabase()
+  const name = new URL(url).pathname.slice(1)
+  // What a session has at its start it keeps: only a new connection finds out what changed.
+  const early = openDatabase({ url, connections: 2, name: 'early' })
+  const late = openDatabase({ url, connections: 2, name: 'late' })
+  const write = 'create temporary table written (one int)'
+  await early.query(`alter database ${name} set default_transaction_read_only = on`)
+  const unavailable = { code: 'unavailable' }
+  await assert.rejects(late.query(write), unavailable)
+  await assert.rejects(
+    late.transaction((tx) => tx.query(write)),
+    unavailable,
+  )
+  await early.query(`alter database ${name} set default_transaction_read_only = off`)
+  await late.query(write)
+  await late.transaction((tx) => tx.query(write))
+  await Promise.all([early.close(), late.close()])
+})
