@@ -49,7 +49,7 @@ type Node = {
  * is written there must not be acknowledged, because its synchronous standby has become the new leader.
  */
 export const blows = ['switchOver', 'killPostmaster', 'killNode', 'killPatroni'] as const
-export type Blow = (typeof blows)[number]
+type Blow = (typeof blows)[number]
 
 export type Patroni = {
   /**
