@@ -362,7 +362,8 @@ function patroniConfig(node: {
           },
         },
       },
-      initdb: [{ encoding: 'UTF8' }, 'data-checksums'],
+      // Every new timeline begins a segment of its own: at 16 MB each, a long run would fill its disk with them.
+      initdb: [{ encoding: 'UTF8' }, 'data-checksums', { 'wal-segsize': '1' }],
       pg_hba: ['host replication all 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 trust'],
     },
     postgresql: {
