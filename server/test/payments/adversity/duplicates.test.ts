@@ -1,34 +1,73 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { decodePaymentResponseHeader } from '@x402/core/http'
+import type { Payer } from '../../support/chain.ts'
 import { until } from '../../support/until.ts'
 import { openFleet, type Reply, tally } from './fleet.ts'
+import { flood } from './flood.ts'
 import { checkInvariants } from './invariants.ts'
 import { patienceMs, print, trials } from './size.ts'
 
-const fleet = await openFleet({ serves: 2, sockets: 200 })
+const sockets = 200
+const fleet = await openFleet({ serves: 2, works: 2, sockets })
 const { db } = fleet.ctx
+/** Copies of a payment that are under way together. FULL=1 presents one payment a million times. */
 const copies = trials(1_000, 10_000)
+const rounds = trials(3, 100)
+const freshRounds = trials(1, 10)
 const replays = trials(300, 10_000)
 
-test('one payment presented many times at once over two hundred sockets is settled once and answered alike', async (t) => {
+const submit = (checkoutId: string, header: string) =>
+  flood(fleet.addresses(), `/api/v1/checkouts/${checkoutId}`, header, { copies, sockets })
+
+/** The one settlement that was told; everything else was told to be pending. */
+function settlementIn(answers: ReadonlyMap<string, number>): string {
+  const isPending = (kind: string) => kind === '202' || kind === '409 payment_in_progress'
+  const settled = [...answers.keys()].filter((kind) => !isPending(kind))
+  assert.equal(settled.length, 1, print(Object.fromEntries(answers)))
+  const [, response] = /^200 (\S+)$/.exec(settled[0] ?? '') ?? assert.fail(settled[0])
+  return decodePaymentResponseHeader(response ?? '').transaction
+}
+
+async function assertPaidOnce(checkoutId: string, payer: Payer, transaction: string): Promise<void> {
+  const moved = await fleet.chain.transferLogs({ from: payer.address })
+  assert.deepEqual(
+    moved.map(({ transactionHash }) => transactionHash),
+    [transaction],
+  )
+  const credits = await db.query('select 1 as one from credits where checkout_id = $1', [checkoutId])
+  assert.equal(credits.length, 1)
+}
+
+test(`one payment presented ${rounds * copies} times, ${copies} at once over ${sockets} sockets, is settled once and answered alike`, async (t) => {
   const payer = await fleet.fund()
   const checkoutId = await fleet.create('1.00')
   const header = await fleet.sign(checkoutId, payer)
-  const replies = await Promise.all(Array.from({ length: copies }, () => fleet.pay(checkoutId, header)))
-  const paid = replies.filter(({ status }) => status === 200)
-  const pending = replies.filter(
-    ({ status, code }) => status === 202 || (status === 409 && code === 'payment_in_progress'),
+  const answers = new Map<string, number>()
+  const startedAt = performance.now()
+  for (let round = 0; round < rounds; round++)
+    for (const [kind, count] of await submit(checkoutId, header))
+      answers.set(kind, (answers.get(kind) ?? 0) + count)
+  const seconds = (performance.now() - startedAt) / 1_000
+  t.diagnostic(print({ requests: rounds * copies, seconds, perSecond: (rounds * copies) / seconds }))
+  t.diagnostic(print(Object.fromEntries(answers)))
+  assert.equal(
+    answers.values().reduce((sum, count) => sum + count),
+    rounds * copies,
   )
-  t.diagnostic(print(tally(replies)))
-  assert.equal(paid.length + pending.length, copies, print(tally(replies)))
-  assert(paid.length > 0)
-  assert.equal(new Set(paid.map(({ settlement }) => settlement)).size, 1)
-  assert.equal((await fleet.chain.transferLogs({ from: payer.address })).length, 1)
-  const credits = await db.query('select 1 as one from credits where checkout_id = $1', [checkoutId])
-  assert.equal(credits.length, 1)
-  // Whoever asks again is told the same.
-  const [first] = paid
-  assert.deepEqual(await fleet.pay(checkoutId, header), first)
+  await assertPaidOnce(checkoutId, payer, settlementIn(answers))
+})
+
+test(`${freshRounds} payments, each presented ${copies} times at once before anybody knows it, are settled once each`, async (t) => {
+  const startedAt = performance.now()
+  for (let round = 0; round < freshRounds; round++) {
+    const payer = await fleet.fund()
+    const checkoutId = await fleet.create('1.00')
+    const answers = await submit(checkoutId, await fleet.sign(checkoutId, payer))
+    await assertPaidOnce(checkoutId, payer, settlementIn(answers))
+  }
+  const seconds = (performance.now() - startedAt) / 1_000
+  t.diagnostic(print({ requests: freshRounds * copies, seconds }))
 })
 
 test('an authorization is refused by every other checkout before, during and after its settlement, and after a restart', async (t) => {
@@ -40,10 +79,8 @@ test('an authorization is refused by every other checkout before, during and aft
   const replay = () =>
     Promise.all(Array.from({ length: share }, (_, i) => fleet.pay(others[i % others.length] ?? '', header)))
 
-  const work = fleet.work()
-  assert(work)
-  // Paused, not dead: it still counts as live, and nothing is sent.
-  work.child.kill('SIGSTOP')
+  // Paused, not dead: they still count as live, and nothing is sent.
+  for (const { child } of fleet.works()) child.kill('SIGSTOP')
   const settling = fleet.payUntilKnown(checkoutId, header)
   const claimed = () => db.query('select 1 as one from authorizations where checkout_id = $1', [checkoutId])
   await until('claimed', async () => (await claimed()).length === 1, patienceMs)
@@ -52,7 +89,7 @@ test('an authorization is refused by every other checkout before, during and aft
     payer.address.toLowerCase(),
   ])
   assert.equal(sent.length, 0)
-  work.child.kill('SIGCONT')
+  for (const { child } of fleet.works()) child.kill('SIGCONT')
   const during = await replay()
   assert.equal((await settling).status, 200)
   const afterwards = await replay()
@@ -69,9 +106,9 @@ test('an authorization is refused by every other checkout before, during and aft
 
 test('an authorization that is presented to many checkouts at once pays one of them', async (t) => {
   const all: Reply[] = []
-  const rounds = trials(5, 50)
+  const races = trials(5, 50)
   await fleet.untilReady()
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < races; round++) {
     const payer = await fleet.fund()
     const ids = await Promise.all(Array.from({ length: 10 }, () => fleet.create('1.00')))
     const header = await fleet.sign(ids[0] ?? '', payer)
@@ -84,7 +121,7 @@ test('an authorization that is presented to many checkouts at once pays one of t
 
 test('no answer was a 402 after the claim, nothing was credited twice, and the invariants hold', async (t) => {
   const checked = await checkInvariants({ db, chain: fleet.chain, answers: fleet.answers })
-  assert.equal(checked.completed, 2 + trials(5, 50))
+  assert.equal(checked.completed, 2 + freshRounds + trials(5, 50))
   assert.equal(checked.credits, checked.completed)
   t.diagnostic(print({ requests: fleet.answers.length, ...checked }))
 })

@@ -20,11 +20,12 @@ export type Reply = {
 }
 
 /**
- * The service as it runs: several `serve` processes and a `work` process on one database and one chain, asked over real
- * sockets. `look` sees every call to the node before it gets there.
+ * The service as it runs: several `serve` processes and one or more `work` processes on one database and one chain, asked
+ * over real sockets. `look` sees every call to the node before it gets there.
  */
 export async function openFleet(options: {
   readonly serves: number
+  readonly works?: number
   readonly settlers?: number
   readonly sockets?: number
   readonly look?: (call: Call) => Promise<void>
@@ -52,7 +53,7 @@ export async function openFleet(options: {
   })
   atEnd(() => agent.destroy())
   let serves: Running[] = []
-  let work: Running | null = null
+  let works: Running[] = []
   let turn = 0
   const answers: Answered[] = []
 
@@ -60,7 +61,11 @@ export async function openFleet(options: {
     serves = await Promise.all(
       Array.from({ length: options.serves }, () => startProcess('serve', environment)),
     )
-    work = await startProcess('work', { ...environment, SETTLER_KEYS_FILE: keysFile })
+    works = await Promise.all(
+      Array.from({ length: options.works ?? 1 }, () =>
+        startProcess('work', { ...environment, SETTLER_KEYS_FILE: keysFile }),
+      ),
+    )
   }
   /** A lane that was killed is taken over when its lease has run out. */
   const untilReady = async () => {
@@ -102,9 +107,10 @@ export async function openFleet(options: {
       }
     },
     answers,
-    work: () => work,
+    addresses: () => serves.map(({ started }) => started.address ?? ''),
+    works: () => works,
     async killAll(): Promise<void> {
-      await Promise.all([...serves, work].map((running) => running?.kill('SIGKILL')))
+      await Promise.all([...serves, ...works].map((running) => running.kill('SIGKILL')))
     },
   }
 }

@@ -1,0 +1,65 @@
+/**
+ * One request, many times at once: its bytes are prepared, and each socket gets its share of the copies in one write, so
+ * that the server is busy and not its client. Answers are counted by what they say.
+ */
+import { connect } from 'node:net'
+
+/** `copies` over so many sockets, which are spread over the addresses. */
+export async function flood(
+  addresses: readonly string[],
+  path: string,
+  header: string,
+  { copies, sockets }: { readonly copies: number; readonly sockets: number },
+): Promise<Map<string, number>> {
+  const tally = new Map<string, number>()
+  const counts = Array.from({ length: sockets }, (_, i) => Math.floor((copies + i) / sockets))
+  await Promise.all(
+    counts.map(async (count, i) => {
+      const { hostname, port, host } = new URL(addresses[i % addresses.length] ?? '')
+      const request = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n`
+      await exchange({ host: hostname, port: Number.parseInt(port, 10) }, request.repeat(count), count, tally)
+    }),
+  )
+  return tally
+}
+
+function exchange(
+  place: { host: string; port: number },
+  requests: string,
+  count: number,
+  tally: Map<string, number>,
+): Promise<void> {
+  if (count === 0) return Promise.resolve()
+  return new Promise((resolve, reject) => {
+    let rest = ''
+    let left = count
+    const socket = connect(place)
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error(`closed with ${left} of ${count} unanswered`)))
+    socket.on('data', (chunk) => {
+      rest += chunk.toString('latin1')
+      for (;;) {
+        const bodyAt = rest.indexOf('\r\n\r\n') + 4
+        if (bodyAt < 4) return
+        const head = rest.slice(0, bodyAt)
+        const end = bodyAt + Number.parseInt(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? '', 10)
+        if (Number.isNaN(end)) return void reject(new Error(head))
+        if (rest.length < end) return
+        const kind = kindOf(head, rest.slice(bodyAt, end))
+        tally.set(kind, (tally.get(kind) ?? 0) + 1)
+        rest = rest.slice(end)
+        if (--left > 0) continue
+        resolve()
+        return void socket.destroy()
+      }
+    })
+    socket.write(requests)
+  })
+}
+
+/** "200" with what was settled; any other status with the code of its problem. */
+function kindOf(head: string, body: string): string {
+  const status = head.slice(9, 12)
+  if (status === '200') return `200 ${/\r\npayment-response: (\S+)/i.exec(head)?.[1]}`
+  return status === '202' ? status : `${status} ${/"code":"(\w+)"/.exec(body)?.[1] ?? body}`
+}
