@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { openCount, runs } from '../../test/support/full.ts'
 import { readPayment } from './payload.ts'
 
-const numRuns = process.env.FULL === '1' ? 1_000_000 : 10_000
+/** FULL=1: a million headers for each of the tests. */
+const size = runs(10_000, 1_000_000)
 
 const hex = (bytes: number) =>
   fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((raw) => `0x${Buffer.from(raw).toString('hex')}`)
@@ -62,13 +64,14 @@ const sent = fc.record({
 
 const addressForm = /^0x[0-9a-f]{40}$/
 
-test('a payment that is read has every field in its one form, and says what was sent; any other is refused', () => {
-  let read = 0
+test('a payment that is read has every field in its one form, and says what was sent; any other is refused', (t) => {
+  const count = openCount('headers')
   fc.assert(
     fc.property(sent, (value) => {
+      count.add()
       const result = readPayment(Buffer.from(JSON.stringify(value)).toString('base64'))
       if (result.kind !== 'present') return assert.equal(result.kind, 'unreadable')
-      read++
+      count.add('read')
       assert(result.payment.family === 'EVM')
       const { scheme, network, asset, authorization, signature } = result.payment
       for (const name of [scheme, network]) assert.match(name, /^[\x21-\x7e]{1,64}$/)
@@ -81,17 +84,22 @@ test('a payment that is read has every field in its one form, and says what was 
         assert.equal(String(authorization[name]), payload.authorization[name])
       }
     }),
-    { numRuns },
+    size,
   )
-  assert(read > numRuns / 4, `only ${read} of ${numRuns} could be read`)
+  count.say(t)
+  const { headers = 0, read = 0 } = count.counts
+  assert(read > headers / 4, `only ${read} of ${headers} could be read`)
 })
 
-test('whatever bytes a header holds, they are read or refused, and only in canonical base64', () => {
+test('whatever bytes a header holds, they are read or refused, and only in canonical base64', (t) => {
+  const count = openCount('headers')
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.base64String(), fc.json()), (header) => {
+      count.add()
       const result = readPayment(header)
       if (result.kind === 'present') assert.equal(Buffer.from(header, 'base64').toString('base64'), header)
     }),
-    { numRuns },
+    size,
   )
+  count.say(t)
 })

@@ -4,13 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Checkout, PaymentRequired, ProblemDetails } from '@farthing/sdk'
+import type { ProblemDetails } from '@farthing/sdk'
 import fc from 'fast-check'
-import { parsePrice, toUnits } from '../../src/money.ts'
-import { replaceRates } from '../../src/rates/rows.ts'
-import { sources } from '../../src/rates/sources.ts'
 import { openTestApp } from '../support/app.ts'
-import { isAmount, trim, unitsOf } from './support/arithmetic.ts'
 import { assertDocumented, documented, type Operation, operations } from './support/document.ts'
 import {
   type Answer,
@@ -37,11 +33,6 @@ const [firstWallet] = await farthing.ctx.db.query<{ id: string }>(
   'select id from wallets where store_id = $1',
   [shop.id],
 )
-const rates = { EUR: '1', USD: '1.1623', JPY: '179.36' }
-const [ecb] = sources.filter(({ name }) => name === 'ecb')
-assert(ecb)
-await replaceRates(farthing.ctx.db, ecb, { asOf: new Date(), perBase: new Map(Object.entries(rates)) })
-
 // What requests are made of
 
 const nasty = fc.constantFrom(
@@ -263,72 +254,6 @@ test('any request to any operation gets an answer that the document allows, and 
   // The generator must reach the refusals it is made for, and success: else it tests nothing.
   for (const status of [200, 201, 400, 401, 402, 404, 413, 415, 422])
     assert(statuses.has(status), `no ${status}`)
-})
-
-// Money: an oracle of its own decides what is valid and what it comes to
-
-const digitsUpTo = (maxLength: number) =>
-  fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength, size: 'max' })
-const decimal = (whole: number, places: number) =>
-  fc
-    .tuple(digitsUpTo(whole).map(trim), fc.option(digitsUpTo(places)))
-    .map(([a, b]) => (b === null ? a : `${a}.${b}`))
-    .filter((value) => /[1-9]/.test(value))
-const almostAmount = fc.oneof(
-  decimal(17, 8),
-  fc.string({ unit: fc.constantFrom(...'0001259.-+e ,'), maxLength: 8 }),
-  fc.tuple(decimal(3, 3), fc.constantFrom(' ', '\n', '0', '.', 'e1', '٣', '０')).map(([a, b]) => a + b),
-)
-
-test('money.ts takes for a price exactly what the rules call one', () => {
-  fc.assert(
-    fc.property(almostAmount, (value) => assert.equal(parsePrice(value) !== null, isAmount(value))),
-    { numRuns: total },
-  )
-})
-
-test('money.ts converts exactly as arithmetic by hand does, rounded up once', () => {
-  const parse = (value: string) => ({
-    coefficient: BigInt(value.replace('.', '')),
-    scale: value.split('.')[1]?.length ?? 0,
-  })
-  fc.assert(
-    fc.property(
-      decimal(15, 6),
-      decimal(8, 12),
-      decimal(8, 12),
-      fc.nat({ max: 18 }),
-      (price, worth, per, decimals) => {
-        const units = toUnits(parse(price), parse(worth), parse(per), decimals)
-        assert.equal(units.toString(), unitsOf(price, worth, per, decimals))
-      },
-    ),
-    { numRuns: total / 5 },
-  )
-})
-
-test('a checkout is created exactly if its amount is one, and asks for exactly that amount', async () => {
-  const seller = await openShop(farthing)
-  const input = fc.record({ priceAmount: almostAmount, priceCurrency: fc.constantFrom('USD', 'EUR', 'JPY') })
-  await fc.assert(
-    fc.asyncProperty(fc.array(input, { minLength: burst / 2, maxLength: burst / 2 }), async (inputs) => {
-      await Promise.all(
-        inputs.map(async ({ priceAmount, priceCurrency }) => {
-          const body = { orderId: 'x', priceAmount, priceCurrency }
-          const answer = await seller.call('POST', '/api/v1/checkouts', body)
-          if (!isAmount(priceAmount)) return void assertProblem(answer, 422, 'invalid_request')
-          assert.equal(answer.statusCode, 201, answer.body)
-          const made = answer.json<Checkout>()
-          assert.equal(made.priceAmount, priceAmount)
-          const terms = await send(farthing.app, 'POST', `/api/v1/checkouts/${made.id}`)
-          const [accepted] = terms.json<PaymentRequired>().accepts
-          const [worth, per] = priceCurrency === 'USD' ? ['1', '1'] : [rates.USD, rates[priceCurrency]]
-          assert.equal(accepted?.amount, unitsOf(priceAmount, worth, per, 6))
-        }),
-      )
-    }),
-    bursts(0.2),
-  )
 })
 
 // Bodies and addresses

@@ -1,8 +1,14 @@
 /**
- * One request, many times at once: its bytes are prepared, and each socket gets its share of the copies in one write, so
- * that the server is busy and not its client. Answers are counted by what they say.
+ * One request, many times at once: its bytes are prepared and pipelined, so that the server is busy and not its client.
+ * Answers are counted by what they say.
  */
 import { connect } from 'node:net'
+
+/**
+ * Requests on one socket that are not answered yet. All of them together are less than what Node reads at once: one that
+ * is cut in two, on a machine too busy to read on for five seconds, is taken for a slow sender and refused with 408.
+ */
+const depth = 20
 
 /** `copies` over so many sockets, which are spread over the addresses. */
 export async function flood(
@@ -17,7 +23,7 @@ export async function flood(
     counts.map(async (count, i) => {
       const { hostname, port, host } = new URL(addresses[i % addresses.length] ?? '')
       const request = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n`
-      await exchange({ host: hostname, port: Number.parseInt(port, 10) }, request.repeat(count), count, tally)
+      await exchange({ host: hostname, port: Number.parseInt(port, 10) }, request, count, tally)
     }),
   )
   return tally
@@ -25,7 +31,7 @@ export async function flood(
 
 function exchange(
   place: { host: string; port: number },
-  requests: string,
+  request: string,
   count: number,
   tally: Map<string, number>,
 ): Promise<void> {
@@ -35,7 +41,9 @@ function exchange(
     let left = count
     const socket = connect(place)
     socket.on('error', reject)
-    socket.on('close', () => reject(new Error(`closed with ${left} of ${count} unanswered`)))
+    socket.on('close', () =>
+      reject(new Error(`closed with ${left} of ${count} unanswered: ${[...tally.keys()]}`)),
+    )
     socket.on('data', (chunk) => {
       rest += chunk.toString('latin1')
       for (;;) {
@@ -48,12 +56,13 @@ function exchange(
         const kind = kindOf(head, rest.slice(bodyAt, end))
         tally.set(kind, (tally.get(kind) ?? 0) + 1)
         rest = rest.slice(end)
-        if (--left > 0) continue
+        if (--left >= depth) socket.write(request)
+        if (left > 0) continue
         resolve()
         return void socket.destroy()
       }
     })
-    socket.write(requests)
+    socket.write(request.repeat(Math.min(count, depth)))
   })
 }
 
