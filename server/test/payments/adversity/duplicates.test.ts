@@ -6,7 +6,7 @@ import { openCount } from '../../support/full.ts'
 import { until } from '../../support/until.ts'
 import { rounds } from '../crash/rounds.ts'
 import { openFleet, type Reply, tally } from './fleet.ts'
-import { flood } from './flood.ts'
+import { type Flood, openFlood } from './flood.ts'
 import { checkInvariants } from './invariants.ts'
 import { patienceMs, print, trials } from './size.ts'
 
@@ -18,8 +18,8 @@ const copies = trials(1_000, 10_000)
 const freshRounds = trials(1, 10)
 const replays = trials(300, 10_000)
 
-const submit = (checkoutId: string, header: string) =>
-  flood(fleet.addresses(), `/api/v1/checkouts/${checkoutId}`, header, { copies, sockets })
+const submit = (flood: Flood, checkoutId: string, header: string) =>
+  flood.submit(`/api/v1/checkouts/${checkoutId}`, header, copies)
 
 /** The one settlement that was told; everything else was told to be pending. */
 function settlementIn(answers: ReadonlyMap<string, number>): string {
@@ -45,26 +45,30 @@ test(`one payment presented to two processes over ${sockets} sockets, again and 
   const checkoutId = await fleet.create('1.00')
   const header = await fleet.sign(checkoutId, payer)
   const answers = new Map<string, number>()
+  const flood = await openFlood(fleet.addresses(), sockets)
   const count = openCount('requests')
   for (const _ of rounds(t, `rounds of ${copies}`, 3, 100))
-    for (const [kind, times] of await submit(checkoutId, header)) {
+    for (const [kind, times] of await submit(flood, checkoutId, header)) {
       answers.set(kind, (answers.get(kind) ?? 0) + times)
       count.add('requests', times)
     }
+  flood.close()
   count.say(t)
   t.diagnostic(print(Object.fromEntries(answers)))
   await assertPaidOnce(checkoutId, payer, settlementIn(answers))
 })
 
 test(`${freshRounds} payments, each presented ${copies} times before anybody knows it, are settled once each`, async (t) => {
+  const flood = await openFlood(fleet.addresses(), sockets)
   const count = openCount('requests')
   for (let round = 0; round < freshRounds; round++) {
     const payer = await fleet.fund()
     const checkoutId = await fleet.create('1.00')
-    const answers = await submit(checkoutId, await fleet.sign(checkoutId, payer))
+    const answers = await submit(flood, checkoutId, await fleet.sign(checkoutId, payer))
     await assertPaidOnce(checkoutId, payer, settlementIn(answers))
     count.add('requests', copies)
   }
+  flood.close()
   count.say(t)
 })
 

@@ -2,47 +2,60 @@
  * One request, many times at once: its bytes are prepared and pipelined, so that the server is busy and not its client.
  * Answers are counted by what they say.
  */
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 
-/**
- * Requests on one socket that are not answered yet. All of them together are less than what Node reads at once: one that
- * is cut in two, on a machine too busy to read on for five seconds, is taken for a slow sender and refused with 408.
- */
+/** Requests on one socket that are not answered yet. All of them together are less than what Node reads at once. */
 const depth = 20
 
-/** `copies` over so many sockets, which are spread over the addresses. */
-export async function flood(
-  addresses: readonly string[],
-  path: string,
-  header: string,
-  { copies, sockets }: { readonly copies: number; readonly sockets: number },
-): Promise<Map<string, number>> {
-  const tally = new Map<string, number>()
-  const counts = Array.from({ length: sockets }, (_, i) => Math.floor((copies + i) / sockets))
-  await Promise.all(
-    counts.map(async (count, i) => {
+export type Flood = Awaited<ReturnType<typeof openFlood>>
+
+/**
+ * Sockets to all of the addresses. Each has had an answer before they are used: a server that is too busy to read from a
+ * new one for five seconds would take it for a slow sender, and refuse it with 408.
+ */
+export async function openFlood(addresses: readonly string[], count: number) {
+  const lines = await Promise.all(
+    Array.from({ length: count }, async (_, i) => {
       const { hostname, port, host } = new URL(addresses[i % addresses.length] ?? '')
-      const request = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n`
-      await exchange({ host: hostname, port: Number.parseInt(port, 10) }, request, count, tally)
+      const socket = connect({ host: hostname, port: Number.parseInt(port, 10) })
+      await once(socket, 'connect')
+      await exchange(socket, `GET /readyz HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 1, new Map())
+      return { socket, host }
     }),
   )
-  return tally
+  return {
+    async submit(path: string, header: string, copies: number): Promise<Map<string, number>> {
+      const tally = new Map<string, number>()
+      await Promise.all(
+        lines.map(({ socket, host }, i) => {
+          const request = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n`
+          return exchange(socket, request, Math.floor((copies + i) / count), tally)
+        }),
+      )
+      return tally
+    },
+    close(): void {
+      for (const { socket } of lines) socket.destroy()
+    },
+  }
 }
 
-function exchange(
-  place: { host: string; port: number },
-  request: string,
-  count: number,
-  tally: Map<string, number>,
-): Promise<void> {
+function exchange(socket: Socket, request: string, count: number, tally: Map<string, number>): Promise<void> {
   if (count === 0) return Promise.resolve()
   return new Promise((resolve, reject) => {
     let rest = ''
     let left = count
-    const socket = connect(place)
-    socket.on('error', reject)
+    const end = (error?: Error) => {
+      socket.removeAllListeners()
+      // Whatever happens to a socket between two exchanges is found by the next.
+      socket.on('error', () => {})
+      if (error) reject(error)
+      else resolve()
+    }
+    socket.on('error', end)
     socket.on('close', () =>
-      reject(new Error(`closed with ${left} of ${count} unanswered: ${[...tally.keys()]}`)),
+      end(new Error(`closed with ${left} of ${count} unanswered: ${[...tally.keys()]}`)),
     )
     socket.on('data', (chunk) => {
       rest += chunk.toString('latin1')
@@ -50,16 +63,14 @@ function exchange(
         const bodyAt = rest.indexOf('\r\n\r\n') + 4
         if (bodyAt < 4) return
         const head = rest.slice(0, bodyAt)
-        const end = bodyAt + Number.parseInt(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? '', 10)
-        if (Number.isNaN(end)) return void reject(new Error(head))
-        if (rest.length < end) return
-        const kind = kindOf(head, rest.slice(bodyAt, end))
+        const length = Number.parseInt(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? '', 10)
+        if (Number.isNaN(length)) return end(new Error(`not as expected: ${head}`))
+        if (rest.length < bodyAt + length) return
+        const kind = kindOf(head, rest.slice(bodyAt, bodyAt + length))
         tally.set(kind, (tally.get(kind) ?? 0) + 1)
-        rest = rest.slice(end)
+        rest = rest.slice(bodyAt + length)
         if (--left >= depth) socket.write(request)
-        if (left > 0) continue
-        resolve()
-        return void socket.destroy()
+        if (left === 0) return end()
       }
     })
     socket.write(request.repeat(Math.min(count, depth)))
