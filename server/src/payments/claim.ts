@@ -43,12 +43,24 @@ export function openClaim(ctx: Context): Claim {
     batchesInFlightMax,
     observe: (rows) => ctx.metrics.batchRows.observe({ statement: 'claim' }, rows),
   })
-  return async (input) => {
+  const claimOnce = async (input: Omit<NewClaim, 'eventId'>) => {
     const claim = { ...input, eventId: newId('evt', ctx.config.cell, input.now) }
     // What a batch skipped may only have been locked for a moment.
     const isClaimed = (await joined(claim)) || (await claimAlone(ctx, claim))
     if (isClaimed) ctx.db.wakeUps.send('claims')
     return isClaimed
+  }
+  // Copies of a payment that is being claimed here wait for that claim and then look again. Each of them would else
+  // borrow a connection to wait for the same checkout, and a few thousand would keep everybody from the database.
+  const underWay = new Map<string, Promise<boolean>>()
+  return async (input) => {
+    const { from, nonce } = input.transfer.authorization
+    const key = [input.checkoutId, input.network, input.transfer.asset, from, nonce].join(' ')
+    const other = underWay.get(key)
+    if (other) return await other.then(() => false)
+    const claiming = claimOnce(input).finally(() => underWay.delete(key))
+    underWay.set(key, claiming)
+    return await claiming
   }
 }
 

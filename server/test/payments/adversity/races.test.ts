@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { transferCalldata } from '../../../src/chains/eip3009.ts'
-import type { NewClaim } from '../../../src/payments/claim.ts'
+import { type NewClaim, openClaim } from '../../../src/payments/claim.ts'
 import { insertSend, leaseSettler, lockForSending } from '../../../src/payments/lanes/rows.ts'
 import { claimAuthorizations, rejectAuthorizations } from '../../../src/payments/rows.ts'
 import { encodeTransfer, newPayer } from '../../support/chain.ts'
@@ -122,6 +122,31 @@ test('a batch in which payments stand several times claims each of them once, an
     await shop.mine()
   }
   for (const payment of payments) assert.equal(await statusOf(payment), 'COMPLETED')
+})
+
+test('one payment that is presented many times at once is claimed once, and borrows no connection for each copy', async () => {
+  const [payment] = await shop.prepare(1)
+  assert(payment)
+  let borrowed = 0
+  const claim = openClaim({
+    ...shop.ctx,
+    db: {
+      ...db,
+      transaction: (work) => {
+        borrowed++
+        return db.transaction(work)
+      },
+    },
+  })
+  const input = { ...(await claimOf(shop, payment)), now: shop.ctx.now() }
+  const made = await Promise.all(Array.from({ length: 500 }, () => claim(input)))
+  assert.equal(made.filter(Boolean).length, 1)
+  assert(borrowed <= 1, `${borrowed} connections were borrowed`)
+  // Whoever comes later looks for itself, and is told the same.
+  assert.equal(await claim(input), false)
+  await shop.send()
+  await shop.mine()
+  assert.equal(await statusOf(payment), 'COMPLETED')
 })
 
 test('an authorization that another checkout has claimed moves no checkout', async () => {
