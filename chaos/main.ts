@@ -49,7 +49,9 @@ const stand = await openStand(random, {
   buyers: Number.parseInt(values.buyers, 10),
   isCluster: chosen.includes('failover'),
 })
-let isKept = false
+let isKept = true
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stand.close(true).then(() => process.exit(1)))
 try {
   const tally = openTally()
   const timeline = await torment(stand, random.fork('faults'), tally)
@@ -73,15 +75,15 @@ try {
     ],
   }
   isKept = violations.length > 0 || result.shortcomings.length > 0
-  if (isKept) {
-    const text = JSON.stringify(history, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
-    await writeFile(join(stand.folder, 'history.json'), text)
-    say(`the history and all logs are in ${stand.folder}`)
-  }
+  process.exitCode = isKept ? 1 : 0
   await keep(values.out, result)
   say(`\n${toTable(result)}\n`)
+  if (isKept) {
+    say(`the history and all logs are in ${stand.folder}`)
+    const text = JSON.stringify(history, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
+    await writeFile(join(stand.folder, 'history.json'), text)
+  }
   say(toLine(result))
-  process.exitCode = violations.length > 0 || result.shortcomings.length > 0 ? 1 : 0
 } finally {
   await stand.close(isKept)
 }

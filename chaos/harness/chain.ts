@@ -44,6 +44,12 @@ export type ChaosChain = Awaited<ReturnType<typeof openChain>>
 /** Shorter than the server believes, so that more blocks are taken back, and payments included, in the same time. */
 const blockMs = 500
 
+/**
+ * States of blocks that anvil keeps, all of them in memory: more than any reorganisation is deep. What it puts on disk,
+ * and does so after some hundred blocks unless told otherwise, it reads back without the contracts' code.
+ */
+const statesKept = 256
+
 /** anvil with our token. */
 export async function openChain(folder: string) {
   const port = await freePort()
@@ -52,8 +58,8 @@ export async function openChain(folder: string) {
     findAnvil(),
     [
       ...['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', '31337', '--no-mining', '--quiet'],
-      ...['--gas-limit', '300000000', '--slots-in-an-epoch', '4', '--max-persisted-states', '128'],
-      ...['--cache-path', join(folder, 'chain')],
+      ...['--gas-limit', '300000000', '--slots-in-an-epoch', '4'],
+      ...['--prune-history', `${statesKept}`, '--cache-path', join(folder, 'chain')],
     ],
     { stdio: 'ignore' },
   )
