@@ -186,7 +186,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'connections crowded out',
     plan: 'database',
-    weight: 0.5,
+    weight: 0.2,
     async inject(stand, random, tally) {
       stand.databaseProxy.cutAll()
       await stand.database.crowd(random.between(500, 2_000))
