@@ -53,6 +53,9 @@ export function openDatabase(options: {
   const pool = new pg.Pool({ ...connection, max: Math.floor(options.connections / 2) })
   // An idle connection that breaks is replaced by the pool; whoever uses the next one is told of any lasting trouble.
   pool.on('error', () => {})
+  // One that breaks between two statements, or as soon as it is open, says so as an event; the next statement fails by
+  // itself. Heard from the start: whoever borrows it comes too late for what arrived together with its greeting.
+  pool.on('connect', (client) => client.on('error', () => {}))
   let turn = 0
 
   async function query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
@@ -69,9 +72,6 @@ export function openDatabase(options: {
     async transaction(work) {
       const client = await pool.connect().catch(refuseUnavailable)
       let broken = false
-      // A connection that breaks between two statements says so as an event; the next statement fails by itself.
-      const ignore = () => {}
-      client.on('error', ignore)
       try {
         await client.query('begin')
         const result = await work({
@@ -88,7 +88,6 @@ export function openDatabase(options: {
           })
         throw broken || isOutdated(error) ? unavailable(error) : error
       } finally {
-        client.off('error', ignore)
         client.release(broken)
       }
     },

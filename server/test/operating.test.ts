@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { openDatabase } from '../src/db.ts'
 import { buildApp } from '../src/http/app.ts'
@@ -181,6 +181,40 @@ test('a database that cannot be reached makes serve not ready, and a request an 
   assert.equal(answer.json().code, 'unavailable')
   assert.equal((await app.inject('/readyz')).statusCode, 200)
   await gone.close()
+})
+
+test('a database that ends in the moment a connection to it is open is the database away, and the process goes on', async () => {
+  const { url } = await freshDatabase()
+  const { port } = new URL(url)
+  const farewell = Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0')
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(farewell.length + 4)
+  // The real database, whose first "ready" comes in one piece with its farewell.
+  const door = createServer((client) => {
+    const upstream = connect(Number.parseInt(port, 10), '127.0.0.1')
+    for (const socket of [client, upstream]) socket.on('error', () => {})
+    client.pipe(upstream)
+    upstream.on('data', (chunk) => {
+      const isReady = chunk.subarray(-6).equals(Buffer.from('Z\0\0\0\x05I'))
+      if (isReady) client.end(Buffer.concat([chunk, Buffer.from('E'), length, farewell]))
+      else client.write(chunk)
+    })
+    client.on('close', () => upstream.destroy())
+  })
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve))
+  const address = door.address()
+  assert(address && typeof address === 'object')
+  const leaving = new URL(url)
+  leaving.port = `${address.port}`
+  const db = openDatabase({ url: leaving.href, connections: 2, name: 'leaving' })
+  const unavailable = { code: 'unavailable' }
+  await assert.rejects(
+    db.transaction((tx) => tx.query('select 1')),
+    unavailable,
+  )
+  await assert.rejects(db.query('select 1'), unavailable)
+  await db.close()
+  door.close()
 })
 
 test('a database that only reads, as a standby does until it leads, answers 503, and no connection to it is kept', async () => {
