@@ -43,6 +43,7 @@ const handsPerPhase = 3
 /** One fault at a time. */
 const lonePlans: readonly (Plan | undefined)[] = ['failover', 'upgrade', 'restore']
 
+const commit = commitOf()
 const random = seededRandom(seed)
 say(`seed ${seed}, ${seconds} s of ${chosen.join(', ')}`)
 const stand = await openStand(random, {
@@ -59,7 +60,7 @@ try {
   const { violations, quietSeconds, history } = await stand.judge()
   const complaints = complaintsOf(stand)
   const result: Result = {
-    commit: commitOf(),
+    commit,
     seed,
     plans: chosen,
     seconds,
@@ -69,7 +70,7 @@ try {
     timeline,
     shortcomings: [
       ...shortcomingsOf(stand, tally),
-      ...['answered 500', 'assertions failed']
+      ...['answered 500', 'assertions failed', 'ended by themselves']
         .filter((what) => complaints[what])
         .map((what) => `${what}: ${complaints[what]}`),
     ],
@@ -164,6 +165,7 @@ function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
   const logs = fleet.members.map(({ name }) => readFileSync(join(folder, `${name}.log`), 'utf8')).join('\n')
   return {
     ...Object.fromEntries([...statuses].map(([status, answers]) => [status, answers.length])),
+    'ended by themselves': fleet.falls.length,
     'assertions failed': logs.match(/AssertionError/g)?.length ?? 0,
   }
 }

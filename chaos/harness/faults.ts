@@ -124,9 +124,10 @@ async function dieInARow(stand: Stand, member: Member, random: Random, tally: Ta
     fleet.start(member, { crashAt: point })
     if (command === 'work') await endLeases(stand, tally)
     await fleet.untilReady(member)
-    const isReached = point.startsWith('orphan-')
+    const isEnded = point.startsWith('orphan-')
       ? await takeBackUntilEnded(stand, member, random)
       : await fleet.untilEnded(member, commonPoints.includes(point) ? pointPatienceMs : rarePatienceMs)
+    const isReached = isEnded && member.child?.signalCode === 'SIGKILL'
     tally.count(isReached ? `crash ${point}` : `not reached ${point}`)
     if (!isReached) await fleet.end(member, 'SIGKILL')
   }

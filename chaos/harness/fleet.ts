@@ -13,6 +13,8 @@ const skewModule = new URL('skew.ts', import.meta.url).pathname
 /** Times 50 ms: a start takes some seconds on a machine that is busy. */
 const readyTriesMax = 600
 
+const restartMs = 500
+
 type Command = 'serve' | 'work'
 
 /** One place in the fleet: a process that is started again whenever it has ended. */
@@ -25,6 +27,8 @@ export type Member = {
   isBusy: boolean
   /** Whether it has said that it is at work. */
   isReady: boolean
+  /** Whether it is being ended by the harness. */
+  isEnding: boolean
 }
 
 /** Every place in the server where it can be told to kill itself, read from its source as text. */
@@ -51,8 +55,17 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
     ['work-1', 'work'],
     ['work-2', 'work'],
   ] as const)
-    members.push({ name, command, port: await freePort(), child: null, isBusy: false, isReady: false })
+    members.push({
+      name,
+      command,
+      port: await freePort(),
+      child: null,
+      isBusy: false,
+      isReady: false,
+      isEnding: false,
+    })
 
+  const falls: string[] = []
   const start = (member: Member, options: { crashAt?: string; skewSeconds?: number; root?: string } = {}) => {
     const log = createWriteStream(join(folder, `${member.name}.log`), { flags: 'a' })
     const { SETTLER_KEYS_FILE = '', ...common } = environment
@@ -72,11 +85,21 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
     })
     const { child } = member
     member.isReady = false
+    member.isEnding = false
     child.stdout?.on('data', (chunk) => {
       if (member.child === child && /"(listening|working)"/.test(`${chunk}`)) member.isReady = true
     })
-    child.once('exit', () => {
-      if (member.child === child) member.isReady = false
+    child.once('exit', (code) => {
+      if (member.child !== child) return
+      // Whoever cannot start ends; whoever was at work must not, whatever happens to it.
+      if (code !== null && member.isReady && !member.isEnding) falls.push(member.name)
+      member.isReady = false
+      // As a supervisor does. Who was killed is started again by who killed it.
+      if (code !== null)
+        setTimeout(() => {
+          if (member.child === child && !member.isEnding)
+            start(member, options.root ? { root: options.root } : {})
+        }, restartMs)
     })
     member.child.stdout?.pipe(log, { end: false })
     member.child.stderr?.pipe(log, { end: false })
@@ -97,6 +120,7 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
   }
 
   const end = async (member: Member, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    member.isEnding = true
     member.child?.kill('SIGCONT')
     member.child?.kill(signal)
     if (!(await untilEnded(member, 40_000))) throw new Error(`${member.name} does not end`)
@@ -104,6 +128,8 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
 
   return {
     members,
+    /** Who ended by itself while it was at work. */
+    falls,
     environment,
     start,
     untilEnded,
