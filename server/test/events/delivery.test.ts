@@ -1,11 +1,15 @@
 /** What a delivery is, what each answer leads to, and what the store can see and ask for again. */
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { Event } from '@farthing/sdk'
 import { verifyWebhook } from '@farthing/sdk/webhooks'
 import { Webhook } from 'standardwebhooks'
+import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
+import { openDeliverer } from '../../src/events/webhooks/deliver.ts'
 import { tidyDeliveries } from '../../src/events/webhooks/deliveries.ts'
 import { delaysSeconds } from '../../src/events/webhooks/schedule.ts'
+import { until } from '../support/until.ts'
 import { answer, drip, flood, openReceiver, type Received, reset } from './support/receiver.ts'
 import { deliverDue, later, openHookShop, openLocalApp } from './support/shop.ts'
 
@@ -35,6 +39,51 @@ test('an event is delivered as the log shows it, signed as Standard Webhooks 1.0
     delivery.attempts.map(({ attempt, status, error }) => [attempt, status, error]),
     [[1, 204, null]],
   )
+})
+
+test('an endpoint that is set back to one at a time while its deliveries are chosen stops nobody’s', async () => {
+  const shop = await openHookShop(farthing)
+  const receiver = await openReceiver()
+  await shop.register({ url: receiver.url })
+  /** What the next transaction waits for. */
+  let gate: Promise<void> | null = null
+  const transaction: typeof ctx.db.transaction = async (work) => {
+    const mine = gate
+    gate = null
+    await mine
+    return await ctx.db.transaction(work)
+  }
+  const deliverer = openDeliverer({ ...ctx, db: { ...ctx.db, transaction } })
+  const step = () => deliverer.step(() => {})
+  const happen = async (times: number) => {
+    for (let i = 0; i < times; i++) await shop.create()
+    while ((await assignWaitingSequences(ctx)) > 0);
+  }
+  for (let round = 0; round < 2; round++) {
+    await happen(2)
+    while (await step()) await deliverer.idle()
+  }
+  // Quick so far, so several may be under way; three are, and more are due.
+  const held: ServerResponse[] = []
+  receiver.behave = (_received, response) => held.push(response)
+  await happen(3)
+  assert(await step())
+  await until('three are under way', () => Promise.resolve(held.length === 3))
+  await happen(2)
+  const opened = Promise.withResolvers<void>()
+  gate = opened.promise
+  const choosing = step()
+  held[0]?.writeHead(500).end()
+  const failed = () =>
+    ctx.db.query('select 1 as one from delivery_attempts where status = 500 and error is null')
+  await until('one has failed', async () => (await failed()).length > 0)
+  opened.resolve()
+  await choosing
+  receiver.behave = answer(204)
+  for (const response of held.splice(1)) response.writeHead(204).end()
+  await deliverer.idle()
+  await deliverDue(ctx)
+  assert.equal(new Set(idsOf(receiver.received)).size, 9)
 })
 
 test('an endpoint gets the types it asked for and nothing from before it was made; a test event goes to it alone', async () => {

@@ -112,7 +112,9 @@ export function openDeliverer(ctx: Context): Deliverer {
         const limit = Math.min(endpointsPerStep, Math.ceil(places / paceMax))
         const due = await lockDueEndpoints(tx, full, isCrowded, limit)
         if (due.length === 0) return []
-        const wanted = due.map((id) => ({ id, room: roomOf(id) }))
+        // A try that ended meanwhile may have set an endpoint back: it has more under way than it may have now.
+        for (const id of due) if (roomOf(id) <= 0) hungry.add(id)
+        const wanted = due.map((id) => ({ id, room: roomOf(id) })).filter(({ room }) => room > 0)
         return await takeDeliveries(tx, wanted, leaseSeconds)
       })
       for (const delivery of taken) {
