@@ -30,8 +30,8 @@ export type Tally = {
 const pointPatienceMs = 20_000
 /** A rare point may not be reached at all. */
 const rarePatienceMs = 6_000
-/** Every start after a death is armed again, for as many deaths as fit into the time that a kind of fault has. */
-const deathsInARow = 6
+/** Every start after a death is armed again for so long, which fits into the time that a kind of fault has. */
+const rowMs = 10_000
 
 /** Reached by any payment: a run that arms one must reach it. */
 export const commonPoints = readCrashPoints().filter((name) =>
@@ -119,7 +119,7 @@ async function dieInARow(stand: Stand, member: Member, random: Random, tally: Ta
   const { fleet } = stand
   const { command } = member
   await fleet.end(member, 'SIGKILL')
-  for (let deaths = 0; deaths < deathsInARow; deaths++) {
+  for (const until = Date.now() + rowMs; Date.now() < until; ) {
     const point = nextPoint(command, random)
     fleet.start(member, { crashAt: point })
     if (command === 'work') await endLeases(stand, tally)
