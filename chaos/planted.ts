@@ -7,7 +7,7 @@
  *
  * The last line is JSON. It exits with 1 unless every bug was caught, by name, within its budget.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ try {
     const git = (...args: string[]) => execFileSync('git', ['apply', ...args, patch], { cwd: scratch })
     if (!values.sound) git()
     const startedAt = Date.now()
-    const { isCaught, output } = await run(planted)
+    const { isCaught, output } = failToCompile() ?? (await run(planted))
     if (!values.sound) git('-R')
     const seconds = Math.round((Date.now() - startedAt) / 1_000)
     const isRight = values.sound ? !isCaught : isCaught
@@ -87,6 +87,14 @@ function copyTo(folder: string): void {
     symlinkSync(join(folder, name), join(folder, 'node_modules/@farthing', name))
   // PostgreSQL runs as another user, and reads what the tests give it.
   execFileSync('chmod', ['755', folder])
+}
+
+/** What a patch no longer fits would be caught for the wrong reason. What it leaves unused is no reason. */
+function failToCompile(): { isCaught: false; output: string } | null {
+  const tsc = join(root, 'node_modules/.bin/tsc')
+  const args = ['-p', 'tsconfig.json', '--noUnusedLocals', 'false', '--noUnusedParameters', 'false']
+  const { status, stdout } = spawnSync(tsc, args, { cwd: scratch, encoding: 'utf8' })
+  return status === 0 ? null : { isCaught: false, output: `it does not compile:\n${stdout}` }
 }
 
 async function run(planted: Planted): Promise<{ isCaught: boolean; output: string }> {

@@ -133,7 +133,7 @@ export async function openStand(
           const quietSeconds = Math.round((Date.now() - startedAt) / 1_000)
           // Nothing moves while it is read, or the books and the chain would be of two moments.
           await chain.end()
-          await wait(1_000)
+          await Promise.all(fleet.members.map((member) => fleet.end(member, 'SIGTERM')))
           const books = await readBooks(db, network)
           const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
           const history: History = {

@@ -39,6 +39,12 @@ export const catalog: readonly Planted[] = [
     invariant: 'I6',
   },
   {
+    name: 'terms-while-restoring',
+    about: 'After a restore, payers are asked to sign before the chain was read.',
+    file: `${payments}/crash/restore.test.ts`,
+    test: 'a database put back to an earlier point loses no payment and charges nobody twice',
+  },
+  {
     name: 'terms-while-processing',
     about: 'Whoever asks while a payment is under way is asked to sign another.',
     chaos: ['--plan', 'chain', '--seconds', '15', '--buyers', '20', '--seed', '7'],
