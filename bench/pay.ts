@@ -194,7 +194,9 @@ function add(stages: readonly Measured[]): Measured {
 /** Compiles the code, opens connections, and gives the recipient its first money: not measured. */
 async function warmUp(side: Side, payers: readonly Payer[]): Promise<void> {
   const { paid, answers } = await pay(await side.prepare(payers), payers.length, warmLimitMs)
-  assert.equal(paid.length, payers.length, `${side.name}: ${describe(answers)}`)
+  // The reference loses some of what it is given at once, here as in the stages.
+  const leastPaid = side.name === 'ours' ? payers.length : 1
+  assert(paid.length >= leastPaid, `${side.name}: ${describe(answers)}`)
 }
 
 /**
