@@ -108,7 +108,10 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
   const endAt = Date.now() + seconds * 1_000
   const phaseMs = Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
   for (let phase = 0; Date.now() < endAt; phase++) {
-    const turn = [chosen[phase % chosen.length], ...(draw.isLucky(0.3) ? [draw.pick(chosen)] : [])]
+    const first = chosen[phase % chosen.length]
+    // What is armed must be reached, so points have their turn to themselves.
+    const others = first === 'points' ? [] : chosen.filter((plan) => plan !== 'points')
+    const turn = [first, ...(others.length > 0 && draw.isLucky(0.3) ? [draw.pick(others)] : [])]
     const possible = faults.filter(({ plan }) => turn.includes(plan))
     const phaseEndAt = Math.min(endAt, Date.now() + phaseMs)
     const hands = Array.from(

@@ -128,6 +128,8 @@ async function dieInARow(stand: Stand, member: Member, random: Random, tally: Ta
       ? await takeBackUntilEnded(stand, member, random)
       : await fleet.untilEnded(member, commonPoints.includes(point) ? pointPatienceMs : rarePatienceMs)
     const isReached = isEnded && member.child?.signalCode === 'SIGKILL'
+    // One that ended otherwise could not start, because the database was away.
+    if (isEnded && !isReached) continue
     tally.count(isReached ? `crash ${point}` : `not reached ${point}`)
     if (!isReached) await fleet.end(member, 'SIGKILL')
   }
