@@ -13,7 +13,7 @@ import { isId } from '../ids.ts'
 import type { Budgets } from '../payments/budget.ts'
 import type { Claim } from '../payments/claim.ts'
 import { toPayment } from '../payments/credits/credit.ts'
-import type { Readiness } from '../payments/lanes/readiness.ts'
+import { type Readiness, whyRestoring } from '../payments/lanes/readiness.ts'
 import type { Outcomes } from '../payments/outcome.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
 import type { Door, Prepared } from '../payments/rail.ts'
@@ -262,7 +262,7 @@ function notApplied(payment: WirePayment): Problem {
 
 /** Why nobody is asked to pay soon after a restore. */
 export function whyWaiting(): Problem {
-  return unsettled('The books are being compared with the chain after a restore.')
+  return unsettled(whyRestoring)
 }
 
 /** Why a checkout that cannot be paid cannot. */

@@ -67,7 +67,8 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       notes: Note[] | null
     }
   >(
-    `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoring} as is_restoring, s.name as store_name, s.mode as store_mode,
+    `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoring} as is_restoring,
+       s.name as store_name, s.mode as store_mode,
        coalesce(s.logo_url like 'data:%', false) as has_logo,
        s.accent_color, to_json(e) as exact,
        (select b.hash from authorizations a

@@ -17,6 +17,8 @@ const settlementGas = 100_000n
 const signaturesLamports = 10_000n
 const rememberedMs = 500
 
+export const whyRestoring = 'The books are being compared with the chain after a restore.'
+
 /** Whether payments can be settled on a network now: null if so, or the sentence that says why not. */
 export type Readiness = (network: string) => Promise<string | null>
 
@@ -59,7 +61,7 @@ function costOf(caip2: string, baseFee: bigint): bigint {
 
 async function judge(ctx: Context, network: string): Promise<string | null> {
   const { lanes, headAgeSeconds, baseFee, isRestoring } = await readReadiness(ctx.db, network)
-  if (isRestoring) return 'The books are being compared with the chain after a restore.'
+  if (isRestoring) return whyRestoring
   if (headAgeSeconds === null || headAgeSeconds > headAgeSecondsMax)
     return 'The chain has not moved for a while.'
   // Where transactions do not wait for each other, one that does not land holds up nothing.
