@@ -46,6 +46,28 @@ async function outlive(payments: readonly Prepared[]): Promise<void> {
   await shop.bury()
 }
 
+/** An honest payment is settled all the same; and once their time is over, these have paid nothing and hold nothing. */
+async function assertHoldUpNobody(
+  decoys: readonly Prepared[],
+  answers: Awaited<ReturnType<typeof shop.present>>,
+): Promise<void> {
+  const [honest] = await shop.prepare(1)
+  assert(honest)
+  await assertSettles(honest, 3)
+  await outlive(decoys)
+  for (const { checkoutId } of decoys) assert.equal((await shop.read(checkoutId)).status, 'OPEN')
+  for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
+}
+
+/** Ours is in the pool already; this offers more and comes first. */
+async function overtake(call: Parameters<typeof shop.submit>[0][number]): Promise<void> {
+  const { baseFeePerGas } = await client.getBlock()
+  await shop.submit([call], {
+    maxFeePerGas: (baseFeePerGas ?? 0n) * 10n + 10_000_000n,
+    maxPriorityFeePerGas: 1n,
+  })
+}
+
 /** One transaction that cancels all these authorizations. */
 async function cancelAll(payments: readonly Prepared[]) {
   const calls = await Promise.all(
@@ -90,13 +112,7 @@ test('bound nonces that were canceled before they were presented hold up nobody 
   await shop.mine(12)
   const answers = await shop.present(decoys)
   await shop.send()
-  const [honest] = await shop.prepare(1)
-  assert(honest)
-  await assertSettles(honest, 3)
-
-  await outlive(decoys)
-  for (const { checkoutId } of decoys) assert.equal((await shop.read(checkoutId)).status, 'OPEN')
-  for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
+  await assertHoldUpNobody(decoys, answers)
 })
 
 test('payments that wait for their payer’s money hold up nobody else', async () => {
@@ -109,22 +125,12 @@ test('payments that wait for their payer’s money hold up nobody else', async (
   const sent = prepared.slice(0, crowd)
   const answers = await shop.present(sent)
   await shop.send()
-  // Ours are in the pool already; this comes first, and until it is deep they count as on their way.
-  const { baseFeePerGas } = await client.getBlock()
-  await shop.submit([await cancelAll(sent)], {
-    maxFeePerGas: (baseFeePerGas ?? 0n) * 10n + 10_000_000n,
-    maxPriorityFeePerGas: 1n,
-  })
+  // Until that is deep, ours count as on their way.
+  await overtake(await cancelAll(sent))
   await shop.mine()
   const claims = await Promise.all(prepared.slice(crowd).map((payment) => claimOf(shop, payment)))
   assert.equal((await claimAuthorizations(shop.ctx.db, claims, '')).size, crowd)
-  const [honest] = await shop.prepare(1)
-  assert(honest)
-  await assertSettles(honest, 3)
-
-  await outlive(prepared)
-  for (const { checkoutId } of prepared) assert.equal((await shop.read(checkoutId)).status, 'OPEN')
-  for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
+  await assertHoldUpNobody(prepared, answers)
 })
 
 test('authorizations that were sent without effect hold up nobody else', async () => {
@@ -142,24 +148,13 @@ test('authorizations that were sent without effect hold up nobody else', async (
       }),
     ),
   )
-  const { baseFeePerGas } = await client.getBlock()
   const move = runInside(
     attacker,
     moves.map((signed) => ({ target: token, data: encodeTransfer(signed) })),
   )
-  // Ours is in the pool already; this offers more and comes first.
-  await shop.submit([move], {
-    maxFeePerGas: (baseFeePerGas ?? 0n) * 10n + 10_000_000n,
-    maxPriorityFeePerGas: 1n,
-  })
+  await overtake(move)
   await shop.mine()
-  const [honest] = await shop.prepare(1)
-  assert(honest)
-  await assertSettles(honest, 3)
-
-  await outlive(decoys)
-  for (const { checkoutId } of decoys) assert.equal((await shop.read(checkoutId)).status, 'OPEN')
-  for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
+  await assertHoldUpNobody(decoys, answers)
 })
 
 test('the invariants hold after everything that stood in the way', async (t) => {
