@@ -41,7 +41,7 @@ const paymentsPerSecondMin = 0.5
 const phaseMsMax = 15_000
 const handsPerPhase = 3
 /** One fault at a time. */
-const lonePlans: readonly (Plan | undefined)[] = ['failover', 'upgrade', 'restore']
+const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore']
 
 const commit = commitOf()
 const random = seededRandom(seed)
@@ -108,7 +108,7 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
   const endAt = Date.now() + seconds * 1_000
   const phaseMs = Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
   for (let phase = 0; Date.now() < endAt; phase++) {
-    const first = chosen[phase % chosen.length]
+    const first = chosen[phase % chosen.length] as Plan
     // What is armed must be reached, so points have their turn to themselves.
     const others = first === 'points' ? [] : chosen.filter((plan) => plan !== 'points')
     const turn = [first, ...(others.length > 0 && draw.isLucky(0.3) ? [draw.pick(others)] : [])]

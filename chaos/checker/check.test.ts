@@ -2,13 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { check } from './check.ts'
 import { type Books, type History, type Invariant, invariants, type Scan } from './history.ts'
-import { deliver, ids, soundHistory } from './sound-history.ts'
-
-type Change = (history: History) => History
-
-const inBooks =
-  (change: (books: Books) => Partial<Books>): Change =>
-  (history) => ({ ...history, books: { ...history.books, ...change(history.books) } })
+import { type Change, deliver, ids, inBooks, soundHistory } from './sound-history.ts'
 
 const onChain =
   (change: (chain: Scan) => Partial<Scan>): Change =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { check } from './check.ts'
 import type { Books, Credit, History, Invariant, Restore } from './history.ts'
-import { deliver, ids, soundHistory } from './sound-history.ts'
+import { type Change, deliver, ids, inBooks, soundHistory } from './sound-history.ts'
 
 const lostAt = new Date(1_016_000)
 const lostId = `ch_${'lost'.padEnd(24, '0')}`
@@ -101,12 +101,6 @@ const unmatched = (credit: Credit): Credit => ({
   nonce: '0x05',
   disposition: 'unmatched',
 })
-
-type Change = (history: History) => History
-
-const inBooks =
-  (change: (books: Books) => Partial<Books>): Change =>
-  (history) => ({ ...history, books: { ...history.books, ...change(history.books) } })
 
 const inRestore =
   (change: (restore: Restore) => Partial<Restore>): Change =>

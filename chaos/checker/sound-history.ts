@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Answer, Authorization, Credit, Event, History, Received, Transfer } from './history.ts'
+import type { Answer, Authorization, Books, Credit, Event, History, Received, Transfer } from './history.ts'
 
 /**
  * A small history in which everything holds: two stores; a checkout that was paid, one that was paid, taken back by a
@@ -248,3 +248,10 @@ export function deliver(endpointId: string, { id, type, sequence, checkoutId }: 
   const signature = createHmac('sha256', key).update(`${id}.1000.${body}`).digest('base64')
   return { endpointId, id, timestamp: '1000', signature: `v1,${signature}`, body, status: 204 }
 }
+
+/** One thing that is otherwise than in a sound history. */
+export type Change = (history: History) => History
+
+export const inBooks =
+  (change: (books: Books) => Partial<Books>): Change =>
+  (history) => ({ ...history, books: { ...history.books, ...change(history.books) } })

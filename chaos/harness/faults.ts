@@ -30,6 +30,9 @@ export type Tally = {
 const pointPatienceMs = 20_000
 /** A rare point may not be reached at all. */
 const rarePatienceMs = 6_000
+/** Long enough for a payment to be in the blocks that are taken back next. */
+const reorgRestMs = 2_000
+const takenBackMax = 5
 /** Every start after a death is armed again for so long, which fits into the time that a kind of fault has. */
 const rowMs = 10_000
 
@@ -139,9 +142,9 @@ async function dieInARow(stand: Stand, member: Member, random: Random, tally: Ta
 
 /** Takes blocks back until the process has met one that held a payment. */
 async function takeBackUntilEnded({ fleet, chain }: Stand, member: Member, random: Random): Promise<boolean> {
-  for (let tries = 0; tries < 5; tries++) {
+  for (let tries = 0; tries < takenBackMax; tries++) {
     await chain.reorg(random.between(1, 4))
-    if (await fleet.untilEnded(member, rarePatienceMs / 3)) return true
+    if (await fleet.untilEnded(member, reorgRestMs)) return true
   }
   return false
 }
