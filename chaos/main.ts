@@ -5,6 +5,7 @@
  *   --seconds N       how long faults are injected (default 300)
  *   --seed N          the same faults and buyers in the same order; how they fall in time is the machine's
  *   --plan A,B        only these kinds of fault; `failover`, `upgrade` and `restore` only so
+ *   --together        all kinds of fault at all times; otherwise they take turns
  *   --buyers N        default 50
  *   --out FOLDER      where line and plot are kept
  *
@@ -27,6 +28,7 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     seed: { type: 'string' },
     plan: { type: 'string' },
+    together: { type: 'boolean', default: false },
     buyers: { type: 'string', default: '50' },
     out: { type: 'string', default: 'chaos/results' },
   },
@@ -39,7 +41,7 @@ const paymentsPerSecondMin = 0.5
 
 /** Long enough for payments to get through between two faults of a kind. */
 const phaseMsMax = 15_000
-const handsPerPhase = 3
+const handsPerTurn = 3
 /** One fault at a time. */
 const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore']
 
@@ -92,8 +94,8 @@ try {
 process.exit()
 
 /**
- * Injects faults until the time is up. Kinds of fault take turns, now and then two at once: all of them together would
- * leave nothing to disturb. Returns what each second brought.
+ * Injects faults until the time is up. Kinds of fault take turns, now and then two at once, unless all are asked for: most
+ * of them together leave nothing to disturb. Returns what each second brought.
  */
 async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]> {
   const timeline: Second[] = []
@@ -108,27 +110,32 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
   const endAt = Date.now() + seconds * 1_000
   const phaseMs = Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
   for (let phase = 0; Date.now() < endAt; phase++) {
-    const first = chosen[phase % chosen.length] as Plan
-    // What is armed must be reached, so points have their turn to themselves.
-    const others = first === 'points' ? [] : chosen.filter((plan) => plan !== 'points')
-    const turn = [first, ...(others.length > 0 && draw.isLucky(0.3) ? [draw.pick(others)] : [])]
-    const possible = faults.filter(({ plan }) => turn.includes(plan))
     const phaseEndAt = Math.min(endAt, Date.now() + phaseMs)
-    const hands = Array.from(
-      { length: turn.some((plan) => lonePlans.includes(plan)) ? 1 : handsPerPhase },
-      async () => {
+    const hands = turnsOf(phase, draw).flatMap((turn) => {
+      const possible = faults.filter(({ plan }) => turn.includes(plan))
+      const isLone = turn.some((plan) => lonePlans.includes(plan))
+      return Array.from({ length: isLone ? 1 : handsPerTurn }, async () => {
         while (Date.now() < phaseEndAt) {
           const fault = drawFault(possible, draw)
           await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally)
           await wait(draw.between(0, 400))
         }
-      },
-    )
+      })
+    })
     await Promise.all(hands)
   }
   clearInterval(ticking)
   for (const member of on.fleet.members) if (!on.fleet.isAlive(member)) on.fleet.start(member)
   return timeline
+}
+
+/** The kinds of fault of a phase: those in one list are drawn by the same hands. */
+function turnsOf(phase: number, draw: Random): (readonly Plan[])[] {
+  if (values.together) return chosen.map((plan) => [plan])
+  const first = chosen[phase % chosen.length] as Plan
+  // What is armed must be reached, so points have their turn to themselves.
+  const others = first === 'points' ? [] : chosen.filter((plan) => plan !== 'points')
+  return [[first, ...(others.length > 0 && draw.isLucky(0.3) ? [draw.pick(others)] : [])]]
 }
 
 function drawFault(possible: readonly Fault[], draw: Random): Fault {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '../database/database.ts'
+import { packServer } from './program.ts'
 
 const execute = promisify(execFile)
 const here = new URL('../..', import.meta.url).pathname
@@ -42,12 +43,7 @@ export function readCrashPoints(): string[] {
 export async function openFleet(folder: string, environment: Readonly<Record<string, string>>) {
   const cache = join(folder, 'compiled')
   mkdirSync(cache)
-  const main = join(here, 'server/src/main.ts')
-  // Whoever is killed saves nothing of what it compiled, so one start that loads everything and ends well comes first.
-  const everything = join(here, 'server/src/http/app.ts')
-  await execute(process.execPath, ['--import', everything, main, 'help'], {
-    env: { NODE_COMPILE_CACHE: cache },
-  })
+  const main = await packServer(here, join(folder, 'program'), cache)
   const members: Member[] = []
   for (const [name, command] of [
     ['serve-1', 'serve'],

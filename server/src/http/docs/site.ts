@@ -23,18 +23,16 @@ const pictureHeaders = {
  * below it, the Markdown of each page under its address and .md, /openapi.json and /llms.txt.
  */
 export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly Route[]): void {
-  const { baseUrl } = ctx.config
-  const openapi = JSON.stringify(describeApi(routes, baseUrl))
-  const { chapters, pages } = arrangeChapters([makeReference(routes), ...makeErrorPages(routes, baseUrl)])
-  const byUrl = new Map(pages.map((page) => [page.url, page]))
-  const sources = new Map(pages.map((page) => [sourceUrl(page), page.source]))
-  const pictures = listPictures()
-  const prepare = openPages(chapters)
-  const llms = renderLlms(chapters, baseUrl)
-
-  app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(openapi))
-  app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(llms))
+  let made: Site | null = null
+  // Few ask for the docs, and a start should not wait for them.
+  const open = () => {
+    made ??= makeSite(routes, ctx.config.baseUrl)
+    return made
+  }
+  app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(open().openapi))
+  app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(open().llms))
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { byUrl, sources, pictures, prepare } = open()
     const path = (request.url.split('?')[0] ?? '').replace(/\/$/, '')
     const page = byUrl.get(path)
     if (page) return sendPage(request, reply, prepare(page))
@@ -49,6 +47,20 @@ export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly R
   }
   app.get('/docs', answer)
   app.get('/docs/*', answer)
+}
+
+type Site = ReturnType<typeof makeSite>
+
+function makeSite(routes: readonly Route[], baseUrl: string) {
+  const { chapters, pages } = arrangeChapters([makeReference(routes), ...makeErrorPages(routes, baseUrl)])
+  return {
+    openapi: JSON.stringify(describeApi(routes, baseUrl)),
+    llms: renderLlms(chapters, baseUrl),
+    byUrl: new Map(pages.map((page) => [page.url, page])),
+    sources: new Map(pages.map((page) => [sourceUrl(page), page.source])),
+    pictures: listPictures(),
+    prepare: openPages(chapters),
+  }
 }
 
 type Ready = { readonly identity: string; readonly br: Buffer }
