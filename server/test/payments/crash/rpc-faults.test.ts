@@ -25,6 +25,10 @@ const faultEvery = 4
 /** A request that is never answered holds its caller for five seconds, so there are fewer of them. */
 const hangingEvery = 60
 
+/** How many requests a node of another chain answers. */
+const swappedShare = 0.4
+const swapsMin = 20
+
 function chooseBySeed(seed: number): (calls: readonly Call[]) => Fault | null {
   const random = seededRandom(seed)
   const others = faults.filter((fault) => fault !== 'hanging')
@@ -168,6 +172,35 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
     assert.equal((await deployment.pay(id, header)).status, 200)
     await deployment.check()
     assert.equal(await countEvents(deployment, 'payment.reorged'), 0)
+  })
+
+  test('two nodes that are now of one chain, now of another, let payments through on ours and on no other', async (t) => {
+    for (const seed of rounds(t, 'seeds', 1, 50)) {
+      const chain = await openChain({ blockTimeSeconds: 1 })
+      // Everything that could be mistaken is there too: blocks, the token, and transfers to the same wallet.
+      const other = await openChain({ network: 'BASE_SEPOLIA', blockTimeSeconds: 1 })
+      const nodes = [await openFaultyNode(chain.url), await openFaultyNode(chain.url)]
+      const deployment = await openDeployment(chain, { rpcUrls: nodes.map(({ url }) => url), payers: 12 })
+      const random = seededRandom(seed)
+      let swapped = 0
+      for (const node of nodes)
+        node.choose = () => {
+          const isSwapped = random() < swappedShare
+          if (isSwapped) swapped++
+          node.target = isSwapped ? other.url : chain.url
+          return null
+        }
+      await Promise.all([payMany(deployment, paymentsPerSeed), other.mint(payTo, 1_000_000n)])
+      await until('nodes were swapped often enough', async () => swapped >= swapsMin)
+      for (const node of nodes) node.choose = () => null
+      for (const node of nodes) node.target = chain.url
+      await deployment.check()
+      assert.equal((await chain.transferLogs({ to: payTo })).length, paymentsPerSeed, `seed ${seed}`)
+      assert.equal(await other.client.getTransactionCount({ address: deployment.settler }), 0)
+      assert.equal(await countEvents(deployment, 'payment.reorged'), 0)
+      await deployment.end()
+      await other.stop()
+    }
   })
 })
 
