@@ -108,7 +108,8 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
     if (timeline.length % 5 === 0) say(`${timeline.length} s: ${progressOf(on, tally)}`)
   }, 1_000)
   const endAt = Date.now() + seconds * 1_000
-  const phaseMs = Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
+  const isOnePhase = values.together || chosen.length === 1
+  const phaseMs = isOnePhase ? seconds * 1_000 : Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
   for (let phase = 0; Date.now() < endAt; phase++) {
     const phaseEndAt = Math.min(endAt, Date.now() + phaseMs)
     const hands = turnsOf(phase, draw).flatMap((turn) => {
@@ -117,7 +118,7 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
       return Array.from({ length: isLone ? 1 : handsPerTurn }, async () => {
         while (Date.now() < phaseEndAt) {
           const fault = drawFault(possible, draw)
-          await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally)
+          await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally, phaseEndAt)
           await wait(draw.between(0, 400))
         }
       })

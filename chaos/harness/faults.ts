@@ -13,7 +13,7 @@ export type Fault = {
   readonly plan: Plan
   /** How often it is drawn beside the others. */
   readonly weight: number
-  readonly inject: (stand: Stand, random: Random, tally: Tally) => Promise<void>
+  readonly inject: (stand: Stand, random: Random, tally: Tally, turnEndsAt: number) => Promise<void>
 }
 
 /** Drawn by themselves. `failover` needs three PostgreSQL, `upgrade` and `restore` have the fleet to themselves. */
@@ -35,8 +35,6 @@ const leasePatienceMs = 750
 /** Long enough for a payment to be in the blocks that are taken back next. */
 const reorgRestMs = 2_000
 const takenBackMax = 5
-/** Every start after a death is armed again for so long, which fits into the time that a kind of fault has. */
-const rowMs = 10_000
 
 /** Reached by any payment: a run that arms one must reach it. */
 export const commonPoints = readCrashPoints().filter((name) =>
@@ -107,24 +105,33 @@ function nextPoint(command: Member['command'], random: Random): string {
 }
 
 /** Only the holder of a lease gets far in `work`, so both are armed; of `serve` one is, and payers go to either. */
-async function crash(stand: Stand, random: Random, tally: Tally): Promise<void> {
+async function crash(stand: Stand, random: Random, tally: Tally, turnEndsAt: number): Promise<void> {
   const [serve, ...others] = stand.fleet.members
   const workers = others.filter(({ command }) => command === 'work')
   const armed = [workers, serve ? [serve] : []].find((some) => some.every(({ isBusy }) => !isBusy))
   if (!armed) return
   for (const member of armed) member.isBusy = true
-  await Promise.all(armed.map((member) => dieInARow(stand, member, random.fork(member.name), tally)))
+  await Promise.all(
+    armed.map((member) => dieInARow(stand, member, random.fork(member.name), tally, turnEndsAt)),
+  )
   for (const member of armed) {
     await stand.fleet.untilReady(member)
     member.isBusy = false
   }
 }
 
-async function dieInARow(stand: Stand, member: Member, random: Random, tally: Tally): Promise<void> {
+/** Armed again at every start after a death, until the turn is over. */
+async function dieInARow(
+  stand: Stand,
+  member: Member,
+  random: Random,
+  tally: Tally,
+  turnEndsAt: number,
+): Promise<void> {
   const { fleet } = stand
   const { command } = member
   await fleet.end(member, 'SIGKILL')
-  for (const until = Date.now() + rowMs; Date.now() < until; ) {
+  while (Date.now() < turnEndsAt) {
     const point = nextPoint(command, random)
     fleet.start(member, { crashAt: point })
     if (command === 'work') await endLeases(stand, tally)
