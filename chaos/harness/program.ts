@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { build, type Plugin } from 'esbuild'
 
-/** Only `dev` loads them, or they are not there at all. */
+/** Loaded from where they are: native code, what only `dev` needs, and what need not be there at all. */
 const external = ['secp256k1', 'pg-native', 'litesvm', 'esbuild']
 const appEntry = 'server/src/http/app.ts'
 
