@@ -24,7 +24,9 @@ for (const [commit, group] of Map.groupBy(counted, (line) => line.commit)) {
     violations: group.reduce((sum, { violations }) => sum + violations, 0),
   }
   for (const { counts } of group)
-    for (const [what, times] of Object.entries(counts)) sums[what] = (sums[what] ?? 0) + times
+    // Pairs that two runs met are mostly the same ones.
+    for (const [what, times] of Object.entries(counts))
+      sums[what] = what.includes('×') ? Math.max(sums[what] ?? 0, times) : (sums[what] ?? 0) + times
   process.stdout.write(`${commit}\n`)
   for (const [what, sum] of Object.entries(sums))
     process.stdout.write(`  ${what.padEnd(56)} ${String(sum).padStart(9)}\n`)
