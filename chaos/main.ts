@@ -164,10 +164,21 @@ function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<strin
     'webhooks received': receiver.received.length,
     'RPC faults': nodes.faults,
     'RPC method × fault met': nodes.committed.size,
+    ...sumByFault(nodes.committed),
     'commit replies lost': databaseProxy.lostReplies,
     'write requests lost': databaseProxy.lostRequests,
     'transactions seen': nodes.sightings.length,
   }
+}
+
+/** How many calls met each fault of a node, by any method. */
+function sumByFault(committed: ReadonlyMap<string, number>): Record<string, number> {
+  const sums: Record<string, number> = {}
+  for (const [pair, times] of committed) {
+    const what = `RPC ${pair.split(' ')[1]}`
+    sums[what] = (sums[what] ?? 0) + times
+  }
+  return sums
 }
 
 /** Answers by status, and what the processes themselves called impossible. */

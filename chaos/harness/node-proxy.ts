@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -118,34 +119,39 @@ async function forward(target: string, calls: readonly Call[]): Promise<Reply[]>
   const response = await fetch(target, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(calls),
+    body: JSON.stringify(calls.map((call) => ({ jsonrpc: '2.0', ...call }))),
   })
   return (await response.json()) as Reply[]
 }
 
-/** As a node answers that is some blocks behind: it takes an older block for the newest, and knows none above. */
+/** As a node answers that is some blocks behind: it takes an older block for the newest, and knows nothing above. */
 async function forwardStale(target: string, calls: readonly Call[]): Promise<Reply[]> {
   const [newest] = await forward(target, [{ id: 1, method: 'eth_blockNumber', params: [] }])
-  const head = Math.max(0, Number.parseInt(String(newest?.result), 16) - lagBlocks)
-  const isAbove = (param: unknown) =>
-    /^0x[0-9a-f]{1,12}$/.test(String(param)) && Number.parseInt(String(param), 16) > head
+  assert(typeof newest?.result === 'string', 'the chain says how long it is')
+  const head = Math.max(0, Number.parseInt(newest.result, 16) - lagBlocks)
+  const at = `0x${head.toString(16)}`
+  const isAbove = (number: unknown) =>
+    /^0x[0-9a-f]{1,12}$/.test(String(number)) && Number.parseInt(String(number), 16) > head
   const isUnknown = ({ method, params }: Call) =>
-    (method === 'eth_getBlockByNumber' && isAbove(params[0])) ||
-    (method === 'eth_getTransactionCount' && isAbove(params[1]))
+    method !== 'eth_getBlockByNumber' && params.some((param) => isAbove(param))
   const known = calls
     .filter((call) => !isUnknown(call))
-    .map((call) => ({
-      ...call,
-      jsonrpc: '2.0',
-      params: call.params.map((param) => (param === 'latest' ? `0x${head.toString(16)}` : param)),
-    }))
-  const unknown = calls
-    .filter(isUnknown)
-    .map(
-      ({ id, method }): Reply =>
-        method === 'eth_getBlockByNumber'
-          ? { jsonrpc: '2.0', id, result: null }
-          : errorOf(id, 'header not found'),
-    )
-  return [...(await forward(target, known)), ...unknown]
+    .map((call) => ({ ...call, params: call.params.map((param) => (param === 'latest' ? at : param)) }))
+  const isNew = (found: unknown) => {
+    const { number, blockNumber } = (found ?? {}) as { number?: unknown; blockNumber?: unknown }
+    return isAbove(number) || isAbove(blockNumber)
+  }
+  const told = (await forward(target, known)).map((reply) => {
+    const { id, result, error } = reply
+    const { method, params } = calls.find((call) => call.id === id) ?? {}
+    if (error) return reply
+    if (method === 'eth_blockNumber') return { ...reply, result: at }
+    if (!Array.isArray(result)) return isNew(result) ? { ...reply, result: null } : reply
+    // Of a block that a node does not have it does not say that it is empty.
+    const isByHash = (params?.[0] as { blockHash?: string } | undefined)?.blockHash !== undefined
+    return isByHash && result.some(isNew)
+      ? errorOf(id, 'unknown block')
+      : { ...reply, result: result.filter((log) => !isNew(log)) }
+  })
+  return [...told, ...calls.filter(isUnknown).map(({ id }) => errorOf(id, 'header not found'))]
 }
