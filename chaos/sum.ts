@@ -23,8 +23,8 @@ for (const [commit, group] of Map.groupBy(counted, (line) => line.commit)) {
     seconds: group.reduce((sum, { seconds }) => sum + seconds, 0),
     violations: group.reduce((sum, { violations }) => sum + violations, 0),
   }
+  // Pairs that two runs met are mostly the same ones.
   for (const { counts } of group)
-    // Pairs that two runs met are mostly the same ones.
     for (const [what, times] of Object.entries(counts))
       sums[what] = what.includes('×') ? Math.max(sums[what] ?? 0, times) : (sums[what] ?? 0) + times
   process.stdout.write(`${commit}\n`)
