@@ -151,11 +151,15 @@ async function dieInARow(
 
 /** Whoever waits for a lease that its twin holds gets nowhere, so leases end again and again: one time it is faster. */
 async function untilDead(stand: Stand, member: Member, patienceMs: number, tally: Tally): Promise<boolean> {
-  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += leasePatienceMs) {
-    if (await stand.fleet.untilEnded(member, leasePatienceMs)) return true
-    if (member.command === 'work') await endLeases(stand, tally)
+  let isOver = false
+  const ended = stand.fleet.untilEnded(member, patienceMs).finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    await Promise.race([ended, wait(leasePatienceMs)])
+    if (!isOver && member.command === 'work') await endLeases(stand, tally)
   }
-  return false
+  return await ended
 }
 
 /** Takes blocks back until the process has met one that held a payment. */
