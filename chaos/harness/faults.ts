@@ -253,7 +253,7 @@ export const faults: readonly Fault[] = [
       nodes.choose = () => {
         const fault = random.isLucky(chance) ? random.pick(some) : null
         // A call that hangs takes the time of many others.
-        return fault === 'hanging' && random.isLucky(0.95) ? null : fault
+        return fault === 'hanging' && random.isLucky(0.8) ? null : fault
       }
       await wait(random.between(1_000, 4_000))
       nodes.choose = () => null
