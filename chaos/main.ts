@@ -5,6 +5,7 @@
  *   --seconds N       how long faults are injected (default 300)
  *   --seed N          the same faults and buyers in the same order; how they fall in time is the machine's
  *   --plan A,B        only these kinds of fault; `failover`, `upgrade` and `restore` only so
+ *   --points REGEXP   of the plan `points`: only crash points whose names match
  *   --together        all kinds of fault at all times; otherwise they take turns
  *   --buyers N        default 50
  *   --out FOLDER      where line and plot are kept
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     seed: { type: 'string' },
     plan: { type: 'string' },
+    points: { type: 'string', default: '' },
     together: { type: 'boolean', default: false },
     buyers: { type: 'string', default: '50' },
     out: { type: 'string', default: 'chaos/results' },
@@ -51,6 +53,7 @@ say(`seed ${seed}, ${seconds} s of ${chosen.join(', ')}`)
 const stand = await openStand(random, {
   buyers: Number.parseInt(values.buyers, 10),
   isCluster: chosen.includes('failover'),
+  points: new RegExp(values.points),
 })
 let isKept = true
 for (const signal of ['SIGINT', 'SIGTERM'] as const)

@@ -14,6 +14,11 @@ export type Load = {
   readonly chain: ChaosChain
   readonly answers: Answer[]
   readonly counts: { created: number; paid: number; refused: number; signed: number; unanswered: number }
+  /** Who came for one purpose only, and whom of them nobody has asked for yet. */
+  readonly guests: Promise<unknown>[]
+  readonly withdrawers: ReturnType<typeof prepareToWithdraw>[]
+  /** Before the shortest life is over since then, nothing can end unpaid. */
+  readonly begunAt: number
   isOver: boolean
   /** How long some take to sign once they know the terms. */
   hesitateMsMax: number
@@ -25,7 +30,11 @@ export type Load = {
 const requestTimeoutMs = 40_000
 const signaturesMax = 4
 /** The shortest life that a checkout can have. */
-const shortLifeSeconds = 300
+export const shortLifeSeconds = 300
+/** Of all turns: so many checkouts are also left to their end. */
+const leftShare = 0.2
+/** Long enough for a payment to be checked and claimed. */
+const claimMs = 150
 /** What every checkout here costs. */
 const priceUnits = 1_000_000n
 
@@ -49,7 +58,7 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
     const store = random.pick(load.stores)
     const checkoutId = await create(load, store, `${name}-${turn}`, random)
     if (checkoutId === null) continue
-    if (random.isLucky(0.03)) await create(load, store, `${name}-${turn}-left`, random, shortLifeSeconds)
+    if (random.isLucky(leftShare)) await create(load, store, `${name}-${turn}-left`, random, shortLifeSeconds)
     if (random.isLucky(0.03))
       await spendTwice(load, store, `${name}-${turn}-poor`, random.fork(`poor ${turn}`))
     for (let signatures = 0; signatures < signaturesMax; signatures++) {
@@ -185,6 +194,27 @@ async function spendTwice(load: Load, store: Store, order: string, random: Rando
   )
 }
 
+/**
+ * One who pays with money that is gone a moment later: he spends it elsewhere while his payment waits to be sent, and a
+ * lane must refuse it. Does it when the returned function is called.
+ */
+export async function prepareToWithdraw(load: Load, store: Store, order: string, random: Random) {
+  const account = privateKeyToAccount(randomBytes32(random))
+  await load.chain.fund(account.address, priceUnits).catch(() => {})
+  const checkoutId = await create(load, store, order, random)
+  const terms = checkoutId === null ? null : await payUntilKnown(load, store, checkoutId, random)
+  return async (): Promise<void> => {
+    if (checkoutId === null || terms?.status !== 402) return
+    const payment = await sign(account, terms.body, random, 1)
+    const elsewhere = await sign(account, terms.body, random, 1, randomBytes32(random).slice(0, 42) as Hex)
+    if (!payment || !elsewhere) return
+    const paying = payUntilKnown(load, store, checkoutId, random, payment.header)
+    await wait(claimMs)
+    await load.chain.frontRun(elsewhere.authorized, elsewhere.signature).catch(() => {})
+    await paying
+  }
+}
+
 async function request(
   load: Load,
   random: Random,
@@ -236,6 +266,7 @@ async function sign(
   body: string,
   random: Random,
   briefShare = 0.1,
+  to?: Hex,
 ) {
   const { accepts, resource } = JSON.parse(body) as Terms
   const [accepted] = accepts
@@ -243,7 +274,7 @@ async function sign(
   const seconds = random.isLucky(briefShare) ? random.between(14, 25) : accepted.maxTimeoutSeconds
   const authorized: Authorized = {
     from: account.address,
-    to: accepted.payTo,
+    to: to ?? accepted.payTo,
     value: accepted.amount,
     validAfter: '0',
     validBefore: `${Math.floor(Date.now() / 1_000) + seconds}`,

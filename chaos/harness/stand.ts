@@ -37,7 +37,7 @@ export type Stand = Awaited<ReturnType<typeof openStand>>
  */
 export async function openStand(
   random: Random,
-  options: { readonly buyers: number; readonly isCluster: boolean },
+  options: { readonly buyers: number; readonly isCluster: boolean; readonly points: RegExp },
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chaos-'))
   const closers: (() => unknown)[] = []
@@ -102,7 +102,9 @@ export async function openStand(
 
     const counts = { created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0 }
     const course = { isOver: false, hesitateMsMax: 0, giveUpAt: Infinity }
-    const load: Load = { stores, ports, chain, answers: [], counts, ...course }
+    const begunAt = Date.now()
+    const people = { answers: [], guests: [], withdrawers: [] }
+    const load: Load = { stores, ports, chain, begunAt, counts, ...people, ...course }
     const restores: Restore[] = []
     const buying = keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`)))
 
@@ -117,6 +119,8 @@ export async function openStand(
       eyes,
       receiver,
       restores,
+      /** Which crash points may be armed, by name. */
+      points: options.points,
       close,
       /** Lets the buyers finish what they have begun, waits until nothing is left to do, and judges it all. */
       async judge(): Promise<{ violations: Violation[]; quietSeconds: number; history: History }> {
@@ -124,7 +128,7 @@ export async function openStand(
         load.isOver = true
         const patienceMs = quietMs + (restores.length > 0 ? unsentMs : 0)
         load.giveUpAt = startedAt + patienceMs
-        await Promise.all(buying)
+        await Promise.all([...buying, ...load.guests])
         const db = new pg.Client(database.url('farthing'))
         await db.connect()
         try {
