@@ -18,10 +18,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { commonPoints, type Fault, faults, type Plan, plans, type Tally } from './harness/faults.ts'
+import { type Fault, faults, type Plan, plans } from './harness/faults.ts'
+import { commonPoints } from './harness/points.ts'
 import { type Random, seededRandom } from './harness/random.ts'
 import { keep, type Result, type Second, toLine, toTable } from './harness/report.ts'
 import { openStand, type Stand } from './harness/stand.ts'
+import { openTally, type Tally } from './harness/tally.ts'
 
 const { values } = parseArgs({
   options: {
@@ -149,11 +151,6 @@ function drawFault(possible: readonly Fault[], draw: Random): Fault {
     if (at <= 0) return fault
   }
   return possible[0] as Fault
-}
-
-function openTally(): Tally {
-  const counts = new Map<string, number>()
-  return { counts, count: (what, times = 1) => counts.set(what, (counts.get(what) ?? 0) + times) }
 }
 
 function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<string, number> {

@@ -4,9 +4,9 @@ import type { Books, Restore } from '../checker/history.ts'
 import { readBooks } from '../checker/read-books.ts'
 import { createOnce, type Load, payUntilKnown, type Store } from './buyers.ts'
 import { network } from './chain.ts'
-import type { Tally } from './faults.ts'
 import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
+import type { Tally } from './tally.ts'
 
 /** Until what processes had sent when they were killed has passed the nodes' doors. */
 const drainMs = 500

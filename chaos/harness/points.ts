@@ -1,0 +1,196 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { prepareToWithdraw, shortLifeSeconds } from './buyers.ts'
+import { type Member, readCrashPoints } from './fleet.ts'
+import { allLeased, endLeases, holdLanes, type Leased } from './leases.ts'
+import type { Random } from './random.ts'
+import type { Stand } from './stand.ts'
+import type { Tally } from './tally.ts'
+
+/**
+ * Deaths at the places that `server/src/crash.ts` names. A process is started with one of them, kills itself there, and is
+ * started with the next. Where the usual course of things does not lead to a place, what leads there is done: a payer's
+ * money is gone, a block is taken back.
+ */
+
+/** Any payment reaches a common point, but payments may be few at the moment. */
+const pointPatienceMs = 20_000
+/** What is provoked comes a few seconds after it was asked for, if it comes. */
+const provokedPatienceMs = 8_000
+/** A rare point may not be reached at all. */
+const rarePatienceMs = 3_000
+/** Long enough for a lane or a follower to take a lease and do something with it. */
+const leasePatienceMs = 750
+/** Long enough for a payment to be in the blocks that are taken back next. */
+const reorgRestMs = 2_000
+const takenBackMax = 5
+/** Long enough for a payment to be claimed, and for a block in which its payer's money goes elsewhere. */
+const withdrawnMs = 800
+const refusedMs = 1_500
+const withdrawersMax = 4
+/** Prepared before they are needed: it takes some blocks until their money is there. */
+const withdrawersAhead = 4
+
+/** Reached by any payment: a run that arms one must reach it. */
+export const commonPoints = readCrashPoints().filter((name) =>
+  /^(create|verify|claim|wait|answer|simulate|send|broadcast|block|finality|sequence)-/.test(name),
+)
+
+/** Reached where a payer's money is gone, somebody leaves a checkout to its end, or a block is taken back. */
+const provokedPoints = readCrashPoints().filter((name) => /^(reject|expire|orphan)-/.test(name))
+
+/** Reached by chance: a halt past a window, a fee that rose. */
+const rarePoints = readCrashPoints().filter((name) => /^(bury|fill|replace|adopt)-/.test(name))
+/** How many of the points that `work` is armed with are rare ones. */
+const rareShare = 0.03
+const armable = [...commonPoints, ...provokedPoints, ...rarePoints]
+
+function belongsTo(point: string): Member['command'] {
+  return /^(create|verify|claim|wait|answer)-/.test(point) ? 'serve' : 'work'
+}
+
+/** Which point is next. All but the rare ones take turns, from a place that the seed draws. */
+const turns = new Map<Member['command'], number>()
+
+function nextPoint(stand: Stand, command: Member['command'], random: Random): string {
+  const rare = pointsOf(stand, command, rarePoints)
+  const others = pointsOf(stand, command, [...commonPoints, ...provokedPoints])
+  if (rare.length > 0 && (others.length === 0 || random.isLucky(rareShare))) return random.pick(rare)
+  const turn = turns.get(command) ?? random.between(0, others.length - 1)
+  turns.set(command, turn + 1)
+  return others[turn % others.length] as string
+}
+
+function pointsOf({ load, points }: Stand, command: Member['command'], some: readonly string[]): string[] {
+  const isEarly = Date.now() < load.begunAt + shortLifeSeconds * 1_000
+  return some.filter(
+    (point) =>
+      belongsTo(point) === command && points.test(point) && !(isEarly && point.startsWith('expire-')),
+  )
+}
+
+/** Only the holder of a lease gets far in `work`, so both are armed; of `serve` one is, and payers go to either. */
+export async function crash(stand: Stand, random: Random, tally: Tally, turnEndsAt: number): Promise<void> {
+  const [serve, ...others] = stand.fleet.members
+  const workers = others.filter(({ command }) => command === 'work')
+  const armed = [workers, serve ? [serve] : []].find((some) =>
+    some.every(({ isBusy, command }) => !isBusy && pointsOf(stand, command, armable).length > 0),
+  )
+  if (!armed) return
+  for (const member of armed) member.isBusy = true
+  await Promise.all(
+    armed.map((member) => dieInARow(stand, member, random.fork(member.name), tally, turnEndsAt)),
+  )
+  for (const member of armed) {
+    await stand.fleet.untilReady(member)
+    member.isBusy = false
+  }
+}
+
+/** Armed again at every start after a death, until the turn is over. */
+async function dieInARow(
+  stand: Stand,
+  member: Member,
+  random: Random,
+  tally: Tally,
+  turnEndsAt: number,
+): Promise<void> {
+  const { fleet } = stand
+  const { command } = member
+  await fleet.end(member, 'SIGKILL')
+  while (Date.now() < turnEndsAt) {
+    const point = nextPoint(stand, command, random)
+    fleet.start(member, { crashAt: point })
+    if (command === 'work') await endLeases(stand, allLeased, tally)
+    await fleet.untilReady(member)
+    const isEnded = await untilMet(stand, member, point, random, tally)
+    const isReached = isEnded && member.child?.signalCode === 'SIGKILL'
+    // One that ended otherwise could not start, because the database was away.
+    if (isEnded && !isReached) continue
+    tally.count(isReached ? `crash ${point}` : `not reached ${point}`)
+    if (!isReached) await fleet.end(member, 'SIGKILL')
+  }
+  fleet.start(member)
+  if (command === 'work') await endLeases(stand, allLeased, tally)
+}
+
+/** Does what brings the process to the point, where something must be done for it. False if it did not get there. */
+function untilMet(
+  stand: Stand,
+  member: Member,
+  point: string,
+  random: Random,
+  tally: Tally,
+): Promise<boolean> {
+  if (point.startsWith('reject-')) return refuseUntilDead(stand, member, random, tally)
+  if (point.startsWith('orphan-')) return takeBackUntilDead(stand, member, random, tally)
+  return untilDead(stand, member, patienceMsFor(point), leasesFor(point), tally)
+}
+
+/** Whose leases a process must have to reach the point. */
+function leasesFor(point: string): readonly Leased[] {
+  if (/^(simulate|reject|send|broadcast|replace|fill)-/.test(point)) return ['settlers']
+  return /^(block|orphan|finality|adopt|bury)-/.test(point) ? ['followers'] : []
+}
+
+/** Whoever waits for a lease that its twin holds gets nowhere, so leases end again and again: one time it is faster. */
+async function untilDead(
+  stand: Stand,
+  member: Member,
+  patienceMs: number,
+  leases: readonly Leased[],
+  tally: Tally,
+): Promise<boolean> {
+  let isOver = false
+  const ended = stand.fleet.untilEnded(member, patienceMs).finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    await Promise.race([ended, wait(leasePatienceMs)])
+    if (!isOver && leases.length > 0) await endLeases(stand, leases, tally)
+  }
+  return await ended
+}
+
+function patienceMsFor(point: string): number {
+  if (commonPoints.includes(point)) return pointPatienceMs
+  return provokedPoints.includes(point) ? provokedPatienceMs : rarePatienceMs
+}
+
+/** Has payments refused that were taken in, until the process has met one. The lanes rest until the money is gone. */
+async function refuseUntilDead(stand: Stand, member: Member, random: Random, tally: Tally): Promise<boolean> {
+  const { load } = stand
+  for (let tries = 0; tries < withdrawersMax; tries++) {
+    const withdraw = await nextWithdrawer(stand, random)
+    await holdLanes(stand)
+    load.guests.push(withdraw())
+    await wait(withdrawnMs)
+    await endLeases(stand, ['settlers'], tally)
+    if (await untilDead(stand, member, refusedMs, ['settlers'], tally)) return true
+  }
+  return false
+}
+
+function nextWithdrawer({ load }: Stand, random: Random) {
+  const { stores, guests, withdrawers } = load
+  while (withdrawers.length <= withdrawersAhead) {
+    const order = `guest-${guests.length}`
+    const prepared = prepareToWithdraw(load, random.pick(stores), order, random.fork(order))
+    withdrawers.push(prepared)
+    guests.push(prepared)
+  }
+  return withdrawers.shift() as (typeof withdrawers)[number]
+}
+
+/** Takes blocks back until the process has met one that held a payment. */
+async function takeBackUntilDead(
+  stand: Stand,
+  member: Member,
+  random: Random,
+  tally: Tally,
+): Promise<boolean> {
+  for (let tries = 0; tries < takenBackMax; tries++) {
+    await stand.chain.reorg(random.between(1, 4))
+    if (await untilDead(stand, member, reorgRestMs, ['followers'], tally)) return true
+  }
+  return false
+}
