@@ -19,7 +19,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type Fault, faults, type Plan, plans } from './harness/faults.ts'
-import { commonPoints } from './harness/points.ts'
+import { armable, commonPoints } from './harness/points.ts'
 import { type Random, seededRandom } from './harness/random.ts'
 import { keep, type Result, type Second, toLine, toTable } from './harness/report.ts'
 import { openStand, type Stand } from './harness/stand.ts'
@@ -49,6 +49,25 @@ const handsPerTurn = 3
 /** One fault at a time. */
 const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore']
 
+/** What each plan leaves in the tally. */
+const traces: Readonly<Record<Exclude<Plan, 'node'>, RegExp>> = {
+  kills: /^kill -9/,
+  points: /^crash /,
+  database: /^PostgreSQL killed/,
+  disk: /^disk full/,
+  chain: /^reorganisation/,
+  freeze: /^freeze/,
+  skew: /^clock skew/,
+  failover: /^failover/,
+  upgrade: /^rolled/,
+  restore: /^restore/,
+}
+
+const unknown = chosen.filter((plan) => !faults.some((fault) => fault.plan === plan))
+if (unknown.length > 0) {
+  say(`there is no plan called ${unknown.join(', ')}`)
+  process.exit(1)
+}
 const commit = commitOf()
 const random = seededRandom(seed)
 say(`seed ${seed}, ${seconds} s of ${chosen.join(', ')}`)
@@ -60,6 +79,10 @@ const stand = await openStand(random, {
 let isKept = true
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void stand.close(true).then(() => process.exit(1)))
+process.once('unhandledRejection', (error) => {
+  say(`${error instanceof Error ? error.stack : error}`)
+  void stand.close(true).then(() => process.exit(1))
+})
 try {
   const tally = openTally()
   const timeline = await torment(stand, random.fork('faults'), tally)
@@ -115,16 +138,20 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
   const endAt = Date.now() + seconds * 1_000
   const isOnePhase = values.together || chosen.length === 1
   const phaseMs = isOnePhase ? seconds * 1_000 : Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
-  for (let phase = 0; Date.now() < endAt; phase++) {
-    const phaseEndAt = Math.min(endAt, Date.now() + phaseMs)
+  // A phase may take longer than it should; every kind has its turn all the same.
+  const phasesMin = isOnePhase ? 1 : chosen.length
+  for (let phase = 0; phase < phasesMin || Date.now() < endAt; phase++) {
+    const phaseEndAt = phase < phasesMin ? Date.now() + phaseMs : Math.min(endAt, Date.now() + phaseMs)
     const hands = turnsOf(phase, draw).flatMap((turn) => {
       const possible = faults.filter(({ plan }) => turn.includes(plan))
       const isLone = turn.some((plan) => lonePlans.includes(plan))
-      return Array.from({ length: isLone ? 1 : handsPerTurn }, async () => {
-        while (Date.now() < phaseEndAt) {
-          const fault = drawFault(possible, draw)
-          await fault.inject(on, draw.fork(`${fault.name} ${begun++}`), tally, phaseEndAt)
-          await wait(draw.between(0, 400))
+      return Array.from({ length: isLone ? 1 : handsPerTurn }, async (_, hand) => {
+        const own = draw.fork(`phase ${phase}, ${turn.join(' ')}, hand ${hand}`)
+        for (let times = 0; Date.now() < phaseEndAt; times++) {
+          const fault = drawFault(possible, own)
+          begun++
+          await fault.inject(on, own.fork(`${fault.name} ${times}`), tally, phaseEndAt)
+          await wait(own.between(0, 400))
         }
       })
     })
@@ -193,16 +220,25 @@ function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
 }
 
 function shortcomingsOf(on: Stand, tally: Tally): string[] {
-  const missed = commonPoints.filter(
-    (point) => tally.counts.has(`not reached ${point}`) && !tally.counts.has(`crash ${point}`),
+  // A common point that was armed must be met, and so must all that were asked for by name.
+  const wantedPoints = armable.filter((point) =>
+    values.points
+      ? on.points.test(point)
+      : tally.counts.has(`not reached ${point}`) && commonPoints.includes(point),
   )
+  const missed = wantedPoints.filter((point) => !tally.counts.has(`crash ${point}`))
   const wanted = Math.ceil(seconds * paymentsPerSecondMin)
   return [
     ...(on.load.counts.paid < wanted
       ? [`${on.load.counts.paid} payments were completed, and ${wanted} are the least`]
       : []),
     ...missed.map((point) => `the crash point ${point} was not reached`),
+    ...chosen.filter((plan) => !isDone(plan, on, tally)).map((plan) => `nothing was done of ${plan}`),
   ]
+}
+
+function isDone(plan: Plan, { nodes }: Stand, tally: Tally): boolean {
+  return plan === 'node' ? nodes.faults > 0 : [...tally.counts.keys()].some((what) => traces[plan].test(what))
 }
 
 function progressOf(on: Stand, tally: Tally): string {
@@ -219,7 +255,9 @@ function progressOf(on: Stand, tally: Tally): string {
 
 function commitOf(): string {
   try {
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+    return execFileSync('git', ['describe', '--always', '--dirty', '--exclude=*'], {
+      encoding: 'utf8',
+    }).trim()
   } catch {
     return 'unknown'
   }

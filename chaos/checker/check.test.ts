@@ -187,6 +187,16 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I10',
+    'an event that is delivered with other words than the log has',
+    (history) => {
+      const [first] = history.books.events
+      assert(first?.data.checkout)
+      const told = { ...first, data: { checkout: { ...first.data.checkout, status: 'COMPLETED' } } }
+      return { ...history, received: [deliver('we_a', told), ...history.received.slice(1)] }
+    },
+  ],
+  [
+    'I10',
     'an event that is delivered and was never committed',
     (history) => {
       const [first] = history.books.events

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { Event, History, Violation } from './history.ts'
 
 /** Which event may follow which, of those that change a status. */
@@ -89,9 +90,14 @@ function findBadDeliveries({ books, received }: History): string[] {
     const expected = `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
     if (!signature.split(' ').includes(expected)) wrong.push(`${id} came with a wrong signature`)
     const event = events.get(id)
-    const told = JSON.parse(body) as { id?: string; type?: string; sequence?: number }
+    const told = JSON.parse(body) as { id?: string; type?: string; sequence?: number; data?: object }
     if (!event) wrong.push(`${id} was delivered and is in no log`)
-    else if (told.id !== id || told.type !== event.type || told.sequence !== event.sequence)
+    else if (
+      told.id !== id ||
+      told.type !== event.type ||
+      told.sequence !== event.sequence ||
+      !isDeepStrictEqual(told.data, event.data)
+    )
       wrong.push(`${id} was delivered as another event than the log has`)
     if (status >= 200 && status < 300) taken.add(`${endpointId} ${id}`)
   }

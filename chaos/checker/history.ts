@@ -207,4 +207,8 @@ export type Received = {
 }
 
 /** The first time that signed bytes passed the node's door, and whether the database had them by then. */
-export type Sighting = { readonly hash: string; readonly isCommitted: boolean }
+export type Sighting = {
+  readonly hash: string
+  /** Null where the database could not be asked at that moment. */
+  readonly isCommitted: boolean | null
+}

@@ -16,7 +16,7 @@ export function checkNonces({ books, chain, sightings }: History): Violation[] {
       wrong.push(`${address} has ${mined.length} mined, and ${nextNonce} is its next nonce`)
   }
   for (const { hash, isCommitted } of sightings)
-    if (!isCommitted) wrong.push(`${hash} was sent before it was committed`)
+    if (isCommitted === false) wrong.push(`${hash} was sent before it was committed`)
   const calls = new Map<string, string>()
   for (const { hash, settler, nonce, call, isNoOp } of books.broadcasts) {
     const other = calls.get(`${settler} ${nonce}`)

@@ -18,6 +18,18 @@ export async function untilQuiet(
   }
 }
 
+/** Waits until every event has its place in the log and has been delivered, for so long. */
+export async function untilTold(db: Client, withinMs: number): Promise<void> {
+  const giveUpAt = Date.now() + withinMs
+  for (;;) {
+    const { rows } = await db.query(
+      `select 1 from events where sequence is null union all select 1 from deliveries where state = 'pending' limit 1`,
+    )
+    if (rows.length === 0 || Date.now() > giveUpAt) return
+    await wait(50)
+  }
+}
+
 async function findUndone(db: Client, url: string, network: string, head: number): Promise<string[]> {
   const { rows } = await db.query<{ what: string; count: string }>(
     `select 'authorizations are unresolved' as what, count(*) from authorizations a

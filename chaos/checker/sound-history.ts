@@ -242,8 +242,8 @@ function payAnswer(id: string, status: number, second: number, transaction?: str
 }
 
 /** Signs and delivers an event as the server should. */
-export function deliver(endpointId: string, { id, type, sequence, checkoutId }: Event): Received {
-  const body = JSON.stringify({ id, type, sequence, checkoutId })
+export function deliver(endpointId: string, { id, type, sequence, checkoutId, data }: Event): Received {
+  const body = JSON.stringify({ id, type, sequence, checkoutId, data })
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
   const signature = createHmac('sha256', key).update(`${id}.1000.${body}`).digest('base64')
   return { endpointId, id, timestamp: '1000', signature: `v1,${signature}`, body, status: 204 }

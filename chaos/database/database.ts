@@ -204,6 +204,15 @@ export function openEyes(url: string) {
         }
       }
     },
+    /** Asks once. Null if the database is away. */
+    async glance<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[] | null> {
+      try {
+        return (await (await connect()).query<Row>(text, values)).rows
+      } catch {
+        client = null
+        return null
+      }
+    },
     async close(): Promise<void> {
       await Promise.race([client?.end().catch(() => {}), wait(closeMs)])
     },

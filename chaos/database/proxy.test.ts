@@ -47,32 +47,33 @@ describe('what the database proxy loses', () => {
     await client.query('commit')
   }
 
+  const lose = (what: 'reply' | 'request') => proxy.choosers.add(() => what)
+
   test('nothing, unless it is told to', async () => {
-    proxy.choose = () => null
     assert.deepEqual(await tell(1, insert(1)), { isAnswered: true, isDone: true })
     assert.deepEqual(await tell(2, inTransaction(2)), { isAnswered: true, isDone: true })
   })
 
   test('the reply to a write that is done for good', async () => {
-    proxy.choose = () => 'reply'
+    lose('reply')
     assert.deepEqual(await tell(3, insert(3)), { isAnswered: false, isDone: true })
     assert.equal(proxy.lostReplies, 1)
   })
 
   test('the reply to a commit, and to nothing before it', async () => {
-    proxy.choose = () => 'reply'
+    lose('reply')
     assert.deepEqual(await tell(4, inTransaction(4)), { isAnswered: false, isDone: true })
     assert.equal(proxy.lostReplies, 2)
   })
 
   test('a write before it is done', async () => {
-    proxy.choose = () => 'request'
+    lose('request')
     assert.deepEqual(await tell(5, insert(5)), { isAnswered: false, isDone: false })
     assert.equal(proxy.lostRequests, 1)
   })
 
   test('no reply to a read', async () => {
-    proxy.choose = () => 'reply'
+    lose('reply')
     assert.deepEqual(await tell(1, (client) => client.query('select 1')), { isAnswered: true, isDone: true })
   })
 })

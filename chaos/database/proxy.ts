@@ -14,8 +14,8 @@ type Loss = 'reply' | 'request' | null
 export async function openDatabaseProxy(target: { readonly port: number }) {
   const proxy = {
     port: await freePort(),
-    /** What to lose of the next write. */
-    choose: (): Loss => null,
+    /** What to lose of the next write. Of several, the newest says. */
+    choosers: new Set<() => Loss>(),
     lostReplies: 0,
     lostRequests: 0,
     writes: 0,
@@ -52,7 +52,7 @@ export async function openDatabaseProxy(target: { readonly port: number }) {
       } else if (type === 'S' || type === 'Q') {
         const wrote = isWriteSoFar || (type === 'Q' && isWrite(body.toString('latin1', 0, 200)))
         isWriteSoFar = false
-        const loss = wrote ? proxy.choose() : null
+        const loss = wrote ? ([...proxy.choosers].at(-1)?.() ?? null) : null
         if (wrote) proxy.writes++
         asked.push({ isWrite: wrote, loss })
         if (loss === 'request') return false

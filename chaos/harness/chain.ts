@@ -76,10 +76,10 @@ export async function openChain(folder: string) {
   }
   await untilListening(anvil, () => call('eth_chainId'))
   await placeContracts(call)
-  let isHalted = false
+  let halts = 0
   let isMining = false
   const mining = setInterval(async () => {
-    if (isHalted || isMining) return
+    if (halts > 0 || isMining) return
     isMining = true
     // With our time: anvil's own falls behind with every block that is taken back.
     await alone(() => call('evm_mine', Math.floor(Date.now() / 1_000))).catch(() => {})
@@ -119,10 +119,11 @@ export async function openChain(folder: string) {
     },
     /** Replaces the newest blocks by empty ones; their transactions are gone from the node altogether. */
     reorg: (depth: number) => alone(() => call('anvil_reorg', depth, [])),
+    /** Halts may overlap: blocks come again when the last of them is over. */
     async halt(ms: number): Promise<void> {
-      isHalted = true
+      halts++
       await wait(ms)
-      isHalted = false
+      halts--
     },
     /** The last block has been made. */
     async end(): Promise<void> {

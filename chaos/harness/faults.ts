@@ -52,10 +52,10 @@ async function kill(stand: Stand, random: Random, tally: Tally): Promise<void> {
 
 /** Frozen past its lease, a worker wakes up in the middle of what another has taken over. */
 async function freeze(stand: Stand, random: Random, tally: Tally): Promise<void> {
-  const member = takeIdle(stand, random)
+  const isPast = random.isLucky(0.7)
+  const member = takeIdle(stand, random, isPast ? 'work' : undefined)
   if (!member) return
   member.child?.kill('SIGSTOP')
-  const isPast = random.isLucky(0.7)
   await wait(random.between(200, 1_000))
   if (isPast) await endLeases(stand, allLeased, tally)
   await wait(random.between(500, 4_000))
@@ -106,10 +106,10 @@ export const faults: readonly Fault[] = [
     weight: 4,
     async inject({ databaseProxy }, random) {
       const chance = random.next() * 0.3
-      databaseProxy.choose = () =>
-        random.isLucky(chance) ? (random.isLucky(0.8) ? 'reply' : 'request') : null
+      const choose = () => (random.isLucky(chance) ? (random.isLucky(0.8) ? 'reply' : 'request') : null)
+      databaseProxy.choosers.add(choose)
       await wait(random.between(500, 2_500))
-      databaseProxy.choose = () => null
+      databaseProxy.choosers.delete(choose)
     },
   },
   {
@@ -134,10 +134,9 @@ export const faults: readonly Fault[] = [
         // A call that hangs takes the time of many others.
         return fault === 'hanging' && random.isLucky(0.8) ? null : fault
       }
-      nodes.choose = choose
+      nodes.choosers.add(choose)
       await wait(random.between(1_000, 4_000))
-      // Another may have been put in its place meanwhile.
-      if (nodes.choose === choose) nodes.choose = () => null
+      nodes.choosers.delete(choose)
     },
   },
   {

@@ -85,13 +85,14 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
     child.stdout?.on('data', (chunk) => {
       if (member.child === child && /"(listening|working)"/.test(`${chunk}`)) member.isReady = true
     })
-    child.once('exit', (code) => {
+    child.once('exit', (_, signal) => {
       if (member.child !== child) return
+      const isMeant = member.isEnding || (options.crashAt !== undefined && signal === 'SIGKILL')
       // Whoever cannot start ends; whoever was at work must not, whatever happens to it.
-      if (code !== null && member.isReady && !member.isEnding) falls.push(member.name)
+      if (member.isReady && !isMeant) falls.push(member.name)
       member.isReady = false
-      // As a supervisor does. Who was killed is started again by who killed it.
-      if (code !== null)
+      // As a supervisor does. Who was killed or armed is started again by who did it.
+      if (!isMeant && options.crashAt === undefined)
         setTimeout(() => {
           if (member.child === child && !member.isEnding)
             start(member, options.root ? { root: options.root } : {})

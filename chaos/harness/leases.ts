@@ -14,15 +14,16 @@ export async function endLeases({ eyes }: Stand, leases: readonly Leased[], tall
   for (const table of leases)
     await eyes.query(
       `update ${table} set leased_until = now() where ctid = any (array(
-         select ctid from ${table} where leased_until > now() for update skip locked))`,
+         select ctid from ${table} where leased_until > now() and lease_holder <> 'frozen' for update skip locked))`,
     )
   tally.count('leases ended')
 }
 
-/** Nobody settles until leases are ended, as if one that is frozen had them all. */
+/** Nobody settles until the lanes are freed, as if one that is frozen had them all. */
 export async function holdLanes({ eyes }: Stand): Promise<void> {
-  await eyes.query(
-    `update settlers set lease_holder = 'frozen', leased_until = now() + interval '10 s' where ctid = any (array(
-       select ctid from settlers for update skip locked))`,
-  )
+  await eyes.query(`update settlers set lease_holder = 'frozen', leased_until = now() + interval '10 s'`)
+}
+
+export async function freeLanes({ eyes }: Stand): Promise<void> {
+  await eyes.query(`update settlers set leased_until = now() where lease_holder = 'frozen'`)
 }

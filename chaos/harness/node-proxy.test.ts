@@ -25,7 +25,7 @@ describe('what a bad node does', () => {
     // Blocks come only when a test makes them.
     await chain.end()
     await chain.call('anvil_mine', '0x10')
-    proxy = await openNodeProxy(chain.url, { query: async () => [], close: async () => {} })
+    proxy = await openNodeProxy(chain.url, { glance: async () => [] })
   })
   after(async () => {
     proxy.close()
@@ -35,7 +35,8 @@ describe('what a bad node does', () => {
 
   /** What the client of a node hears that commits this fault: replies, a status, or nothing. */
   async function ask(fault: NodeFault, ...calls: (readonly [method: string, ...params: unknown[]])[]) {
-    proxy.choose = () => fault
+    proxy.choosers.clear()
+    proxy.choosers.add(() => fault)
     const asked = [['eth_chainId'] as const, ...calls]
     const body = asked.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params }))
     const response = await fetch(proxy.urls[0] ?? '', {

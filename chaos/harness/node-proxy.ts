@@ -42,10 +42,11 @@ const lagBlocks = 3
 const hangMs = 6_000
 
 /** Two nodes of one chain that do their work badly, as they are told. They also note when signed bytes first pass. */
-export async function openNodeProxy(target: string, eyes: Eyes) {
+export async function openNodeProxy(target: string, eyes: Pick<Eyes, 'glance'>) {
   const proxy = {
     urls: [] as string[],
-    choose: (): NodeFault | null => null,
+    /** What is wrong with the next call. Of several, the newest says. */
+    choosers: new Set<() => NodeFault | null>(),
     /** How often each fault met each method. */
     committed: new Map<string, number>(),
     /** Calls that a fault met. */
@@ -59,8 +60,9 @@ export async function openNodeProxy(target: string, eyes: Eyes) {
     const hash = keccak256(bytes)
     if (seen.has(hash)) return
     seen.add(hash)
-    const found = await eyes.query('select 1 as one from broadcasts where hash = $1', [hash])
-    proxy.sightings.push({ hash, isCommitted: found.length > 0 })
+    // Looked at once: by a second look, what was not committed at the first may be.
+    const found = await eyes.glance('select 1 as one from broadcasts where hash = $1', [hash])
+    proxy.sightings.push({ hash, isCommitted: found && found.length > 0 })
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -70,7 +72,7 @@ export async function openNodeProxy(target: string, eyes: Eyes) {
     const calls = [asked].flat()
     for (const { method, params } of calls)
       if (method === 'eth_sendRawTransaction') await note(params[0] as Hex)
-    const fault = proxy.choose()
+    const fault = [...proxy.choosers].at(-1)?.() ?? null
     // Every request asks for the chain's id first; what it is about comes after it.
     for (const { method } of fault ? calls.filter((call, i) => i > 0 || call.method !== 'eth_chainId') : []) {
       proxy.faults++

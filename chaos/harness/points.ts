@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { prepareToWithdraw, shortLifeSeconds } from './buyers.ts'
 import { type Member, readCrashPoints } from './fleet.ts'
-import { allLeased, endLeases, holdLanes, type Leased } from './leases.ts'
+import { allLeased, endLeases, freeLanes, holdLanes, type Leased } from './leases.ts'
 import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
 import type { Tally } from './tally.ts'
@@ -42,7 +42,7 @@ const provokedPoints = readCrashPoints().filter((name) => /^(reject|expire|orpha
 const rarePoints = readCrashPoints().filter((name) => /^(bury|fill|replace|adopt)-/.test(name))
 /** How many of the points that `work` is armed with are rare ones. */
 const rareShare = 0.03
-const armable = [...commonPoints, ...provokedPoints, ...rarePoints]
+export const armable = [...commonPoints, ...provokedPoints, ...rarePoints]
 
 function belongsTo(point: string): Member['command'] {
   return /^(create|verify|claim|wait|answer)-/.test(point) ? 'serve' : 'work'
@@ -60,6 +60,7 @@ function nextPoint(stand: Stand, command: Member['command'], random: Random): st
   return others[turn % others.length] as string
 }
 
+/** Those of them that a process of this kind may be armed with now. */
 function pointsOf({ load, points }: Stand, command: Member['command'], some: readonly string[]): string[] {
   const isEarly = Date.now() < load.begunAt + shortLifeSeconds * 1_000
   return some.filter(
@@ -100,10 +101,11 @@ async function dieInARow(
   while (Date.now() < turnEndsAt) {
     const point = nextPoint(stand, command, random)
     fleet.start(member, { crashAt: point })
+    const { child } = member
     if (command === 'work') await endLeases(stand, allLeased, tally)
     await fleet.untilReady(member)
     const isEnded = await untilMet(stand, member, point, random, tally)
-    const isReached = isEnded && member.child?.signalCode === 'SIGKILL'
+    const isReached = isEnded && child?.signalCode === 'SIGKILL'
     // One that ended otherwise could not start, because the database was away.
     if (isEnded && !isReached) continue
     tally.count(isReached ? `crash ${point}` : `not reached ${point}`)
@@ -129,7 +131,7 @@ function untilMet(
 /** Whose leases a process must have to reach the point. */
 function leasesFor(point: string): readonly Leased[] {
   if (/^(simulate|reject|send|broadcast|replace|fill)-/.test(point)) return ['settlers']
-  return /^(block|orphan|finality|adopt|bury)-/.test(point) ? ['followers'] : []
+  return /^(block|orphan|finality|adopt)-/.test(point) ? ['followers'] : []
 }
 
 /** Whoever waits for a lease that its twin holds gets nowhere, so leases end again and again: one time it is faster. */
@@ -164,7 +166,7 @@ async function refuseUntilDead(stand: Stand, member: Member, random: Random, tal
     await holdLanes(stand)
     load.guests.push(withdraw())
     await wait(withdrawnMs)
-    await endLeases(stand, ['settlers'], tally)
+    await freeLanes(stand)
     if (await untilDead(stand, member, refusedMs, ['settlers'], tally)) return true
   }
   return false
@@ -181,7 +183,7 @@ function nextWithdrawer({ load }: Stand, random: Random) {
   return withdrawers.shift() as (typeof withdrawers)[number]
 }
 
-/** Takes blocks back until the process has met one that held a payment. */
+/** Takes blocks back until the process has met one that it knew. */
 async function takeBackUntilDead(
   stand: Stand,
   member: Member,

@@ -120,6 +120,7 @@ export const catalog: readonly Planted[] = [
   {
     name: 'no-parent-check',
     about: 'The follower does not notice that a block does not follow the one before.',
+    isSlow: true,
     file: `${payments}/crash/reorgs.test.ts`,
     test: 'reorganisations of 1 to',
   },

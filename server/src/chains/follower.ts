@@ -160,7 +160,7 @@ async function takeBlock(
     if (logs.length > 0) crashPoint(ctx, 'block-before-commit')
     return true
   })
-  if (logs.length > 0) crashPoint(ctx, 'block-after-commit')
+  if (isTaken && logs.length > 0) crashPoint(ctx, 'block-after-commit')
   if (isTaken) listener.onCommit()
   return isTaken
 }
@@ -192,15 +192,16 @@ async function turnBack(ctx: Context, chain: Chain, listener: Listener): Promise
     if (!isReplaced) return false
     // Nothing in common with what we kept: everything we kept is orphaned, and reading starts at its first block.
     const number = stored[common]?.number ?? (lowest ? lowest.number - 1 : 0)
-    await ctx.db.transaction(async (tx) => {
+    const isTurned = await ctx.db.transaction(async (tx) => {
       await rows.lockFollower(tx, network)
       // Another process was here meanwhile.
-      if ((await rows.readTip(tx, network))?.hash !== tip) return
+      if ((await rows.readTip(tx, network))?.hash !== tip) return false
       const orphaned = await rows.deleteBlocksAbove(tx, network, number)
       if (orphaned.length > 0) await listener.onOrphaned(tx, orphaned, number)
       crashPoint(ctx, 'orphan-before-commit')
+      return true
     })
-    crashPoint(ctx, 'orphan-after-commit')
+    if (isTurned) crashPoint(ctx, 'orphan-after-commit')
     listener.onCommit()
     return true
   }
@@ -232,18 +233,19 @@ async function advanceFinality(
     chain,
     again.map(({ hash }) => hash),
   )
-  await ctx.db.transaction(async (tx) => {
+  const isMoved = await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
     for (const [i, block] of again.entries()) {
       // Another process may have turned back meanwhile: what left the chain does not return by being read again.
-      if (!(await rows.readStoredBlock(tx, network, block.hash))) return
+      if (!(await rows.readStoredBlock(tx, network, block.hash))) return false
       await listener.onBlock(tx, { ...block, baseFee: 0n }, logs[i] ?? [])
     }
     await rows.writeFinality(tx, network, safe, Math.min(finalized, safe))
     await listener.onFinality(tx, safe, Math.min(finalized, safe))
     if (logs.some(({ length }) => length > 0)) crashPoint(ctx, 'finality-before-commit')
+    return true
   })
-  if (logs.some(({ length }) => length > 0)) crashPoint(ctx, 'finality-after-commit')
+  if (isMoved && logs.some(({ length }) => length > 0)) crashPoint(ctx, 'finality-after-commit')
   await rows.deleteBlocksBelow(ctx.db, network, finalized - blocksKept)
   listener.onCommit()
   return safe < Math.min(safeSeen, end)
