@@ -6,6 +6,7 @@
  *   --seed N          the same faults and buyers in the same order; how they fall in time is the machine's
  *   --plan A,B        only these kinds of fault; `failover`, `upgrade` and `restore` only so
  *   --points REGEXP   of the plan `points`: only crash points whose names match
+ *   --after FOLDER    crash points that the runs kept there met least come first
  *   --together        all kinds of fault at all times; otherwise they take turns
  *   --buyers N        default 50
  *   --out FOLDER      where line and plot are kept
@@ -21,7 +22,7 @@ import { parseArgs } from 'node:util'
 import { type Fault, faults, type Plan, plans } from './harness/faults.ts'
 import { armable, commonPoints } from './harness/points.ts'
 import { type Random, seededRandom } from './harness/random.ts'
-import { keep, type Result, type Second, toLine, toTable } from './harness/report.ts'
+import { isCounted, keep, type Result, readKept, type Second, toLine, toTable } from './harness/report.ts'
 import { openStand, type Stand } from './harness/stand.ts'
 import { openTally, type Tally } from './harness/tally.ts'
 
@@ -32,6 +33,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     plan: { type: 'string' },
     points: { type: 'string', default: '' },
+    after: { type: 'string' },
     together: { type: 'boolean', default: false },
     buyers: { type: 'string', default: '50' },
     out: { type: 'string', default: 'chaos/results' },
@@ -75,6 +77,7 @@ const stand = await openStand(random, {
   buyers: Number.parseInt(values.buyers, 10),
   isCluster: chosen.includes('failover'),
   points: new RegExp(values.points),
+  metBefore: values.after ? pointsMet(values.after) : new Map(),
 })
 let isKept = true
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -251,6 +254,13 @@ function progressOf(on: Stand, tally: Tally): string {
     `${on.databaseProxy.lostReplies} replies lost`,
     `${on.nodes.faults} RPC faults`,
   ].join(', ')
+}
+
+function pointsMet(folder: string): Map<string, number> {
+  const met = openTally()
+  for (const { counts } of readKept(folder).filter(isCounted))
+    for (const point of armable) met.count(point, counts[`crash ${point}`] ?? 0)
+  return met.counts
 }
 
 function commitOf(): string {

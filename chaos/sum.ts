@@ -1,27 +1,12 @@
-/** Adds up the runs that were kept in a folder, by commit: `node chaos/sum.ts [FOLDER]`. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** Adds up the runs that were kept in a folder, by commit and all together: `node chaos/sum.ts [FOLDER]`. */
+import { isCounted, readKept } from './harness/report.ts'
 
-const folder = process.argv[2] ?? 'chaos/results'
-
-type Line = {
-  readonly commit: string
-  readonly seconds: number
-  readonly violations: number
-  readonly counts: Readonly<Record<string, number>>
-  readonly shortcomings: readonly string[]
-}
-
-const runs = readdirSync(folder)
-  .filter((name) => name.endsWith('.json'))
-  .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Line)
-// What proves nothing is not added.
-const counted = runs.filter(({ shortcomings }) => shortcomings.length === 0)
-for (const [commit, group] of Map.groupBy(counted, (line) => line.commit)) {
+const runs = readKept(process.argv[2] ?? 'chaos/results')
+const counted = runs.filter(isCounted)
+for (const [commit, group] of [...Map.groupBy(counted, (line) => line.commit), ['all', counted] as const]) {
   const sums: Record<string, number> = {
     runs: group.length,
     seconds: group.reduce((sum, { seconds }) => sum + seconds, 0),
-    violations: group.reduce((sum, { violations }) => sum + violations, 0),
   }
   // Pairs that two runs met are mostly the same ones.
   for (const { counts } of group)
@@ -31,4 +16,7 @@ for (const [commit, group] of Map.groupBy(counted, (line) => line.commit)) {
   for (const [what, sum] of Object.entries(sums))
     process.stdout.write(`  ${what.padEnd(56)} ${String(sum).padStart(9)}\n`)
 }
-if (counted.length < runs.length) process.stdout.write(`${runs.length - counted.length} runs do not count.\n`)
+for (const run of runs.filter((one) => !isCounted(one))) {
+  const reasons = [...run.broken.map((invariant) => `${invariant} was broken`), ...run.shortcomings]
+  process.stdout.write(`not counted: ${run.commit}, seed ${run.seed}: ${reasons.join('; ')}\n`)
+}

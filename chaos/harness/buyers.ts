@@ -32,7 +32,7 @@ const signaturesMax = 4
 /** The shortest life that a checkout can have. */
 export const shortLifeSeconds = 300
 /** Of all turns: so many checkouts are also left to their end. */
-const leftShare = 0.2
+const leftShare = 0.5
 /** Long enough for a payment to be checked and claimed. */
 const claimMs = 150
 /** What every checkout here costs. */

@@ -76,10 +76,10 @@ export async function openChain(folder: string) {
   }
   await untilListening(anvil, () => call('eth_chainId'))
   await placeContracts(call)
-  let halts = 0
+  let isHalted = false
   let isMining = false
   const mining = setInterval(async () => {
-    if (halts > 0 || isMining) return
+    if (isHalted || isMining) return
     isMining = true
     // With our time: anvil's own falls behind with every block that is taken back.
     await alone(() => call('evm_mine', Math.floor(Date.now() / 1_000))).catch(() => {})
@@ -119,11 +119,13 @@ export async function openChain(folder: string) {
     },
     /** Replaces the newest blocks by empty ones; their transactions are gone from the node altogether. */
     reorg: (depth: number) => alone(() => call('anvil_reorg', depth, [])),
-    /** Halts may overlap: blocks come again when the last of them is over. */
-    async halt(ms: number): Promise<void> {
-      halts++
+    /** One at a time. False if it halts already. */
+    async halt(ms: number): Promise<boolean> {
+      if (isHalted) return false
+      isHalted = true
       await wait(ms)
-      halts--
+      isHalted = false
+      return true
     },
     /** The last block has been made. */
     async end(): Promise<void> {

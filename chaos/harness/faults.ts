@@ -156,8 +156,8 @@ export const faults: readonly Fault[] = [
     weight: 0.3,
     async inject({ chain }, random, tally) {
       // Now and then past the window of whoever signed for a short time.
-      await chain.halt(random.isLucky(0.1) ? random.between(15_000, 25_000) : random.between(1_000, 4_000))
-      tally.count('halt')
+      const ms = random.isLucky(0.1) ? random.between(15_000, 25_000) : random.between(1_000, 4_000)
+      if (await chain.halt(ms)) tally.count('halt')
     },
   },
   { name: 'freeze', plan: 'freeze', weight: 1, inject: freeze },

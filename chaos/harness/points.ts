@@ -48,16 +48,17 @@ function belongsTo(point: string): Member['command'] {
   return /^(create|verify|claim|wait|answer)-/.test(point) ? 'serve' : 'work'
 }
 
-/** Which point is next. All but the rare ones take turns, from a place that the seed draws. */
-const turns = new Map<Member['command'], number>()
-
+/** What was armed least often comes next, or now and then a rare one. */
 function nextPoint(stand: Stand, command: Member['command'], random: Random): string {
   const rare = pointsOf(stand, command, rarePoints)
   const others = pointsOf(stand, command, [...commonPoints, ...provokedPoints])
   if (rare.length > 0 && (others.length === 0 || random.isLucky(rareShare))) return random.pick(rare)
-  const turn = turns.get(command) ?? random.between(0, others.length - 1)
-  turns.set(command, turn + 1)
-  return others[turn % others.length] as string
+  const { armed } = stand
+  const times = (point: string) => armed.get(point) ?? 0
+  const least = Math.min(...others.map(times))
+  const point = random.pick(others.filter((other) => times(other) === least))
+  armed.set(point, least + 1)
+  return point
 }
 
 /** Those of them that a process of this kind may be armed with now. */

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Invariant, invariants, type Violation } from '../checker/history.ts'
@@ -16,6 +17,12 @@ export type Result = {
   readonly timeline: readonly Second[]
   /** Why the run proves nothing, if it does not. */
   readonly shortcomings: readonly string[]
+}
+
+/** A run as it is kept. */
+type Kept = Omit<Result, 'violations' | 'timeline'> & {
+  readonly violations: number
+  readonly broken: readonly string[]
 }
 
 /** The whole run as one line of JSON. */
@@ -81,4 +88,15 @@ export async function keep(folder: string, result: Result): Promise<void> {
   const name = `${result.commit}-${result.plans.join('+')}-${result.seed}`
   await writeFile(join(folder, `${name}.json`), `${toLine(result)}\n`)
   await writeFile(join(folder, `${name}.svg`), toPlot(result))
+}
+
+export function readKept(folder: string): Kept[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Kept)
+}
+
+/** What proves nothing, or the opposite, does not count. */
+export function isCounted({ shortcomings, violations }: Kept): boolean {
+  return shortcomings.length === 0 && violations === 0
 }

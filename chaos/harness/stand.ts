@@ -38,7 +38,12 @@ export type Stand = Awaited<ReturnType<typeof openStand>>
  */
 export async function openStand(
   random: Random,
-  options: { readonly buyers: number; readonly isCluster: boolean; readonly points: RegExp },
+  options: {
+    readonly buyers: number
+    readonly isCluster: boolean
+    readonly points: RegExp
+    readonly metBefore: ReadonlyMap<string, number>
+  },
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chaos-'))
   const closers: (() => unknown)[] = []
@@ -130,6 +135,8 @@ export async function openStand(
       restores,
       /** Which crash points may be armed, by name. */
       points: options.points,
+      /** How often each was, counting those that were met in earlier runs. */
+      armed: new Map(options.metBefore),
       close,
       /** Lets the buyers finish what they have begun, waits until nothing is left to do, and judges it all. */
       async judge(): Promise<{ violations: Violation[]; quietSeconds: number; history: History }> {
