@@ -82,6 +82,7 @@ export async function openStand(
       NETWORKS: 'LOCAL',
       LOCAL_RPC_URLS: nodes.urls.join(','),
       MIGRATE_ON_START: 'false',
+      TRUSTED_PROXIES: '127.0.0.1',
       OPERATIONS_PORT: '0',
       KEY_REQUESTS_PER_SECOND: '1000000',
       ADDRESS_REQUESTS_PER_SECOND: '1000000',
