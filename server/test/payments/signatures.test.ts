@@ -65,7 +65,8 @@ await chain.mint(
 const bases: Base[] = await Promise.all(
   payers.map(async ({ key, address }, i) => {
     const truth = { key, from: address, domain, to: payTo, value: units, validBefore, nonce: newNonce() }
-    const lie = lies[i]
+    // Two of six, so that those beside each other are never all liars.
+    const lie = i % 6 < 2 ? lies[2 * Math.floor(i / 6) + (i % 6)] : undefined
     const { authorization: presented, signature } = await signAuthorization(truth)
     if (!lie) return { presented, signature, isGenuine: true }
     return {
@@ -126,17 +127,25 @@ const damage: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
   fc.uint8Array({ minLength: 65, maxLength: 65 }).map((random) => () => Buffer.from(random)),
 )
 type Case = { readonly base: Base; readonly signature: Hex }
-/** One damage to every form, each of another payer, so that a single call can ask the token about all of them. */
+/**
+ * One damage to two forms of three, each of another payer, so that a single call can ask the token about all of them. The
+ * third is left whole in every draw: left to chance, a small run could have few that are good.
+ */
 const cases: fc.Arbitrary<Case[]> = fc
   .record({
     first: fc.noBias(fc.nat({ max: bases.length - 1 })),
-    damages: fc.array(damage, { maxLength: 2 }),
+    damages: fc.array(damage, { minLength: 1, maxLength: 2 }),
+    whole: fc.noBias(fc.nat({ max: 2 })),
   })
-  .map(({ first, damages }) =>
+  .map(({ first, damages, whole }) =>
     forms.map((form, i) => {
       const base = bases[(first + i) % bases.length] as Base
-      const bytes = damages.reduce((spoilt, spoil) => spoil(spoilt), form(parse(base.signature)))
-      return { base, signature: hex(bytes) }
+      const bytes = form(parse(base.signature))
+      const isWhole = i % 3 === whole
+      return {
+        base,
+        signature: hex(isWhole ? bytes : damages.reduce((spoilt, spoil) => spoil(spoilt), bytes)),
+      }
     }),
   )
 
@@ -228,8 +237,8 @@ function runsOf(some: number, all: number) {
 function report(t: TestContext, count: ReturnType<typeof openCount>): void {
   count.say(t)
   const { signatures = 0, accepted = 0 } = count.counts
-  // Else little more than noise was tried. Of a small run, drawn from few payments, as little as a thirtieth is good.
-  assert(accepted > signatures / 100 && accepted < signatures / 2)
+  // Else little more than noise was tried.
+  assert(accepted > signatures / 25 && accepted < signatures / 2)
 }
 
 function paymentOf({ presented }: Base, signature: Hex): EvmPayment {
