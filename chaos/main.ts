@@ -51,12 +51,13 @@ const handsPerTurn = 3
 /** One fault at a time. */
 const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore']
 
-/** What each plan leaves in the tally. */
-const traces: Readonly<Record<Exclude<Plan, 'node'>, RegExp>> = {
+/** What each plan leaves in the counts. */
+const traces: Readonly<Record<Plan, RegExp>> = {
   kills: /^kill -9/,
   points: /^crash /,
   database: /^PostgreSQL killed/,
   disk: /^disk full/,
+  node: /^RPC faults/,
   chain: /^reorganisation/,
   freeze: /^freeze/,
   skew: /^clock skew/,
@@ -91,6 +92,7 @@ try {
   const timeline = await torment(stand, random.fork('faults'), tally)
   say('faults are over')
   const { violations, quietSeconds, history } = await stand.judge()
+  const counts = { ...Object.fromEntries(tally.counts), ...countsOf(stand) }
   const complaints = complaintsOf(stand)
   const result: Result = {
     commit,
@@ -99,10 +101,10 @@ try {
     seconds,
     quietSeconds,
     violations,
-    counts: { ...Object.fromEntries(tally.counts), ...countsOf(stand), ...complaints },
+    counts: { ...counts, ...complaints },
     timeline,
     shortcomings: [
-      ...shortcomingsOf(stand, tally),
+      ...shortcomingsOf(stand, counts),
       ...['answered 500', 'assertions failed', 'ended by themselves']
         .filter((what) => complaints[what])
         .map((what) => `${what}: ${complaints[what]}`),
@@ -198,6 +200,8 @@ function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<strin
     'commit replies lost': databaseProxy.lostReplies,
     'write requests lost': databaseProxy.lostRequests,
     'transactions seen': nodes.sightings.length,
+    'of them while the database was away': nodes.sightings.filter(({ isCommitted }) => isCommitted === null)
+      .length,
   }
 }
 
@@ -222,26 +226,23 @@ function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
   }
 }
 
-function shortcomingsOf(on: Stand, tally: Tally): string[] {
+function shortcomingsOf({ load, points }: Stand, counts: Readonly<Record<string, number>>): string[] {
   // A common point that was armed must be met, and so must all that were asked for by name.
   const wantedPoints = armable.filter((point) =>
-    values.points
-      ? on.points.test(point)
-      : tally.counts.has(`not reached ${point}`) && commonPoints.includes(point),
+    values.points ? points.test(point) : counts[`not reached ${point}`] && commonPoints.includes(point),
   )
-  const missed = wantedPoints.filter((point) => !tally.counts.has(`crash ${point}`))
+  const missed = wantedPoints.filter((point) => !counts[`crash ${point}`])
+  const done = Object.keys(counts).filter((what) => counts[what])
   const wanted = Math.ceil(seconds * paymentsPerSecondMin)
   return [
-    ...(on.load.counts.paid < wanted
-      ? [`${on.load.counts.paid} payments were completed, and ${wanted} are the least`]
+    ...(load.counts.paid < wanted
+      ? [`${load.counts.paid} payments were completed, and ${wanted} are the least`]
       : []),
     ...missed.map((point) => `the crash point ${point} was not reached`),
-    ...chosen.filter((plan) => !isDone(plan, on, tally)).map((plan) => `nothing was done of ${plan}`),
+    ...chosen
+      .filter((plan) => !done.some((what) => traces[plan].test(what)))
+      .map((plan) => `nothing was done of ${plan}`),
   ]
-}
-
-function isDone(plan: Plan, { nodes }: Stand, tally: Tally): boolean {
-  return plan === 'node' ? nodes.faults > 0 : [...tally.counts.keys()].some((what) => traces[plan].test(what))
 }
 
 function progressOf(on: Stand, tally: Tally): string {

@@ -48,7 +48,7 @@ export const invariants = {
   I11: 'the same key and body get the same answer, and make one checkout',
   I12: 'no store sees another’s checkout by its id',
   I13: 'the events alone say every checkout’s status and what paid it',
-  I14: 'nothing is left to do soon after the last fault',
+  I14: 'two minutes after the last fault nothing is left to do',
 } as const
 
 export type Invariant = keyof typeof invariants

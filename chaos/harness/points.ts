@@ -1,3 +1,8 @@
+/**
+ * Deaths at the places that `server/src/crash.ts` names. A process is started with one of them, kills itself there, and is
+ * started with the next. Where the usual course of things does not lead to a place, what leads there is done: a payer's
+ * money is gone, a block is taken back.
+ */
 import { setTimeout as wait } from 'node:timers/promises'
 import { prepareToWithdraw, shortLifeSeconds } from './buyers.ts'
 import { type Member, readCrashPoints } from './fleet.ts'
@@ -5,12 +10,6 @@ import { allLeased, endLeases, freeLanes, holdLanes, type Leased } from './lease
 import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
 import type { Tally } from './tally.ts'
-
-/**
- * Deaths at the places that `server/src/crash.ts` names. A process is started with one of them, kills itself there, and is
- * started with the next. Where the usual course of things does not lead to a place, what leads there is done: a payer's
- * money is gone, a block is taken back.
- */
 
 /** Any payment reaches a common point, but payments may be few at the moment. */
 const pointPatienceMs = 20_000
@@ -25,7 +24,9 @@ const reorgRestMs = 2_000
 const takenBackMax = 5
 /** Long enough for a payment to be claimed, and for a block in which its payer's money goes elsewhere. */
 const withdrawnMs = 800
+/** Long enough for a lane to look at what waits, under this process's lease or its twin's. */
 const refusedMs = 1_500
+/** Half of them meet the twin. */
 const withdrawersMax = 4
 /** Prepared before they are needed: it takes some blocks until their money is there. */
 const withdrawersAhead = 4

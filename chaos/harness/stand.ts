@@ -22,10 +22,11 @@ import { openReceiver } from './receiver.ts'
 
 /** Two of the chain's accounts that nobody here has a use for. */
 const wallets = ['0x90F79bf6EB2c4f870365E785982E1f101E93b906', '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65']
-/** I14: for a machine that others use too. */
+/** I14. */
 const quietMs = 120_000
 /** What a backup has as claimed and unsent is not sent after a restore: it waits until its signature has run out. */
 const unsentMs = 300_000
+/** Far longer than a delivery takes once nothing is wrong. */
 const toldMs = 10_000
 const readyMs = 90_000
 const closeMs = 20_000
