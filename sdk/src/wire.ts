@@ -68,7 +68,7 @@ export type CreateCheckout = {
   /** A string such as "12.50", greater than zero, at most 6 decimals. */
   priceAmount: string
   priceCurrency: string
-  successRedirectUrl?: string
+  successRedirectUrl?: string | null
   /** 300 to 604800. Default: 86400, or 3600 where an exchange rate is locked. */
   expiresInSeconds?: number
 }
@@ -308,7 +308,6 @@ export type ProblemCode =
   | 'wallet_required'
   | 'wallet_conflict'
   | 'not_cancelable'
-  | 'not_acceptable'
   | 'payment_not_open'
   | 'payment_in_progress'
   | 'already_paid'

@@ -65,11 +65,6 @@ export const problems = {
     'The checkout can no longer be canceled',
     'Read it to see whether it is paid or expired. An expired one needs nothing more; the money of a paid one can only be sent back from the store’s wallet.',
   ],
-  not_acceptable: [
-    409,
-    'The checkout cannot take this payment',
-    'It is paid already: read it to see by what. Send this payment back and dismiss it, or accept it for another checkout if it has none of its own.',
-  ],
   payment_not_open: [
     409,
     'There is nothing to decide about this payment',
@@ -83,7 +78,7 @@ export const problems = {
   already_paid: [
     409,
     'The checkout is already paid',
-    'Nothing was charged for this payment. Throw it away: there is nothing left to pay.',
+    'Payers: this payment was not charged, so discard it; nothing is left to pay. Stores: read the checkout to see which payment completed it, then refund and dismiss this one, or accept it for another checkout.',
   ],
   authorization_used: [
     409,

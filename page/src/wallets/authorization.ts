@@ -21,14 +21,14 @@ export async function makeAuthorization({ accepted }: EvmOption, from: string): 
   }
 }
 
-/** A nonce that only this checkout may claim: "fart", 12 random bytes, 16 bytes of SHA-256(id, those 12 bytes). */
+/** A nonce that only this checkout may claim: "fthg", 12 random bytes, 16 bytes of SHA-256(id, those 12 bytes). */
 async function makeNonce(id: string): Promise<string> {
   const random = crypto.getRandomValues(new Uint8Array(12))
   const proof = await crypto.subtle.digest(
     'SHA-256',
     new Uint8Array([...new TextEncoder().encode(id), ...random]),
   )
-  return `0x66617274${hex(random)}${hex(new Uint8Array(proof, 0, 16))}`
+  return `0x66746867${hex(random)}${hex(new Uint8Array(proof, 0, 16))}`
 }
 
 function hex(bytes: Uint8Array): string {

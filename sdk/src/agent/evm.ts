@@ -80,12 +80,12 @@ export function encodeAuthorization({ message }: TransferTypedData, signature: s
 }
 
 /**
- * A nonce that only this checkout may claim, so that the signature is worth nothing anywhere else: "fart" in ASCII, 12
+ * A nonce that only this checkout may claim, so that the signature is worth nothing anywhere else: "fthg" in ASCII, 12
  * random bytes, and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
  */
 async function makeBoundNonce(checkoutId: string): Promise<Hex> {
   const random = crypto.getRandomValues(new Uint8Array(12))
   const content = new Uint8Array([...new TextEncoder().encode(checkoutId), ...random])
   const proof = new Uint8Array(await crypto.subtle.digest('SHA-256', content)).subarray(0, 16)
-  return `0x66617274${[...random, ...proof].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+  return `0x66746867${[...random, ...proof].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }

@@ -136,6 +136,7 @@ async function draftCheckout(
   now: Date,
 ): Promise<NewCheckout> {
   const price = parsePrice(input.priceAmount)
+  const successRedirectUrl = input.successRedirectUrl ?? null
   const mistakes: Mistake[] = [
     ...checkText('/orderId', input.orderId, orderIdBytesMax),
     ...(price
@@ -151,9 +152,9 @@ async function draftCheckout(
     ...(currencies.has(input.priceCurrency)
       ? []
       : [{ pointer: '/priceCurrency', code: 'currency', detail: 'Must be an ISO 4217 code in upper case.' }]),
-    ...(input.successRedirectUrl === undefined
+    ...(successRedirectUrl === null
       ? []
-      : checkWebUrl('/successRedirectUrl', input.successRedirectUrl, store.mode)),
+      : checkWebUrl('/successRedirectUrl', successRedirectUrl, store.mode)),
   ]
   if (!price || mistakes.length > 0) throw invalid(...mistakes)
 
@@ -179,7 +180,7 @@ async function draftCheckout(
     orderId: input.orderId,
     priceAmount: input.priceAmount,
     priceCurrency: input.priceCurrency,
-    successRedirectUrl: input.successRedirectUrl ?? null,
+    successRedirectUrl,
     options,
     finality: finalityFor(store.finalityPolicy, priceInUnits(price, quote, policyDecimals)),
     status: 'OPEN',

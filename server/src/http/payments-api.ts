@@ -64,7 +64,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       isKeyed: true,
       body: AcceptPayment,
       answers: { 200: { description: 'Accepted.', schema: Payment } },
-      problems: ['not_found', 'payment_in_progress', 'not_acceptable', 'payment_not_open'],
+      problems: ['not_found', 'payment_in_progress', 'already_paid', 'payment_not_open'],
       async handle(request, reply) {
         const { checkoutId = null } = (request.body ?? {}) as Wire.AcceptPayment
         const payment = await acceptPayment(

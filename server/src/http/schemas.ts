@@ -85,10 +85,13 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
       }),
       priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.', examples: ['USD'] }),
       successRedirectUrl: Type.Optional(
-        Type.String({
-          maxLength: 2048,
-          description: 'Where the buyer goes after paying. https, without credentials.',
-        }),
+        nullable(
+          Type.String({
+            maxLength: 2048,
+            description:
+              'Where the buyer goes after paying. https, without credentials. Null is the same as none.',
+          }),
+        ),
       ),
       expiresInSeconds: Type.Optional(
         Type.Integer({

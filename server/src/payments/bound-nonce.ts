@@ -4,10 +4,10 @@ import type { Hex } from 'viem'
 
 /**
  * EIP-3009 signs no resource: a stolen authorization would pay for any checkout of the same price. A bound nonce names
- * its checkout inside what is signed: "fart" in ASCII, 12 random bytes (so that a checkout can be signed for again),
+ * its checkout inside what is signed: "fthg" in ASCII, 12 random bytes (so that a checkout can be signed for again),
  * and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
  */
-const prefix = '0x66617274'
+const prefix = '0x66746867'
 const randomBytes = 12
 const proofBytes = 16
 

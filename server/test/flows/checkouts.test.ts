@@ -74,6 +74,13 @@ test('a currency that is not an ISO 4217 code in upper case is refused', async (
     assertInvalid(await create({ priceCurrency }), '/priceCurrency')
 })
 
+test('successRedirectUrl: null is the same as leaving it out; an empty one is refused', async () => {
+  const answer = await create({ ...order, successRedirectUrl: null })
+  assert.equal(answer.statusCode, 201, answer.body)
+  assert.equal(answer.json().successRedirectUrl, null)
+  assertInvalid(await create({ ...order, successRedirectUrl: '' }), '/successRedirectUrl')
+})
+
 test('every mistake of a body is told at once, and an unknown field is one', async () => {
   const answer = await create({ orderId: '', priceAmount: 'x', priceCurrency: 'x', successRedirectUrl: 'x' })
   assertInvalid(answer, '/orderId', '/priceAmount', '/priceCurrency', '/successRedirectUrl')

@@ -37,7 +37,7 @@ test('a wallet on another chain that does not know Base is led there, signs once
   })
   assert.equal(message.to, payTo)
   assert.equal(message.value, '12500000')
-  assert.match(message.nonce, /^0x66617274/)
+  assert.match(message.nonce, /^0x66746867/)
   const calls: string[] = await page.evaluate('walletCalls')
   assert.deepEqual(
     calls.filter((method) => method.startsWith('wallet_')),

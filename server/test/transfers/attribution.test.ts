@@ -291,7 +291,7 @@ test('accept answers 409 for a checkout that is PROCESSING or COMPLETED; what is
   await shop.ctx.db.query("update checkouts set status = 'PROCESSING' where id = $1", [busy])
   const accept = (checkoutId: string) => call(shop, 'POST', `/${payment?.id}/accept`, { checkoutId })
   assertProblem(await accept(busy), 409, 'payment_in_progress')
-  assertProblem(await accept(paid), 409, 'not_acceptable')
+  assertProblem(await accept(paid), 409, 'already_paid')
   await shop.ctx.db.query("update checkouts set status = 'OPEN' where id = $1", [busy])
 
   const dismissed = await call(shop, 'POST', `/${payment?.id}/dismiss`)

@@ -36,7 +36,7 @@ export async function acceptPayment(
       })
     }
     if (found.checkout.status === 'COMPLETED' || (await rows.hasExact(tx, checkoutId)))
-      throw new Problem('not_acceptable', 'The checkout is paid already.')
+      throw new Problem('already_paid', 'The checkout is already paid.')
     refuseClosed(payment)
     if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
       throw notOpen('The payment was signed for another checkout.')
