@@ -12,7 +12,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
-import type { Database } from '../server/src/db.ts'
+import type { Database } from '../server/src/database/db.ts'
 import { median, round, say, whole } from './figures.ts'
 import {
   makeDatabase,

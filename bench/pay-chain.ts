@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
-import { aggregateCalldata, decodeAggregate, multicall } from '../server/src/chains/chain.ts'
-import { type Authorization, digest, transferCalldata } from '../server/src/chains/eip3009.ts'
-import { networks } from '../server/src/chains/networks.ts'
-import { recoverSigner, signDigest } from '../server/src/chains/recover.ts'
-import { type LocalChain, startLocalChain } from '../server/src/local-chain.ts'
+import { aggregateCalldata, decodeAggregate, multicall } from '../server/src/chains/evm/chain.ts'
+import { type Authorization, digest, transferCalldata } from '../server/src/chains/evm/eip3009.ts'
+import { recoverSigner, signDigest } from '../server/src/chains/evm/recover.ts'
+import { type LocalChain, startLocalChain } from '../server/src/dev/local-chain.ts'
+import { networks } from '../server/src/networks.ts'
 
 /** Units of every payment: 10 cents. */
 export const units = 100_000n

@@ -1,5 +1,5 @@
 /** Gives the database of `pay.ts` a past, so that PostgreSQL plans for a service that has been in use. */
-import type { Database } from '../server/src/db.ts'
+import type { Database } from '../server/src/database/db.ts'
 
 /** Said to have sent all of it. Its nonce on the chain must be above `copies`. */
 export const historySettler = '0x00000000000000000000000000000000000000aa'

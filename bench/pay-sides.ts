@@ -6,9 +6,9 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PaymentRequired } from '@farthing/sdk'
 import { getAddress } from 'viem'
-import { openSigner } from '../server/src/chains/signer.ts'
-import type { Database } from '../server/src/db.ts'
-import { insertSettler } from '../server/src/payments/lanes/rows.ts'
+import { openSigner } from '../server/src/chains/evm/signer.ts'
+import type { Database } from '../server/src/database/db.ts'
+import { insertSettler } from '../server/src/payments/settlers/rows.ts'
 import {
   asset,
   type Chain,

@@ -8,8 +8,8 @@
 import assert from 'node:assert/strict'
 import { verifyTypedData } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { type Authorization, digest } from '../server/src/chains/eip3009.ts'
-import { isNative, recoverSigner } from '../server/src/chains/recover.ts'
+import { type Authorization, digest } from '../server/src/chains/evm/eip3009.ts'
+import { isNative, recoverSigner } from '../server/src/chains/evm/recover.ts'
 import { median, say } from './figures.ts'
 
 const rounds = 5

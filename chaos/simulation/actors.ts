@@ -4,7 +4,7 @@ import type { Checkout, Database, Mutation } from './database.ts'
 /**
  * What the processes do, as generators: at every `yield` anything else may happen first, the process may die, or what it
  * waits for may get lost on the way back. The steps and their order are those of `checkouts/pay.ts`, `payments/lanes`,
- * `chains/follower.ts` and `payments/credits/resolve.ts`; between two yields nothing is awaited there either.
+ * `chains/evm/follower.ts` and `payments/evm/credit-blocks.ts`; between two yields nothing is awaited there either.
  */
 export type Actor = Generator<void, void, void>
 

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import solc from 'solc'
-import type { Artifact, Artifacts } from '../src/local-chain.ts'
+import type { Artifact, Artifacts } from '../src/dev/local-chain.ts'
 
 type Compiled = { readonly abi: Artifact['abi']; readonly evm: Record<'bytecode' | 'deployedBytecode', Code> }
 type Code = { readonly object: string }

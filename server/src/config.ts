@@ -1,8 +1,10 @@
 import { isIP } from 'node:net'
+import { type Network, networks } from './networks.ts'
 
 /**
  * The only reader of the environment. `readConfig` is pure and reports every mistake at once, each as a sentence that
- * names the setting, so that an operator repairs a deployment in one go. `.env.example` is tested against `settings`.
+ * names the setting, so that an operator can fix a deployment in one go. `npm run generate` writes `.env.example` and
+ * the table in docs/operating.md from the settings here.
  */
 export type Config = {
   readonly databaseUrl: string
@@ -27,12 +29,8 @@ export type Config = {
   readonly ecbRatesUrl: string
   readonly exchangeRatesUrl: string
   readonly fixedRates: ReadonlyMap<string, string>
-  readonly baseMainnetRpcUrls: readonly string[]
-  readonly baseSepoliaRpcUrls: readonly string[]
-  readonly localRpcUrls: readonly string[]
-  readonly solanaMainnetRpcUrls: readonly string[]
-  readonly solanaDevnetRpcUrls: readonly string[]
-  readonly solanaLocalRpcUrls: readonly string[]
+  /** The nodes of each network, by its id; empty where none is named. */
+  readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
   readonly webhookPrivateNetworks: readonly string[]
@@ -51,113 +49,118 @@ type Setting<Value> = {
   readonly parse: (text: string) => { readonly value: Value } | { readonly mistake: string }
 }
 
-export const settings: { readonly [Key in keyof Config]: Setting<Config[Key]> } = {
+type FixedConfig = Omit<Config, 'rpcUrls'>
+
+export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
   databaseUrl: {
     name: 'DATABASE_URL',
     about: 'PostgreSQL 15 or later, for example postgres://farthing:secret@db.internal:5432/farthing.',
     parse: url('postgres:', 'postgresql:'),
   },
-  host: { name: 'HOST', about: 'Address that serve listens on.', fallback: '127.0.0.1', parse: anyText },
+  host: { name: 'HOST', about: 'The address that serve listens on.', fallback: '127.0.0.1', parse: anyText },
   port: {
     name: 'PORT',
-    about: 'Port that serve listens on; 0 takes a free one.',
+    about: 'The port that serve listens on; 0 picks a free one.',
     fallback: '8402',
     parse: integer(0, 65_535),
   },
   operationsHost: {
     name: 'OPERATIONS_HOST',
-    about: 'Address of the operations door: /livez, /readyz and /metrics. Keep it private.',
+    about:
+      'The address that health checks and metrics (/livez, /readyz, /metrics) are served on. Keep it private.',
     fallback: '127.0.0.1',
     parse: anyText,
   },
   operationsPort: {
     name: 'OPERATIONS_PORT',
-    about: 'Port of the operations door; 0 takes a free one. Two processes on one machine need two ports.',
+    about:
+      'The port for health checks and metrics; 0 picks a free one. Two processes on one machine need two ports.',
     fallback: '9402',
     parse: integer(0, 65_535),
   },
   baseUrl: {
     name: 'BASE_URL',
     about:
-      'Where the API is reached from outside, without a trailing slash. Every address we give out starts with it.',
+      'The public URL of the API, without a trailing slash. Every URL that Farthing gives out starts with it.',
     parse: webUrl,
   },
   checkoutPageUrl: {
     name: 'CHECKOUT_PAGE_URL',
     about:
-      'Where payment pages are reached from outside: checkoutUrl is this, a slash and the id. Default: BASE_URL/pay.',
+      'The public URL of the payment pages: checkoutUrl is this, a slash and the id. Its path must reach serve unchanged. Default: BASE_URL/pay.',
     fallback: (environment) => `${environment.BASE_URL ?? 'https://invalid'}/pay`,
     parse: webUrl,
   },
   cell: {
     name: 'CELL',
-    about: 'Two characters of 0-9 and a-z in every id and key that this deployment makes. Never change it.',
+    about:
+      'Two characters from 0-9 and a-z that appear in every id and key this deployment creates. Never change it.',
     fallback: '00',
     parse: (text) =>
-      /^[0-9a-z]{2}$/.test(text) ? { value: text } : { mistake: 'must be two characters of 0-9 and a-z' },
+      /^[0-9a-z]{2}$/.test(text) ? { value: text } : { mistake: 'must be two characters from 0-9 and a-z' },
   },
   networks: {
     name: 'NETWORKS',
-    about:
-      'Networks that payments are taken on: BASE_MAINNET, BASE_SEPOLIA, LOCAL, SOLANA_MAINNET, SOLANA_DEVNET, SOLANA_LOCAL.',
+    about: `The networks that payments are accepted on, of: ${networks.map(({ id }) => id).join(', ')}.`,
     fallback: 'BASE_MAINNET,BASE_SEPOLIA',
     parse: knownNetworks,
   },
   trustedProxies: {
     name: 'TRUSTED_PROXIES',
-    about: 'Addresses or CIDR ranges whose X-Forwarded-For is believed. Empty: none.',
+    about: 'Addresses or CIDR ranges of proxies whose X-Forwarded-For header is trusted. Empty: none.',
     fallback: '',
     parse: list,
   },
   keyRequestsPerSecond: {
     name: 'KEY_REQUESTS_PER_SECOND',
-    about: 'Requests a second that one API key may make of one process.',
+    about: 'Requests per second that one API key may make to one process.',
     fallback: '100',
     parse: integer(1, 1_000_000),
   },
   addressRequestsPerSecond: {
     name: 'ADDRESS_REQUESTS_PER_SECOND',
-    about: 'Requests a second without a known key that one address (IPv6: one /64) may make of one process.',
+    about:
+      'Requests per second without a valid key that one address (IPv6: one /64) may make to one process.',
     fallback: '20',
     parse: integer(1, 1_000_000),
   },
   liveConnectionsMax: {
     name: 'LIVE_CONNECTIONS_MAX',
     about:
-      'Payment pages that one process keeps up to date by a connection. Those beyond it ask every few seconds.',
+      'Open payment pages that one process updates over a live connection. Pages beyond that poll every few seconds.',
     fallback: '8000',
     parse: integer(0, 1_000_000),
   },
   liveConnectionsPerAddress: {
     name: 'LIVE_CONNECTIONS_PER_ADDRESS',
-    about: 'Of these, how many one address (IPv6: one /64) may hold.',
+    about: 'How many of those live connections one address (IPv6: one /64) may hold.',
     fallback: '50',
     parse: integer(0, 1_000_000),
   },
   bodyLimitBytes: {
     name: 'BODY_LIMIT_BYTES',
-    about: 'Largest request body.',
+    about: 'The largest request body, in bytes: 1,024 to 1,048,576.',
     fallback: '65536',
     parse: integer(1024, 1_048_576),
   },
   databaseConnections: {
     name: 'DATABASE_CONNECTIONS',
     about:
-      'Connections a process may open; half are pipelined, half for transactions. More than 16 made a 2-core server slower.',
+      'Database connections per process, 4 to 200: half are pipelined, half are for transactions. More than 16 made a 2-core server slower.',
     fallback: '16',
     parse: integer(4, 200),
   },
   migrateOnStart: {
     name: 'MIGRATE_ON_START',
-    about:
-      'Whether serve and work bring the schema up to date when they start. With false they only check it.',
+    about: 'Whether serve and work migrate the schema when they start. With false they only check it.',
     fallback: 'true',
     parse: (text) =>
       text === 'true' || text === 'false' ? { value: text === 'true' } : { mistake: 'must be true or false' },
   },
   drainSeconds: {
     name: 'DRAIN_SECONDS',
-    about: 'How long /readyz says no before serve stops listening, so that a balancer looks away first.',
+    about:
+      'How long /readyz answers 503 before serve stops listening, 0 to 60 seconds, so that a load balancer stops sending requests first.',
     fallback: '0',
     parse: integer(0, 60),
   },
@@ -179,95 +182,81 @@ export const settings: { readonly [Key in keyof Config]: Setting<Config[Key]> } 
   exchangeRatesUrl: {
     name: 'EXCHANGE_RATES_URL',
     about:
-      'An exchange’s rates of the dollar, in the format of Coinbase’s exchange-rates (JSON). Empty: not used.',
+      'Exchange rates of the US dollar, in the format of Coinbase’s exchange-rates endpoint (JSON). Empty: not used.',
     fallback: 'https://api.coinbase.com/v2/exchange-rates?currency=USD',
     parse: optionalUrl,
   },
   fixedRates: {
     name: 'FIXED_RATES',
     about:
-      'For development: rates that never change, in units a US dollar, such as EUR=0.86,JPY=155. Empty: none.',
+      'For development: fixed rates in units per US dollar, such as EUR=0.86,JPY=155. They take precedence over every source. Empty: none.',
     fallback: '',
     parse: rateList,
-  },
-  baseMainnetRpcUrls: {
-    name: 'BASE_MAINNET_RPC_URLS',
-    about: 'JSON-RPC nodes of Base, separated by commas. work needs two that do not share a fate.',
-    fallback: '',
-    parse: urlList,
-  },
-  baseSepoliaRpcUrls: {
-    name: 'BASE_SEPOLIA_RPC_URLS',
-    about: 'JSON-RPC nodes of Base Sepolia, separated by commas.',
-    fallback: '',
-    parse: urlList,
-  },
-  localRpcUrls: {
-    name: 'LOCAL_RPC_URLS',
-    about: 'JSON-RPC nodes of a local chain with id 31337, separated by commas.',
-    fallback: '',
-    parse: urlList,
-  },
-  solanaMainnetRpcUrls: {
-    name: 'SOLANA_MAINNET_RPC_URLS',
-    about:
-      'JSON-RPC nodes of Solana that keep transaction history, separated by commas. work needs two that do not share a fate.',
-    fallback: '',
-    parse: urlList,
-  },
-  solanaDevnetRpcUrls: {
-    name: 'SOLANA_DEVNET_RPC_URLS',
-    about: 'JSON-RPC nodes of Solana’s devnet, separated by commas.',
-    fallback: '',
-    parse: urlList,
-  },
-  solanaLocalRpcUrls: {
-    name: 'SOLANA_LOCAL_RPC_URLS',
-    about: 'JSON-RPC nodes of a local Solana chain, separated by commas.',
-    fallback: '',
-    parse: urlList,
   },
   solanaTokenAccountsPerDay: {
     name: 'SOLANA_TOKEN_ACCOUNTS_PER_DAY',
     about:
-      'How many token accounts settlers may create for stores’ Solana wallets in a day, at about 0.002 SOL each. With 0 stores make their own.',
+      'How many token accounts settlers may create for stores’ Solana wallets per day, at about 0.002 SOL each. With 0, stores create their own.',
     fallback: '0',
     parse: integer(0, 10_000),
   },
   settlerKeysFile: {
     name: 'SETTLER_KEYS_FILE',
     about:
-      'File of the private keys that work pays fees with, one a line: 0x… for EVM, the 64 numbers of a key file in brackets for Solana. Readable by work alone; serve needs none.',
+      'The file with the private keys that pay for settlement, one per line: 0x and 64 hexadecimal digits, or the 64 numbers of a Solana key file in brackets. Only work reads it; serve needs no key.',
     fallback: '',
     parse: anyText,
   },
   webhookPrivateNetworks: {
     name: 'WEBHOOK_DANGEROUS_PRIVATE_NETWORKS',
     about:
-      'Private CIDR ranges that webhooks may reach all the same. Dangerous: every store can then send requests into them.',
+      'Private CIDR ranges that webhooks may reach. Dangerous: every store can then send requests into them.',
     fallback: '',
     parse: networkRanges,
   },
   crashAt: {
     name: 'CRASH_AT',
-    about: 'For tests: the named point at which the process kills itself.',
+    about: 'For tests: the crash point at which the process kills itself.',
     fallback: '',
     parse: anyText,
   },
 }
 
-/** Thrown by readConfig: the message lists every mistake, one a line. */
+/** Thrown by readConfig: the message lists every mistake, one per line. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
 export function readConfig(environment: Environment = process.env): Config {
   const mistakes: string[] = []
-  const config = Object.fromEntries(
+  const fixed = Object.fromEntries(
     Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, environment, mistakes)]),
   )
+  const rpcUrls = Object.fromEntries(
+    networks.map((network) => [network.id, readSetting(rpcSetting(network), environment, mistakes)]),
+  )
   if (mistakes.length > 0) throw new ConfigError(mistakes.join('\n'))
-  return config as Config
+  return { ...fixed, rpcUrls } as Config
+}
+
+/** A network's nodes; none unless it is enabled. */
+export function nodesOf({ networks: enabled, rpcUrls }: Config, id: string): readonly string[] {
+  return enabled.includes(id) ? (rpcUrls[id] ?? []) : []
+}
+
+/** Every setting, for the files that list them. */
+export function listSettings(): readonly Setting<unknown>[] {
+  return [...Object.values(settings), ...networks.map(rpcSetting)]
+}
+
+function rpcSetting({ id, name, witnessesMin }: Network): Setting<readonly string[]> {
+  const witnesses = witnessesMin > 1 ? ` work needs ${witnessesMin} from independent providers.` : ''
+  return {
+    name: `${id}_RPC_URLS`,
+    about: `JSON-RPC nodes of ${name}, separated by commas.${witnesses}`,
+    fallback: '',
+    parse: urlList,
+  }
 }
 
 /** What `dev` leaves open. Everything else it decides itself. */
@@ -308,19 +297,9 @@ function list(text: string) {
   }
 }
 
-/** The names in chains/networks.ts, which stands above this file; its test compares the two. */
-export const networkNames = [
-  'BASE_MAINNET',
-  'BASE_SEPOLIA',
-  'LOCAL',
-  'SOLANA_MAINNET',
-  'SOLANA_DEVNET',
-  'SOLANA_LOCAL',
-]
-
 function knownNetworks(text: string) {
   const parsed = list(text)
-  const unknown = parsed.value.filter((name) => !networkNames.includes(name))
+  const unknown = parsed.value.filter((name) => !networks.some(({ id }) => id === name))
   return unknown.length === 0 ? parsed : { mistake: `names unknown networks: ${unknown.join(', ')}` }
 }
 

@@ -1,5 +1,5 @@
 import type { Config } from './config.ts'
-import type { Database } from './db.ts'
+import type { Database } from './database/db.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -1,16 +1,16 @@
 import { parseArgs } from 'node:util'
+import { examine, render } from './commands/doctor.ts'
+import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
+import { readSigners, serve, work } from './commands/processes.ts'
 import { ConfigError, readConfig } from './config.ts'
 import type { Context } from './context.ts'
-import { openDatabase } from './db.ts'
-import { examine, render } from './doctor.ts'
+import { openDatabase } from './database/db.ts'
+import { checkSchema, migrate, SchemaError } from './database/migrate.ts'
 import { openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
-import { checkSchema, migrate, SchemaError } from './migrate.ts'
-import { keyCommand, settlerCommand, storeCommand, UsageError } from './operator.ts'
-import { startReconciling } from './payments/credits/reconcile.ts'
-import { openRails } from './payments/rails.ts'
+import { listConnected, openRails } from './payments/rails.ts'
+import { startReconciling } from './payments/restores/reconcile.ts'
 import { Problem } from './problems.ts'
-import { readSigners, serve, work } from './processes.ts'
 
 const usage = `Farthing: a hosted crypto checkout that a store can run itself.
 
@@ -83,7 +83,7 @@ async function run(): Promise<void> {
     case 'reconcile':
       return await briefly(async (ctx) => {
         await checkSchema(ctx.db)
-        await startReconciling(ctx, openRails(ctx))
+        await startReconciling(ctx, listConnected(openRails(ctx)))
         print(
           'Start work and serve now. Payments are taken again when nothing from before can still be on its way: about 7 minutes.',
         )

@@ -4,17 +4,17 @@ import { reviewCheckouts } from './checkouts/review.ts'
 import { deleteOldAnswers } from './checkouts/rows.ts'
 import { updateStatus } from './checkouts/update-status.ts'
 import type { Context } from './context.ts'
-import type { Transaction } from './db.ts'
+import type { Transaction } from './database/db.ts'
+import { runIfDue } from './database/schedule.ts'
 import { assignWaitingSequences } from './events/assign-sequence.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
 import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
-import { openRails } from './payments/rails.ts'
+import { listConnected, openRails } from './payments/rails.ts'
 import { freeAmounts } from './payments/transfers/reserve.ts'
 import { refreshRates } from './rates/refresh.ts'
 import { sources } from './rates/sources.ts'
-import { runIfDue } from './schedule.ts'
 
 /**
  * Background work: loops that look for something to do, do it, and look again at once; when there was nothing, they
@@ -30,9 +30,7 @@ const answersPerRun = 5_000
 
 export function startWorker(ctx: Context, signers: readonly AnySigner[] = []): Worker {
   const stopping = new AbortController()
-  const running = [...loops(ctx), ...settlement(ctx, signers)].map((loop) =>
-    runLoop(ctx, loop, stopping.signal),
-  )
+  const running = listLoops(ctx, signers).map((loop) => runLoop(ctx, loop, stopping.signal))
   return {
     async stop() {
       stopping.abort()
@@ -41,7 +39,7 @@ export function startWorker(ctx: Context, signers: readonly AnySigner[] = []): W
   }
 }
 
-function loops(ctx: Context): Loop[] {
+export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
   const turn = { after: '' }
   const deliverer = openDeliverer(ctx)
   return [
@@ -61,6 +59,7 @@ function loops(ctx: Context): Loop[] {
     scheduled(ctx, 'forget-answers', 600, async () => {
       while ((await deleteOldAnswers(ctx.db, answersKeptHours, answersPerRun)) === answersPerRun);
     }),
+    ...settlement(ctx, signers),
   ]
 }
 
@@ -79,7 +78,7 @@ function scheduled(ctx: Context, name: string, everySeconds: number, run: () => 
 function settlement(ctx: Context, signers: readonly AnySigner[]): readonly Loop[] {
   const look = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
   const work = { signers, holder: randomText(16), updateStatus: look }
-  return openRails(ctx).flatMap((rail) => rail.settle(work))
+  return listConnected(openRails(ctx)).flatMap((rail) => rail.settle(work))
 }
 
 async function runLoop(ctx: Context, loop: Loop, stopping: AbortSignal): Promise<void> {

@@ -25,7 +25,7 @@ import {
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { compileContracts } from '../contracts/compile.ts'
-import { readArtifacts } from '../src/local-chain.ts'
+import { readArtifacts } from '../src/dev/local-chain.ts'
 import {
   attackerAbi,
   authorizationArguments,
@@ -586,7 +586,7 @@ test('a chain ends with the process that started it, even when that is killed', 
   timeout: 30_000,
 }, async () => {
   const start = `
-    import { startLocalChain } from '${new URL('../src/local-chain.ts', import.meta.url)}'
+    import { startLocalChain } from '${new URL('../src/dev/local-chain.ts', import.meta.url)}'
     const { url } = await startLocalChain({ chainId: 31337, blockTimeSeconds: null, assets: [] })
     console.log(url)
     process.stdin.resume()`

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { openSigner } from '../src/chains/signer.ts'
+import { openSigner } from '../src/chains/evm/signer.ts'
+import { examine, type Finding } from '../src/commands/doctor.ts'
 import type { Config } from '../src/config.ts'
 import type { Context } from '../src/context.ts'
-import { openDatabase } from '../src/db.ts'
-import { examine, type Finding } from '../src/doctor.ts'
+import { openDatabase } from '../src/database/db.ts'
 import { atEnd } from './support/at-end.ts'
 import { fundedKey, openChain } from './support/chain.ts'
 import { freshDatabase } from './support/database.ts'
@@ -78,30 +78,30 @@ test('rates that nobody fetches', async () => {
 })
 
 test('a network without nodes', async () => {
-  await assertOnly(wrongs({ config: { localRpcUrls: [] } }), 'LOCAL', /no nodes/, /LOCAL_RPC_URLS/)
+  await assertOnly(wrongs({ config: { rpcUrls: {} } }), 'LOCAL', /no nodes/, /LOCAL_RPC_URLS/)
 })
 
 test('a node that cannot be reached', async () => {
-  const localRpcUrls = [shop.chain.url, 'http://127.0.0.1:9/']
-  await assertOnly(wrongs({ config: { localRpcUrls } }), 'LOCAL nodes', /1 of 2 answer/, /can be reached/)
+  const rpcUrls = { LOCAL: [shop.chain.url, 'http://127.0.0.1:9/'] }
+  await assertOnly(wrongs({ config: { rpcUrls } }), 'LOCAL nodes', /1 of 2 answer/, /can be reached/)
 })
 
 test('a node of another chain', async () => {
   const other = await openChain({ network: 'BASE_SEPOLIA' })
-  const localRpcUrls = [other.url]
-  await assertOnly(wrongs({ config: { localRpcUrls } }), 'LOCAL nodes', /is on chain 0x14a34/, /is a node of/)
+  const rpcUrls = { LOCAL: [other.url] }
+  await assertOnly(wrongs({ config: { rpcUrls } }), 'LOCAL nodes', /is on chain 0x14a34/, /is a node of/)
 })
 
 test('one node where two are asked for', async () => {
   const chain = await openChain({ network: 'BASE_MAINNET' })
-  const config = { networks: ['BASE_MAINNET'], baseMainnetRpcUrls: [chain.url] }
+  const config = { networks: ['BASE_MAINNET'], rpcUrls: { BASE_MAINNET: [chain.url] } }
   await assertOnly(wrongs({ config }), 'BASE_MAINNET nodes', /1 of 1/, /at least 2 in BASE_MAINNET_RPC_URLS/)
 })
 
 test('a token with another domain', async () => {
   const chain = await openChain({ network: 'LOCAL' })
   await chain.client.setCode({ address: chain.token, bytecode: '0x600160005260206000f3' })
-  const found = await wrongs({ config: { localRpcUrls: [chain.url] } })
+  const found = await wrongs({ config: { rpcUrls: { LOCAL: [chain.url] } } })
   assert.match(found[0]?.says ?? '', /does not have the domain/)
 })
 
@@ -134,7 +134,7 @@ test('a settler without money, and work that does not run, by the command itself
   assert.match(stdout, /^ok {5}database: PostgreSQL/m)
   assert.match(
     stdout,
-    /^WRONG {2}LOCAL settlers: 0x[0-9a-f]{40} can pay 0 more\n {7}Send it ether on LOCAL\.$/im,
+    /^WRONG {2}LOCAL settlers: 0x[0-9a-f]{40} can pay 0 more\n {7}Send it ETH on LOCAL\.$/im,
   )
   assert.match(stdout, /^WRONG {2}LOCAL settling: .*\n {7}See that work runs/m)
 })

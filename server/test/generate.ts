@@ -2,10 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../src/db.ts'
-import { migrate } from '../src/migrate.ts'
-import { startCluster } from '../src/postgres.ts'
+import { openDatabase } from '../src/database/db.ts'
+import { migrate } from '../src/database/migrate.ts'
+import { startCluster } from '../src/dev/postgres.ts'
 import { dumpSchema, generateOpenApi, openApiFile, schemaFile } from './support/generated.ts'
+import { generateTexts, root } from './support/generated-text.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-generate-'))
 const cluster = await startCluster(folder)
@@ -16,6 +17,7 @@ try {
   await db.close()
   await writeFile(schemaFile, await dumpSchema(url))
   await writeFile(openApiFile, generateOpenApi())
+  for (const { file, text } of generateTexts()) await writeFile(root + file, text)
 } finally {
   await cluster.stop()
   await rm(folder, { recursive: true, force: true })

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { freshDatabase } from './support/database.ts'
 import { dumpSchema, generateOpenApi, openApiFile, schemaFile } from './support/generated.ts'
+import { generateTexts, root } from './support/generated-text.ts'
 
 const hint = 'Run npm run generate and commit the result.'
 
@@ -14,3 +15,8 @@ test('server/test/schema.sql is what the migrations make', async () => {
 test('docs/api/openapi.json is what the mounted routes say', async () => {
   assert.equal(generateOpenApi(), await readFile(openApiFile, 'utf8'), hint)
 })
+
+for (const { file, text } of generateTexts())
+  test(`${file} is what the code says`, async () => {
+    assert.equal(text, await readFile(root + file, 'utf8'), hint)
+  })

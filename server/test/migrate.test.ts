@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkSchema, migrate, SchemaError } from '../src/migrate.ts'
+import { checkSchema, migrate, SchemaError } from '../src/database/migrate.ts'
 import { freshDatabase } from './support/database.ts'
 
 test('eight processes that start at once apply each migration once', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
-import { openDatabase } from '../src/db.ts'
+import { openDatabase } from '../src/database/db.ts'
 import { buildApp } from '../src/http/app.ts'
 import { makeStore, openTestApp } from './support/app.ts'
 import { freshDatabase } from './support/database.ts'

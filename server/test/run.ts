@@ -8,16 +8,16 @@ import { globSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../src/db.ts'
-import { migrate } from '../src/migrate.ts'
-import { startCluster } from '../src/postgres.ts'
+import { openDatabase } from '../src/database/db.ts'
+import { migrate } from '../src/database/migrate.ts'
+import { startCluster } from '../src/dev/postgres.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--') && argument !== '--long')
 const isLong = process.argv.includes('--long')
 /** Kills, reorganisations and attacks: minutes each, so they have a command of their own (`npm run test:long`). */
-const long = '{server,sdk}/**/payments/{adversity,crash}/*.test.ts'
+const long = '{server,sdk}/**/payments/{adversity,crash}/**/*.test.ts'
 const exclude = [
   '**/node_modules/**',
   ...(isLong ? [] : ['**/payments/adversity/**', '**/payments/crash/**']),

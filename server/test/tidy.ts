@@ -7,33 +7,23 @@ import { posix } from 'node:path'
 export type Source = { /** Relative to server/src. */ readonly path: string; readonly text: string }
 
 /** From the roof to the ground. A file may import what stands below it, never what stands beside or above. */
-const floors: readonly (readonly string[])[] = [
+export const floors: readonly (readonly string[])[] = [
   ['main.ts'],
   ['dev'],
-  ['processes.ts', 'operator.ts', 'doctor.ts'],
+  ['commands'],
   ['http', 'worker.ts'],
   ['checkouts'],
   ['payments', 'stores'],
   ['events', 'rates'],
   ['chains'],
   ['crash.ts'],
-  ['schedule.ts', 'migrate.ts', 'context.ts'],
-  ['db.ts', 'postgres.ts'],
-  [
-    'wake.ts',
-    'local-chain.ts',
-    'local-svm',
-    'metrics.ts',
-    'log.ts',
-    'config.ts',
-    'money.ts',
-    'ids.ts',
-    'problems.ts',
-  ],
+  ['context.ts'],
+  ['database'],
+  ['config.ts'],
+  ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts'],
 ]
 
 const fileLinesMax = 400
-const folderFilesMax = 12
 const bannedNames = /(service|manager|helper|util|utils|shared|common|lib|repository|impl)(\.|\/|$)/i
 /** Files that are SQL by name; any other may hold the one statement it is named for. */
 const sqlFiles = /(^|\/)([\w-]*rows|db|migrate|schedule)\.ts$/
@@ -42,20 +32,29 @@ const statement = /[`'"]\s*(?:select|insert into|update|delete from|with(?: recu
 /** What is owed, and the doors, do not know which chain a payment is on. */
 const chainless = /^(checkouts|http)\//
 /** Of the chains' room they may know networks as data, how far they were read, and that a node did not answer. */
-const chainsOpen = /^chains\/(networks|for-wallets|rows|rpc)\.ts$/
+const chainsOpen = /^chains\/(families|wallet-links|rows|rpc)\.ts$/
 const chainPackages = /from '(viem|@solana|@noble|secp256k1|@x402\/(evm|svm))/
 /** The interface's own names of the two families stand where it is written down, and where wallets are spoken to. */
 const namesFamilies = /^http\/((store-api|schemas)\.ts$|page\/)/
 const chainWords = /\b(evm|solana|svm|eip155|lamports?|wei)\b/i
 
+/**
+ * Where code may decide by the family of a chain: the families' own rooms, the table, and the four files that choose
+ * between families for everybody else. `dev` runs one chain of a family. Stores and the API name families because the
+ * interface does.
+ */
+const decidesByFamily =
+  /(^|\/)(evm|svm)\/|^(networks|chains\/families|chains\/wallet-links|payments\/payload|payments\/rails)\.ts$|^dev\//
+const familyWords = /\b(EVM|SOLANA|eip155)\b/
+
 export function findMess(sources: readonly Source[]): string[] {
-  return [...sources.flatMap(findMessInFile), ...findCrowdedFolders(sources)]
+  return [...sources.flatMap(findMessInFile), ...findCircles(sources)]
 }
 
 function findMessInFile({ path, text }: Source): string[] {
   const mess: string[] = []
   const say = (sentence: string) => mess.push(`${path}: ${sentence}`)
-  const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1')
+  const code = withoutComments(text)
 
   for (const target of importsOf(path, code)) {
     if (floorOf(target) === undefined) say(`imports ${target}, which stands on no floor`)
@@ -68,6 +67,8 @@ function findMessInFile({ path, text }: Source): string[] {
     if (known || chainPackages.test(code)) say(`knows a chain by ${known ?? 'a package'}`)
     if (!namesFamilies.test(path) && chainWords.test(code)) say('speaks of a family of chains')
   }
+  if (!decidesByFamily.test(path) && !namesFamilies.test(path) && familyWords.test(code))
+    say('decides by the family of a chain: ask the rail, or chains/families.ts')
   if (floorOf(path) === undefined) say('stands on no floor: give it one in server/test/tidy.ts')
   if (bannedNames.test(path)) say('has a name that says nothing about what is inside')
   if (path !== 'config.ts' && /process\.env/.test(code)) say('reads the environment: only config.ts may')
@@ -79,6 +80,10 @@ function findMessInFile({ path, text }: Source): string[] {
   const lines = text.split('\n').length
   if (lines > fileLinesMax) say(`has ${lines} lines: which second noun is it hiding?`)
   return mess
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1')
 }
 
 /** Local imports, as paths relative to server/src. */
@@ -101,12 +106,17 @@ function mayImport(from: string, to: string): boolean {
   return roomOf(from) === roomOf(to) || (floorOf(from) ?? 0) < (floorOf(to) ?? 0)
 }
 
-function findCrowdedFolders(sources: readonly Source[]): string[] {
-  const folders = Map.groupBy(
-    sources.filter(({ path }) => path.includes('/')),
-    ({ path }) => posix.dirname(path),
-  )
-  return [...folders]
-    .filter(([, files]) => files.length > folderFilesMax)
-    .map(([folder, files]) => `${folder}: has ${files.length} files: which second noun is it hiding?`)
+/** Files that import each other, directly or through others. Types count: a reader follows them too. */
+function findCircles(sources: readonly Source[]): string[] {
+  const imports = new Map(sources.map(({ path, text }) => [path, importsOf(path, withoutComments(text))]))
+  const reachable = (from: string): Set<string> => {
+    const seen = new Set<string>()
+    const next = [...(imports.get(from) ?? [])]
+    for (let path = next.pop(); path !== undefined; path = next.pop())
+      if (!seen.has(path)) next.push(...(seen.add(path) && (imports.get(path) ?? [])))
+    return seen
+  }
+  return [...imports.keys()]
+    .filter((path) => reachable(path).has(path))
+    .map((path) => `${path}: imports itself through other files`)
 }

@@ -2,9 +2,9 @@ import { FarthingError } from '../errors.ts'
 import { parseUnits } from '../units.ts'
 import type { Checkout, Payment } from '../wire.ts'
 import { type Asset, knownAssets } from './assets.ts'
-import { handIn, type Talk, type Verdict } from './hand-in.ts'
 import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.ts'
 import { makeOffer, type Signer, signOffer } from './sign.ts'
+import { handIn, type Talk, type Verdict } from './submit.ts'
 
 /**
  * Paying a checkout as a program does, by x402:

@@ -1,8 +1,8 @@
 import type { PaymentRequirements } from '../wire.ts'
 import { type EvmSigner, encodeAuthorization, makeTypedData } from './evm.ts'
-import type { Talk } from './hand-in.ts'
 import type { Chosen, Objection, Offer } from './offer.ts'
 import { isOffered, prepareTransaction, type SolanaSigner } from './solana.ts'
+import type { Talk } from './submit.ts'
 
 /** A wallet of either family. */
 export type Signer = EvmSigner | SolanaSigner

@@ -2,8 +2,8 @@ import { FarthingError } from '../errors.ts'
 import { delayMs, readRetryAfter, wait } from '../wait.ts'
 import type { PaymentRequirements } from '../wire.ts'
 import type { Asset } from './assets.ts'
-import { type Talk, timeoutMsDefault } from './hand-in.ts'
 import { fromBase58, type Message, readMessage, toBase58, tokenAccountOf } from './solana-message.ts'
+import { type Talk, timeoutMsDefault } from './submit.ts'
 
 /**
  * Paying on Solana. What is signed there is a whole transaction, which needs a fresh blockhash: the server writes it, and

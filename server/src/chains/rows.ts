@@ -1,5 +1,6 @@
-import type { Database, Transaction } from '../db.ts'
-import type { Block, Hex } from './chain.ts'
+import type { Database, Transaction } from '../database/db.ts'
+import type { Block } from './evm/chain.ts'
+import type { Hex } from './hex.ts'
 
 /** SQL of the follower: how far each chain was read. */
 export type Follower = {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type {
   CheckoutPayment,
   CheckoutStatus,
@@ -56,6 +57,13 @@ export const arrows: { readonly [From in CheckoutStatus]: { readonly [To in Chec
     EXPIRED: { COMPLETED: 'checkout.completed' },
     CANCELED: { COMPLETED: 'checkout.completed' },
   }
+
+/** A change of status and its event. Whatever is not an arrow is our bug. */
+export function arrow<From extends CheckoutStatus, To extends CheckoutStatus>(from: From, to: To) {
+  const event = arrows[from][to]
+  assert(event, `no arrow from ${from} to ${to}`)
+  return { from, to, event }
+}
 
 /** Money that stands on the chain for a checkout. */
 export type Credit = {

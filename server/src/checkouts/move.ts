@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import type { CheckoutPayment, CheckoutStatus } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../db.ts'
+import type { Transaction } from '../database/db.ts'
 import { type CheckoutId, newId } from '../ids.ts'
-import { arrows, type Checkout, toStoreWire } from './checkout.ts'
+import { arrow, type Checkout, toStoreWire } from './checkout.ts'
 import { writeMoves } from './rows.ts'
 
 /**
@@ -18,8 +18,7 @@ export async function moveCheckouts(
   now: Date,
 ): Promise<Checkout[]> {
   const moves = checkouts.map((before) => {
-    const type = arrows[before.status][to.status]
-    assert(type, `no arrow from ${before.status} to ${to.status}`)
+    const { event: type } = arrow(before.status, to.status)
     const checkout: Checkout = { ...before, status: to.status, version: before.version + 1 }
     const data = { checkout: toStoreWire(ctx, checkout, to.payments?.get(checkout.id) ?? null) }
     return { checkout, type, eventId: newId('evt', ctx.config.cell, now), data, now }

@@ -4,30 +4,28 @@ import type {
   PaymentRequirements,
   Payment as WirePayment,
 } from '@farthing/sdk'
-import { toShown } from '../chains/networks.ts'
+import { toShown } from '../chains/families.ts'
 import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { isId } from '../ids.ts'
 import type { Budgets } from '../payments/budget.ts'
-import type { Claim } from '../payments/claim.ts'
 import { toPayment } from '../payments/credits/credit.ts'
-import { type Readiness, whyRestoring } from '../payments/lanes/readiness.ts'
-import type { Outcomes } from '../payments/outcome.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
-import type { Door, Prepared } from '../payments/rail.ts'
+import type { Prepared, Rails } from '../payments/rail.ts'
 import { readInFlightUnits } from '../payments/rows.ts'
-import type { Terms } from '../payments/terms.ts'
+import { type Readiness, whyRestoring } from '../payments/settlers/readiness.ts'
+import { toTerms } from '../payments/terms.ts'
+import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, toStoreWire } from './checkout.ts'
+import type { Claim } from './claim.ts'
 import { readPayView } from './payment-rows.ts'
 
-/** What a payer's door needs of the settling side. Opened once a process. */
+/** What a request to pay needs. Opened once per process. */
 export type PayEngine = {
-  /** By CAIP-2. A network without nodes has no door. */
-  readonly doors: ReadonlyMap<string, Door>
-  readonly terms: Terms
+  readonly rails: Rails
   readonly claim: Claim
   readonly outcomes: Outcomes
   readonly readiness: Readiness
@@ -182,11 +180,11 @@ async function verify(
   payment: Payment,
   address: string,
 ) {
-  const door = engine.doors.get(payment.network)
+  const rail = engine.rails.get(payment.network)
   const isOffered = checkout.options.some(({ network }) => network === payment.network)
   if (!isOffered) return { isValid: false, reason: 'invalid_network', isBehind: false } as const
-  if (!door) throw unsettled('This deployment has no node of that network.')
-  const mismatch = await door.findMismatch(checkout.id, checkout.options, payment, ctx.now())
+  if (!rail || rail.endpoints === 0) throw unsettled('This deployment has no node of that network.')
+  const mismatch = await rail.verifier.findMismatch(checkout.id, checkout.options, payment, ctx.now())
   if (mismatch !== null) {
     engine.budgets.noteFailure(payment.payer, address)
     return { isValid: false, reason: mismatch, isBehind: false } as const
@@ -195,7 +193,9 @@ async function verify(
   if (why !== null) throw unsettled(why)
   await engine.budgets.slowDown(payment.payer, address)
   const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.payer)
-  const verified = await orUnsettled(door.verify(checkout.id, checkout.options, payment, inFlight, ctx.now()))
+  const verified = await orUnsettled(
+    rail.verifier.verify(checkout.id, checkout.options, payment, inFlight, ctx.now()),
+  )
   if (verified.isValid) return verified
   // A node behind what we have read may not have seen the payer's money arrive.
   const follower = verified.blockNumber === null ? null : await readFollower(ctx.db, payment.network)
@@ -207,11 +207,12 @@ async function verify(
 
 /** What a payer has to sign, where it cannot be made without a node; null where nothing is prepared. */
 export async function preparePayment(
-  { doors }: PayEngine,
+  { rails }: PayEngine,
   terms: PaymentRequirements,
   payer: string,
 ): Promise<Prepared | null> {
-  const prepare = doors.get(terms.network)?.prepare
+  const rail = rails.get(terms.network)
+  const prepare = rail && rail.endpoints > 0 ? rail.verifier.prepare : undefined
   return prepare ? await orUnsettled(prepare(terms, payer)) : null
 }
 
@@ -287,12 +288,12 @@ function inProgress(): Problem {
 }
 
 async function requirePayment(
-  { terms }: PayEngine,
+  { rails }: PayEngine,
   checkout: Checkout,
   url: string,
   refused: Refused | null,
 ): Promise<PaymentRequired> {
-  const accepts = await terms(checkout.id, checkout.options)
+  const accepts = await toTerms(rails, checkout.id, checkout.options)
   if (accepts.length === 0) throw unsettled('No settler is there to take a payment.')
   return {
     x402Version: 2,

@@ -1,5 +1,5 @@
 import type { Disposition } from '@farthing/sdk'
-import type { Database, Transaction } from '../db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
 import type { Payment } from '../payments/payload.ts'

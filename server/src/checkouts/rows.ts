@@ -1,5 +1,5 @@
 import type { CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
-import type { Database, Transaction } from '../db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
 import { creditFromJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
 import type { Checkout, Option } from './checkout.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CheckoutPayment, Disposition } from '@farthing/sdk'
-import { toShown } from '../chains/networks.ts'
+import { toShown } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { isId } from '../ids.ts'
 import { creditFromJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'

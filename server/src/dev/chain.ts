@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { encodeFunctionData, parseAbi } from 'viem'
-import type { Hex } from '../chains/chain.ts'
-import type { EvmNetwork } from '../chains/networks.ts'
+import { openSigner } from '../chains/evm/signer.ts'
+import type { Hex } from '../chains/hex.ts'
 import { forgetChain } from '../chains/rows.ts'
-import { openSigner } from '../chains/signer.ts'
 import type { Context } from '../context.ts'
-import { startLocalChain } from '../local-chain.ts'
-import { insertSettler, listSettlers } from '../payments/lanes/rows.ts'
+import type { EvmNetwork } from '../networks.ts'
+import { insertSettler, listSettlers } from '../payments/settlers/rows.ts'
+import { startLocalChain } from './local-chain.ts'
 
 /**
  * The third account of the well-known test phrase, which pays in `dev`: on the page, where a script signs with it, and

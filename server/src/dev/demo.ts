@@ -55,7 +55,7 @@ export FARTHING_API_KEY=${key}
 # The test payer, an account that the whole world has the key of. Never send it anything of value.
 export FARTHING_PRIVATE_KEY=${testPayer.key}
 export CHECKOUT=${checkoutUrl}
-export CHAIN_URL=${ctx.config.localRpcUrls[0]}
+export CHAIN_URL=${ctx.config.rpcUrls.LOCAL?.[0]}
 `,
   )
   return { baseUrl, key, checkoutUrl }

@@ -4,16 +4,17 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { networks } from '../chains/networks.ts'
 import { ConfigError, readDevChoices } from '../config.ts'
 import type { Context } from '../context.ts'
-import { openDatabase } from '../db.ts'
-import { migrate, SchemaError } from '../migrate.ts'
-import { openReadiness } from '../payments/lanes/readiness.ts'
-import { startCluster } from '../postgres.ts'
+import { openDatabase } from '../database/db.ts'
+import { migrate, SchemaError } from '../database/migrate.ts'
+import { networks } from '../networks.ts'
+import { openRails } from '../payments/rails.ts'
+import { openReadiness } from '../payments/settlers/readiness.ts'
 import { openDevChain } from './chain.ts'
 import { makeDemoCheckout, makeDemoStore } from './demo.ts'
 import { startPart } from './parts.ts'
+import { startCluster } from './postgres.ts'
 import { openScreen } from './screen.ts'
 
 /** Everything of `dev` stays here between starts. */
@@ -49,7 +50,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
   try {
     await beAlone(port, stops)
     const database = databaseUrl ?? (await step('PostgreSQL', () => startDatabase(stops)))
-    const network = networks.find(({ chainId }) => chainId === 'LOCAL')
+    const network = networks.find(({ id }) => id === 'LOCAL')
     assert(network?.family === 'EVM')
     const chain = await step('Chain', () => openDevChain(join(folder, 'chain'), network, stops))
     const settings = {
@@ -57,7 +58,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       BASE_URL: `http://127.0.0.1:${port}`,
       PORT: `${port}`,
       OPERATIONS_PORT: '0',
-      NETWORKS: network.chainId,
+      NETWORKS: network.id,
       LOCAL_RPC_URLS: chain.url,
       SETTLER_KEYS_FILE: chain.keysFile,
       FIXED_RATES: rates,
@@ -142,7 +143,7 @@ async function migrateOwn(ctx: Context): Promise<void> {
 
 /** Until a payment would be taken: the worker has seen the chain, and its lane has shown itself. */
 async function untilReady(ctx: Context, network: string, ending: AbortSignal): Promise<void> {
-  const readiness = openReadiness(ctx)
+  const readiness = openReadiness(ctx, openRails(ctx))
   const end = ctx.now().getTime() + readyTimeoutMs
   for (;;) {
     const reason = await readiness(network)

@@ -5,8 +5,8 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { serve, work } from '../commands/processes.ts'
 import type { Context } from '../context.ts'
-import { serve, work } from '../processes.ts'
 import { offerTestWallet } from './test-wallet.ts'
 
 /**

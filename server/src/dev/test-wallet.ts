@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { buildTestWallet } from '@farthing/page/test-wallet'
 import type { FastifyInstance } from 'fastify'
-import { networks } from '../chains/networks.ts'
 import type { Context } from '../context.ts'
 import { pagePathOf } from '../http/pay.ts'
+import { networks } from '../networks.ts'
 import { chainIdOf, testPayer } from './chain.ts'
 
 const path = '/dev/test-wallet.js'
@@ -14,8 +14,8 @@ const path = '/dev/test-wallet.js'
  * so there is nothing that a deployment could leave switched on.
  */
 export function offerTestWallet(app: FastifyInstance, ctx: Context): void {
-  const [network, ...others] = networks.filter(({ chainId }) => ctx.config.networks.includes(chainId))
-  assert(network?.chainId === 'LOCAL' && others.length === 0, 'the test wallet is for the local chain alone')
+  const [network, ...others] = networks.filter(({ id }) => ctx.config.networks.includes(id))
+  assert(network?.id === 'LOCAL' && others.length === 0, 'the test wallet is for the local chain alone')
   assert(network.family === 'EVM')
   const script = buildTestWallet(testPayer.key, chainIdOf(network))
   const integrity = `sha384-${createHash('sha384').update(script).digest('base64')}`

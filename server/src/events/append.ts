@@ -1,6 +1,6 @@
 import type { EventObject, EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { Database, Transaction } from '../db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import { newId, type StoreId } from '../ids.ts'
 
 /** An event about to be written. */

@@ -1,5 +1,5 @@
 import type { EventObject, EventType } from '@farthing/sdk'
-import type { Database, Transaction } from '../db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, EventId, StoreId } from '../ids.ts'
 
 type Reader = Database | Transaction

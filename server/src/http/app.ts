@@ -1,17 +1,16 @@
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { openClaim } from '../checkouts/claim.ts'
 import { openCreateCheckout } from '../checkouts/create.ts'
 import type { PayEngine } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
 import { openEventWaits } from '../events/wait.ts'
 import { newId } from '../ids.ts'
 import { openBudgets } from '../payments/budget.ts'
-import { openClaim } from '../payments/claim.ts'
-import { openReadiness } from '../payments/lanes/readiness.ts'
-import { openOutcomes } from '../payments/outcome.ts'
 import { openRails } from '../payments/rails.ts'
-import { openTerms } from '../payments/terms.ts'
+import { openReadiness } from '../payments/settlers/readiness.ts'
+import { openOutcomes } from '../payments/waits.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { parseBody } from './body.ts'
@@ -133,7 +132,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     scope.addHook('onSend', async (_request, reply) => void reply.headers(crossOrigin))
     for (const route of pay) {
       if (route.method === 'GET') {
-        mountPage(scope, ctx, route, engine.terms)
+        mountPage(scope, ctx, route, engine.rails)
         continue
       }
       mount(scope, route)
@@ -141,7 +140,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     }
   })
   mountLive(app, ctx, pagePathOf(ctx))
-  mountForms(app, ctx, pagePathOf(ctx))
+  mountForms(app, ctx, engine.rails, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
   mountDocs(app, ctx, routes)
   app.get('/livez', (_request, reply) => reply.send('alive\n'))
@@ -153,12 +152,12 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
 }
 
 function openPayEngine(ctx: Context): PayEngine {
+  const rails = openRails(ctx)
   return {
-    doors: new Map(openRails(ctx).map(({ network, door }) => [network.caip2, door])),
-    terms: openTerms(ctx),
+    rails,
     claim: openClaim(ctx),
     outcomes: openOutcomes(ctx),
-    readiness: openReadiness(ctx),
+    readiness: openReadiness(ctx, rails),
     budgets: openBudgets(ctx),
   }
 }

@@ -1,7 +1,7 @@
 import type { ProblemDetails } from '@farthing/sdk'
 import type { FastifyError } from 'fastify'
 import type { Context } from '../context.ts'
-import { sqlState } from '../db.ts'
+import { sqlState } from '../database/db.ts'
 import { type Mistake, Problem, type ProblemCode, problems } from '../problems.ts'
 
 export type ProblemAnswer = {

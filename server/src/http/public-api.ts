@@ -1,6 +1,6 @@
 import type { Network } from '@farthing/sdk'
-import { networks } from '../chains/networks.ts'
 import type { Context } from '../context.ts'
+import { networks } from '../networks.ts'
 import { listCurrencies } from '../rates/list.ts'
 import { type Route, sendJson } from './route.ts'
 import * as schemas from './schemas.ts'
@@ -44,10 +44,10 @@ export function publicRoutes(ctx: Context): Route[] {
 
 function listNetworks(ctx: Context): Network[] {
   return networks
-    .filter(({ chainId }) => ctx.config.networks.includes(chainId))
-    .map(({ name, chainId, caip2, family, mode, assets }) => ({
+    .filter(({ id }) => ctx.config.networks.includes(id))
+    .map(({ name, id, caip2, family, mode, assets }) => ({
       name,
-      chainId,
+      chainId: id,
       network: caip2,
       family,
       mode,

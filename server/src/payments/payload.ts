@@ -1,8 +1,8 @@
-import type { Hex } from '../chains/chain.ts'
-import type { Authorization } from '../chains/eip3009.ts'
+import type { Authorization } from '../chains/evm/eip3009.ts'
+import type { Hex } from '../chains/hex.ts'
 import { decodeTransaction, hashMessage, type SvmTransaction } from '../chains/svm/message.ts'
 import { memoProgram } from '../chains/svm/transfer.ts'
-import { isBoundTo } from './bound-nonce.ts'
+import { isBoundTo } from './evm/bound-nonce.ts'
 
 /**
  * A payment as an x402 client sends it, read from its header. Addresses are in their stored spelling; nothing is

@@ -1,33 +1,48 @@
 import type { PaymentRequirements } from '@farthing/sdk'
-import type { Hex } from '../chains/chain.ts'
-import type { Network } from '../chains/networks.ts'
-import type { Signer } from '../chains/signer.ts'
+import type { Signer } from '../chains/evm/signer.ts'
+import type { Hex } from '../chains/hex.ts'
 import type { SvmSigner } from '../chains/svm/signer.ts'
-import type { Transaction } from '../db.ts'
-import type { Channel } from '../wake.ts'
+import type { Transaction } from '../database/db.ts'
+import type { Channel } from '../database/wake.ts'
+import type { Network } from '../networks.ts'
 import type { Payment } from './payload.ts'
 
 /**
- * What differs from one family of chains to the next: how a signed payment is verified, how it is sent, how the chain
- * is looked at, and how it is proven that a payment is dead. Claims, credits, status, answers and events are one path
- * for all of them, and nothing above this room knows which chain it is on.
+ * The seam between payments and chains. A rail is one network, and holds everything that differs between families of
+ * chains: what a payer signs, how that is verified, sent and found on the chain, and how a payment is proven dead.
+ * Claims, credits, status, answers and events are the same code for every rail, and nothing above `payments/` knows
+ * which chain it is on. `payments/evm` and `payments/svm` each implement this type once; `rails.ts` opens them.
  */
 export type Rail = {
   readonly network: Network
+  /** How many nodes are configured. With 0 the network is known, but nothing is verified or settled on it. */
   readonly endpoints: number
-  readonly door: Door
+  readonly verifier: Verifier
+  /** An offer as x402 payment requirements. Null if it cannot be paid now. */
+  toTerms(checkoutId: string, offer: Offer): Promise<PaymentRequirements | null>
+  /** Reserves what a plain transfer to this checkout is recognised by. False if nothing was free, or it has one. */
+  reserve(wanted: Wanted, headAgeSecondsMax: number): Promise<boolean>
+  /** The hash of a transaction, as a buyer typed it; null if it is not one. Absent where buyers need not name any. */
+  parseTransactionHash?(text: string): Hex | null
+  /** The most that one settlement costs at this base fee, in the smallest unit of the native currency. */
+  settlementCost(baseFee: bigint): bigint
+  /** Whether a settler's transactions are mined in order, so that one that is stuck holds up the ones behind it. */
+  readonly isInOrder: boolean
   /** How many of the nodes answer now. */
   countAnswering(): Promise<number>
-  /** What of the chain is not as networks.ts says, in sentences. */
+  /** What differs between the chain and networks.ts, in sentences. */
   findMistakes(): Promise<string[]>
-  /** Where an account's own count of transactions stands, for chains that have one. */
+  /** An account's transaction count, for chains that have one. */
   readNonce(account: string): Promise<number>
-  /** Background work: sends what is claimed, looks what became of it, and buries what is dead. */
+  /** Background work: sends what is claimed, finds it on the chain, and buries what is dead. */
   settle(work: Settling): readonly Loop[]
 }
 
-/** What `serve` asks of a chain. A node that cannot be asked throws: an outage is never told as a bad payment. */
-export type Door = {
+/** By CAIP-2 identifier. */
+export type Rails = ReadonlyMap<string, Rail>
+
+/** What `serve` asks of a chain. If no node answers it throws: an outage is never reported as a bad payment. */
+export type Verifier = {
   /** Compares a payment with what was offered, without asking a node: why it does not fit, or null. */
   findMismatch(
     checkoutId: string,
@@ -43,11 +58,11 @@ export type Door = {
     inFlightUnits: bigint,
     now: Date,
   ): Promise<Verified>
-  /** Makes what a payer has to sign, where that cannot be made without a node. */
+  /** Builds what a payer has to sign, where that takes a node. */
   prepare?(terms: PaymentRequirements, payer: string): Promise<Prepared>
 }
 
-/** In base64, without signatures, or the reason, in the protocol's words, why it would not be taken. */
+/** Unsigned, in base64; or the x402 reason why it would not be accepted. */
 export type Prepared = { readonly transaction: string } | { readonly refusal: string }
 
 /** A way to pay as it was offered. */
@@ -58,6 +73,16 @@ export type Offer = {
   readonly payTo: string
 }
 
+/** A plain transfer that a buyer wants to make. Addresses are in their stored spelling. */
+export type Wanted = {
+  readonly checkoutId: string
+  readonly network: string
+  readonly asset: string
+  readonly payTo: string
+  /** What the checkout asks for, in units. */
+  readonly price: bigint
+}
+
 /** A payer's signed order to move money, as it is claimed and sent. Addresses are in their stored spelling. */
 export type Transfer<Address extends string = string> = {
   readonly asset: string
@@ -65,10 +90,10 @@ export type Transfer<Address extends string = string> = {
     readonly from: Address
     readonly to: Address
     readonly value: bigint
-    /** The window, by the chain's own clock: seconds on EVM chains, block heights on Solana. */
+    /** The window, by the chain's own clock: seconds or block heights. */
     readonly validAfter: bigint
     readonly validBefore: bigint
-    /** What makes it one of its kind: it is claimed once, for one checkout. */
+    /** Makes it unique: it is claimed once, for one checkout. */
     readonly nonce: Hex
   }
   readonly signature: Hex
@@ -77,18 +102,18 @@ export type Transfer<Address extends string = string> = {
   readonly settler?: string | null
 }
 
-/** A payment that may be claimed, or the reason, in the protocol's words, why not. */
+/** A payment that may be claimed, or the x402 reason why not. */
 export type Verified =
   | { readonly isValid: true; readonly transfer: Transfer; readonly offer: Offer }
   | {
       readonly isValid: false
       readonly reason: string
       readonly payer: string
-      /** Height of the node that said so; null where nobody was asked. */
+      /** Height of the node that refused it; null if no node was asked. */
       readonly blockNumber: number | null
     }
 
-/** Looks again at checkouts whose facts changed, in the transaction that changed them. Handed in from above. */
+/** Re-evaluates checkouts whose facts changed, in the transaction that changed them. Handed in by `worker.ts`. */
 export type UpdateStatus = (tx: Transaction, checkoutIds: readonly string[], now: Date) => Promise<void>
 
 /** A settler's key, of either family. */
@@ -101,14 +126,14 @@ export type Settling = {
   readonly updateStatus: UpdateStatus
 }
 
-/** Work that looks for something to do, does it, and looks again at once; when there was nothing, it rests. */
+/** Work that runs again at once while there is more to do, and otherwise rests. */
 export type Loop = {
   readonly name: string
   readonly restMs: number
   /** What cuts the rest short. */
   readonly wakeOn?: Channel
-  /** Whether there may be more. What comes up later may call `again`. */
+  /** Returns whether there may be more to do. Whatever turns up later may call `again`. */
   readonly run: (again: () => void) => Promise<boolean>
-  /** Lets another process go on at once. */
+  /** Releases the lease, so that another process can take over at once. */
   readonly release?: () => Promise<void>
 }

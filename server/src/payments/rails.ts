@@ -1,85 +1,29 @@
-import type { Chain, Hex } from '../chains/chain.ts'
-import { checkChain } from '../chains/check.ts'
-import { followOnce } from '../chains/follower.ts'
-import { releaseFollower } from '../chains/rows.ts'
-import { openSvmChains } from '../chains/svm/chain.ts'
+import { openSigner } from '../chains/evm/signer.ts'
+import { openSvmSigner } from '../chains/svm/signer.ts'
 import type { Context } from '../context.ts'
-import { buryDead, openListener } from './credits/resolve.ts'
-import { openChains, openDoor } from './doors.ts'
-import { stepLane } from './lanes/lane.ts'
-import { releaseSettler } from './lanes/rows.ts'
-import { openCheck } from './open-check.ts'
-import type { Loop, Rail, Settling } from './rail.ts'
+import { type Network, networks } from '../networks.ts'
+import { openEvmRail } from './evm/rail.ts'
+import type { AnySigner, Rail, Rails } from './rail.ts'
 import { openSvmRail } from './svm/rail.ts'
-import { reverseGone } from './transfers/gone.ts'
-import { lookUpPasted } from './transfers/look-up.ts'
-import { findMismatch, verifyPayment } from './verify.ts'
+
+/** A rail for every network, enabled or not: a checkout outlives the setting that it was created under. */
+export function openRails(ctx: Context): Rails {
+  return new Map(networks.map((network) => [network.caip2, openRail(ctx, network)]))
+}
 
 /** The enabled networks that have nodes. */
-export function openRails(ctx: Context): Rail[] {
-  return [
-    ...openChains(ctx).map((chain) => openEvmRail(ctx, chain)),
-    ...openSvmChains(ctx).map((chain) => openSvmRail(ctx, chain)),
-  ]
+export function listConnected(rails: Rails): Rail[] {
+  return [...rails.values()].filter(({ endpoints }) => endpoints > 0)
 }
 
-function openEvmRail(ctx: Context, chain: Chain): Rail {
-  const door = openDoor(ctx, chain)
-  return {
-    network: chain.network,
-    endpoints: chain.rpc.endpoints,
-    door: {
-      findMismatch: async (...asked) => findMismatch(door, ...asked),
-      verify: (...asked) => verifyPayment(door, ...asked),
-    },
-    countAnswering: async () => (await chain.rpc.callAll<Hex>('eth_blockNumber', [])).length,
-    findMistakes: () => checkChain(chain),
-    readNonce: async (account) =>
-      Number.parseInt(await chain.rpc.call<Hex>('eth_getTransactionCount', [account, 'pending']), 16),
-    settle: (work) => settleEvm(ctx, chain, work),
-  }
+function openRail(ctx: Context, network: Network): Rail {
+  return network.family === 'EVM' ? openEvmRail(ctx, network) : openSvmRail(ctx, network)
 }
 
-/** One follower and one grave-digger a network, one lane a network and key. */
-function settleEvm(ctx: Context, chain: Chain, { signers, holder, updateStatus }: Settling): Loop[] {
-  const { caip2, blockTimeMs } = chain.network
-  const listener = openListener(ctx, chain, updateStatus)
-  const check = openCheck(ctx, caip2, () => checkChain(chain))
-  return [
-    {
-      name: `follow ${caip2}`,
-      // The next block is seen an eighth of its time after it came.
-      restMs: blockTimeMs / 8,
-      run: async () => (await check()) && (await followOnce(ctx, chain, holder, listener)) === true,
-      release: () => releaseFollower(ctx.db, caip2, holder),
-    },
-    {
-      name: `bury ${caip2}`,
-      restMs: blockTimeMs,
-      run: async () => (await buryDead(ctx, chain, updateStatus)) > 0,
-    },
-    {
-      name: `reverse ${caip2}`,
-      restMs: blockTimeMs,
-      run: async () => (await reverseGone(ctx, chain, updateStatus)) > 0,
-    },
-    {
-      name: `look up ${caip2}`,
-      restMs: 1_000,
-      wakeOn: 'claims',
-      run: async () => (await lookUpPasted(ctx, chain, updateStatus)) > 0,
-    },
-    ...signers
-      .filter((signer) => signer.family === 'EVM')
-      .map((signer): Loop => {
-        const lane = { chain, signer, holder, updateStatus }
-        return {
-          name: `lane ${caip2} ${signer.address}`,
-          restMs: 250,
-          wakeOn: 'claims',
-          run: async () => (await check()) && (await stepLane(ctx, lane)) === true,
-          release: () => releaseSettler(ctx.db, caip2, signer.address, holder),
-        }
-      }),
-  ]
+/** A settler's key as it is written in SETTLER_KEYS_FILE; null if it is none. */
+export function readSigner(text: string): AnySigner | null {
+  if (/^0x[0-9a-fA-F]{64}$/.test(text)) return openSigner(text as `0x${string}`)
+  const numbers = text.slice(1, -1).split(',')
+  if (!/^\[[\d\s,]+\]$/.test(text) || numbers.length !== 64) return null
+  return openSvmSigner(Uint8Array.from(numbers, (number) => Number.parseInt(number, 10)))
 }

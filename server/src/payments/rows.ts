@@ -1,9 +1,6 @@
-import type { Hex } from '../chains/chain.ts'
-import type { Database, Transaction } from '../db.ts'
-import type { NewClaim } from './claim.ts'
+import type { Hex } from '../chains/hex.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import type { Transfer } from './rail.ts'
-
-type Reader = Database | Transaction
 
 /** What a claim says of an authorization, as the settling side reads it. */
 export type Authorized<Address extends string = Hex> = {
@@ -52,114 +49,6 @@ export function toAuthorized<Address extends string>(row: AuthorizationRow<Addre
       },
     },
   }
-}
-
-/**
- * Claims a batch in one statement. Take a payment that is in it several times once; lock the checkouts that can be
- * paid; insert the authorizations, where a taken nonce or a checkout that has one already simply inserts nothing; move
- * only the checkouts whose insert came back. (Moving first would leave a checkout PROCESSING without an authorization.)
- * Returns the event ids of those that were claimed.
- */
-export async function claimAuthorizations(
-  db: Reader,
-  batch: readonly NewClaim[],
-  locking: 'skip locked' | '',
-): Promise<Set<string>> {
-  const rows = await db.query<{ event_id: string }>(
-    `with input as (
-       select distinct on (network, asset, payer, nonce, checkout_id) * from json_to_recordset($1) as i (
-         checkout_id text, network text, asset text, payer text, nonce text, pay_to text, amount numeric,
-         valid_after numeric, valid_before numeric, signature text, is_contract boolean, settler text,
-         identifier text, event_id text, data json, now timestamptz)
-     ), locked as (
-       select c.id, c.store_id from checkouts c
-       where c.id = any($2) and c.status = 'OPEN' and c.expires_at > clock()
-       order by c.id for no key update ${locking}
-     ), claimed as (
-       insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
-         valid_after, valid_before, signature, is_contract, settler, payment_identifier, claimed_at)
-       select i.network, i.asset, i.payer, i.nonce, l.id, l.store_id, 'claimed', i.pay_to, i.amount,
-         i.valid_after, i.valid_before, decode(i.signature, 'hex'), i.is_contract, i.settler, i.identifier, clock()
-       from input i join locked l on l.id = i.checkout_id
-       order by i.network, i.asset, i.payer, i.nonce
-       on conflict do nothing
-       returning network, asset, payer, nonce, checkout_id
-     ), moved as (
-       update checkouts c set status = 'PROCESSING', version = c.version + 1
-       from claimed where c.id = claimed.checkout_id
-       returning c.id, c.store_id, c.version
-     ), told as (
-       insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
-       select i.event_id, m.store_id, 'checkout.processing', m.id, m.version, i.data, i.now
-       from claimed a
-       join moved m on m.id = a.checkout_id
-       join input i on i.network = a.network and i.asset = a.asset and i.payer = a.payer and i.nonce = a.nonce
-         and i.checkout_id = a.checkout_id
-       returning id
-     )
-     select id as event_id from told`,
-    [JSON.stringify(batch.map(toInput)), batch.map(({ checkoutId }) => checkoutId)],
-  )
-  return new Set(rows.map(({ event_id }) => event_id))
-}
-
-function toInput({ checkoutId, network, transfer, identifier, eventId, data, now }: NewClaim) {
-  const { from, to, value, validAfter, validBefore, nonce } = transfer.authorization
-  return {
-    checkout_id: checkoutId,
-    network,
-    asset: transfer.asset,
-    payer: from,
-    nonce,
-    pay_to: to,
-    amount: value.toString(),
-    valid_after: validAfter.toString(),
-    valid_before: validBefore.toString(),
-    signature: transfer.signature.slice(2),
-    is_contract: transfer.isContract,
-    settler: transfer.settler ?? null,
-    identifier,
-    event_id: eventId,
-    data,
-    now,
-  }
-}
-
-/**
- * Claims a rejected authorization of this checkout again, or one that was found on the chain after a restore and is
- * bound to this checkout. Under the checkout's lock, never part of a batch.
- */
-export async function reclaimAuthorization(tx: Transaction, claim: NewClaim): Promise<boolean> {
-  const { from, nonce } = claim.transfer.authorization
-  const rows = await tx.query(
-    `with locked as (
-       select id, store_id from checkouts
-       where id = $1 and status = 'OPEN' and expires_at > clock() for no key update
-     ), claimed as (
-       update authorizations a set state = 'claimed', reason = null, resolved_at = null, claimed_at = clock(),
-         checkout_id = locked.id, store_id = locked.store_id, is_credited = false
-       from locked where ((a.checkout_id = locked.id and a.state = 'rejected') or (a.checkout_id is null and $9))
-         and a.network = $2 and a.asset = $3 and a.payer = $4 and a.nonce = $5
-       returning a.checkout_id
-     ), moved as (
-       update checkouts c set status = 'PROCESSING', version = c.version + 1
-       from claimed where c.id = claimed.checkout_id returning c.id, c.store_id, c.version
-     )
-     insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
-     select $6, store_id, 'checkout.processing', id, version, $7, $8 from moved returning id`,
-    [
-      claim.checkoutId,
-      claim.network,
-      claim.transfer.asset,
-      from,
-      nonce,
-      claim.eventId,
-      JSON.stringify(claim.data),
-      claim.now,
-      claim.isBound,
-    ],
-  )
-  return rows.length > 0
 }
 
 /** By the column, because the indexes know it, and by the credits, because they are the truth. */
@@ -264,8 +153,25 @@ export async function rejectAuthorizations(
   return rows.map(({ checkout_id }) => checkout_id)
 }
 
+export async function buryAuthorizations(
+  tx: Transaction,
+  network: string,
+  dead: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+): Promise<string[]> {
+  await lockCheckoutsOf(tx, network, dead)
+  const rows = await tx.query<{ checkout_id: string | null }>(
+    `update authorizations a set state = 'dead', reason = i.reason, resolved_at = clock()
+     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
+     where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
+       and a.state in ('claimed', 'sent', 'rejected') and ${isUncreditedHere}
+     returning a.checkout_id`,
+    [network, JSON.stringify(dead)],
+  )
+  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+}
+
 /** Whoever changes an authorization's state locks its checkout first, in order of id: so nobody waits in a circle. */
-export async function lockCheckoutsOf(
+async function lockCheckoutsOf(
   tx: Transaction,
   network: string,
   keys: readonly { asset: string; payer: string; nonce: string }[],

@@ -1,49 +1,20 @@
-import { createHash } from 'node:crypto'
 import type { PaymentRequirements } from '@farthing/sdk'
-import { networks } from '../chains/networks.ts'
-import type { Context } from '../context.ts'
-import type { Offer } from './rail.ts'
-import { type FeePayers, openFeePayers } from './svm/fee-payers.ts'
-import { maxTimeoutSeconds } from './verify.ts'
-
-/** Offers in the protocol's words. One that cannot be said now is left out. */
-export type Terms = (checkoutId: string, offers: readonly Offer[]) => Promise<PaymentRequirements[]>
-
-export function openTerms(ctx: Context): Terms {
-  const feePayers = openFeePayers(ctx)
-  return async (checkoutId, offers) => {
-    const said = await Promise.all(
-      offers.map(async (offer) => toRequirements(offer) ?? (await nameSettler(feePayers, checkoutId, offer))),
-    )
-    return said.filter((terms) => terms !== null)
-  }
-}
-
-/** An offer that says everything by itself; null for others, and if its token was taken out of the table meanwhile. */
-function toRequirements(offer: Offer): PaymentRequirements | null {
-  const network = networks.find(({ caip2 }) => caip2 === offer.network)
-  if (network?.family !== 'EVM') return null
-  const extra = network.assets.find(({ address }) => address === offer.asset)?.domain
-  return extra ? { scheme: 'exact', ...offer, maxTimeoutSeconds, extra } : null
-}
+import type { Offer, Rails } from './rail.ts'
 
 /**
- * On Solana the payer signs who pays the fee, and for which checkout: a settler of ours and a memo. A checkout keeps to
- * its settler while that one is running; any other that takes payments would be accepted too.
+ * How long a signed payment may be valid, from now. Whoever holds it can cash it, and it keeps the checkout busy
+ * meanwhile.
  */
-async function nameSettler(
-  feePayers: FeePayers,
+export const maxTimeoutSeconds = 300
+
+/** Offers as x402 payment requirements. One that cannot be paid now is left out. */
+export async function toTerms(
+  rails: Rails,
   checkoutId: string,
-  offer: Offer,
-): Promise<PaymentRequirements | null> {
-  const network = networks.find(({ caip2 }) => caip2 === offer.network)
-  if (!network?.assets.some(({ address }) => address === offer.asset)) return null
-  const all = await feePayers(offer.network)
-  const running = all.filter(({ isAlive }) => isAlive)
-  const choice = running.length > 0 ? running : all
-  const place = createHash('sha256').update(checkoutId).digest().readUInt32BE() % Math.max(choice.length, 1)
-  const feePayer = choice[place]?.address
-  return feePayer === undefined
-    ? null
-    : { scheme: 'exact', ...offer, maxTimeoutSeconds, extra: { feePayer, memo: checkoutId } }
+  offers: readonly Offer[],
+): Promise<PaymentRequirements[]> {
+  const terms = await Promise.all(
+    offers.map((offer) => rails.get(offer.network)?.toTerms(checkoutId, offer) ?? null),
+  )
+  return terms.filter((one) => one !== null)
 }

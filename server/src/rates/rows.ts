@@ -1,4 +1,4 @@
-import type { Database } from '../db.ts'
+import type { Database } from '../database/db.ts'
 import type { Rates, Source } from './sources.ts'
 
 export type RateRow = {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../db.ts'
+import type { Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import { randomText, type StoreId } from '../ids.ts'
 import { Problem } from '../problems.ts'

@@ -1,4 +1,4 @@
-import type { Mode } from '../chains/networks.ts'
+import type { Mode } from '../networks.ts'
 import type { Mistake } from '../problems.ts'
 
 /** Control characters, and those that reorder text: what is shown must be what was written. */

@@ -1,6 +1,6 @@
-import type { Mode } from '../chains/networks.ts'
 import type { Context } from '../context.ts'
 import { newId } from '../ids.ts'
+import type { Mode } from '../networks.ts'
 import { insertStore } from './rows.ts'
 import { defaultFinalityPolicy, type Store } from './store.ts'
 

@@ -1,7 +1,7 @@
 import type { FinalityRule } from '@farthing/sdk'
-import type { Family, Mode } from '../chains/networks.ts'
-import type { Database, Transaction } from '../db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId, WalletId } from '../ids.ts'
+import type { Family, Mode } from '../networks.ts'
 import type { Key, Store, Wallet } from './store.ts'
 
 type Reader = Database | Transaction
@@ -47,7 +47,7 @@ export type KeyHolder = {
 
 /** The networks on which a wallet `w` has the account that it is paid to, where it needs one. */
 const readyOn = `array(select distinct t.network from token_accounts t
-  where w.family = 'SOLANA' and t.owner = w.address and t.ready_at is not null)`
+  where t.owner = w.address and t.ready_at is not null)`
 
 /** The holder of a key that is neither revoked nor out of time. */
 export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {

@@ -1,7 +1,8 @@
 import type { ApiKey, FinalityRule, Store as WireStore, Wallet as WireWallet } from '@farthing/sdk'
-import { type Family, type Mode, type Network, networks } from '../chains/networks.ts'
+import { needsTokenAccount } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { StoreId, WalletId } from '../ids.ts'
+import { type Family, families, type Mode, type Network, networks } from '../networks.ts'
 
 export type Store = {
   readonly id: StoreId
@@ -40,23 +41,23 @@ export const defaultFinalityPolicy: readonly FinalityRule[] = [{ minAmount: '0',
 
 /** The networks this deployment settles on that a store of this mode may be offered. */
 export function networksFor(ctx: Context, mode: Mode): Network[] {
-  return networks.filter((network) => network.mode === mode && ctx.config.networks.includes(network.chainId))
+  return networks.filter((network) => network.mode === mode && ctx.config.networks.includes(network.id))
 }
 
-/** The wallet that is paid on a network. On Solana a wallet without an account for the token cannot be. */
+/** The wallet that is paid on a network. One that needs an account for the token and has none cannot be paid. */
 export function walletFor<One extends Pick<Wallet, 'family' | 'readyOn'>>(
   network: Network,
   wallets: readonly One[],
 ): One | undefined {
   return wallets.find(
     ({ family, readyOn }) =>
-      family === network.family && (family === 'EVM' || readyOn.includes(network.caip2)),
+      family === network.family && (!needsTokenAccount(family) || readyOn.includes(network.caip2)),
   )
 }
 
 /** The end of the path at which a store that has no wallet registers one. */
 export function walletSegment(offered: readonly Network[]): string {
-  return offered.some(({ family }) => family === 'EVM') ? 'evm' : 'solana'
+  return (offered[0]?.family ?? families[0]).toLowerCase()
 }
 
 export function storeToWire(store: Store): WireStore {

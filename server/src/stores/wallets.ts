@@ -1,11 +1,10 @@
 import type { RegisterWallet, Wallet as WireWallet } from '@farthing/sdk'
-import { type Family, parseWalletAddress } from '../chains/networks.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
-import { findReady, openSvmChains } from '../chains/svm/chain.ts'
+import { findTokenAccounts, parseWalletAddress } from '../chains/families.ts'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../db.ts'
+import type { Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import { isId, newId, type StoreId } from '../ids.ts'
+import type { Family } from '../networks.ts'
 import { invalid, Problem } from '../problems.ts'
 import * as rows from './rows.ts'
 import { type Store, type Wallet, walletToWire } from './store.ts'
@@ -21,7 +20,7 @@ export async function registerWallet(
   const parsed = parseWalletAddress(family, input.walletAddress)
   if ('refusal' in parsed)
     throw invalid({ pointer: '/walletAddress', code: 'address', detail: parsed.refusal })
-  const accounts = family === 'SOLANA' ? await lookForAccounts(ctx, parsed.address) : []
+  const accounts = await findTokenAccounts(ctx, family, parsed.address)
   return await ctx.db.transaction(async (tx) => {
     const store = await lock(tx, storeId)
     if (accounts.length > 0) await rows.noteTokenAccounts(tx, parsed.address, accounts)
@@ -50,31 +49,6 @@ export async function registerWallet(
       await appendEvent(tx, newEvent(ctx, storeId, 'wallet.registered', { wallet: wire }, now))
     return wire
   })
-}
-
-/**
- * Which of a wallet's token accounts are there. A node that cannot be asked leaves it open: the wallet is registered, and
- * background work looks again.
- */
-async function lookForAccounts(ctx: Context, address: string) {
-  const found = await Promise.all(
-    openSvmChains(ctx).map(async (chain) =>
-      Promise.all(
-        chain.network.assets.map(async (asset) => {
-          const [isReady = false] = await findReady(chain, [address], asset.address)
-          return { network: chain.network.caip2, asset: asset.address, isReady }
-        }),
-      ).catch((error) => {
-        if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
-        ctx.log.warn(
-          { network: chain.network.caip2, err: error },
-          'a wallet’s accounts could not be looked for',
-        )
-        return []
-      }),
-    ),
-  )
-  return found.flat()
 }
 
 /** Takes a wallet out of use for new checkouts. Those already created still name it, and are still paid to it. */

@@ -2,15 +2,17 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { openSigner } from '../../src/chains/evm/signer.ts'
 import { arrows } from '../../src/checkouts/checkout.ts'
-import { settings } from '../../src/config.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { problems } from '../../src/problems.ts'
+import { listLoops } from '../../src/worker.ts'
 import { openTestApp } from '../support/app.ts'
 import { readPages, root } from './blocks.ts'
 
 const farthing = await openTestApp()
 const pages = readPages()
+const operating = pages.find(({ file }) => file === 'docs/operating.md')?.source ?? assert.fail()
 
 async function get(url: string, headers: Record<string, string> = {}) {
   return await farthing.request({ url, headers })
@@ -117,21 +119,24 @@ test('docs/api/answers.md lists every error code with its status', () => {
   )
 })
 
-test('docs/operating.md names every setting and every metric, and none that is not there', () => {
-  const operating = pages.find(({ file }) => file === 'docs/operating.md')?.source ?? ''
-  const table = operating.slice(
-    operating.indexOf('## Settings'),
-    operating.indexOf('## What each process does'),
+test('docs/operating.md names every loop of work, and none that is not there', () => {
+  const node = ['http://127.0.0.1:9']
+  const config = {
+    ...farthing.ctx.config,
+    networks: ['LOCAL', 'SOLANA_LOCAL'],
+    rpcUrls: { LOCAL: node, SOLANA_LOCAL: node },
+  }
+  const loops = listLoops({ ...farthing.ctx, config }, [openSigner(`0x${'1'.repeat(64)}`)])
+  // One for each network, or for each network and key, is named without them.
+  const running = new Set(loops.map(({ name }) => name.replace(/ (eip155|solana):.*/, '')))
+  const [, table = ''] = /## What each process does\n([\s\S]*?)\n\n[^|\n]*\n\n/.exec(operating) ?? []
+  const named = [...table.matchAll(/^\| (`.*?`)/gm)].flatMap(
+    ([, names = '']) => names.match(/[a-z][a-z -]+/g) ?? [],
   )
-  const named = [...table.matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|/gm)].flatMap(
-    ([, names = '']) => names.match(/[A-Z_]+/g) ?? [],
-  )
-  assert.deepEqual(
-    named.sort(),
-    Object.values(settings)
-      .map(({ name }) => name)
-      .sort(),
-  )
+  assert.deepEqual(named.sort(), [...running].sort())
+})
+
+test('docs/operating.md names every metric, and none that is not there', () => {
   const metrics = openMetrics()
     .registry.getMetricsAsArray()
     .map(({ name }) => name)

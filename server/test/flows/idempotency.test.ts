@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import type { Checkout, Page, StoreCheckout } from '@farthing/sdk'
 import type { FastifyInstance } from 'fastify'
-import { openDatabase } from '../../src/db.ts'
+import { openDatabase } from '../../src/database/db.ts'
 import { openTestApp } from '../support/app.ts'
 import {
   type Answer,

@@ -1,4 +1,4 @@
-import type { Transaction } from '../../src/db.ts'
+import type { Transaction } from '../../src/database/db.ts'
 import { newId, type StoreId } from '../../src/ids.ts'
 
 /**

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database } from '../../src/db.ts'
+import type { Database } from '../../src/database/db.ts'
 import { answer, type Behaviour, openReceiver, reset } from '../events/support/receiver.ts'
 import { freshDatabase } from '../support/database.ts'
 import { startProcess } from '../support/process.ts'

@@ -5,7 +5,8 @@ import { readView } from '../../src/checkouts/view.ts'
 import { openAssets } from '../../src/http/page/assets.ts'
 import { english } from '../../src/http/page/languages/en.ts'
 import { renderPage } from '../../src/http/page/render.ts'
-import { openTerms } from '../../src/payments/terms.ts'
+import { openRails } from '../../src/payments/rails.ts'
+import { toTerms } from '../../src/payments/terms.ts'
 import { completeByHand } from '../flows/support/shop.ts'
 import { openBrowser, openPage, openPageShop } from './support/browser.ts'
 
@@ -101,7 +102,7 @@ test('none of 2,000 hostile strings, in any field, adds or changes an element of
   for (const id of [open, paid]) {
     const view = await readView(shop.ctx, id)
     assert(view)
-    const accepts = await openTerms(shop.ctx)(id, view.checkout.options)
+    const accepts = await toTerms(openRails(shop.ctx), id, view.checkout.options)
     const render = (text: string) => {
       const checkout = { ...view.checkout, orderId: text, successRedirectUrl: redirectTo(text) }
       const hostile = { ...view, checkout, store: { ...view.store, name: text } }

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionData, type Hex } from 'viem'
+import { openChain } from '../../src/chains/evm/chain.ts'
+import { nodesOf } from '../../src/config.ts'
 import { buildApp } from '../../src/http/app.ts'
-import { openChains, openDoor } from '../../src/payments/doors.ts'
+import { openVerifier } from '../../src/payments/evm/rail.ts'
 import { readPayment } from '../../src/payments/payload.ts'
 import { atEnd } from '../support/at-end.ts'
 import { encodeTransfer, newNonce, newPayer, type Payer, paymentHeader, tokenAbi } from '../support/chain.ts'
@@ -112,9 +114,11 @@ test('2. ten times the same payment at once: one transfer, and ten times 200 wit
 test('2. payments that are simulated together do not spoil each other: not its own twin, not a rival for its nonce', async () => {
   const payer = await shop.fund(1_000_000n)
   const [id, other] = [await shop.create(), await shop.create()]
-  const [chain] = openChains(shop.ctx)
-  assert(chain)
-  const door = openDoor(shop.ctx, chain)
+  const { network } = shop.chain
+  const verifier = openVerifier(
+    shop.ctx,
+    openChain(network, nodesOf(shop.ctx.config, network.id), shop.ctx.now),
+  )
   const nonce = newNonce()
   const headers = [
     await shop.sign(id, payer, { nonce }),
@@ -125,7 +129,7 @@ test('2. payments that are simulated together do not spoil each other: not its o
     assert(read.kind === 'present' && read.payment.family === 'EVM')
     return { ...read.payment, isContract: false }
   })
-  for (const verdict of await Promise.all(transfers.map((transfer) => door.simulate(transfer)))) {
+  for (const verdict of await Promise.all(transfers.map((transfer) => verifier.simulate(transfer)))) {
     const { isGood, isNonceUsed, balance } = verdict
     assert.deepEqual(
       { isGood, isNonceUsed, balance },

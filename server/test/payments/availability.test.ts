@@ -1,7 +1,7 @@
 /** The rest of the table of answers: what a payer is told when it is our turn to act. Never 402, which says: sign again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openDatabase } from '../../src/db.ts'
+import { openDatabase } from '../../src/database/db.ts'
 import { buildApp } from '../../src/http/app.ts'
 import { atEnd } from '../support/at-end.ts'
 import { newPayer } from '../support/chain.ts'
@@ -36,7 +36,7 @@ async function startPayment(at: Shop) {
 
 /** A process that has just started, so that it remembers nothing; with nodes and a database of its own if so told. */
 function openServe(changes: { nodes?: string[]; db?: typeof shop.ctx.db } = {}) {
-  const config = { ...shop.ctx.config, ...(changes.nodes && { localRpcUrls: changes.nodes }) }
+  const config = { ...shop.ctx.config, ...(changes.nodes && { rpcUrls: { LOCAL: changes.nodes } }) }
   const app = buildApp({ ...shop.ctx, config, ...(changes.db && { db: changes.db }) }, { isDraining: false })
   atEnd(() => app.close())
   return async (id: string, header: string): Promise<Answer> =>

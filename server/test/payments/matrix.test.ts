@@ -14,7 +14,7 @@ import {
   serializeCompactSignature,
   signatureToCompactSignature,
 } from 'viem'
-import { makeBoundNonce } from '../../src/payments/bound-nonce.ts'
+import { makeBoundNonce } from '../../src/payments/evm/bound-nonce.ts'
 import { encodeTransfer, newPayer, type Payer, paymentHeader, type Signed } from '../support/chain.ts'
 import { openShop, payTo } from '../support/shop.ts'
 import {

@@ -6,9 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { openSigner } from '../../src/chains/signer.ts'
-import { startLocalChain } from '../../src/local-chain.ts'
-import { drainSettler, insertSettler, leaseSettler, lockForSending } from '../../src/payments/lanes/rows.ts'
+import { openSigner } from '../../src/chains/evm/signer.ts'
+import { startLocalChain } from '../../src/dev/local-chain.ts'
+import {
+  drainSettler,
+  insertSettler,
+  leaseSettler,
+  lockForSending,
+} from '../../src/payments/settlers/rows.ts'
 import { startWorker } from '../../src/worker.ts'
 import { makeStore, openTestApp } from '../support/app.ts'
 import { atEnd } from '../support/at-end.ts'

@@ -7,11 +7,11 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex } from 'viem'
-import { openChain as reach, readHasCode } from '../../src/chains/chain.ts'
-import { openSimulate, type SignedTransfer } from '../../src/chains/simulate.ts'
+import { openChain as reach, readHasCode } from '../../src/chains/evm/chain.ts'
+import { openSimulate, type SignedTransfer } from '../../src/chains/evm/simulate.ts'
+import { type EvmVerifier, verifyPayment } from '../../src/payments/evm/verify.ts'
 import type { EvmPayment } from '../../src/payments/payload.ts'
 import type { Offer } from '../../src/payments/rail.ts'
-import { type ChainDoor, verifyPayment } from '../../src/payments/verify.ts'
 import {
   encodeTransfer,
   multicallAbi,
@@ -157,7 +157,7 @@ test('of any signatures exactly those are accepted, and shown to the token, that
   )
   let asked: SignedTransfer[] = []
   /** The token, for payers without code: what it takes is what was signed, in its one form, and no other can be made. */
-  const door: ChainDoor = {
+  const verifier: EvmVerifier = {
     chain: engine,
     hasCode: async () => false,
     simulate: async (transfer) => {
@@ -172,7 +172,7 @@ test('of any signatures exactly those are accepted, and shown to the token, that
       for (const { base, signature } of all) {
         asked = []
         const expected = base.isGenuine && normalForm(signature) === base.signature
-        const verified = await verifyPayment(door, 'ch_x', [offer], paymentOf(base, signature), 0n, now)
+        const verified = await verifyPayment(verifier, 'ch_x', [offer], paymentOf(base, signature), 0n, now)
         assert.equal(verified.isValid, expected, signature)
         assert.equal(asked.length, expected ? 1 : 0, `asked about ${signature}`)
         count.add()
@@ -185,7 +185,7 @@ test('of any signatures exactly those are accepted, and shown to the token, that
 })
 
 test('of any signatures exactly those are accepted that the token on the chain accepts as they are or in their normal form', async (t) => {
-  const door: ChainDoor = {
+  const verifier: EvmVerifier = {
     chain: engine,
     hasCode: async (address) => (await readHasCode(engine, [address]))[0] ?? false,
     simulate: openSimulate(engine, nobody),
@@ -203,7 +203,7 @@ test('of any signatures exactly those are accepted that the token on the chain a
         ),
         Promise.all(
           all.map(({ base, signature }) =>
-            verifyPayment(door, 'ch_x', [offer], paymentOf(base, signature), 0n, now),
+            verifyPayment(verifier, 'ch_x', [offer], paymentOf(base, signature), 0n, now),
           ),
         ),
       ])

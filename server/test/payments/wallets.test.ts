@@ -13,7 +13,7 @@ import {
   signatureToCompactSignature,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { makeBoundNonce } from '../../src/payments/bound-nonce.ts'
+import { makeBoundNonce } from '../../src/payments/evm/bound-nonce.ts'
 import {
   encodeTransfer,
   fundedKey,

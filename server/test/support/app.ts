@@ -1,7 +1,7 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { readConfig } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
-import { openDatabase } from '../../src/db.ts'
+import { openDatabase } from '../../src/database/db.ts'
 import { buildApp } from '../../src/http/app.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'

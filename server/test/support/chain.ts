@@ -18,8 +18,8 @@ import {
   walletActions,
 } from 'viem'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
-import { networks } from '../../src/chains/networks.ts'
-import { type Artifact, readArtifacts, startLocalChain } from '../../src/local-chain.ts'
+import { type Artifact, readArtifacts, startLocalChain } from '../../src/dev/local-chain.ts'
+import { networks } from '../../src/networks.ts'
 import { atEnd } from './at-end.ts'
 
 export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
@@ -99,7 +99,7 @@ export async function openChain(
     readonly extraArgs?: readonly string[]
   } = {},
 ) {
-  const network = networks.find(({ chainId }) => chainId === (options.network ?? 'LOCAL'))
+  const network = networks.find(({ id }) => id === (options.network ?? 'LOCAL'))
   assert(network?.family === 'EVM')
   const [asset] = network.assets
   assert(asset)

@@ -3,7 +3,8 @@ import type { PaymentRequired } from '@farthing/sdk'
 import { decodePaymentResponseHeader } from '@x402/core/http'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Hex } from 'viem'
-import { openReadiness } from '../../src/payments/lanes/readiness.ts'
+import { openRails } from '../../src/payments/rails.ts'
+import { openReadiness } from '../../src/payments/settlers/readiness.ts'
 import { startWorker } from '../../src/worker.ts'
 import type { openTestApp } from './app.ts'
 import { atEnd } from './at-end.ts'
@@ -68,5 +69,8 @@ export function startWork({ ctx }: App, signers: Parameters<typeof startWorker>[
 
 /** Until the worker has seen the chain and its lanes have shown themselves. */
 export async function untilReady({ ctx }: App, caip2: string): Promise<void> {
-  await until('payments can be settled', async () => (await openReadiness(ctx)(caip2)) === null)
+  await until(
+    'payments can be settled',
+    async () => (await openReadiness(ctx, openRails(ctx))(caip2)) === null,
+  )
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Database, openDatabase } from '../../src/db.ts'
+import { type Database, openDatabase } from '../../src/database/db.ts'
 import { randomText } from '../../src/ids.ts'
 import { atEnd } from './at-end.ts'
 

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
-import { openSigner } from '../../src/chains/signer.ts'
-import { insertSettler } from '../../src/payments/lanes/rows.ts'
+import { openSigner } from '../../src/chains/evm/signer.ts'
+import { insertSettler } from '../../src/payments/settlers/rows.ts'
 import { makeStore, openTestApp } from './app.ts'
 import { fundedKey, newPayer, openChain, type Payer, paymentHeader } from './chain.ts'
 import { openClient, startWork, untilReady } from './client.ts'

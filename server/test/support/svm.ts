@@ -18,9 +18,9 @@ import {
   setTransactionMessageFeePayerSigner,
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit'
-import { type LocalSvmOptions, startLocalSvm } from '../../src/local-svm/start.ts'
-import { findTokenAccount } from '../../src/local-svm/tokens.ts'
 import { atEnd } from './at-end.ts'
+import { type LocalSvmOptions, startLocalSvm } from './local-svm/start.ts'
+import { findTokenAccount } from './local-svm/tokens.ts'
 
 /** USDC's mint on devnet, which is also that of the local chain. */
 export const usdc = address('4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU')

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { freeAmounts, heldMax, reserveAmount, suffixMax } from '../../src/payments/transfers/reserve.ts'
+import { openRails } from '../../src/payments/rails.ts'
+import { freeAmounts, heldMax, reserveTransfer, suffixMax } from '../../src/payments/transfers/reserve.ts'
 import { insertReserved } from '../../src/payments/transfers/rows.ts'
 import { openNeighbour, openShop, wallets } from '../flows/support/shop.ts'
 import { openTestApp } from '../support/app.ts'
@@ -81,15 +82,15 @@ test('two checkouts never hold the same amount at the same address, however many
 test('of many that want the same few amounts in the same moment, each amount goes to one', async () => {
   await forget()
   const made = await Promise.all(Array.from({ length: 30 }, () => shop.create({ priceAmount: '5.00' })))
-  const limits = { suffixMax, heldMax, headAgeSecondsMax: 30 }
+  const limits = { range: BigInt(suffixMax), heldMax, headAgeSecondsMax: 30 }
   const wanted = { network, asset: '0x0a', payTo: '0x0b', price: 5_000_000n }
   const got = await Promise.all(
-    made.map(({ id }) => insertReserved(db, { ...wanted, checkoutId: id }, [1, 2, 3], limits)),
+    made.map(({ id }) => insertReserved(db, { ...wanted, checkoutId: id }, [1n, 2n, 3n], limits)),
   )
   // Who loses the race for one is told no, and asks again.
   for (let round = 0; round < 3; round++)
     for (const [i, { id }] of made.entries())
-      got[i] ||= await insertReserved(db, { ...wanted, checkoutId: id }, [1, 2, 3], limits)
+      got[i] ||= await insertReserved(db, { ...wanted, checkoutId: id }, [1n, 2n, 3n], limits)
   assert.equal(got.filter(Boolean).length, 3)
   const rows = await db.query<{ amount: string }>('select amount from reserved_amounts order by amount')
   assert.deepEqual(
@@ -115,6 +116,7 @@ test('too many amounts in use near a price: refused there, and only there', asyn
     payTo: wallets[2].toLowerCase(),
     price: 7_000_000n,
   }
+  const rails = openRails(farthing.ctx)
   const third = shops[2]
   assert(third)
   const outcomes: string[] = []
@@ -122,7 +124,9 @@ test('too many amounts in use near a price: refused there, and only there', asyn
     const made = await Promise.all(Array.from({ length: 26 }, () => third.create({ priceAmount: '7.00' })))
     outcomes.push(
       ...(await Promise.all(
-        made.map(({ id }) => reserveAmount(farthing.ctx, { ...wanted, checkoutId: id })),
+        made.map(({ id }) =>
+          reserveTransfer(farthing.ctx, rails.get(network), { ...wanted, checkoutId: id }),
+        ),
       )),
     )
   }

@@ -1,5 +1,4 @@
-import type { Context } from '../../context.ts'
-import { networks, type SolanaNetwork } from '../networks.ts'
+import type { SolanaNetwork } from '../../networks.ts'
 import { openRpc, type Rpc, RpcAnswerError, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
 import { decodeTransaction, encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
@@ -7,21 +6,7 @@ import { findTokenAccount, tokenProgram } from './transfer.ts'
 /** One Solana cluster and how to ask it. */
 export type SvmChain = { readonly network: SolanaNetwork; readonly rpc: Rpc }
 
-/** The enabled Solana networks that have nodes. */
-export function openSvmChains(ctx: Context): SvmChain[] {
-  const { config } = ctx
-  const urls: Readonly<Record<string, readonly string[]>> = {
-    SOLANA_MAINNET: config.solanaMainnetRpcUrls,
-    SOLANA_DEVNET: config.solanaDevnetRpcUrls,
-    SOLANA_LOCAL: config.solanaLocalRpcUrls,
-  }
-  return networks
-    .filter((network) => network.family === 'SOLANA')
-    .filter(({ chainId }) => config.networks.includes(chainId) && (urls[chainId]?.length ?? 0) > 0)
-    .map((network) => openSvmChain(network, urls[network.chainId] ?? [], ctx.now))
-}
-
-function openSvmChain(network: SolanaNetwork, urls: readonly string[], now: () => Date): SvmChain {
+export function openSvmChain(network: SolanaNetwork, urls: readonly string[], now: () => Date): SvmChain {
   // CAIP-2 names a cluster by the beginning of its genesis hash.
   const genesis = network.caip2.slice('solana:'.length)
   const identity = {

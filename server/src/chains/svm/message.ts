@@ -9,7 +9,7 @@ import {
   getTransactionDecoder,
   getTransactionEncoder,
 } from '@solana/kit'
-import type { Hex } from '../chain.ts'
+import type { Hex } from '../hex.ts'
 
 /**
  * A Solana transaction as bytes. The message is what is signed: who pays the fee (account 0), who else must sign, a

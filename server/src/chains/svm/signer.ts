@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
-import type { SolanaNetwork } from '../networks.ts'
+import type { SolanaNetwork } from '../../networks.ts'
 import { encodeTransaction, type SvmTransaction, toBase58 } from './message.ts'
 import { readExact } from './transfer.ts'
 

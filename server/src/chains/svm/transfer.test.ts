@@ -4,11 +4,11 @@ import type { PaymentRequirements } from '@farthing/sdk'
 import { generateKeyPairSigner } from '@solana/kit'
 import fc from 'fast-check'
 import { svmTransaction } from '../../../test/payments/svm/support/chain.ts'
-import { networks } from '../networks.ts'
+import { networks } from '../../networks.ts'
 import { decodeTransaction, encodeTransaction, hashMessage } from './message.ts'
 import { findTokenAccount, isSignedByPayer, readExact } from './transfer.ts'
 
-const network = networks.find(({ chainId }) => chainId === 'SOLANA_MAINNET')
+const network = networks.find(({ id }) => id === 'SOLANA_MAINNET')
 assert(network?.family === 'SOLANA')
 const [asset] = network.assets
 assert(asset)

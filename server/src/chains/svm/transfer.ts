@@ -1,5 +1,5 @@
 import { type Address, address, getAddressEncoder, getProgramDerivedAddress } from '@solana/kit'
-import type { SolanaNetwork } from '../networks.ts'
+import type { SolanaNetwork } from '../../networks.ts'
 import { isSignedBy, type SvmTransaction } from './message.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Payment } from '@farthing/sdk'
 import { lockFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
-import type { Transaction } from '../../db.ts'
+import type { Transaction } from '../../database/db.ts'
 import { isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
 import { invalid, Problem } from '../../problems.ts'

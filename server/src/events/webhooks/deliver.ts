@@ -1,6 +1,6 @@
 import { signWebhook } from '@farthing/sdk/webhooks'
 import type { Context } from '../../context.ts'
-import { groupCommit } from '../../db.ts'
+import { groupCommit } from '../../database/db.ts'
 import type { EndpointId } from '../../ids.ts'
 import { eventToWire } from '../read.ts'
 import { answerTimeoutMs, openClient } from './client.ts'

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryAttempt, EventType } from '@farthing/sdk'
-import type { Database, Transaction } from '../../db.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 import type { DeliveryId, EndpointId, EventId, StoreId } from '../../ids.ts'
 import type { EventRow } from '../rows.ts'
 import type { Secret } from './endpoint.ts'

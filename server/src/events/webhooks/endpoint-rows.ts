@@ -1,5 +1,5 @@
 import type { EventType } from '@farthing/sdk'
-import type { Database, Transaction } from '../../db.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 import type { EndpointId, StoreId } from '../../ids.ts'
 import type { Endpoint, Secret } from './endpoint.ts'
 

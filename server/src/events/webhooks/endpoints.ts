@@ -6,7 +6,7 @@ import type {
   WebhookEndpointSecret,
 } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
-import type { Transaction } from '../../db.ts'
+import type { Transaction } from '../../database/db.ts'
 import { type EndpointId, isId, newId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { appendEvent, newEvent } from '../append.ts'

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { Transaction } from '../../db.ts'
+import type { Transaction } from '../../database/db.ts'
 import { appendEvent, newEvent } from '../append.ts'
 import { type Delivered, writeDelivered, writeFailed } from './delivery-rows.ts'
 import { type Endpoint, endpointToWire } from './endpoint.ts'

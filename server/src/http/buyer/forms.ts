@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { toStored } from '../../chains/networks.ts'
+import { toStored } from '../../chains/families.ts'
 import type { Context } from '../../context.ts'
-import { parseTransactionHash, pasteTransaction } from '../../payments/transfers/paste.ts'
+import type { Rails } from '../../payments/rail.ts'
+import { pasteTransaction } from '../../payments/transfers/paste.ts'
 import type { PasteOutcome } from '../../payments/transfers/paste-rows.ts'
-import { reserveAmount } from '../../payments/transfers/reserve.ts'
+import { reserveTransfer } from '../../payments/transfers/reserve.ts'
 import { Problem } from '../../problems.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
 import { fieldOf, findView, takeForms } from './form.ts'
@@ -15,7 +16,7 @@ const pastesPerSecond = 2
  * The forms of the payment page, which work without JavaScript: they are posted, do something, and lead back to the
  * page, which shows what came of it.
  */
-export function mountForms(app: FastifyInstance, ctx: Context, path: string): void {
+export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, path: string): void {
   const pastes = openLimiter('paste', pastesPerSecond, ctx.now)
   void app.register(async (scope) => {
     takeForms(scope)
@@ -27,7 +28,7 @@ export function mountForms(app: FastifyInstance, ctx: Context, path: string): vo
       const option = checkout.options.find(({ network }) => wanted === null || network === wanted)
       const outcome =
         option && !isRestoring
-          ? await reserveAmount(ctx, {
+          ? await reserveTransfer(ctx, rails.get(option.network), {
               checkoutId: checkout.id,
               network: option.network,
               asset: toStored(option.network, option.asset),
@@ -41,10 +42,10 @@ export function mountForms(app: FastifyInstance, ctx: Context, path: string): vo
     scope.post(`${path}/:checkoutId/transaction`, async (request, reply) => {
       pastes.take(addressBucket(request.ip), reply)
       const { checkout } = await findView(ctx, request)
-      const hash = parseTransactionHash(fieldOf(request, 'hash') ?? '')
-      if (!hash) return lead(reply, request, path, { notice: 'invalid_hash' })
       const networks = [...new Set(checkout.options.map(({ network }) => network))]
-      const notice = notices[await pasteTransaction(ctx, checkout.id, networks, hash)]
+      const text = fieldOf(request, 'hash') ?? ''
+      const outcome = await pasteTransaction(ctx, rails, checkout.id, networks, text)
+      const notice = outcome === null ? 'invalid_hash' : notices[outcome]
       return lead(reply, request, path, notice === null ? {} : { notice })
     })
   })

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type PayEngine, preparePayment, whyClosed, whyWaiting } from '../../checkouts/pay.ts'
 import { isPayable } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
+import { toTerms } from '../../payments/terms.ts'
 import { Problem } from '../../problems.ts'
 import { pagePathOf } from '../pay.ts'
 import { fieldOf, findView, takeForms } from './form.ts'
@@ -20,7 +21,7 @@ export function mountPrepare(app: FastifyInstance, ctx: Context, engine: PayEngi
       const view = await findView(ctx, request)
       if (!isPayable(view)) throw whyClosed(view.checkout)
       if (view.isRestoring) throw whyWaiting()
-      const offered = await engine.terms(view.checkout.id, view.checkout.options)
+      const offered = await toTerms(engine.rails, view.checkout.id, view.checkout.options)
       const wanted = offered.find(({ network }) => network === fieldOf(request, 'network'))
       const prepared = wanted && (await preparePayment(engine, wanted, fieldOf(request, 'payer') ?? ''))
       if (!prepared) throw new Problem('not_found', 'Nothing is prepared for payments on that network.')

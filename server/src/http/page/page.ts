@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { whyWaiting } from '../../checkouts/pay.ts'
 import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
-import type { Terms } from '../../payments/terms.ts'
+import type { Rails } from '../../payments/rail.ts'
+import { toTerms } from '../../payments/terms.ts'
 import { pagePathOf } from '../pay.ts'
 import type { Route } from '../route.ts'
 import { prefersPage } from './accept.ts'
@@ -19,7 +20,7 @@ import { type Asked, renderNotFound, renderPage, renderUnavailable } from './ren
  * The buyer's door: GET on checkoutUrl. A browser gets the page. Any other client, and whoever shows a payment, gets
  * what POST gives there, because the stock x402 clients begin with GET: one address for people and programs.
  */
-export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, terms: Terms): void {
+export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rails: Rails): void {
   const place: Place = {
     url: ctx.config.checkoutPageUrl,
     path: pagePathOf(ctx),
@@ -34,7 +35,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, term
       const asked = readAsked(request)
       const view = await readView(ctx, checkoutId)
       if (view?.isRestoring && isPayable(view)) throw whyWaiting()
-      const accepts = view && isPayable(view) ? await terms(checkoutId, view.checkout.options) : []
+      const accepts = view && isPayable(view) ? await toTerms(rails, checkoutId, view.checkout.options) : []
       return sendDocument(
         request,
         reply,

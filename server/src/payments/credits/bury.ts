@@ -1,8 +1,8 @@
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
-import type { Transaction } from '../../db.ts'
+import type { Transaction } from '../../database/db.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { buryAuthorizations } from './dead-rows.ts'
+import { buryAuthorizations } from '../rows.ts'
 import { reverseCredits } from './rows.ts'
 
 type Dead = {

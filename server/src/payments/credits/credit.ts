@@ -1,5 +1,5 @@
 import type { CheckoutPayment, Disposition, Finality, Payment, PaymentHint } from '@farthing/sdk'
-import { toShown } from '../../chains/networks.ts'
+import { toShown } from '../../chains/families.ts'
 import type { CheckoutId } from '../../ids.ts'
 
 /** Money seen on the chain, as the database has it and as a store is told of it. */

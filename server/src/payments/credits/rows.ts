@@ -1,4 +1,4 @@
-import type { Transaction } from '../../db.ts'
+import type { Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 
@@ -30,56 +30,6 @@ export type Concern = {
   } | null
   /** The store whose wallet was paid, where there is no claim. */
   readonly walletStoreId: string | null
-}
-
-/** Of a block's authorized transfers, those that are ours, in one query however many the block holds. */
-export async function findConcerns(
-  tx: Transaction,
-  network: string,
-  seen: readonly Seen[],
-): Promise<Concern[]> {
-  if (seen.length === 0) return []
-  const rows = await tx.query<{
-    place: number
-    is_claimed: boolean
-    checkout_id: string | null
-    store_id: string | null
-    is_match: boolean | null
-    wallet_store_id: string | null
-  }>(
-    `select i.place, a.nonce is not null as is_claimed, a.checkout_id, a.store_id,
-       a.pay_to = i.pay_to and a.amount = i.amount as is_match, w.store_id as wallet_store_id
-     from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
-     left join authorizations a on a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
-     left join lateral (select store_id from wallets where lower(address) = i.pay_to and family = 'EVM'
-       order by registration desc limit 1) w on a.checkout_id is null
-     where a.nonce is not null or w.store_id is not null
-     order by i.place`,
-    [
-      network,
-      JSON.stringify(
-        seen.map(({ asset, payer, nonce, to, value }, place) => ({
-          place,
-          asset,
-          payer,
-          nonce,
-          pay_to: to,
-          amount: value.toString(),
-        })),
-      ),
-    ],
-  )
-  return rows.flatMap((row) => {
-    const found = seen[row.place]
-    if (!found) return []
-    return {
-      seen: found,
-      claim: row.is_claimed
-        ? { checkoutId: row.checkout_id, storeId: row.store_id, isMatch: row.is_match === true }
-        : null,
-      walletStoreId: row.wallet_store_id,
-    }
-  })
 }
 
 export type NewCredit = {

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { Transaction } from '../../db.ts'
+import type { Transaction } from '../../database/db.ts'
 import { newId } from '../../ids.ts'
 import type { Match } from '../transfers/rows.ts'
 import { type Concern, type NewCredit, type Place, upsertCredits } from './rows.ts'

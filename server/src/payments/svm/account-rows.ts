@@ -1,5 +1,5 @@
-import type { Mode } from '../../chains/networks.ts'
-import type { Database, Transaction } from '../../db.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import type { Mode } from '../../networks.ts'
 
 /** SQL of the accounts that wallets are paid to. */
 

@@ -1,35 +1,50 @@
 import { releaseFollower } from '../../chains/rows.ts'
-import { checkSvmChain, type SvmChain } from '../../chains/svm/chain.ts'
+import { checkSvmChain, openSvmChain, type SvmChain } from '../../chains/svm/chain.ts'
+import { nodesOf } from '../../config.ts'
 import type { Context } from '../../context.ts'
-import { releaseSettler } from '../lanes/rows.ts'
+import type { SolanaNetwork } from '../../networks.ts'
 import { openCheck } from '../open-check.ts'
 import type { Loop, Rail, Settling } from '../rail.ts'
+import { releaseSettler } from '../settlers/rows.ts'
 import { tendAccounts } from './accounts.ts'
 import { openFeePayers } from './fee-payers.ts'
 import { stepSvmLane } from './lane.ts'
-import { lookOnce } from './look.ts'
 import { preparePayment } from './prepare.ts'
 import { openReferences } from './references.ts'
-import { openSvmDoor } from './verify.ts'
+import { reserveReference } from './reserve.ts'
+import { nameSettler } from './terms.ts'
+import { openSvmVerifier } from './verify.ts'
+import { watchOnce } from './watch.ts'
 
-export function openSvmRail(ctx: Context, chain: SvmChain): Rail {
+/** What Solana charges for the two signatures of a payment, in lamports. */
+const signaturesCost = 10_000n
+
+/** Solana: transactions that a settler of ours must sign too, watched by their hashes. */
+export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
+  const chain = openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now)
+  const feePayers = openFeePayers(ctx)
   return {
-    network: chain.network,
+    network,
     endpoints: chain.rpc.endpoints,
-    door: {
-      ...openSvmDoor(chain, openFeePayers(ctx)),
+    verifier: {
+      ...openSvmVerifier(chain, feePayers),
       prepare: (terms, payer) => preparePayment(chain, terms, payer),
     },
+    toTerms: (checkoutId, offer) => nameSettler(network, feePayers, checkoutId, offer),
+    reserve: (wanted, headAgeSecondsMax) => reserveReference(ctx, wanted, headAgeSecondsMax),
+    settlementCost: () =>
+      signaturesCost + (BigInt(network.computeUnitsMax) * network.computeUnitPriceMax) / 1_000_000n,
+    isInOrder: false,
     countAnswering: async () => (await chain.rpc.callAll<number>('getSlot', [])).length,
     findMistakes: () => checkSvmChain(chain),
-    // There are none: what a settler has signed is counted by us alone.
+    // Accounts have no nonce here: only our own rows count what a settler has signed.
     readNonce: async () => 0,
-    settle: (work) => settleSvm(ctx, chain, work),
+    settle: (work) => settle(ctx, chain, work),
   }
 }
 
-/** One who looks a network, one lane a network and key. */
-function settleSvm(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }: Settling): Loop[] {
+/** Per network, one loop each to create token accounts, watch what was sent and find references; one lane per key. */
+function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }: Settling): Loop[] {
   const { caip2, blockTimeMs } = chain.network
   const check = openCheck(ctx, caip2, () => checkSvmChain(chain))
   const own = signers.filter((signer) => signer.family === 'SOLANA')
@@ -41,9 +56,9 @@ function settleSvm(ctx: Context, chain: SvmChain, { signers, holder, updateStatu
       run: async () => (await check()) && (await tendAccounts(ctx, { chain, signer: own[0] })),
     },
     {
-      name: `look ${caip2}`,
+      name: `watch ${caip2}`,
       restMs: blockTimeMs,
-      run: async () => (await check()) && (await lookOnce(ctx, chain, holder, updateStatus)) === true,
+      run: async () => (await check()) && (await watchOnce(ctx, chain, holder, updateStatus)) === true,
       release: () => releaseFollower(ctx.db, caip2, holder),
     },
     {

@@ -3,8 +3,9 @@ import { encodeTransaction, hashMessage } from '../../chains/svm/message.ts'
 import { findTokenAccount, readExact } from '../../chains/svm/transfer.ts'
 import type { Context } from '../../context.ts'
 import { isId } from '../../ids.ts'
-import { finishReconciling } from '../credits/reconcile.ts'
-import { insertRecovered, listSettlerAddresses } from '../credits/reconcile-rows.ts'
+import { finishReconciling } from '../restores/reconcile.ts'
+import { insertRecovered } from '../restores/rows.ts'
+import { listSettlerAddresses } from '../settlers/rows.ts'
 import * as rows from './rows.ts'
 
 /** In one request; the chain lists the newest first. */

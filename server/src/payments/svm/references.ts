@@ -13,8 +13,8 @@ import {
   listUnknown,
   listUnsettled,
   reverseTakenBack,
-} from '../transfers/reference-rows.ts'
-import { askAll } from './look.ts'
+} from './reference-rows.ts'
+import { askAll } from './watch.ts'
 
 /**
  * Finds transfers that buyers make by themselves (Solana Pay). Each carries the reference that its checkout was given,

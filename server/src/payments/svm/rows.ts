@@ -1,5 +1,6 @@
-import type { Hex } from '../../chains/chain.ts'
-import type { Database, Transaction } from '../../db.ts'
+import type { Hex } from '../../chains/hex.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import type { Concern, Seen } from '../credits/rows.ts'
 
 /** SQL of what Solana needs beside the tables' common use. */
 export type FeePayer = { readonly address: string; readonly isAlive: boolean }
@@ -184,4 +185,14 @@ export async function readRestorePoint(db: Database, network: string): Promise<D
     [network],
   )
   return row?.since ?? null
+}
+
+/** The claim that a watched transaction was sent for. */
+export async function findClaim(tx: Transaction, network: string, seen: Seen): Promise<Concern[]> {
+  const rows = await tx.query<{ checkoutId: string | null; storeId: string | null; isMatch: boolean }>(
+    `select checkout_id as "checkoutId", store_id as "storeId", pay_to = $5 and amount = $6 as "isMatch"
+     from authorizations where network = $1 and asset = $2 and payer = $3 and nonce = $4`,
+    [network, seen.asset, seen.payer, seen.nonce, seen.to, seen.value.toString()],
+  )
+  return rows.map((claim) => ({ seen, claim, walletStoreId: null }))
 }

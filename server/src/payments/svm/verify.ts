@@ -7,9 +7,9 @@ import {
   isSignedByPayer,
   readExact,
 } from '../../chains/svm/transfer.ts'
-import { groupCommit } from '../../db.ts'
+import { groupCommit } from '../../database/db.ts'
 import type { Payment, SvmPayment } from '../payload.ts'
-import type { Door, Offer, Verified } from '../rail.ts'
+import type { Offer, Verified, Verifier } from '../rail.ts'
 import type { FeePayers } from './fee-payers.ts'
 
 /** Keeps one request below what nodes take. */
@@ -19,7 +19,7 @@ const requestsInFlight = 4
 const heightSlack = 32n
 
 /** What `serve` asks a Solana chain. */
-export function openSvmDoor(chain: SvmChain, feePayers: FeePayers): Door {
+export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier {
   const simulate = groupCommit<Asked, SvmSimulated>({
     write: (asked) => simulateSvm(chain, asked),
     writeAgain: async (asked) => (await simulateSvm(chain, [asked]))[0] as SvmSimulated,

@@ -1,5 +1,5 @@
-import type { Hex } from '../../chains/chain.ts'
-import type { Database, Transaction } from '../../db.ts'
+import type { Hex } from '../../chains/hex.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 
 /** SQL of transactions that buyers name as theirs. */
 export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'

@@ -1,29 +1,34 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Hex } from '../../chains/chain.ts'
+import type { Hex } from '../../chains/hex.ts'
 import type { Context } from '../../context.ts'
+import type { Rails } from '../rail.ts'
 import { insertPasted, type PasteOutcome, readPasted } from './paste-rows.ts'
 
-/** A buyer has paid once, perhaps twice, and may mistype. */
+/** A buyer pays once, perhaps twice, and may mistype. */
 const perCheckoutMax = 10
-/** Most transactions are known already, or found at once: the buyer is told on the spot. */
+/** Most transactions are already known, or found at once, so the buyer gets an answer on the spot. */
 const patienceMs = 2_500
 const lookEveryMs = 100
 
-/** The transaction that a buyer typed, or null. */
-export function parseTransactionHash(text: string): Hex | null {
-  const hash = text.trim().toLowerCase()
-  return /^0x[0-9a-f]{64}$/.test(hash) ? (hash as Hex) : null
-}
-
-/** Has a transaction looked up for a checkout, and says what came of it as far as that is known soon. */
+/**
+ * Has a transaction that a buyer named looked up for a checkout, and reports what is known within a few seconds. Null if
+ * the text is not a transaction hash.
+ */
 export async function pasteTransaction(
   ctx: Context,
+  rails: Rails,
   checkoutId: string,
   networks: readonly string[],
-  hash: Hex,
-): Promise<PasteOutcome> {
-  // Only EVM chains know transactions by hashes of this form.
-  const known = networks.filter((network) => network.startsWith('eip155:'))
+  text: string,
+): Promise<PasteOutcome | null> {
+  const parsed = new Map<string, Hex>()
+  for (const rail of rails.values()) {
+    const hash = rail.parseTransactionHash?.(text)
+    if (hash) parsed.set(rail.network.caip2, hash)
+  }
+  const [hash] = parsed.values()
+  if (!hash) return null
+  const known = networks.filter((network) => parsed.has(network))
   if (!(await insertPasted(ctx.db, checkoutId, known, hash, perCheckoutMax))) return 'not_found'
   ctx.db.wakeUps.send('claims')
   for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += lookEveryMs) {

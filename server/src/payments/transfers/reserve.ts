@@ -1,46 +1,47 @@
-import { randomBytes, randomInt } from 'node:crypto'
-import { networks } from '../../chains/networks.ts'
-import { toBase58 } from '../../chains/svm/message.ts'
 import type { Context } from '../../context.ts'
-import { insertReference } from './reference-rows.ts'
-import { freeReserved, insertReserved, readReservable, type Wanted } from './rows.ts'
+import type { Rail, Wanted } from '../rail.ts'
+import { freeReserved, readReservable } from './rows.ts'
 
 /**
- * A plain transfer carries nothing but its amount. So a buyer who pays by hand is given an amount that nobody else has
- * at that address: the price and a little more, at random. It is held until some time after the checkout has ended,
- * because what is sent late must still be told apart from what is sent for somebody else.
- *
- * On Solana a transfer can carry a reference, an address that nobody has: there the amount is the price, and the
- * reference is one of a kind.
+ * A plain transfer says nothing about the order it pays for. So a buyer who pays from another wallet or an exchange is
+ * given something that only this checkout has: an amount slightly above the price, or, where the chain allows it, a
+ * reference to attach. It stays reserved for some time after the checkout has ended, because a late transfer must still
+ * be told apart from one that is meant for another checkout.
  */
 export type Reserved = 'reserved' | 'crowded' | 'in_progress' | 'closed' | 'unavailable'
 
-/** Less than a cent of a 6-decimal token: a buyer pays at most this much more than the price. */
+/** In millionths of a token, so less than a cent: the most that a buyer pays above the price. */
 export const suffixMax = 9_999
-/** A twentieth of the suffixes. With more in use, a slip of the finger would too often be another buyer's amount. */
+/** A twentieth of the suffixes. With more in use, a typing mistake would too often hit another buyer's amount. */
 export const heldMax = 500
-/** A wallet app shows an old amount for a day or two, not longer. */
+/** A wallet app keeps showing an old amount for a day or two, not longer. */
 const coolingHours = 48
 /** As for signed payments: a chain that has not moved for this long is not being followed. */
 const headAgeSecondsMax = 30
-/** One of these is free: each is taken with a chance of one in twenty at most. */
-const suffixesTried = 16
-/** Another process may take what we chose. */
+/** Another process may take the amount we picked. */
 const roundsMax = 3
 
-export async function reserveAmount(ctx: Context, wanted: Wanted): Promise<Reserved> {
-  const limits = { suffixMax, heldMax, headAgeSecondsMax }
-  const hasReferences = networks.some(({ caip2, family }) => caip2 === wanted.network && family === 'SOLANA')
+/** A suffix of 1 in units of the token: a millionth, however many decimals it has, because people have to type it. */
+export function suffixUnits({ network }: Pick<Rail, 'network'>, asset: string): bigint {
+  const decimals = network.assets.find(
+    ({ address }) => address.toLowerCase() === asset.toLowerCase(),
+  )?.decimals
+  return 10n ** BigInt((decimals ?? 6) - 6)
+}
+
+export async function reserveTransfer(
+  ctx: Context,
+  rail: Rail | undefined,
+  wanted: Wanted,
+): Promise<Reserved> {
+  if (!rail) return 'unavailable'
+  const range = suffixUnits(rail, wanted.asset) * BigInt(suffixMax)
   for (let round = 0; round < roundsMax; round++) {
-    const suffixes = Array.from({ length: suffixesTried }, () => randomInt(1, suffixMax + 1))
-    const isReserved = hasReferences
-      ? await insertReference(ctx.db, wanted, toBase58(randomBytes(32)), headAgeSecondsMax)
-      : await insertReserved(ctx.db, wanted, suffixes, limits)
-    if (isReserved) {
+    if (await rail.reserve(wanted, headAgeSecondsMax)) {
       ctx.db.wakeUps.send('outcomes')
       return 'reserved'
     }
-    const why = await readReservable(ctx.db, wanted, limits)
+    const why = await readReservable(ctx.db, wanted, { range, headAgeSecondsMax })
     if (why.isProcessing) return 'in_progress'
     if (!why.isPayable) return 'closed'
     if (why.isReserved) return 'reserved'
@@ -50,7 +51,7 @@ export async function reserveAmount(ctx: Context, wanted: Wanted): Promise<Reser
   return 'crowded'
 }
 
-/** Lets amounts go that nobody will send any more. */
+/** Frees amounts that nobody will send any more. */
 export async function freeAmounts(ctx: Context): Promise<void> {
   await freeReserved(ctx.db, coolingHours)
 }

@@ -1,16 +1,9 @@
-import type { Hex } from '../../chains/chain.ts'
-import type { Database, Transaction } from '../../db.ts'
+import type { Hex } from '../../chains/hex.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 import { reversal, type SeenPlain } from '../credits/rows.ts'
+import type { Wanted } from '../rail.ts'
 
 /** SQL of plain transfers: amounts that are reserved for checkouts, and what is matched by them. */
-export type Wanted = {
-  readonly checkoutId: string
-  readonly network: string
-  readonly asset: string
-  readonly payTo: string
-  /** What the checkout asks for: the reserved amount is a little more. */
-  readonly price: bigint
-}
 
 /**
  * Reserves the first of these amounts that nobody holds, unless the checkout has one, cannot be paid, too many are held
@@ -19,18 +12,18 @@ export type Wanted = {
 export async function insertReserved(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
-  suffixes: readonly number[],
-  limits: { suffixMax: number; heldMax: number; headAgeSecondsMax: number },
+  suffixes: readonly bigint[],
+  limits: { range: bigint; heldMax: number; headAgeSecondsMax: number },
 ): Promise<boolean> {
   const rows = await db.query(
     `with locked as (
        select id from checkouts where id = $1 and status = 'OPEN' and expires_at > clock() for no key update
      ), chosen as (
        select locked.id, $5::numeric + s.suffix as amount, f.head_number
-       from locked, followers f, unnest($6::integer[]) with ordinality as s (suffix, place)
+       from locked, followers f, unnest($6::numeric[]) with ordinality as s (suffix, place)
        where f.network = $2 and f.head_seen_at > clock() - make_interval(secs => $9)
          and (select count(*) from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
-           and r.freed_at is null and r.amount > $5::numeric and r.amount <= $5::numeric + $7) < $8
+           and r.freed_at is null and r.amount > $5::numeric and r.amount <= $5::numeric + $7::numeric) < $8
          and not exists (select 1 from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
            and r.freed_at is null and r.amount = $5::numeric + s.suffix)
        order by s.place limit 1
@@ -47,8 +40,8 @@ export async function insertReserved(
       asset,
       payTo,
       price.toString(),
-      suffixes,
-      limits.suffixMax,
+      suffixes.map(String),
+      limits.range.toString(),
       limits.heldMax,
       limits.headAgeSecondsMax,
     ],
@@ -60,7 +53,7 @@ export async function insertReserved(
 export async function readReservable(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
-  limits: { suffixMax: number; headAgeSecondsMax: number },
+  limits: { range: bigint; headAgeSecondsMax: number },
 ): Promise<{
   isReserved: boolean
   isPayable: boolean
@@ -81,9 +74,9 @@ export async function readReservable(
        exists (select 1 from followers f where f.network = $2
          and f.head_seen_at > clock() - make_interval(secs => $7)) as is_followed,
        (select count(*)::integer from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
-         and r.freed_at is null and r.amount > $5::numeric and r.amount <= $5::numeric + $6) as held
+         and r.freed_at is null and r.amount > $5::numeric and r.amount <= $5::numeric + $6::numeric) as held
      from checkouts c where c.id = $1`,
-    [checkoutId, network, asset, payTo, price.toString(), limits.suffixMax, limits.headAgeSecondsMax],
+    [checkoutId, network, asset, payTo, price.toString(), limits.range.toString(), limits.headAgeSecondsMax],
   )
   return {
     isReserved: row?.is_reserved ?? false,
@@ -119,38 +112,6 @@ export type Match = {
   readonly seen: SeenPlain
   readonly checkoutId: string | null
   readonly storeId: string
-}
-
-/** Of a block's plain transfers, those that are ours, in one query however many the block holds. */
-export async function findMatches(
-  tx: Transaction,
-  network: string,
-  blockNumber: number,
-  seen: readonly SeenPlain[],
-): Promise<Match[]> {
-  if (seen.length === 0) return []
-  const rows = await tx.query<{ place: number; checkout_id: string | null; store_id: string }>(
-    `select i.place, c.id as checkout_id, coalesce(c.store_id, w.store_id) as store_id
-     from json_to_recordset($2) as i (place integer, asset text, pay_to text, amount numeric)
-     left join reserved_amounts r on r.network = $1 and r.asset = i.asset and r.pay_to = i.pay_to
-       and r.amount = i.amount and r.freed_at is null and r.after_block < $3
-     left join checkouts c on c.id = r.checkout_id
-     left join lateral (select store_id from wallets where lower(address) = i.pay_to and family = 'EVM'
-       order by registration desc limit 1) w on c.id is null
-     where c.id is not null or w.store_id is not null
-     order by i.place`,
-    [
-      network,
-      JSON.stringify(
-        seen.map(({ asset, to, value }, place) => ({ place, asset, pay_to: to, amount: value.toString() })),
-      ),
-      blockNumber,
-    ],
-  )
-  return rows.flatMap(({ place, checkout_id, store_id }) => {
-    const found = seen[place]
-    return found ? { seen: found, checkoutId: checkout_id, storeId: store_id } : []
-  })
 }
 
 /**

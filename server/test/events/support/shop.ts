@@ -8,7 +8,7 @@ import type {
   WebhookEndpointSecret,
 } from '@farthing/sdk'
 import type { Context } from '../../../src/context.ts'
-import { openDatabase } from '../../../src/db.ts'
+import { openDatabase } from '../../../src/database/db.ts'
 import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { openDeliverer } from '../../../src/events/webhooks/deliver.ts'
 import { openShop, type Shop } from '../../flows/support/shop.ts'

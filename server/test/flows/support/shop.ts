@@ -10,7 +10,7 @@ import type {
   Wallet,
 } from '@farthing/sdk'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import { openDatabase } from '../../../src/db.ts'
+import { openDatabase } from '../../../src/database/db.ts'
 import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { buildApp } from '../../../src/http/app.ts'
 import { newId, randomText } from '../../../src/ids.ts'

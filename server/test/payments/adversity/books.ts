@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Database } from '../../../src/db.ts'
+import type { Database } from '../../../src/database/db.ts'
 import { ask, type ChainPlace } from './scan.ts'
 
 /** What the database says of one network, as far as the invariants speak of it. */

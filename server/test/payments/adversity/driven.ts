@@ -3,14 +3,16 @@ import { randomBytes } from 'node:crypto'
 import type { PaymentRequired, PaymentRequirements } from '@farthing/sdk'
 import type { LightMyRequestResponse } from 'fastify'
 import { type Address, encodeFunctionData, type Hex } from 'viem'
-import { followOnce } from '../../../src/chains/follower.ts'
+import { openChain } from '../../../src/chains/evm/chain.ts'
+import { followOnce } from '../../../src/chains/evm/follower.ts'
 import { updateStatus } from '../../../src/checkouts/update-status.ts'
-import type { Database, Transaction } from '../../../src/db.ts'
+import { nodesOf } from '../../../src/config.ts'
+import type { Database, Transaction } from '../../../src/database/db.ts'
 import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
-import { makeBoundNonce } from '../../../src/payments/bound-nonce.ts'
-import { buryDead, openListener } from '../../../src/payments/credits/resolve.ts'
-import { openChains } from '../../../src/payments/doors.ts'
-import { stepLane } from '../../../src/payments/lanes/lane.ts'
+import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
+import { buryDead } from '../../../src/payments/evm/bury-dead.ts'
+import { openListener } from '../../../src/payments/evm/credit-blocks.ts'
+import { stepLane } from '../../../src/payments/evm/lane.ts'
 import {
   attackerAbi,
   encodeTransfer,
@@ -40,8 +42,8 @@ export type Driven = Awaited<ReturnType<typeof openDriven>>
 export async function openDriven(options: { settlers?: number } = {}) {
   const shop = await openShop({ blockTimeSeconds: null, worker: false, settlers: options.settlers ?? 1 })
   const { ctx, signers } = shop
-  const [chain] = openChains(ctx)
-  assert(chain)
+  const { network } = shop.chain
+  const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)
   const look = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
   const listener = openListener(ctx, chain, look)
   const lanes = signers.map((signer) => ({ chain, signer, holder: 'driven', updateStatus: look }))

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PaymentRequired } from '@farthing/sdk'
-import { openSigner } from '../../../src/chains/signer.ts'
-import { openReadiness } from '../../../src/payments/lanes/readiness.ts'
-import { insertSettler } from '../../../src/payments/lanes/rows.ts'
+import { openSigner } from '../../../src/chains/evm/signer.ts'
+import { openRails } from '../../../src/payments/rails.ts'
+import { openReadiness } from '../../../src/payments/settlers/readiness.ts'
+import { insertSettler } from '../../../src/payments/settlers/rows.ts'
 import { registerWallet } from '../../../src/stores/wallets.ts'
 import { startWorker } from '../../../src/worker.ts'
 import { makeStore, openTestApp } from '../../support/app.ts'
@@ -36,7 +37,10 @@ await registerWallet(ctx, store.id, 'SOLANA', wallet, ctx.now())
 const worker = startWorker(ctx, signers)
 atEnd(() => worker.stop())
 for (const { network } of [evm, svm])
-  await until('payments can be settled', async () => (await openReadiness(ctx)(network.caip2)) === null)
+  await until(
+    'payments can be settled',
+    async () => (await openReadiness(ctx, openRails(ctx))(network.caip2)) === null,
+  )
 
 let requests = 0
 const ask = (id: string, header?: string) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { parseTransaction } from 'viem'
-import type { Database } from '../../../src/db.ts'
+import type { Database } from '../../../src/database/db.ts'
 import { type Books, readBooks, untilQuiet } from './books.ts'
 import { ask, type ChainPlace, type Pair, type Scan, scanChain } from './scan.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Address, encodeFunctionData, getAddress, type Hex, keccak256 } from 'viem'
-import type { Database } from '../../../src/db.ts'
+import type { Database } from '../../../src/database/db.ts'
 import {
   encodeTransfer,
   multicallAbi,

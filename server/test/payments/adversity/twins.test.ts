@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openChain } from '../../../src/chains/chain.ts'
-import { followOnce } from '../../../src/chains/follower.ts'
+import { openChain } from '../../../src/chains/evm/chain.ts'
+import { followOnce } from '../../../src/chains/evm/follower.ts'
 import { buildApp } from '../../../src/http/app.ts'
-import { openListener } from '../../../src/payments/credits/resolve.ts'
-import { stepLane } from '../../../src/payments/lanes/lane.ts'
+import { openListener } from '../../../src/payments/evm/credit-blocks.ts'
+import { stepLane } from '../../../src/payments/evm/lane.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { until } from '../../support/until.ts'
 import { openDriven, type Prepared } from './driven.ts'
@@ -23,7 +23,7 @@ const gate = await openGate(shop.chain.url, async (call) => {
   if (!isSimulation(call)) asked += JSON.stringify(call.params).toLowerCase()
 })
 const gated = openChain(shop.engine.chain.network, [gate.url], shop.ctx.now)
-const otherContext = { ...shop.ctx, config: { ...shop.ctx.config, localRpcUrls: [gate.url] } }
+const otherContext = { ...shop.ctx, config: { ...shop.ctx.config, rpcUrls: { LOCAL: [gate.url] } } }
 const otherApp = buildApp(otherContext, { isDraining: false })
 atEnd(() => otherApp.close())
 await otherApp.ready()

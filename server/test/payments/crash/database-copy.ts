@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { openDatabase } from '../../../src/db.ts'
+import { openDatabase } from '../../../src/database/db.ts'
 import { atEnd } from '../../support/at-end.ts'
 import type { Deployment } from './deployment.ts'
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import type { Address, Hex } from 'viem'
-import { openSigner } from '../../../src/chains/signer.ts'
+import { openSigner } from '../../../src/chains/evm/signer.ts'
 import type { CrashPoint } from '../../../src/crash.ts'
-import { insertSettler } from '../../../src/payments/lanes/rows.ts'
+import { insertSettler } from '../../../src/payments/settlers/rows.ts'
 import { makeStore, openTestApp } from '../../support/app.ts'
 import { fundedKey, newPayer, type Payer, type TestChain } from '../../support/chain.ts'
 import { checkInvariants } from '../adversity/invariants.ts'
@@ -36,10 +36,10 @@ export async function openDeployment(
     readonly start?: boolean
   } = {},
 ) {
-  const { chainId, caip2, mode } = chain.network
+  const { id, caip2, mode } = chain.network
   const rpcSettings = {
-    NETWORKS: chainId,
-    [`${chainId}_RPC_URLS`]: (options.rpcUrls ?? [chain.url]).join(','),
+    NETWORKS: id,
+    [`${id}_RPC_URLS`]: (options.rpcUrls ?? [chain.url]).join(','),
   }
   const { ctx, databaseUrl } = await openTestApp(rpcSettings)
   const { key } = await makeStore(ctx, { mode, evmWallet: payTo })

@@ -9,7 +9,8 @@ import { createWalletClient, type Hex, http, publicActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { foundry } from 'viem/chains'
 import { buildApp } from '../../../src/http/app.ts'
-import { openReadiness } from '../../../src/payments/lanes/readiness.ts'
+import { openRails } from '../../../src/payments/rails.ts'
+import { openReadiness } from '../../../src/payments/settlers/readiness.ts'
 import { startWorker } from '../../../src/worker.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { fundedKey, multicallAddress } from '../../support/chain.ts'
@@ -57,7 +58,7 @@ export async function placeMulticall({ chain }: Shop): Promise<void> {
 /** Farthing: serve and work on a node of their own, the database of a shop without a worker. */
 export async function openOurs(shop: Shop): Promise<Side> {
   const node = await openFaultyNode(shop.chain.url)
-  const ctx = { ...shop.ctx, config: { ...shop.ctx.config, localRpcUrls: [node.url] } }
+  const ctx = { ...shop.ctx, config: { ...shop.ctx.config, rpcUrls: { LOCAL: [node.url] } } }
   const app = buildApp(ctx, { isDraining: false })
   const worker = startWorker(ctx, shop.signers)
   atEnd(async () => {
@@ -70,7 +71,10 @@ export async function openOurs(shop: Shop): Promise<Side> {
     missOutcomes: (times) => node.failTimes('cut', times, 'eth_getLogs'),
     async open() {
       // What the last request broke is over.
-      await until(async () => (await openReadiness(ctx)(network)) === null, 'a chain that goes on')
+      await until(
+        async () => (await openReadiness(ctx, openRails(ctx))(network)) === null,
+        'a chain that goes on',
+      )
       const id = await shop.create()
       const remoteAddress = `10.0.0.${++places}`
       const send = async (header?: string): Promise<Reply> => {

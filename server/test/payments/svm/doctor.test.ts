@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { examine } from '../../../src/doctor.ts'
+import { examine } from '../../../src/commands/doctor.ts'
 import { openSvmShop } from './support/shop.ts'
 
 const shop = await openSvmShop()
@@ -14,7 +14,10 @@ test('of a deployment that settles on Solana nothing is said to be wrong', async
 })
 
 test('a node of another chain is found, and a network without nodes', async () => {
-  const [elsewhere] = await wrongs({ networks: ['SOLANA_DEVNET'], solanaDevnetRpcUrls: [shop.chain.url] })
+  const [elsewhere] = await wrongs({
+    networks: ['SOLANA_DEVNET'],
+    rpcUrls: { SOLANA_DEVNET: [shop.chain.url] },
+  })
   assert.match(elsewhere?.says ?? '', /the node is on chain GuLKXAZV\w+, not EtWTRABZ/)
   const [without] = await wrongs({ networks: ['SOLANA_MAINNET'] })
   assert.match(without?.says ?? '', /has no nodes/)

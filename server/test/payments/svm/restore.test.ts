@@ -1,8 +1,8 @@
 /** The database was put back to an earlier point: what it lost is on the chain, and is found there. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startReconciling } from '../../../src/payments/credits/reconcile.ts'
-import { openRails } from '../../../src/payments/rails.ts'
+import { listConnected, openRails } from '../../../src/payments/rails.ts'
+import { startReconciling } from '../../../src/payments/restores/reconcile.ts'
 import { until } from '../../support/until.ts'
 import { openSvmShop } from './support/shop.ts'
 
@@ -57,7 +57,7 @@ test('a payment whose claim was lost, and one that was claimed and unsent, are c
   await forget(unsent, 'claimed')
   // Old enough that no node remembers the blockhash.
   chain.mine(200)
-  await startReconciling(ctx, openRails(ctx))
+  await startReconciling(ctx, listConnected(openRails(ctx)))
   // Nothing is taken before it is known what was lost.
   const asked = await shop.pay(lost, headers[0])
   assert.equal(asked.statusCode, 503, asked.body)

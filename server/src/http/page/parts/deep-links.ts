@@ -1,4 +1,4 @@
-import type { Family } from '../../../chains/networks.ts'
+import type { Family } from '../../../networks.ts'
 
 /** Addresses that open a page in the own browser of wallet apps that can pay there. Each app writes them in its own way. */
 export function deepLinks(

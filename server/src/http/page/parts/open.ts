@@ -1,10 +1,10 @@
 import type { PaymentRequirements } from '@farthing/sdk'
-import { describeForWallets } from '../../../chains/for-wallets.ts'
-import type { Family } from '../../../chains/networks.ts'
+import { describeForWallets } from '../../../chains/wallet-links.ts'
 import type { Option } from '../../../checkouts/checkout.ts'
 import type { CheckoutView } from '../../../checkouts/view.ts'
 import type { Context } from '../../../context.ts'
 import { unitsToText } from '../../../money.ts'
+import type { Family } from '../../../networks.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language, State } from '../languages/language.ts'
 import { deepLinks } from './deep-links.ts'
@@ -89,7 +89,7 @@ export function termsOf(
       const place = options.findIndex((option) => isSame(option, accepted))
       if (!network || place === -1) return []
       // The address of a local chain's node is no secret; those of others may hold a key.
-      const rpcUrl = network.chainId === 'LOCAL' ? ctx.config.localRpcUrls[0] : network.publicRpcUrl
+      const rpcUrl = network.isLocal ? ctx.config.rpcUrls[network.id]?.[0] : network.publicRpcUrl
       return [{ accepted, place, decimals, name, ...describeForWallets(network, rpcUrl ?? null) }]
     }),
   }

@@ -1,4 +1,4 @@
-import { paymentLink } from '../../../chains/for-wallets.ts'
+import { paymentLink } from '../../../chains/wallet-links.ts'
 import type { Option } from '../../../checkouts/checkout.ts'
 import type { CheckoutView, Note, Transfer } from '../../../checkouts/view.ts'
 import { unitsToText } from '../../../money.ts'

@@ -1,7 +1,7 @@
-import { networks } from '../../../chains/networks.ts'
 import type { Option } from '../../../checkouts/checkout.ts'
 import { type CheckoutView, isPayable } from '../../../checkouts/view.ts'
 import { unitsToText } from '../../../money.ts'
+import { networks } from '../../../networks.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language } from '../languages/language.ts'
 

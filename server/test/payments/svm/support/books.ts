@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { findTokenAccount } from '../../../../src/chains/svm/transfer.ts'
-import type { Database } from '../../../../src/db.ts'
+import type { Database } from '../../../../src/database/db.ts'
 import type { TestSvm } from './chain.ts'
 import { svmPayTo } from './shop.ts'
 

@@ -18,12 +18,12 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
   signBytes,
 } from '@solana/kit'
-import { networks } from '../../../../src/chains/networks.ts'
 import { encodeTransaction } from '../../../../src/chains/svm/message.ts'
 import { openSvmSigner, type SvmSigner } from '../../../../src/chains/svm/signer.ts'
 import { findTokenAccount, memoProgram, tokenProgram } from '../../../../src/chains/svm/transfer.ts'
-import { startLocalSvm } from '../../../../src/local-svm/start.ts'
+import { networks } from '../../../../src/networks.ts'
 import { atEnd } from '../../../support/at-end.ts'
+import { startLocalSvm } from '../../../support/local-svm/start.ts'
 
 /** The genesis hashes that public clusters have: stock clients know networks by them. */
 const genesisHashes: Readonly<Record<string, string>> = {
@@ -42,7 +42,7 @@ export async function openSvm(
   } = {},
 ) {
   const { network: name = 'SOLANA_LOCAL', slotMs = 100, finalizedAfter = 8 } = options
-  const network = networks.find(({ chainId }) => chainId === name)
+  const network = networks.find(({ id }) => id === name)
   assert(network?.family === 'SOLANA')
   const [asset] = network.assets
   assert(asset)

@@ -6,7 +6,7 @@ import { after } from 'node:test'
 import type { PaymentRequired } from '@farthing/sdk'
 import type { KeyPairSigner } from '@solana/kit'
 import type { CrashPoint } from '../../../../src/crash.ts'
-import { insertSettler } from '../../../../src/payments/lanes/rows.ts'
+import { insertSettler } from '../../../../src/payments/settlers/rows.ts'
 import { registerWallet } from '../../../../src/stores/wallets.ts'
 import { makeStore, openTestApp } from '../../../support/app.ts'
 import { openClient } from '../../crash/client.ts'
@@ -32,8 +32,8 @@ export async function openSvmDeployment(
   chain: TestSvm,
   options: { readonly serves?: number; readonly works?: number; readonly settlers?: number } = {},
 ) {
-  const { chainId, caip2, mode } = chain.network
-  const settings = { NETWORKS: chainId, [`${chainId}_RPC_URLS`]: chain.url }
+  const { id, caip2, mode } = chain.network
+  const settings = { NETWORKS: id, [`${id}_RPC_URLS`]: chain.url }
   const { ctx, databaseUrl } = await openTestApp(settings)
   const { key, store } = await makeStore(ctx, { mode, evmWallet: null })
   await chain.fund(svmPayTo, { token: [chain.mint, 0n] })

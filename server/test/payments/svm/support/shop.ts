@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { KeyPairSigner } from '@solana/kit'
-import { insertSettler } from '../../../../src/payments/lanes/rows.ts'
+import { insertSettler } from '../../../../src/payments/settlers/rows.ts'
 import { registerWallet } from '../../../../src/stores/wallets.ts'
 import { makeStore, openTestApp } from '../../../support/app.ts'
 import { openClient, startWork, untilReady } from '../../../support/client.ts'
@@ -21,10 +21,10 @@ export async function openSvmShop(
   } = {},
 ) {
   const chain = await openSvm(options)
-  const { caip2, chainId, mode } = chain.network
+  const { caip2, id, mode } = chain.network
   const app = await openTestApp({
-    NETWORKS: chainId,
-    [`${chainId}_RPC_URLS`]: Array(chain.network.witnessesMin).fill(chain.url).join(','),
+    NETWORKS: id,
+    [`${id}_RPC_URLS`]: Array(chain.network.witnessesMin).fill(chain.url).join(','),
     ECB_RATES_URL: '',
     EXCHANGE_RATES_URL: '',
     ...options.settings,

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { privateKeyToAccount } from 'viem/accounts'
+import { keccak256, serializeTransaction } from 'viem/utils'
+import type { Hex } from '../hex.ts'
+import { type Chain, multicall } from './chain.ts'
+import { signDigest } from './recover.ts'
+
+/** A settler's key. It pays gas and moves nobody's money: the signed transfers fix recipient and amount. */
+export type Signer = {
+  readonly family: 'EVM'
+  readonly address: Hex
+  readonly sign: (chain: Chain, transaction: Unsigned) => SignedTransaction
+}
+
+export type Unsigned = {
+  readonly to: string
+  readonly data: Hex
+  readonly nonce: number
+  readonly gas: bigint
+  readonly maxFeePerGas: bigint
+  readonly maxPriorityFeePerGas: bigint
+}
+
+type SignedTransaction = { readonly hash: Hex; readonly bytes: Hex }
+
+/** No batch of ours needs more; a larger one is a bug that would burn the float. */
+const gasMax = 30_000_000n
+
+export function openSigner(privateKey: Hex): Signer {
+  const address = privateKeyToAccount(privateKey).address.toLowerCase() as Hex
+  const secret = Buffer.from(privateKey.slice(2), 'hex')
+  return {
+    family: 'EVM',
+    address,
+    sign(chain, transaction) {
+      assertAllowed(chain, address, transaction)
+      const unsigned = {
+        ...transaction,
+        to: transaction.to as Hex,
+        chainId: chain.chainId,
+        type: 'eip1559',
+        value: 0n,
+      } as const
+      const { r, s, yParity } = signDigest(
+        Buffer.from(keccak256(serializeTransaction(unsigned)).slice(2), 'hex'),
+        secret,
+      )
+      const bytes = serializeTransaction(unsigned, { r, s, yParity })
+      return { hash: keccak256(bytes), bytes }
+    },
+  }
+}
+
+/** What a settler may ever sign: our tokens and Multicall3, no value; or nothing, to itself. */
+function assertAllowed(chain: Chain, self: string, { to, data, gas, maxFeePerGas }: Unsigned): void {
+  const targets = [multicall, ...chain.network.assets.map(({ address }) => address.toLowerCase())]
+  const isFill = to === self && data === '0x'
+  assert(isFill || targets.includes(to.toLowerCase()), `a settler does not call ${to}`)
+  assert(gas <= gasMax, `gas ${gas} is above the cap`)
+  assert(isFill || maxFeePerGas <= chain.network.maxFeePerGas, `fee ${maxFeePerGas} is above the cap`)
+}

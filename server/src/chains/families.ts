@@ -1,0 +1,78 @@
+import { nodesOf } from '../config.ts'
+import type { Context } from '../context.ts'
+import { type Family, networks } from '../networks.ts'
+import { parseEvmAddress, showEvmAddress } from './evm/address.ts'
+import { RpcAnswerError, RpcUnavailableError } from './rpc.ts'
+import { parseSolanaAddress } from './svm/address.ts'
+import { findReady, openSvmChain } from './svm/chain.ts'
+
+/** Addresses that are tokens, not wallets: money sent there is lost. Known ones of every network, enabled or not. */
+const tokenAddresses = new Set([
+  ...networks.flatMap(({ assets }) => assets.map(({ address }) => address)),
+  // USDC and USDT on Ethereum, whose addresses people paste by mistake.
+  '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  '0xdAC17F958D2ee523a2206206994597C13D831ec7',
+  // USDC and USDT on Solana, mainnet and devnet.
+  'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+  '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+  'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB',
+])
+
+/** The address in its family's canonical form, or the reason why nothing may be paid to it. */
+export function parseWalletAddress(
+  family: Family,
+  text: string,
+): { readonly address: string } | { readonly refusal: string } {
+  const parsed = family === 'EVM' ? parseEvmAddress(text) : parseSolanaAddress(text)
+  if ('refusal' in parsed) return parsed
+  if (tokenAddresses.has(parsed.address))
+    return { refusal: 'This is the address of a token, not of a wallet.' }
+  return parsed
+}
+
+/**
+ * The spelling by which stored addresses are compared, and the one that people are shown. Hex of either case is one
+ * address; base58 has one spelling.
+ */
+export function toStored(caip2: string, address: string): string {
+  return caip2.startsWith('eip155:') ? address.toLowerCase() : address
+}
+
+export function toShown(caip2: string, stored: string): string {
+  return caip2.startsWith('eip155:') ? showEvmAddress(stored) : stored
+}
+
+/** On Solana a wallet is paid at an account of its own for each token, which must exist. Elsewhere it has none. */
+export function needsTokenAccount(family: Family): boolean {
+  return family === 'SOLANA'
+}
+
+/**
+ * Which of a wallet's token accounts exist, on the networks that have nodes. If a node does not answer, that network is
+ * left out: background work checks the wallet again.
+ */
+export async function findTokenAccounts(ctx: Context, family: Family, address: string) {
+  if (!needsTokenAccount(family)) return []
+  const chains = networks
+    .filter((network) => network.family === 'SOLANA')
+    .map((network) => openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now))
+    .filter(({ rpc }) => rpc.endpoints > 0)
+  const found = await Promise.all(
+    chains.map(async (chain) =>
+      Promise.all(
+        chain.network.assets.map(async (asset) => {
+          const [isReady = false] = await findReady(chain, [address], asset.address)
+          return { network: chain.network.caip2, asset: asset.address, isReady }
+        }),
+      ).catch((error) => {
+        if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
+        ctx.log.warn(
+          { network: chain.network.caip2, err: error },
+          'could not look up the token accounts of a wallet; the worker looks again within seconds',
+        )
+        return []
+      }),
+    ),
+  )
+  return found.flat()
+}

@@ -1,0 +1,39 @@
+import type { Network } from '../networks.ts'
+
+/** The Wallet Standard has names of its own for clusters. */
+const clusters: Readonly<Record<string, string>> = {
+  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': 'solana:mainnet',
+  'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': 'solana:devnet',
+}
+
+/** What a wallet in a browser must be told of a network. `rpcUrl` is shown to everybody. */
+export function describeForWallets(network: Network, rpcUrl: string | null) {
+  const { family, caip2, name, nativeCurrency, explorerUrl } = network
+  if (family === 'SOLANA') return { family, chain: clusters[caip2] ?? 'solana:localnet' }
+  const chainId = Number.parseInt(caip2.replace('eip155:', ''), 10)
+  // As EIP-3085 wants it.
+  const chain = {
+    chainId: `0x${chainId.toString(16)}`,
+    chainName: name,
+    nativeCurrency,
+    rpcUrls: rpcUrl ? [rpcUrl] : [],
+    ...(explorerUrl && { blockExplorerUrls: [explorerUrl] }),
+  }
+  return { family, chainId, chain }
+}
+
+/**
+ * A link that opens a payment in a wallet app, by the network's own standard; null where there is none that can be
+ * relied on. On Solana (Solana Pay) the wallet adds the reference to the transfer, which is found by it.
+ */
+export function paymentLink(
+  network: Network | undefined,
+  transfer: { readonly payTo: string; readonly asset: string; readonly reference: string | null },
+  amount: string,
+  label: string,
+): string | null {
+  if (network?.family !== 'SOLANA' || transfer.reference === null) return null
+  const { payTo, asset, reference } = transfer
+  // Not as a form would write it: spaces are %20 here.
+  return `solana:${payTo}?amount=${amount}&spl-token=${asset}&reference=${reference}&label=${encodeURIComponent(label)}`
+}

@@ -1,0 +1,66 @@
+import type { Context } from '../context.ts'
+import { groupCommit, sqlState } from '../database/db.ts'
+import { newId } from '../ids.ts'
+import { Problem } from '../problems.ts'
+import { claimAuthorizations, type NewClaim, reclaimAuthorization } from './claim-rows.ts'
+
+export type Claim = (claim: Omit<NewClaim, 'eventId'>) => Promise<boolean>
+
+const batchRowsMax = 128
+const batchesInFlightMax = 2
+const lockNotAvailable = '55P03'
+
+/**
+ * Claims an authorization for a checkout: from then on it is this checkout's for ever, and nothing else may be claimed
+ * for the checkout until its fate is known. True if this call made the claim. False says only that it did not: the
+ * caller must look again, and will find why.
+ */
+export function openClaim(ctx: Context): Claim {
+  const joined = groupCommit<NewClaim, boolean>({
+    write: async (batch) => {
+      const claimed = await claimAuthorizations(ctx.db, batch, 'skip locked')
+      return batch.map(({ eventId }) => claimed.has(eventId))
+    },
+    writeAgain: (claim) => claimAlone(ctx, claim),
+    batchRowsMax,
+    batchesInFlightMax,
+    observe: (rows) => ctx.metrics.batchRows.observe({ statement: 'claim' }, rows),
+  })
+  const claimOnce = async (input: Omit<NewClaim, 'eventId'>) => {
+    const claim = { ...input, eventId: newId('evt', ctx.config.cell, input.now) }
+    // What a batch skipped may only have been locked for a moment.
+    const isClaimed = (await joined(claim)) || (await claimAlone(ctx, claim))
+    if (isClaimed) ctx.db.wakeUps.send('claims')
+    return isClaimed
+  }
+  // Copies of a payment that is being claimed here wait for that claim and then look again. Each of them would else
+  // borrow a connection to wait for the same checkout, and a few thousand would keep everybody from the database.
+  const underWay = new Map<string, Promise<boolean>>()
+  return async (input) => {
+    const { from, nonce } = input.transfer.authorization
+    const key = [input.checkoutId, input.network, input.transfer.asset, from, nonce].join(' ')
+    const other = underWay.get(key)
+    if (other) return await other.then(() => false)
+    const claiming = claimOnce(input).finally(() => underWay.delete(key))
+    underWay.set(key, claiming)
+    return await claiming
+  }
+}
+
+async function claimAlone(ctx: Context, claim: NewClaim): Promise<boolean> {
+  return await ctx.db
+    .transaction(async (tx) => {
+      const claimed = await claimAuthorizations(tx, [claim], '')
+      return claimed.has(claim.eventId) || (await reclaimAuthorization(tx, claim))
+    })
+    .catch((error) => {
+      if (sqlState(error) !== lockNotAvailable) throw error
+      throw new Problem(
+        'unavailable',
+        'The checkout is busy. Repeat the same request with the same payment.',
+        {
+          retryAfterSeconds: 1,
+        },
+      )
+    })
+}

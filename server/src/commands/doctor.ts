@@ -1,0 +1,200 @@
+import { isNative } from '../chains/evm/recover.ts'
+import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import type { Context } from '../context.ts'
+import { checkSchema, SchemaError } from '../database/migrate.ts'
+import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
+import { openRails } from '../payments/rails.ts'
+import { countSettlementsLeft, openReadiness } from '../payments/settlers/readiness.ts'
+import { listSettlers } from '../payments/settlers/rows.ts'
+import { Problem } from '../problems.ts'
+import { listCurrencies } from '../rates/list.ts'
+import { listStores } from '../stores/rows.ts'
+
+/**
+ * Looks a deployment over and says, for everything that would keep a payment from being taken, what is wrong and what
+ * to do. It changes nothing. What cannot be looked at because something before it is wrong is not mentioned.
+ */
+export type Finding = {
+  readonly what: string
+  readonly says: string
+  /** What to do about it; null where all is well. */
+  readonly fix: string | null
+}
+
+/** Expiry is the database's to judge and rates are ours: apart by more than this, a payer would notice. */
+const clockApartMsMax = 2_000
+/** About a day of a busy store. Below the other limit payments are refused. */
+const settlementsLeftWanted = 5_000n
+const databaseVersionMin = 150_000
+
+export async function examine(
+  ctx: Context,
+  readSigners: () => Promise<readonly AnySigner[]>,
+): Promise<Finding[]> {
+  const findings = [examineCurve()]
+  const database = await examineDatabase(ctx)
+  findings.push(...database)
+  if (database.some(({ fix }) => fix !== null)) return findings
+  findings.push(...(await examineStores(ctx)), ...(await examineRates(ctx)))
+  const rails = openRails(ctx)
+  for (const rail of rails.values())
+    if (ctx.config.networks.includes(rail.network.id))
+      findings.push(...(await examineNetwork(ctx, rails, rail, readSigners)))
+  return findings
+}
+
+export function render(findings: readonly Finding[]): string {
+  return findings
+    .map(({ what, says, fix }) =>
+      fix === null ? `ok     ${what}: ${says}` : `WRONG  ${what}: ${says}\n       ${fix}`,
+    )
+    .join('\n')
+}
+
+function examineCurve(): Finding {
+  const what = 'signatures'
+  if (isNative) return { what, says: 'checked by libsecp256k1', fix: null }
+  return {
+    what,
+    says: 'checked in JavaScript, which is some twenty times slower',
+    fix: 'Install again on this platform, so that the package secp256k1 finds its native build.',
+  }
+}
+
+async function examineDatabase(ctx: Context): Promise<Finding[]> {
+  const before = ctx.now().getTime()
+  try {
+    const [row] = await ctx.db.query<{ version: string; number: number; now: Date }>(
+      `select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
+         clock_timestamp() as now`,
+    )
+    if (!row) return []
+    const after = ctx.now().getTime()
+    const databaseNow = row.now.getTime()
+    const apartMs = Math.max(0, before - databaseNow, databaseNow - after)
+    const findings: Finding[] = [
+      {
+        what: 'database',
+        says: `PostgreSQL ${row.version}`,
+        fix: row.number < databaseVersionMin ? 'Use PostgreSQL 15 or newer.' : null,
+      },
+      {
+        what: 'clocks',
+        says: `this machine’s and the database’s are ${apartMs} ms apart`,
+        fix: apartMs > clockApartMsMax ? 'Synchronise both by NTP.' : null,
+      },
+    ]
+    await checkSchema(ctx.db)
+    return [...findings, { what: 'schema', says: 'up to date', fix: null }]
+  } catch (error) {
+    if (error instanceof SchemaError)
+      return [{ what: 'schema', says: error.message, fix: 'Run: npm run server migrate' }]
+    if (!(error instanceof Problem)) throw error
+    const cause = error.cause instanceof Error ? ` ${error.cause.message}` : ''
+    return [
+      {
+        what: 'database',
+        says: `${error.message}${cause}`,
+        fix: 'See that PostgreSQL runs, and that DATABASE_URL names it with the right user and password.',
+      },
+    ]
+  }
+}
+
+async function examineStores(ctx: Context): Promise<Finding[]> {
+  const stores = await listStores(ctx.db)
+  const isEmpty = stores.length === 0
+  return [
+    {
+      what: 'stores',
+      says: isEmpty ? 'there is none' : `${stores.length}`,
+      fix: isEmpty ? 'Make one: npm run server store create -- --name NAME --evm-wallet ADDRESS' : null,
+    },
+  ]
+}
+
+async function examineRates(ctx: Context): Promise<Finding[]> {
+  if (ctx.config.ecbRatesUrl === '' && ctx.config.exchangeRatesUrl === '') return []
+  const currencies = await listCurrencies(ctx, ctx.now())
+  return [
+    {
+      what: 'rates',
+      says: `${currencies.length} currencies can be priced`,
+      fix:
+        currencies.length > 1
+          ? null
+          : 'Only USD can. Let work reach ECB_RATES_URL or EXCHANGE_RATES_URL, or set both to nothing if USD is enough.',
+    },
+  ]
+}
+
+async function examineNetwork(
+  ctx: Context,
+  rails: Rails,
+  rail: Rail,
+  readSigners: () => Promise<readonly AnySigner[]>,
+): Promise<Finding[]> {
+  const { endpoints, network } = rail
+  const what = network.id
+  const setting = `${network.id}_RPC_URLS`
+  if (endpoints === 0) {
+    const fix = `Name its nodes in ${setting}, or take it out of NETWORKS.`
+    return [{ what, says: 'it has no nodes, so nothing is settled there', fix }]
+  }
+  const nodes = `${what} nodes`
+  const reach = `See that every address in ${setting} can be reached from here and is a node of ${network.name}.`
+  try {
+    const answered = await rail.countAnswering()
+    const says = `${answered} of ${endpoints} answer for this chain`
+    const more = `Name at least ${network.witnessesMin} in ${setting}: one alone is not believed.`
+    if (endpoints < network.witnessesMin) return [{ what: nodes, says, fix: more }]
+    if (answered < endpoints) return [{ what: nodes, says, fix: reach }]
+    const mistakes = await rail.findMistakes()
+    return [
+      { what: nodes, says, fix: null },
+      ...mistakes.map((says) => ({ what, says, fix: `Use nodes of the real ${network.name}.` })),
+      ...(await examineSettlers(ctx, rails, rail, readSigners)),
+    ]
+  } catch (error) {
+    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+    return [{ what: nodes, says: error.message, fix: reach }]
+  }
+}
+
+async function examineSettlers(
+  ctx: Context,
+  rails: Rails,
+  rail: Rail,
+  readSigners: () => Promise<readonly AnySigner[]>,
+): Promise<Finding[]> {
+  const { id, caip2, nativeCurrency } = rail.network
+  const what = `${id} settlers`
+  const settlers = (await listSettlers(ctx.db, caip2)).filter(({ state }) => state === 'active')
+  if (settlers.length === 0) {
+    const fix = `npm run server settler add ${id} ADDRESS, and put its key into SETTLER_KEYS_FILE of work.`
+    return [{ what, says: 'there is none, so nothing can be settled', fix }]
+  }
+  const findings: Finding[] = []
+  // Only where work runs is the file set; serve holds no key.
+  if (ctx.config.settlerKeysFile !== '') {
+    const keys = new Set((await readSigners()).map(({ address }) => address))
+    for (const { address } of settlers.filter(({ address }) => !keys.has(address))) {
+      const fix = `Put its key into ${ctx.config.settlerKeysFile}, or: npm run server settler drain ${address}`
+      findings.push({ what, says: `the key of ${address} is not here`, fix })
+    }
+  }
+  for (const { address, left } of await countSettlementsLeft(ctx.db, rail)) {
+    const says =
+      left === null ? `${address}: work has not read its balance yet` : `${address} can pay ${left} more`
+    const fix =
+      left !== null && left < settlementsLeftWanted ? `Send it ${nativeCurrency.symbol} on ${id}.` : null
+    findings.push({ what, says, fix })
+  }
+  const obstacle = await openReadiness(ctx, rails)(caip2)
+  findings.push({
+    what: `${id} settling`,
+    says: obstacle ?? 'payments can be settled now',
+    fix: obstacle === null ? null : 'See that work runs with these settings, and what it logs.',
+  })
+  return findings
+}

@@ -1,0 +1,126 @@
+import { readFile } from 'node:fs/promises'
+import type { AddressInfo, Server } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { isNative } from '../chains/evm/recover.ts'
+import { ConfigError } from '../config.ts'
+import type { Context } from '../context.ts'
+import { type Health, openOperations } from '../http/operations.ts'
+import { networks } from '../networks.ts'
+import type { AnySigner } from '../payments/rail.ts'
+import { listConnected, openRails, readSigner } from '../payments/rails.ts'
+import { startWorker } from '../worker.ts'
+
+/** What is in flight when we are told to stop gets this long; orchestrators kill after 30 s by default. */
+const stopTimeoutMs = 25_000
+
+/** Answers HTTP until the process is told to stop. `prepare` may add to the application before it listens. */
+export async function serve(ctx: Context, prepare: (app: FastifyInstance) => void = () => {}): Promise<void> {
+  await untilStopped(ctx, [await orEnd(ctx, () => startServing(ctx, prepare))])
+}
+
+/** Does background work until the process is told to stop. */
+export async function work(ctx: Context): Promise<void> {
+  const health: Health = { isDraining: false }
+  const { operations, signers } = await orEnd(ctx, async () => {
+    requireWitnesses(ctx)
+    const read = await readSigners(ctx.config.settlerKeysFile)
+    return { operations: await openOperations(ctx, health), signers: read }
+  })
+  const worker = startWorker(ctx, signers)
+  ctx.log.info({ operationsPort: portOf(operations) }, 'working')
+  await untilStopped(ctx, [
+    async () => {
+      health.isDraining = true
+      await worker.stop()
+      operations.close()
+    },
+  ])
+}
+
+/** A process that cannot start ends: what it has opened must not keep it alive, or nobody would start it again. */
+async function orEnd<Result>(ctx: Context, start: () => Promise<Result>): Promise<Result> {
+  try {
+    return await start()
+  } catch (error) {
+    await ctx.db.close()
+    throw error
+  }
+}
+
+async function startServing(
+  ctx: Context,
+  prepare: (app: FastifyInstance) => void,
+): Promise<() => Promise<void>> {
+  refuseFixedRates(ctx)
+  const health: Health = { isDraining: false }
+  // Only `serve` needs it, and it is more than half of what there is to load.
+  const { buildApp } = await import('../http/app.ts')
+  const app = buildApp(ctx, health)
+  prepare(app)
+  const address = await app.listen({ host: ctx.config.host, port: ctx.config.port })
+  if (!isNative)
+    ctx.log.warn(
+      'signatures are checked without libsecp256k1, which is slow: install secp256k1 with its native build',
+    )
+  const operations = await openOperations(ctx, health).catch(async (error) => {
+    await app.close()
+    throw error
+  })
+  ctx.log.info({ address, operationsPort: portOf(operations) }, 'listening')
+  return async () => {
+    // First say no to the balancer, then stop listening, then let what is in flight finish.
+    health.isDraining = true
+    await wait(ctx.config.drainSeconds * 1_000)
+    await app.close()
+    operations.close()
+  }
+}
+
+async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[]): Promise<void> {
+  const signal = await new Promise<string>((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve(name))
+  })
+  ctx.log.info({ signal }, 'stopping')
+  // Being killed is safe at any time; stopping gently only spares clients a retry. So it never takes for ever.
+  setTimeout(() => process.exit(1), stopTimeoutMs + ctx.config.drainSeconds * 1_000).unref()
+  for (const stop of stops) await stop()
+  await ctx.db.close()
+  ctx.log.info('stopped')
+}
+
+/** What is not on the chain must be said by enough nodes: one that lies or lags must not make a payer pay twice. */
+function requireWitnesses(ctx: Context): void {
+  for (const { network, endpoints } of listConnected(openRails(ctx))) {
+    if (endpoints < network.witnessesMin) {
+      throw new ConfigError(`${network.id}_RPC_URLS must name at least ${network.witnessesMin} nodes.`)
+    }
+  }
+}
+
+/** A rate that never changes sells for less than the price as soon as the true one moves. */
+function refuseFixedRates({ config }: Context): void {
+  const live = networks.find(({ id, mode }) => mode === 'live' && config.networks.includes(id))
+  if (live && config.fixedRates.size > 0)
+    throw new ConfigError(
+      `FIXED_RATES is for development: take ${live.id} out of NETWORKS, or set it to nothing.`,
+    )
+}
+
+/** The settlers' keys, one per line. Empty lines and # comments are skipped. */
+export async function readSigners(file: string): Promise<AnySigner[]> {
+  if (file === '') return []
+  const lines = (await readFile(file, 'utf8')).split('\n').map((line) => line.trim())
+  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'))
+  return keys.map((key) => {
+    const signer = readSigner(key)
+    if (signer) return signer
+    throw new ConfigError(
+      `SETTLER_KEYS_FILE (${file}) must hold one key per line: 0x and 64 hexadecimal digits, or 64 numbers in brackets.`,
+    )
+  })
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}

@@ -1,0 +1,93 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type { Database, Transaction } from './db.ts'
+
+/**
+ * Numbered, forward-only SQL files. Any number of processes may start at once: each migration runs in one transaction
+ * that first takes a lock and then looks whether another process was faster. Applied files never change: their text is
+ * compared. A newer schema is accepted (that is how a rolling upgrade looks from the old version) unless a newer
+ * migration began with the comment "-- breaking".
+ */
+const folder = new URL('../../migrations/', import.meta.url)
+/** Any constant that nothing else in this database locks. */
+const lock = 402_402_402
+
+type Migration = { readonly version: number; readonly name: string; readonly sql: string }
+type Applied = { version: number; name: string; sql: string; breaking: boolean }
+
+/** Thrown when the schema and this program do not fit; the message says what to do. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError'
+}
+
+export async function migrate(db: Database): Promise<string[]> {
+  const migrations = await readMigrations()
+  const done: string[] = []
+  for (const migration of [null, ...migrations]) {
+    await db.transaction(async (tx) => {
+      // Whoever comes second waits for the first, however long its migration takes.
+      await tx.script('set local lock_timeout = 0; set local statement_timeout = 0')
+      await tx.query('select pg_advisory_xact_lock($1)', [lock])
+      if (migration === null) return await prepare(tx)
+      const [applied] = await tx.query<Applied>('select * from schema_migrations where version = $1', [
+        migration.version,
+      ])
+      if (applied) return
+      await tx.script(migration.sql)
+      await tx.query('insert into schema_migrations (version, name, sql, breaking) values ($1, $2, $3, $4)', [
+        migration.version,
+        migration.name,
+        migration.sql,
+        migration.sql.startsWith('-- breaking'),
+      ])
+      done.push(migration.name)
+    })
+  }
+  await checkSchema(db)
+  return done
+}
+
+/** Fails unless the schema is this program's, or a newer one that it may still use. */
+export async function checkSchema(db: Database): Promise<void> {
+  const [table] = await db.query<{ found: string | null }>(
+    "select to_regclass('schema_migrations')::text as found",
+  )
+  const applied = table?.found
+    ? await db.query<Applied>('select version, name, sql, breaking from schema_migrations order by version')
+    : []
+  const known = await readMigrations()
+  for (const migration of known) {
+    const row = applied.find(({ version }) => version === migration.version)
+    if (!row) throw new SchemaError(`The schema lacks ${migration.name}. Run: npm run server migrate`)
+    if (row.sql !== migration.sql) {
+      throw new SchemaError(
+        `${migration.name} is not the file that was applied. Applied migrations must not change.`,
+      )
+    }
+  }
+  const tooNew = applied.find(({ version, breaking }) => breaking && version > known.length)
+  if (tooNew)
+    throw new SchemaError(
+      `The schema has ${tooNew.name}, which this version cannot work with. Upgrade first.`,
+    )
+}
+
+async function prepare(tx: Transaction): Promise<void> {
+  await tx.script(`create table if not exists schema_migrations (
+    version integer primary key,
+    name text not null,
+    sql text not null,
+    breaking boolean not null,
+    applied_at timestamptz not null default now()
+  )`)
+}
+
+async function readMigrations(): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  return await Promise.all(
+    names.map(async (name, i) => {
+      const version = Number.parseInt(name, 10)
+      if (version !== i + 1) throw new SchemaError(`Migrations must be numbered without gaps: ${name}`)
+      return { version, name, sql: await readFile(new URL(name, folder), 'utf8') }
+    }),
+  )
+}

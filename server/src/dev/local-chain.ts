@@ -1,0 +1,203 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import {
+  type Abi,
+  type Address,
+  createTestClient,
+  encodeDeployData,
+  type Hex,
+  http,
+  keccak256,
+  type PublicClient,
+  pad,
+  publicActions,
+  slice,
+  toBytes,
+} from 'viem'
+
+/** A compiled contract: what solc, Hardhat and Foundry agree on. */
+export type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
+export type Artifacts = Readonly<Record<string, Artifact>>
+
+type LocalAsset = { readonly address: string; readonly name: string; readonly version: string }
+
+type LocalChainOptions = {
+  readonly chainId: number
+  /** null: a block is mined only when somebody asks for one. */
+  readonly blockTimeSeconds: number | null
+  /** Where the token is placed, and the EIP-712 domain that it has there. */
+  readonly assets: readonly LocalAsset[]
+  readonly port?: number
+  /** Another build of the token. If its constructor takes arguments, these are the domain's name and version. */
+  readonly artifact?: Artifact
+  /** Where the chain is kept between one run and the next. Without it nothing of it is kept. */
+  readonly stateFile?: string
+  /** Further arguments to anvil. */
+  readonly extraArgs?: readonly string[]
+}
+
+export type LocalChain = { readonly url: string; readonly stop: () => Promise<void> }
+
+const multicallAddress = '0xcA11bde05977b3631167028862bE2a173976CA11'
+const startTimeoutMs = 20_000
+/** Room for the largest batches, far above a real block. */
+const blockGasLimit = 300_000_000
+/** `safe` is this many blocks behind the newest, `finalized` twice as many. */
+const slotsInAnEpoch = 4
+/**
+ * Old states kept on disk, besides the newest in memory: how far back a reorg or a read at an old block can go. anvil's
+ * default of 3,600 is gigabytes, and with --prune-history it keeps them all in memory.
+ */
+const statesKept = 64
+
+/**
+ * A private chain in a process of its own: anvil, with our token behind a proxy at each asset's address and Multicall3 where public
+ * chains have it. For `dev` and for tests. It listens on loopback only, its accounts are those of the well-known test
+ * mnemonic, and nothing of it is kept unless that was asked for. Blocks are timed or asked for, never instant: instant mining leaves transactions
+ * of parallel senders pending.
+ */
+export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
+  const artifacts = await readArtifacts()
+  const program = findAnvil()
+  const folder = await mkdtemp(join(tmpdir(), 'farthing-chain-'))
+  const anvil = spawn(program, anvilArguments(options, folder), {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Not in our process group: Ctrl-C stops us, and we stop the chain when nobody needs it any more.
+    detached: true,
+  })
+  // It writes its state down when it is told to stop, and only then.
+  const signal = options.stateFile === undefined ? 'SIGKILL' : 'SIGTERM'
+  const guard = guardAgainstOrphan(anvil, folder, signal)
+  const stop = async () => {
+    anvil.ref()
+    if (anvil.pid && anvil.exitCode === null && anvil.signalCode === null) {
+      anvil.kill(signal)
+      await once(anvil, 'exit')
+    }
+    guard.kill('SIGKILL')
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const url = await waitUntilListening(anvil)
+    await place(url, options, artifacts)
+    return { url, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The contracts in server/contracts, compiled. */
+export async function readArtifacts(): Promise<Artifacts> {
+  return JSON.parse(await readFile(new URL('../../contracts/artifacts.json', import.meta.url), 'utf8'))
+}
+
+function anvilArguments(
+  { chainId, blockTimeSeconds, port, stateFile, extraArgs = [] }: LocalChainOptions,
+  folder: string,
+): string[] {
+  return [
+    ...['--host', '127.0.0.1', '--port', `${port ?? 0}`, '--chain-id', `${chainId}`],
+    ...(blockTimeSeconds === null ? ['--no-mining'] : ['--block-time', `${blockTimeSeconds}`]),
+    ...['--gas-limit', `${blockGasLimit}`, '--slots-in-an-epoch', `${slotsInAnEpoch}`],
+    ...['--max-persisted-states', `${statesKept}`, '--cache-path', folder],
+    ...(stateFile === undefined ? [] : ['--state', stateFile]),
+    ...extraArgs,
+  ]
+}
+
+/** The program itself, not the script in node_modules/.bin, which would be one more process to stop. */
+function findAnvil(): string {
+  const name = `@foundry-rs/anvil-${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`
+  try {
+    const installed = createRequire(import.meta.resolve('@foundry-rs/anvil/package.json'))
+    return installed.resolve(`${name}/bin/anvil`)
+  } catch (cause) {
+    throw new Error(`A local chain needs ${name}, a development dependency: npm install.`, { cause })
+  }
+}
+
+/** Ends anvil when this process is gone, however it went: its end closes the pipe that the shell waits on. */
+function guardAgainstOrphan(
+  anvil: ChildProcess,
+  folder: string,
+  signal: 'SIGKILL' | 'SIGTERM',
+): ChildProcess {
+  const script = `read _; kill -${signal.slice(3)} "$0"; rm -rf "$1"`
+  const guard = spawn('/bin/sh', ['-c', script, `${anvil.pid}`, folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  // A chain that nobody stopped must not keep this process alive either.
+  for (const child of [guard, anvil]) {
+    child.unref()
+    for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as Socket | null)?.unref()
+  }
+  return guard
+}
+
+/** anvil takes a free port by itself and says which: asking for one beforehand could lose it to somebody else. */
+async function waitUntilListening(anvil: ChildProcess): Promise<string> {
+  let output = ''
+  anvil.stderr?.on('data', (chunk) => {
+    output += chunk
+  })
+  return await new Promise((resolve, reject) => {
+    const fail = (what: string) => reject(new Error(`anvil ${what}:\n${output}`))
+    const timer = setTimeout(fail, startTimeoutMs, 'did not listen in time')
+    anvil.once('error', reject)
+    anvil.once('close', (code) => {
+      clearTimeout(timer)
+      fail(`ended with ${code}`)
+    })
+    createInterface({ input: anvil.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      const [, address] = /^Listening on (127\.0\.0\.1:\d+)$/.exec(line) ?? []
+      if (!address) return
+      clearTimeout(timer)
+      resolve(`http://${address}`)
+    })
+  })
+}
+
+async function place(
+  url: string,
+  { chainId, assets, artifact }: LocalChainOptions,
+  artifacts: Artifacts,
+): Promise<void> {
+  const client = createTestClient({ mode: 'anvil', transport: http(url) }).extend(publicActions)
+  const answered = await client.getChainId()
+  if (answered !== chainId) throw new Error(`${url} is chain ${answered}, not ${chainId}.`)
+  await client.setLoggingEnabled(false)
+  const { Token, TokenProxy, Multicall3 } = artifacts
+  if (!Token || !TokenProxy || !Multicall3)
+    throw new Error('server/contracts/artifacts.json lacks a contract.')
+  await client.setCode({ address: multicallAddress, bytecode: Multicall3.deployedBytecode })
+  for (const asset of assets) {
+    const address = asset.address as Address
+    // Any address will do that nobody has a key of.
+    const implementation = slice(keccak256(address), 0, 20)
+    const bytecode = await tokenCode(client, artifact ?? Token, asset)
+    await client.setCode({ address: implementation, bytecode })
+    await client.setCode({ address, bytecode: TokenProxy.deployedBytecode })
+    // Its admin may not call the token. Left empty that would be the sender of every call that names none.
+    for (const slot of ['implementation', 'admin']) {
+      const index = keccak256(toBytes(`org.zeppelinos.proxy.${slot}`))
+      await client.setStorageAt({ address, index, value: pad(implementation) })
+    }
+  }
+}
+
+/** A creation that is only called gives the code with its immutables, and takes no block and no nonce. */
+async function tokenCode(client: PublicClient, token: Artifact, { name, version }: LocalAsset): Promise<Hex> {
+  const { abi, bytecode, deployedBytecode } = token
+  if (!abi.some((item) => item.type === 'constructor' && item.inputs.length > 0)) return deployedBytecode
+  const { data } = await client.call({ data: encodeDeployData({ abi, bytecode, args: [name, version] }) })
+  if (!data) throw new Error('The token has no code.')
+  return data
+}

@@ -1,0 +1,178 @@
+/**
+ * Networks and tokens as data. To add a token, add one entry to `assets`; to add an EVM network, one entry here. Its
+ * setting `<id>_RPC_URLS`, the SDK's table of known assets and the docs follow from it: `npm run generate` writes them.
+ */
+export const families = ['EVM', 'SOLANA'] as const
+export type Family = (typeof families)[number]
+export type Mode = 'live' | 'test'
+
+type Asset = {
+  readonly symbol: string
+  readonly address: string
+  /** At least 6: a plain transfer is told apart by an amount that is less than a cent above the price. */
+  readonly decimals: number
+}
+
+type AnyNetwork<Token> = {
+  /** The service's own name for the network, in settings and commands. The API calls it chainId. */
+  readonly id: string
+  readonly name: string
+  /** CAIP-2 identifier. */
+  readonly caip2: string
+  readonly mode: Mode
+  /** On this machine: the address of its node is no secret, and wallets are told it. */
+  readonly isLocal?: true
+  readonly blockTimeMs: number
+  /** How many nodes must agree before a payment is given up for dead. */
+  readonly witnessesMin: number
+  readonly assets: readonly Token[]
+  /** What fees are paid in. */
+  readonly nativeCurrency: { readonly name: string; readonly symbol: string; readonly decimals: number }
+  /** For people: what their wallet needs to know the network, and where they can look at a transaction. */
+  readonly publicRpcUrl: string | null
+  readonly explorerUrl: string | null
+}
+
+/** A token's `domain` is its EIP-712 domain, which payers sign: on Base mainnet that is "USD Coin", not the symbol. */
+type EvmAsset = Asset & { readonly domain: { readonly name: string; readonly version: string } }
+
+export type EvmNetwork = AnyNetwork<EvmAsset> & {
+  readonly family: 'EVM'
+  /** Blocks on top of a block before "it did not happen" may be said of what it does not contain. */
+  readonly negativeDepth: number
+  /** Above this price of gas (wei) nothing is sent: a spike must not empty the settlers. */
+  readonly maxFeePerGas: bigint
+}
+
+export type SolanaNetwork = AnyNetwork<Asset> & {
+  readonly family: 'SOLANA'
+  /** What payers may have our settlers pay for: compute units, and for each its price in millionths of a lamport. */
+  readonly computeUnitsMax: number
+  readonly computeUnitPriceMax: bigint
+}
+
+export type Network = EvmNetwork | SolanaNetwork
+
+const ether = { name: 'Ether', symbol: 'ETH', decimals: 18 }
+const sol = { name: 'Solana', symbol: 'SOL', decimals: 9 }
+
+const evmNetworks: readonly EvmNetwork[] = [
+  {
+    id: 'BASE_MAINNET',
+    name: 'Base',
+    caip2: 'eip155:8453',
+    family: 'EVM',
+    mode: 'live',
+    blockTimeMs: 2_000,
+    negativeDepth: 12,
+    witnessesMin: 2,
+    maxFeePerGas: 5_000_000_000n,
+    assets: [
+      {
+        symbol: 'USDC',
+        address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+        decimals: 6,
+        domain: { name: 'USD Coin', version: '2' },
+      },
+    ],
+    nativeCurrency: ether,
+    publicRpcUrl: 'https://mainnet.base.org',
+    explorerUrl: 'https://basescan.org',
+  },
+  {
+    id: 'BASE_SEPOLIA',
+    name: 'Base Sepolia',
+    caip2: 'eip155:84532',
+    family: 'EVM',
+    mode: 'test',
+    blockTimeMs: 2_000,
+    negativeDepth: 12,
+    witnessesMin: 1,
+    maxFeePerGas: 5_000_000_000n,
+    assets: [
+      {
+        symbol: 'USDC',
+        address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+        decimals: 6,
+        domain: { name: 'USDC', version: '2' },
+      },
+    ],
+    nativeCurrency: ether,
+    publicRpcUrl: 'https://sepolia.base.org',
+    explorerUrl: 'https://sepolia.basescan.org',
+  },
+  {
+    id: 'LOCAL',
+    isLocal: true,
+    name: 'Local chain',
+    caip2: 'eip155:31337',
+    family: 'EVM',
+    mode: 'test',
+    blockTimeMs: 1_000,
+    negativeDepth: 3,
+    witnessesMin: 1,
+    maxFeePerGas: 500_000_000_000n,
+    assets: [
+      {
+        symbol: 'USDC',
+        address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+        decimals: 6,
+        domain: { name: 'USDC', version: '2' },
+      },
+    ],
+    nativeCurrency: ether,
+    publicRpcUrl: null,
+    explorerUrl: null,
+  },
+]
+
+/** What a payer may have a settler spend on one payment: two signatures and this, about 0.000016 SOL together. */
+const computeMax = { computeUnitsMax: 60_000, computeUnitPriceMax: 100_000n }
+
+const solanaNetworks: readonly SolanaNetwork[] = [
+  {
+    id: 'SOLANA_MAINNET',
+    name: 'Solana',
+    caip2: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    family: 'SOLANA',
+    mode: 'live',
+    blockTimeMs: 400,
+    witnessesMin: 2,
+    ...computeMax,
+    assets: [{ symbol: 'USDC', address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', decimals: 6 }],
+    nativeCurrency: sol,
+    publicRpcUrl: 'https://api.mainnet-beta.solana.com',
+    explorerUrl: 'https://solscan.io',
+  },
+  {
+    id: 'SOLANA_DEVNET',
+    name: 'Solana Devnet',
+    caip2: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+    family: 'SOLANA',
+    mode: 'test',
+    blockTimeMs: 400,
+    witnessesMin: 1,
+    ...computeMax,
+    assets: [{ symbol: 'USDC', address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', decimals: 6 }],
+    nativeCurrency: sol,
+    publicRpcUrl: 'https://api.devnet.solana.com',
+    explorerUrl: null,
+  },
+  {
+    id: 'SOLANA_LOCAL',
+    isLocal: true,
+    name: 'Local Solana chain',
+    caip2: 'solana:GuLKXAZVidPdHp6NsUHF4Qrzvs3PH9Rd',
+    family: 'SOLANA',
+    mode: 'test',
+    blockTimeMs: 400,
+    witnessesMin: 1,
+    ...computeMax,
+    assets: [{ symbol: 'USDC', address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', decimals: 6 }],
+    nativeCurrency: sol,
+    publicRpcUrl: null,
+    explorerUrl: null,
+  },
+]
+
+export const networks: readonly Network[] = [...evmNetworks, ...solanaNetworks]

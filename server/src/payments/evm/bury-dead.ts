@@ -1,0 +1,125 @@
+import { type Chain, decodeAggregate, readManyParams } from '../../chains/evm/chain.ts'
+import { type Authorization, authorizationStateCalldata, topics } from '../../chains/evm/eip3009.ts'
+import { readBlocksAgain } from '../../chains/evm/follower.ts'
+import type { Hex } from '../../chains/hex.ts'
+import { readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
+import type { Context } from '../../context.ts'
+import { bury } from '../credits/bury.ts'
+import type { UpdateStatus } from '../rail.ts'
+import { finishReconciling } from '../restores/reconcile.ts'
+import { maxTimeoutSeconds } from '../terms.ts'
+import { openListener } from './credit-blocks.ts'
+import { listPerhapsDead, listTakenBack } from './rows.ts'
+
+const buriedPerRun = 200
+
+/**
+ * Proves authorizations dead: at negative depth, by as many nodes as the network asks for, either a block is as late as
+ * validBefore and the nonce is unused in it, or the nonce was spent on something else or canceled. Nothing less lets a
+ * payer be asked to sign again after something was sent.
+ */
+export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
+  const network = chain.network.caip2
+  const stored = await readStoredBlocks(
+    ctx.db,
+    network,
+    Number.MAX_SAFE_INTEGER,
+    chain.network.negativeDepth + 1,
+  )
+  const deep = stored[chain.network.negativeDepth]
+  if (!deep) return 0
+  await finishReconciling(ctx, network, deep.time)
+  const candidates = [
+    ...(await listPerhapsDead(ctx.db, network, deep, buriedPerRun)),
+    ...(await listTakenBack(ctx.db, network, deep, buriedPerRun)),
+  ]
+  if (candidates.length === 0) return 0
+  const states = await readStates(
+    chain,
+    deep.hash,
+    candidates.map(({ transfer }) => transfer),
+  )
+  const seconds = BigInt(Math.floor(deep.time.getTime() / 1_000))
+  const safeSeconds = await readSafeSeconds(ctx, network)
+  const unpaid = new Set<Authorization>()
+  for (const [i, { transfer, spentReason }] of candidates.entries()) {
+    const { authorization } = transfer
+    if (states[i] !== true || spentReason !== null || authorization.validBefore > safeSeconds) continue
+    const uses = await findUses(ctx, chain, transfer)
+    if (uses?.length === 0) unpaid.add(authorization)
+    else if (uses) await readBlocksAgain(ctx, chain, uses, openListener(ctx, chain, updateStatus))
+  }
+  const dead = candidates.flatMap(({ transfer: { asset, authorization }, spentReason }, i) => {
+    const isUsed = states[i]
+    const key = { asset, payer: authorization.from, nonce: authorization.nonce }
+    if (isUsed === true && spentReason !== null) return { ...key, reason: spentReason }
+    if (isUsed === false && authorization.validBefore <= seconds)
+      return { ...key, reason: 'authorization_expired' }
+    // Used, and not noted by what: it was used before it was claimed. Every block in which it could have paid has been
+    // read twice once one as late as validBefore is safe; until then the follower may still find that it did. And
+    // enough nodes say that it is in none of them.
+    if (unpaid.has(authorization)) return { ...key, reason: 'nonce_spent_elsewhere' }
+    return []
+  })
+  return dead.length === 0 ? 0 : await bury(ctx, network, dead, updateStatus)
+}
+
+/** Longer than any authorization is good for when it is claimed. */
+const searchedSeconds = maxTimeoutSeconds + 120
+
+/**
+ * The blocks in which a nonce was used while it could have paid, as any node has them: two readings through a node that
+ * hides a payment miss it twice. Null where too few nodes answered to say that there is none.
+ */
+async function findUses(
+  ctx: Context,
+  chain: Chain,
+  { asset, authorization: { from, nonce, validBefore } }: { asset: string; authorization: Authorization },
+): Promise<Hex[] | null> {
+  const end = Number.parseInt(validBefore.toString(), 10)
+  const range = await readStoredRange(
+    ctx.db,
+    chain.network.caip2,
+    new Date((end - searchedSeconds) * 1_000),
+    new Date(end * 1_000),
+  )
+  if (!range) return []
+  const answers = await chain.rpc.callAll<{ blockHash: Hex }[]>('eth_getLogs', [
+    {
+      address: asset,
+      fromBlock: `0x${range.first.toString(16)}`,
+      toBlock: `0x${range.last.toString(16)}`,
+      topics: [topics.authorizationUsed, `0x${from.slice(2).padStart(64, '0')}`, nonce],
+    },
+  ])
+  const found = new Set(answers.flat().map(({ blockHash }) => blockHash.toLowerCase() as Hex))
+  return found.size > 0 || answers.length >= chain.network.witnessesMin ? [...found] : null
+}
+
+/** Time of the newest block that was read a second time. */
+async function readSafeSeconds(ctx: Context, network: string): Promise<bigint> {
+  const follower = await readFollower(ctx.db, network)
+  const [safe] = await readStoredBlocks(ctx.db, network, follower?.safeNumber ?? 0, 1)
+  return BigInt(Math.floor((safe?.time.getTime() ?? 0) / 1_000))
+}
+
+/** Whether each nonce is used at a block, where enough nodes agree; null where they do not. */
+async function readStates(
+  chain: Chain,
+  blockHash: Hex,
+  transfers: readonly { asset: string; authorization: { from: Hex; nonce: Hex } }[],
+): Promise<(boolean | null)[]> {
+  const calls = transfers.map(({ asset, authorization }) => ({
+    target: asset,
+    callData: authorizationStateCalldata(authorization.from, authorization.nonce),
+  }))
+  const zero = '0x0000000000000000000000000000000000000000'
+  const answers = await chain.rpc.callAll<Hex>('eth_call', readManyParams(calls, zero, { blockHash }))
+  const decoded = answers.map((answer) => decodeAggregate(answer))
+  return transfers.map((_, i) => {
+    const said = decoded.map((results) => (results[i]?.success ? BigInt(results[i].returnData) !== 0n : null))
+    const [first] = said
+    const isAgreed = said.length >= chain.network.witnessesMin && said.every((state) => state === first)
+    return isAgreed && first !== undefined ? first : null
+  })
+}

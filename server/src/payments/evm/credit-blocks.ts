@@ -1,0 +1,160 @@
+import type { Chain, Log } from '../../chains/evm/chain.ts'
+import { type NonceEvent, readTransfers } from '../../chains/evm/eip3009.ts'
+import type { Listener } from '../../chains/evm/follower.ts'
+import type { Hex } from '../../chains/hex.ts'
+import { RpcUnavailableError } from '../../chains/rpc.ts'
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import type { Transaction } from '../../database/db.ts'
+import { appendEvent, newEvent } from '../../events/append.ts'
+import { toPayment } from '../credits/credit.ts'
+import * as credits from '../credits/rows.ts'
+import { writeCredits } from '../credits/write.ts'
+import type { UpdateStatus } from '../rail.ts'
+import { listSettlerAddresses, noteMined } from '../settlers/rows.ts'
+import { claimByAmount } from '../transfers/rows.ts'
+import { boundPattern } from './bound-nonce.ts'
+import { recoverClaims } from './recover-claims.ts'
+import { findConcerns, findMatches, forgetSpentAbove, noteSpent } from './rows.ts'
+
+/**
+ * Makes credits of what the follower reads. The only proof of a signed payment is AuthorizationUsed(payer, nonce) and,
+ * directly after it, the Transfer it names: same token, same transaction, in a block of the chain, whoever sent it.
+ * Receipts, return values and authorizationState prove nothing: a failed transaction of ours may have been overtaken by
+ * another's that paid, and a used nonce may have been canceled or spent on something else.
+ *
+ * Any other Transfer is a plain one. It belongs to the checkout that its amount is reserved for at that address, and to
+ * none otherwise. A Transfer by authorization is left to its claim: its amount counts only once it is safe, if nobody
+ * has claimed it by then.
+ */
+export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Listener {
+  const network = chain.network.caip2
+  return {
+    async onBlock(tx, block, logs) {
+      const seen = readByAsset(logs)
+      const found = await findConcerns(tx, network, seen.authorized)
+      const concerns = await recoverClaims(ctx, tx, chain, found)
+      const matches = await findMatches(tx, network, block.number, seen.plain)
+      const senders = await readSenders(
+        chain,
+        matches.map(({ seen }) => seen.transactionHash),
+      )
+      const paid = await writeCredits(
+        ctx,
+        tx,
+        network,
+        block,
+        concerns,
+        matches.map((match) => ({ ...match, sender: senders.get(match.seen.transactionHash) ?? null })),
+      )
+      const changed = new Set(paid)
+      const spent = [
+        ...concerns
+          .filter(({ claim }) => claim !== null && !claim.isMatch)
+          .map(({ seen }) => ({
+            asset: seen.asset,
+            payer: seen.payer,
+            nonce: seen.nonce,
+            reason: 'nonce_spent_elsewhere',
+          })),
+        ...seen.usedOnly.map((event) => ({ ...keyOf(event), reason: 'nonce_spent_elsewhere' })),
+        ...seen.canceled.map((event) => ({ ...keyOf(event), reason: 'authorization_canceled' })),
+      ]
+      if (spent.length > 0) await noteSpent(tx, network, block, spent)
+      const adopted = await credits.adoptUnmatched(tx, network)
+      for (const id of adopted) changed.add(id)
+      if (changed.size > 0) await updateStatus(tx, [...changed], ctx.now())
+      if (adopted.length > 0) crashPoint(ctx, 'adopt-before-commit')
+    },
+    async onOrphaned(tx, hashes, number) {
+      const changed = await credits.orphanCredits(tx, network, hashes)
+      await forgetSpentAbove(tx, network, number)
+      if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+    },
+    accounts: () => listSettlerAddresses(ctx.db, network),
+    onNonces: (tx, accounts) => noteMined(tx, network, accounts),
+    async onFinality(tx, safe, finalized) {
+      const changed = await credits.advanceCredits(tx, network, safe, finalized)
+      changed.push(...(await claimByAmount(tx, network, boundPattern)))
+      if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
+      await announceUnmatched(ctx, tx, chain)
+    },
+    onCommit() {
+      ctx.db.wakeUps.send('outcomes')
+      // A block makes room in the lanes.
+      ctx.db.wakeUps.send('claims')
+    },
+  }
+}
+
+/** Told only when it is safe: until then its claim may still be on the way to us. */
+async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): Promise<void> {
+  const network = chain.network.caip2
+  const unmatched = await credits.listUnannounced(tx, network)
+  for (const row of unmatched) {
+    if (row.amount < dustUnits(chain, row.asset) || row.dismissedAt) continue
+    const data = { checkout: null, payment: toPayment(row) }
+    await appendEvent(tx, newEvent(ctx, row.storeId, 'payment.unmatched', data, ctx.now()))
+  }
+  if (unmatched.length > 0)
+    await credits.noteAnnounced(
+      tx,
+      network,
+      unmatched.map(({ paymentId }) => paymentId),
+    )
+}
+
+/** Less than a cent is dust: a row, but no event. */
+function dustUnits({ network }: Chain, asset: string): bigint {
+  const token = network.assets.find(({ address }) => address.toLowerCase() === asset)
+  return 10n ** BigInt((token?.decimals ?? 6) - 2)
+}
+
+/**
+ * Who sent the transactions of plain transfers, with which account nonces: it is asked for while the chain has them. A
+ * credit does not wait for it; without it, a transfer that the chain takes back is given up only after its time.
+ */
+async function readSenders(
+  chain: Chain,
+  hashes: readonly string[],
+): Promise<Map<string, { address: Hex; nonce: number }>> {
+  const senders = new Map<string, { address: Hex; nonce: number }>()
+  const asked = [...new Set(hashes)]
+  const calls = asked.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] }))
+  const outcomes = await chain.rpc.batch(calls).catch((error) => {
+    if (!(error instanceof RpcUnavailableError)) throw error
+    return []
+  })
+  for (const [i, hash] of asked.entries()) {
+    const outcome = outcomes[i]
+    if (!outcome || 'error' in outcome) continue
+    const { from, nonce } = outcome.result as { from: Hex; nonce: Hex }
+    senders.set(hash, { address: from.toLowerCase() as Hex, nonce: Number.parseInt(nonce, 16) })
+  }
+  return senders
+}
+
+type ByAsset = {
+  authorized: credits.Seen[]
+  plain: credits.SeenPlain[]
+  usedOnly: (NonceEvent & { asset: Hex })[]
+  canceled: (NonceEvent & { asset: Hex })[]
+}
+
+function readByAsset(logs: readonly Log[]): ByAsset {
+  const result: ByAsset = { authorized: [], plain: [], usedOnly: [], canceled: [] }
+  for (const [asset, group] of Map.groupBy(logs, ({ address }) => address)) {
+    const { authorized, plain, usedOnly, canceled } = readTransfers(group)
+    // Tokens let anybody move nothing from anybody: that is not money.
+    const isMoney = ({ value }: { value: bigint }) => value > 0n
+    result.authorized.push(...authorized.filter(isMoney).map((transfer) => ({ ...transfer, asset })))
+    result.plain.push(...plain.filter(isMoney).map((transfer) => ({ ...transfer, asset })))
+    result.usedOnly.push(...usedOnly.map((event) => ({ ...event, asset })))
+    result.canceled.push(...canceled.map((event) => ({ ...event, asset })))
+  }
+  return result
+}
+
+function keyOf({ asset, payer, nonce }: NonceEvent & { asset: Hex }) {
+  return { asset, payer, nonce }
+}

@@ -1,0 +1,35 @@
+import type { Chain } from '../../chains/evm/chain.ts'
+import type { Signer } from '../../chains/evm/signer.ts'
+import type { Hex } from '../../chains/hex.ts'
+import { unwrap } from '../../chains/rpc.ts'
+import type { Context } from '../../context.ts'
+import { insertFill } from '../settlers/rows.ts'
+
+/**
+ * Fills a nonce that was taken and of which nothing is known any more: after a restore its bytes are gone, and if the
+ * chain or its nodes lost the transaction too, everything behind it would wait for ever. What a node still has is left
+ * alone. Should the lost bytes turn up all the same, one of the two is mined, and both are good.
+ */
+export async function fillLost(
+  ctx: Context,
+  { chain, signer }: { readonly chain: Chain; readonly signer: Signer },
+  nonce: number,
+  baseFee: bigint,
+): Promise<void> {
+  const { address } = signer
+  const counts = await chain.rpc.batch(
+    ['latest', 'pending'].map((at) => ({ method: 'eth_getTransactionCount', params: [address, at] })),
+  )
+  if (counts.some((count) => Number.parseInt(unwrap<Hex>(count), 16) !== nonce)) return
+  const tip = 1_000_000n
+  const signed = signer.sign(chain, {
+    to: address,
+    data: '0x',
+    gas: 21_000n,
+    nonce,
+    maxFeePerGas: baseFee * 2n + tip,
+    maxPriorityFeePerGas: tip,
+  })
+  // From here on it is tended like any other that nobody needs.
+  await insertFill(ctx.db, { network: chain.network.caip2, settler: address, nonce, ...signed })
+}

@@ -1,0 +1,61 @@
+import type { Chain } from '../../chains/evm/chain.ts'
+import { readBlocksAgain } from '../../chains/evm/follower.ts'
+import type { Hex } from '../../chains/hex.ts'
+import { readStoredBlocks, readTip } from '../../chains/rows.ts'
+import type { Context } from '../../context.ts'
+import type { UpdateStatus } from '../rail.ts'
+import { listTakenBack, reverseTakenBack, type TakenBack } from '../transfers/rows.ts'
+import { openListener } from './credit-blocks.ts'
+
+/** A wallet that still has the transaction sends it again sooner than this. */
+const oldMinutes = 30
+const lookedAtPerRun = 50
+
+/**
+ * Gives up plain transfers that a reorganisation removed: at negative depth their sender has used the same account nonce
+ * for something else, or half an hour has passed. As many nodes as the network asks for must say that the transaction
+ * is in no block; if one has it, that block is read again. The amount stays reserved, so what lands later is credited.
+ */
+export async function reverseGone(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
+  const { caip2: network, negativeDepth } = chain.network
+  const candidates = await listTakenBack(ctx.db, network, oldMinutes, lookedAtPerRun)
+  if (candidates.length === 0) return 0
+  const tip = await readTip(ctx.db, network)
+  const [deep] = tip ? await readStoredBlocks(ctx.db, network, tip.number - negativeDepth, 1) : []
+  if (!deep) return 0
+  const gone: Hex[] = []
+  for (const candidate of candidates) {
+    if (!candidate.isOld && !(await isReplaced(chain, candidate, deep.number))) continue
+    const receipts = await chain.rpc.callAll<{ blockHash: Hex } | null>('eth_getTransactionReceipt', [
+      candidate.transactionHash,
+    ])
+    const found = receipts.flatMap((receipt) => (receipt ? [receipt.blockHash.toLowerCase() as Hex] : []))
+    if (found.length > 0) await readBlocksAgain(ctx, chain, found, openListener(ctx, chain, updateStatus))
+    else if (receipts.length >= chain.network.witnessesMin) gone.push(candidate.transactionHash)
+  }
+  if (gone.length === 0) return 0
+  const reversed = await ctx.db.transaction(async (tx) => {
+    const changed = await reverseTakenBack(tx, network, gone)
+    if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+    return changed.length
+  })
+  ctx.db.wakeUps.send('outcomes')
+  return reversed
+}
+
+/** Whether enough nodes say that the sender's account nonce was used by then: by another transaction, as ours is in no block. */
+async function isReplaced(
+  chain: Chain,
+  { sender, senderNonce }: TakenBack,
+  blockNumber: number,
+): Promise<boolean> {
+  if (sender === null || senderNonce === null) return false
+  const counts = await chain.rpc.callAll<Hex>('eth_getTransactionCount', [
+    sender,
+    `0x${blockNumber.toString(16)}`,
+  ])
+  return (
+    counts.length >= chain.network.witnessesMin &&
+    counts.every((count) => Number.parseInt(count, 16) > senderNonce)
+  )
+}

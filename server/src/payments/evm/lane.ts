@@ -1,0 +1,348 @@
+import { parseTransaction } from 'viem/utils'
+import { aggregateCalldata, type Chain, multicall } from '../../chains/evm/chain.ts'
+import { transferCalldata } from '../../chains/evm/eip3009.ts'
+import type { Signer, Unsigned } from '../../chains/evm/signer.ts'
+import { type Simulated, simulateAlone, simulateTransfers } from '../../chains/evm/simulate.ts'
+import type { Hex } from '../../chains/hex.ts'
+import { readFollower } from '../../chains/rows.ts'
+import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import { markerOf } from '../../ids.ts'
+import type { UpdateStatus } from '../rail.ts'
+import { type Authorized, listClaimed, listWithoutEffect, readSentUnits } from '../rows.ts'
+import { type Refused, reject } from '../settlers/reject.ts'
+import * as settlers from '../settlers/rows.ts'
+import { fillLost } from './fill-lost.ts'
+import { reasonOf } from './verify.ts'
+
+/**
+ * A lane settles from one key. Its life is a loop of small steps, each of which may be the last:
+ *
+ *   lease     hold the settler's row; a holder that lost it can no longer take a nonce
+ *   choose    claimed authorizations, oldest first; simulate them together; reject what the token refuses
+ *   commit    nonce, calls and signed bytes in one transaction, and what they carry becomes `sent`
+ *   broadcast only what is committed; every error means "not known", and the same bytes go out again
+ *   tend      send again what is not mined; replace the fee at the same nonce; fill a nonce nobody needs any more
+ *
+ * Batches make themselves: while transactions are in flight new claims gather, and leave together. What became of a
+ * call is never decided here: the follower finds it in the logs.
+ */
+export type Lane = {
+  readonly chain: Chain
+  readonly signer: Signer
+  /** This process's name in leases. */
+  readonly holder: string
+  readonly updateStatus: UpdateStatus
+  /** Below this nonce nothing is left that was mined without effect. Known anew in every process. */
+  settledBelow?: number
+  /** What cannot be sent now, and until when it is passed over: it must not keep out what was claimed after it. */
+  resting?: Map<string, number>
+}
+
+const leaseSeconds = 10
+/** A new payment need not wait for the block of the last one; from here on, what comes gathers into a batch. */
+const unminedMax = 3
+/** Full batches go out beyond that, up to here: gathering longer would not make them cheaper. */
+const unminedFullMax = 8
+/** About 90 KB of calldata; nodes take 128 KB. */
+const batchMax = 150
+/** What goes again goes one by one, so more need not be looked at; and it must not keep out what was claimed since. */
+const againMax = 20
+/** For so long what cannot be sent is passed over: only its payer, or another block, can change that. */
+const restMs = 5_000
+/** How far back a new process looks: more than a settler sends while an authorization is good. */
+const noncesLookedBack = 2_000
+/** A call in a batch, with room to spare: unused gas costs nothing. */
+const callGas = 120_000n
+const batchGas = 80_000n
+/** A contract wallet's own code runs in the call, so it goes alone and under this cap. */
+const contractGas = 500_000n
+/** Again with the same bytes: cheap, and nodes forget. */
+const resendSeconds = 3
+/** Five blocks without being mined: the fee was too low. */
+const replaceSeconds = 10
+const unminedRead = 20
+
+/** One step. True if there may be more to do at once. Null if another process holds the settler. */
+export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null> {
+  const { chain, signer, holder } = lane
+  const network = chain.network.caip2
+  const settler = await settlers.leaseSettler(ctx.db, network, signer.address, holder, leaseSeconds)
+  if (!settler) return null
+  const follower = await readFollower(ctx.db, network)
+  // Without a follower nobody would see what became of a send.
+  if (!follower?.headTime) return false
+  if (settler.isBalanceOld) await readBalance(ctx, chain, signer.address)
+  const unmined = await settlers.listUnmined(ctx.db, network, signer.address, unminedRead)
+  await tend(ctx, lane, unmined, follower.baseFee)
+  const lowest = unmined[0]?.nonce ?? settler.nextNonce
+  if (settler.minedNonce < lowest) await fillLost(ctx, lane, settler.minedNonce, follower.baseFee)
+  if (unmined.length >= unminedFullMax || settler.state !== 'active') return false
+
+  const resting = wakeRested(ctx, lane)
+  const again = await listAgain(ctx, lane, settler, follower.headTime, againMax + resting.size)
+  const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax + resting.size)
+  const isAwake = ({ transfer }: Authorized) => !resting.has(keyText(transfer))
+  const sendable = [
+    ...again.filter(isAwake).slice(0, againMax),
+    ...claimed.filter(isAwake).slice(0, batchMax),
+  ]
+  if (unmined.length >= unminedMax && sendable.length < batchMax) return false
+  const restingBefore = resting.size
+  const chosen = await choose(ctx, lane, sendable, resting, follower.headNumber)
+  // What was put aside may have stood before others.
+  if (chosen.length === 0) return resting.size > restingBefore
+  // Alone: whoever runs code of its own, and whoever was sent before without effect. In turns with the others.
+  const isAlone = ({ transfer, sends }: Authorized) => transfer.isContract || sends > 0
+  const [alone] = chosen.filter(isAlone)
+  const together = chosen.filter((authorized) => !isAlone(authorized))
+  const batch = alone && (together.length === 0 || settler.nextNonce % 2 === 1) ? [alone] : together
+  const isSent = await send(ctx, lane, settler.epoch, batch, follower.baseFee)
+  return isSent && (sendable.length > batch.length || sendable.length >= batchMax)
+}
+
+/** What this settler sent without effect. Each of its transactions is looked at until nothing of it is left to send. */
+async function listAgain(
+  ctx: Context,
+  lane: Lane,
+  { network, address, minedNonce }: settlers.Settler,
+  headTime: Date,
+  limit: number,
+): Promise<Authorized[]> {
+  // A reorganisation takes the nonce back.
+  const fromNonce = Math.min(lane.settledBelow ?? Math.max(0, minedNonce - noncesLookedBack), minedNonce)
+  const sent = { network, settler: address, fromNonce, belowNonce: minedNonce }
+  const again = fromNonce < minedNonce ? await listWithoutEffect(ctx.db, sent, headTime, limit) : []
+  lane.settledBelow = again.length === 0 ? minedNonce : fromNonce
+  return again
+}
+
+/** What is still passed over now. */
+function wakeRested(ctx: Context, lane: Lane): Map<string, number> {
+  lane.resting ??= new Map()
+  const now = ctx.now().getTime()
+  for (const [key, until] of lane.resting) if (until <= now) lane.resting.delete(key)
+  return lane.resting
+}
+
+async function readBalance(ctx: Context, chain: Chain, address: Hex): Promise<void> {
+  const wei = await chain.rpc.call<Hex>('eth_getBalance', [address, 'latest'])
+  await settlers.noteBalance(ctx.db, chain.network.caip2, address, BigInt(wei))
+}
+
+/** Simulates what could be sent, on what is in flight, and rejects what the token refuses. */
+async function choose(
+  ctx: Context,
+  lane: Lane,
+  sendable: readonly Authorized[],
+  resting: Map<string, number>,
+  headNumber: number,
+): Promise<readonly Authorized[]> {
+  if (sendable.length === 0) return []
+  const { chain, signer } = lane
+  const network = chain.network.caip2
+  const assets = [...new Set(sendable.map(({ transfer }) => transfer.asset))]
+  const payers = [...new Set(sendable.map(({ transfer }) => transfer.authorization.from))]
+  const sent = await readSentUnits(ctx.db, network, assets, payers)
+  crashPoint(ctx, 'simulate-before')
+  const verdicts = await simulate(chain, signer.address, sendable)
+  crashPoint(ctx, 'simulate-after')
+  const good: Authorized[] = []
+  const refused: Refused[] = []
+  for (const [i, authorized] of sendable.entries()) {
+    const verdict = verdicts[i]
+    const { asset, authorization } = authorized.transfer
+    // A used nonce is a question for the logs, and what was sent once is never rejected.
+    if (!verdict || verdict.isNonceUsed || (!verdict.isGood && authorized.state === 'sent')) {
+      resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
+      continue
+    }
+    const inFlight = authorized.state === 'sent' ? 0n : (sent.get(`${asset} ${authorization.from}`) ?? 0n)
+    if (verdict.isGood && verdict.balance >= authorization.value + inFlight) good.push(authorized)
+    // A node behind the head may not have seen the money arrive.
+    else if (!verdict.isGood && verdict.blockNumber >= headNumber) {
+      refused.push({
+        asset,
+        payer: authorization.from,
+        nonce: authorization.nonce,
+        reason:
+          verdict.balance < authorization.value
+            ? 'invalid_exact_evm_insufficient_balance'
+            : reasonOf(verdict.revertReason),
+      })
+      // Good, but not beside what its payer has in flight.
+    } else if (verdict.isGood) resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
+  }
+  if (refused.length > 0) await reject(ctx, chain.network.caip2, refused, lane.updateStatus)
+  return good
+}
+
+async function simulate(
+  chain: Chain,
+  from: Hex,
+  sendable: readonly Authorized[],
+): Promise<(Simulated | null)[]> {
+  const plain = sendable.filter(({ transfer }) => !transfer.isContract)
+  const joined = await simulateTransfers(
+    chain,
+    from,
+    plain.map(({ transfer }) => transfer),
+  ).catch((error) => {
+    if (!(error instanceof RpcAnswerError)) throw error
+    return null
+  })
+  const verdicts = new Map(plain.map((authorized, i) => [authorized, joined?.[i] ?? null]))
+  return await Promise.all(
+    sendable.map(async (authorized) => {
+      const known = verdicts.get(authorized)
+      if (known) return known
+      // Code of a payer's own, or a joined call that failed as a whole: each by itself.
+      return await simulateAlone(chain, from, authorized.transfer).catch((error) => {
+        if (!(error instanceof RpcAnswerError)) throw error
+        return null
+      })
+    }),
+  )
+}
+
+async function send(
+  ctx: Context,
+  lane: Lane,
+  epoch: bigint,
+  batch: readonly Authorized[],
+  baseFee: bigint,
+): Promise<boolean> {
+  const { chain, signer, holder } = lane
+  const network = chain.network.caip2
+  const fees = feesFor(chain, baseFee)
+  if (!fees) return false
+  const byKey = new Map(batch.map((authorized) => [keyText(authorized.transfer), authorized]))
+  const signed = await ctx.db.transaction(async (tx) => {
+    const wanted = batch.map(({ transfer: { asset, authorization }, sends }) => ({
+      asset,
+      payer: authorization.from,
+      nonce: authorization.nonce,
+      sends,
+    }))
+    const locked = await settlers.lockForSending(
+      tx,
+      { network, address: signer.address, holder, epoch },
+      wanted,
+    )
+    if (!locked || locked.keys.length === 0) return null
+    const carried = locked.keys.flatMap((key) => byKey.get(`${key.asset} ${key.payer} ${key.nonce}`) ?? [])
+    const transaction = signer.sign(chain, { ...callOf(carried), ...fees, nonce: locked.nonce })
+    await settlers.insertSend(tx, {
+      network,
+      settler: signer.address,
+      nonce: locked.nonce,
+      ...transaction,
+      keys: locked.keys,
+    })
+    crashPoint(ctx, 'send-before-commit')
+    return transaction
+  })
+  if (!signed) return false
+  crashPoint(ctx, 'send-after-commit')
+  await broadcast(ctx, chain, signed)
+  return true
+}
+
+function keyText({ asset, authorization }: Authorized['transfer']): string {
+  return `${asset} ${authorization.from} ${authorization.nonce}`
+}
+
+/** One goes straight to its token; several through Multicall3, where each may fail alone. */
+function callOf(carried: readonly Authorized[]): Pick<Unsigned, 'to' | 'data' | 'gas'> {
+  const calls = carried.map(({ transfer, checkoutId }) => ({
+    target: transfer.asset,
+    callData: transferCalldata(
+      transfer.authorization,
+      transfer.signature,
+      checkoutId ? markerOf(checkoutId) : '0x',
+    ),
+  }))
+  const [single] = calls
+  if (calls.length === 1 && single) {
+    const gas = carried[0]?.transfer.isContract ? contractGas : callGas + batchGas
+    return { to: single.target, data: single.callData, gas }
+  }
+  return { to: multicall, data: aggregateCalldata(calls), gas: batchGas + callGas * BigInt(calls.length) }
+}
+
+type Fees = Pick<Unsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
+
+/** Room for the base fee to double. Null while even the base fee is above what this network may cost. */
+function feesFor(chain: Chain, baseFee: bigint): Fees | null {
+  const cap = chain.network.maxFeePerGas
+  const tip = 1_000_000n
+  if (baseFee + tip > cap) return null
+  const wanted = baseFee * 2n + tip
+  return { maxFeePerGas: wanted > cap ? cap : wanted, maxPriorityFeePerGas: tip }
+}
+
+/** Sends committed bytes to every node. Whatever they say, what happened is found on the chain. */
+async function broadcast(
+  ctx: Context,
+  chain: Chain,
+  { hash, bytes }: { hash: Hex; bytes: Hex },
+): Promise<void> {
+  try {
+    await chain.rpc.send('eth_sendRawTransaction', [bytes])
+  } catch (error) {
+    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+    // "already known" and "nonce too low" are what success looks like the second time.
+    ctx.log.debug({ txHash: hash, err: error }, 'a node did not take a transaction')
+  }
+  crashPoint(ctx, 'broadcast-before-note')
+  await settlers.noteSent(ctx.db, hash)
+  crashPoint(ctx, 'broadcast-after-note')
+}
+
+/** Looks after what is in flight: only the lowest nonce can be stuck, the others wait for it. */
+async function tend(
+  ctx: Context,
+  lane: Lane,
+  unmined: readonly settlers.Unmined[],
+  baseFee: bigint,
+): Promise<void> {
+  for (const [i, transaction] of unmined.entries()) {
+    const isLowest = i === 0
+    if (isLowest && transaction.ageSeconds >= replaceSeconds) await replace(ctx, lane, transaction, baseFee)
+    else if (transaction.sentAgoSeconds === null || transaction.sentAgoSeconds >= resendSeconds) {
+      await broadcast(ctx, lane.chain, transaction)
+    }
+  }
+}
+
+/** Signs the same nonce again for more: the same calls while they are wanted, nothing once they are not. */
+async function replace(ctx: Context, lane: Lane, old: settlers.Unmined, baseFee: bigint): Promise<void> {
+  const { chain, signer } = lane
+  const before = parseTransaction(old.bytes)
+  const bump = (fee: bigint) => fee + fee / 8n + 1n
+  const cap = chain.network.maxFeePerGas
+  const fresh = baseFee * 2n + 1_000_000n
+  const bumped = bump(before.maxFeePerGas ?? 0n)
+  const wanted = bumped > fresh ? bumped : fresh
+  // A fill frees the nonce, so it is worth more than the cap.
+  if (old.isWanted && wanted > cap) return await broadcast(ctx, chain, old)
+  const call = old.isWanted
+    ? { to: before.to ?? multicall, data: before.data ?? '0x', gas: before.gas ?? 0n }
+    : { to: signer.address, data: '0x' as Hex, gas: 21_000n }
+  const signed = signer.sign(chain, {
+    ...call,
+    nonce: old.nonce,
+    maxFeePerGas: wanted,
+    maxPriorityFeePerGas: bump(before.maxPriorityFeePerGas ?? 0n),
+  })
+  crashPoint(ctx, old.isWanted ? 'replace-before-commit' : 'fill-before-commit')
+  await settlers.insertReplacement(ctx.db, {
+    network: chain.network.caip2,
+    settler: signer.address,
+    nonce: old.nonce,
+    ...signed,
+  })
+  crashPoint(ctx, old.isWanted ? 'replace-after-commit' : 'fill-after-commit')
+  await broadcast(ctx, chain, signed)
+}

@@ -1,0 +1,133 @@
+import type { PaymentRequirements } from '@farthing/sdk'
+import { type Chain, openChain, readHasCode } from '../../chains/evm/chain.ts'
+import { checkChain } from '../../chains/evm/check.ts'
+import { followOnce } from '../../chains/evm/follower.ts'
+import { openSimulate } from '../../chains/evm/simulate.ts'
+import type { Hex } from '../../chains/hex.ts'
+import { releaseFollower } from '../../chains/rows.ts'
+import { nodesOf } from '../../config.ts'
+import type { Context } from '../../context.ts'
+import { groupCommit } from '../../database/db.ts'
+import type { EvmNetwork } from '../../networks.ts'
+import { openCheck } from '../open-check.ts'
+import type { Loop, Offer, Rail, Settling } from '../rail.ts'
+import { releaseSettler } from '../settlers/rows.ts'
+import { maxTimeoutSeconds } from '../terms.ts'
+import { buryDead } from './bury-dead.ts'
+import { openListener } from './credit-blocks.ts'
+import { reverseGone } from './gone.ts'
+import { stepLane } from './lane.ts'
+import { lookUpPasted } from './look-up.ts'
+import { reserveAmount } from './reserve.ts'
+import { type EvmVerifier, findMismatch, verifyPayment } from './verify.ts'
+
+/** Simulations run from this address: which settler sends a transfer makes no difference to the token. */
+const nobody = '0x0000000000000000000000000000000000000001'
+/** An address rarely gains code, and a stale answer costs one simulation on its own, no money. */
+const codeRememberedMs = 30_000
+const entriesMax = 50_000
+/** Gas of a settlement that goes alone, rounded up. */
+const settlementGas = 100_000n
+
+/** EVM chains: EIP-3009 authorizations, sent by lanes and credited by their logs. */
+export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
+  const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)
+  const verifier = openVerifier(ctx, chain)
+  return {
+    network,
+    endpoints: chain.rpc.endpoints,
+    verifier: {
+      findMismatch: async (...asked) => findMismatch(verifier, ...asked),
+      verify: (...asked) => verifyPayment(verifier, ...asked),
+    },
+    toTerms: async (_checkoutId, offer) => toTerms(network, offer),
+    reserve: (wanted, headAgeSecondsMax) => reserveAmount(ctx, network, wanted, headAgeSecondsMax),
+    parseTransactionHash,
+    settlementCost: (baseFee) => settlementGas * (baseFee + 1n),
+    isInOrder: true,
+    countAnswering: async () => (await chain.rpc.callAll<Hex>('eth_blockNumber', [])).length,
+    findMistakes: () => checkChain(chain),
+    readNonce: async (account) =>
+      Number.parseInt(await chain.rpc.call<Hex>('eth_getTransactionCount', [account, 'pending']), 16),
+    settle: (work) => settle(ctx, chain, work),
+  }
+}
+
+export function openVerifier(ctx: Context, chain: Chain): EvmVerifier {
+  return { chain, simulate: openSimulate(chain, nobody), hasCode: openHasCode(ctx, chain) }
+}
+
+/** Null if the token was removed from the table since. */
+function toTerms(network: EvmNetwork, offer: Offer): PaymentRequirements | null {
+  const extra = network.assets.find(({ address }) => address === offer.asset)?.domain
+  return extra ? { scheme: 'exact', ...offer, maxTimeoutSeconds, extra } : null
+}
+
+function parseTransactionHash(text: string): Hex | null {
+  const hash = text.trim().toLowerCase()
+  return /^0x[0-9a-f]{64}$/.test(hash) ? (hash as Hex) : null
+}
+
+function openHasCode(ctx: Context, chain: Chain): (address: Hex) => Promise<boolean> {
+  const remembered = new Map<Hex, { at: number; hasCode: boolean }>()
+  const ask = groupCommit<Hex, boolean>({
+    write: (addresses) => readHasCode(chain, addresses),
+    writeAgain: async (address) => (await readHasCode(chain, [address]))[0] ?? false,
+    batchRowsMax: 100,
+    batchesInFlightMax: 4,
+  })
+  return async (address) => {
+    const now = ctx.now().getTime()
+    const known = remembered.get(address)
+    if (known && now - known.at < codeRememberedMs) return known.hasCode
+    const hasCode = await ask(address)
+    remembered.delete(address)
+    remembered.set(address, { at: now, hasCode })
+    if (remembered.size > entriesMax) remembered.delete(remembered.keys().next().value as Hex)
+    return hasCode
+  }
+}
+
+/** Per network, one loop each to follow the chain, bury the dead, reverse what is gone and look up what buyers name; one lane per key. */
+function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: Settling): Loop[] {
+  const { caip2, blockTimeMs } = chain.network
+  const listener = openListener(ctx, chain, updateStatus)
+  const check = openCheck(ctx, caip2, () => checkChain(chain))
+  return [
+    {
+      name: `follow ${caip2}`,
+      // A new block is seen within an eighth of the block time.
+      restMs: blockTimeMs / 8,
+      run: async () => (await check()) && (await followOnce(ctx, chain, holder, listener)) === true,
+      release: () => releaseFollower(ctx.db, caip2, holder),
+    },
+    {
+      name: `bury ${caip2}`,
+      restMs: blockTimeMs,
+      run: async () => (await buryDead(ctx, chain, updateStatus)) > 0,
+    },
+    {
+      name: `reverse ${caip2}`,
+      restMs: blockTimeMs,
+      run: async () => (await reverseGone(ctx, chain, updateStatus)) > 0,
+    },
+    {
+      name: `look up ${caip2}`,
+      restMs: 1_000,
+      wakeOn: 'claims',
+      run: async () => (await lookUpPasted(ctx, chain, updateStatus)) > 0,
+    },
+    ...signers
+      .filter((signer) => signer.family === 'EVM')
+      .map((signer): Loop => {
+        const lane = { chain, signer, holder, updateStatus }
+        return {
+          name: `lane ${caip2} ${signer.address}`,
+          restMs: 250,
+          wakeOn: 'claims',
+          run: async () => (await check()) && (await stepLane(ctx, lane)) === true,
+          release: () => releaseSettler(ctx.db, caip2, signer.address, holder),
+        }
+      }),
+  ]
+}

@@ -1,0 +1,25 @@
+import { randomInt } from 'node:crypto'
+import type { Context } from '../../context.ts'
+import type { EvmNetwork } from '../../networks.ts'
+import type { Wanted } from '../rail.ts'
+import { heldMax, suffixMax, suffixUnits } from '../transfers/reserve.ts'
+import { insertReserved } from '../transfers/rows.ts'
+
+/** One of these is free: each is taken with a probability of at most one in twenty. */
+const suffixesTried = 16
+
+/** A transfer of a token carries nothing but its amount: the price and a random suffix that nobody else has there. */
+export async function reserveAmount(
+  ctx: Context,
+  network: EvmNetwork,
+  wanted: Wanted,
+  headAgeSecondsMax: number,
+): Promise<boolean> {
+  const unit = suffixUnits({ network }, wanted.asset)
+  const suffixes = Array.from({ length: suffixesTried }, () => BigInt(randomInt(1, suffixMax + 1)) * unit)
+  return await insertReserved(ctx.db, wanted, suffixes, {
+    range: BigInt(suffixMax) * unit,
+    heldMax,
+    headAgeSecondsMax,
+  })
+}

@@ -1,0 +1,162 @@
+import type { Hex } from '../../chains/hex.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import type { Concern, Seen, SeenPlain } from '../credits/rows.ts'
+import { type AuthorizationRow, type Authorized, isUncreditedHere, toAuthorized } from '../rows.ts'
+import type { Match } from '../transfers/rows.ts'
+
+type PerhapsDead = Authorized & { readonly spentBlockHash: Hex | null; readonly spentReason: string | null }
+type PerhapsDeadRow = AuthorizationRow & { spent_block_hash: Hex | null; spent_reason: string | null }
+
+/**
+ * Unresolved authorizations that cannot land any more by the time of a block, or whose nonce was spent by then. Money
+ * that the nonce moved and that is not this claim's (another amount, say) does not settle the claim.
+ */
+export async function listPerhapsDead(
+  db: Database,
+  network: string,
+  at: { time: Date; number: number },
+  limit: number,
+): Promise<PerhapsDead[]> {
+  const rows = await db.query<PerhapsDeadRow>(
+    `select a.* from authorizations a
+     where a.network = $1 and a.state in ('claimed', 'sent') and ${isUncreditedHere}
+       and (a.valid_before <= $2 or a.spent_block_number <= $3)
+     order by a.valid_before limit $4`,
+    [network, Math.floor(at.time.getTime() / 1_000), at.number, limit],
+  )
+  return rows.map(toPerhapsDead)
+}
+
+/**
+ * The same of what we had given up, which was found on the chain all the same and then taken back: whoever landed it
+ * may do so again, and until that is impossible its checkout waits. They are looked for by their checkouts, for only
+ * few of these are PROCESSING.
+ */
+export async function listTakenBack(
+  db: Database,
+  network: string,
+  at: { time: Date; number: number },
+  limit: number,
+): Promise<PerhapsDead[]> {
+  const rows = await db.query<PerhapsDeadRow>(
+    `select a.* from checkouts c
+     join authorizations a on a.checkout_id = c.id and a.network = $1 and a.state in ('rejected', 'dead')
+     where c.status = 'PROCESSING' and ${isUncreditedHere}
+       and exists (select 1 from credits k where k.network = a.network and k.asset = a.asset and k.payer = a.payer
+         and k.nonce = a.nonce and k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is not null
+         and k.reversed_at is null)
+       and (a.valid_before <= $2 or a.spent_block_number <= $3)
+     order by a.valid_before limit $4`,
+    [network, Math.floor(at.time.getTime() / 1_000), at.number, limit],
+  )
+  return rows.map(toPerhapsDead)
+}
+
+function toPerhapsDead(row: PerhapsDeadRow): PerhapsDead {
+  return { ...toAuthorized(row), spentBlockHash: row.spent_block_hash, spentReason: row.spent_reason }
+}
+
+/** Notes the block that spent a nonce on something else, or canceled it. */
+export async function noteSpent(
+  tx: Transaction,
+  network: string,
+  block: { number: number; hash: Hex },
+  spent: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+): Promise<void> {
+  await tx.query(
+    `update authorizations a set spent_block_number = $3, spent_block_hash = $4, spent_reason = i.reason
+     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
+     where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce`,
+    [network, JSON.stringify(spent), block.number, block.hash],
+  )
+}
+
+export async function forgetSpentAbove(tx: Transaction, network: string, number: number): Promise<void> {
+  await tx.query(
+    `update authorizations set spent_block_number = null, spent_block_hash = null, spent_reason = null
+     where network = $1 and spent_block_number > $2`,
+    [network, number],
+  )
+}
+
+/** Of a block's authorized transfers, those that are ours, in one query however many the block holds. */
+export async function findConcerns(
+  tx: Transaction,
+  network: string,
+  seen: readonly Seen[],
+): Promise<Concern[]> {
+  if (seen.length === 0) return []
+  const rows = await tx.query<{
+    place: number
+    is_claimed: boolean
+    checkout_id: string | null
+    store_id: string | null
+    is_match: boolean | null
+    wallet_store_id: string | null
+  }>(
+    `select i.place, a.nonce is not null as is_claimed, a.checkout_id, a.store_id,
+       a.pay_to = i.pay_to and a.amount = i.amount as is_match, w.store_id as wallet_store_id
+     from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
+     left join authorizations a on a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
+     left join lateral (select store_id from wallets where lower(address) = i.pay_to and family = 'EVM'
+       order by registration desc limit 1) w on a.checkout_id is null
+     where a.nonce is not null or w.store_id is not null
+     order by i.place`,
+    [
+      network,
+      JSON.stringify(
+        seen.map(({ asset, payer, nonce, to, value }, place) => ({
+          place,
+          asset,
+          payer,
+          nonce,
+          pay_to: to,
+          amount: value.toString(),
+        })),
+      ),
+    ],
+  )
+  return rows.flatMap((row) => {
+    const found = seen[row.place]
+    if (!found) return []
+    return {
+      seen: found,
+      claim: row.is_claimed
+        ? { checkoutId: row.checkout_id, storeId: row.store_id, isMatch: row.is_match === true }
+        : null,
+      walletStoreId: row.wallet_store_id,
+    }
+  })
+}
+
+/** Of a block's plain transfers, those that are ours, in one query however many the block holds. */
+export async function findMatches(
+  tx: Transaction,
+  network: string,
+  blockNumber: number,
+  seen: readonly SeenPlain[],
+): Promise<Match[]> {
+  if (seen.length === 0) return []
+  const rows = await tx.query<{ place: number; checkout_id: string | null; store_id: string }>(
+    `select i.place, c.id as checkout_id, coalesce(c.store_id, w.store_id) as store_id
+     from json_to_recordset($2) as i (place integer, asset text, pay_to text, amount numeric)
+     left join reserved_amounts r on r.network = $1 and r.asset = i.asset and r.pay_to = i.pay_to
+       and r.amount = i.amount and r.freed_at is null and r.after_block < $3
+     left join checkouts c on c.id = r.checkout_id
+     left join lateral (select store_id from wallets where lower(address) = i.pay_to and family = 'EVM'
+       order by registration desc limit 1) w on c.id is null
+     where c.id is not null or w.store_id is not null
+     order by i.place`,
+    [
+      network,
+      JSON.stringify(
+        seen.map(({ asset, to, value }, place) => ({ place, asset, pay_to: to, amount: value.toString() })),
+      ),
+      blockNumber,
+    ],
+  )
+  return rows.flatMap(({ place, checkout_id, store_id }) => {
+    const found = seen[place]
+    return found ? { seen: found, checkoutId: checkout_id, storeId: store_id } : []
+  })
+}

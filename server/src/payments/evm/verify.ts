@@ -1,0 +1,121 @@
+import type { Chain } from '../../chains/evm/chain.ts'
+import { digest } from '../../chains/evm/eip3009.ts'
+import { recoverSigner } from '../../chains/evm/recover.ts'
+import type { SignedTransfer, Simulate } from '../../chains/evm/simulate.ts'
+import type { Hex } from '../../chains/hex.ts'
+import type { EvmPayment, Payment } from '../payload.ts'
+import type { Offer, Verified } from '../rail.ts'
+import { maxTimeoutSeconds } from '../terms.ts'
+import { isBound, isBoundTo } from './bound-nonce.ts'
+
+/** Clients' clocks differ from ours by this much at most. */
+const skewSeconds = 60
+/** Less than this is not enough to be mined. */
+const remainingSecondsMin = 10
+
+export type EvmVerifier = {
+  readonly chain: Chain
+  readonly simulate: Simulate
+  readonly hasCode: (address: Hex) => Promise<boolean>
+}
+
+/**
+ * Compares a payment with what was offered: terms, window, and the checkout that its nonce may be bound to. Costs
+ * nothing and asks nobody. The reason, in the protocol's words, why it does not fit, or null.
+ */
+export function findMismatch(
+  verifier: EvmVerifier,
+  checkoutId: string,
+  offers: readonly Offer[],
+  payment: Payment,
+  now: Date,
+): string | null {
+  if (payment.scheme !== 'exact') return 'unsupported_scheme'
+  if (payment.family !== 'EVM') return 'invalid_payload'
+  const { authorization } = payment
+  const found = findOffer(verifier, offers, payment)
+  if (!found) return 'invalid_payment_requirements'
+  if (authorization.to !== found.offer.payTo.toLowerCase()) return 'invalid_exact_evm_recipient_mismatch'
+  if (authorization.value !== BigInt(found.offer.amount))
+    return 'invalid_exact_evm_payload_authorization_value_mismatch'
+  const seconds = BigInt(Math.floor(now.getTime() / 1_000))
+  if (authorization.validAfter > seconds) return 'invalid_exact_evm_payload_authorization_valid_after'
+  if (
+    authorization.validBefore < seconds + BigInt(remainingSecondsMin) ||
+    authorization.validBefore > seconds + BigInt(maxTimeoutSeconds + skewSeconds)
+  ) {
+    return 'invalid_exact_evm_payload_authorization_valid_before'
+  }
+  if (isBound(authorization.nonce) && !isBoundTo(authorization.nonce, checkoutId))
+    return 'nonce_bound_to_another_checkout'
+  return null
+}
+
+function findOffer(verifier: EvmVerifier, offers: readonly Offer[], payment: EvmPayment) {
+  const offer = offers.find(
+    ({ network, asset }) => network === payment.network && asset.toLowerCase() === payment.asset,
+  )
+  const asset = verifier.chain.network.assets.find(({ address }) => address.toLowerCase() === payment.asset)
+  return offer && asset ? { offer, asset } : null
+}
+
+/**
+ * Decides whether a payment would settle. What costs nothing is checked first: terms, window, signature. Only then is
+ * a node asked, once for all payments that are waiting. A node that cannot be asked throws: an outage is ours, and is
+ * never told to the payer as a bad payment.
+ */
+export async function verifyPayment(
+  verifier: EvmVerifier,
+  checkoutId: string,
+  offers: readonly Offer[],
+  payment: Payment,
+  inFlightUnits: bigint,
+  now: Date,
+): Promise<Verified> {
+  const refuse = (reason: string, blockNumber: number | null = null): Verified => ({
+    isValid: false,
+    reason,
+    payer: payment.payer,
+    blockNumber,
+  })
+
+  const mismatch = findMismatch(verifier, checkoutId, offers, payment, now)
+  const found = payment.family === 'EVM' ? findOffer(verifier, offers, payment) : null
+  if (mismatch !== null || !found || payment.family !== 'EVM')
+    return refuse(mismatch ?? 'invalid_payment_requirements')
+  const { authorization, signature } = payment
+  const { offer, asset } = found
+
+  const domain = { ...asset.domain, chainId: verifier.chain.chainId, verifyingContract: payment.asset }
+  const recovered = recoverSigner(digest(domain, authorization), Buffer.from(signature.slice(2), 'hex'))
+  const isSigned = recovered?.address === authorization.from
+  const isContract = await verifier.hasCode(authorization.from)
+  // Only code at the payer's address can make sense of a signature that is not the payer's own.
+  if (!isSigned && !isContract) return refuse('invalid_exact_evm_signature')
+  const transfer: SignedTransfer = {
+    asset: payment.asset,
+    authorization,
+    signature: isSigned && !isContract ? recovered.normalised : signature,
+    isContract,
+  }
+
+  const simulated = await verifier.simulate(transfer)
+  if (simulated.isNonceUsed) {
+    // Bound to this checkout, it cannot have paid for anything else: claim it, and let its logs decide.
+    return isBoundTo(authorization.nonce, checkoutId)
+      ? { isValid: true, transfer, offer }
+      : refuse('invalid_exact_evm_nonce_already_used', simulated.blockNumber)
+  }
+  if (simulated.balance < authorization.value + inFlightUnits)
+    return refuse('invalid_exact_evm_insufficient_balance', simulated.blockNumber)
+  if (!simulated.isGood) return refuse(reasonOf(simulated.revertReason), simulated.blockNumber)
+  return { isValid: true, transfer, offer }
+}
+
+/** The protocol's word for why a token refused. */
+export function reasonOf(words: string): string {
+  if (/signature/i.test(words)) return 'invalid_exact_evm_signature'
+  if (/expired/i.test(words)) return 'invalid_exact_evm_payload_authorization_valid_before'
+  if (/not yet valid/i.test(words)) return 'invalid_exact_evm_payload_authorization_valid_after'
+  return 'invalid_exact_evm_transaction_simulation_failed'
+}

@@ -1,0 +1,107 @@
+import { toShown } from '../../chains/families.ts'
+import type { Hex } from '../../chains/hex.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+import type { Seen } from '../credits/rows.ts'
+
+/**
+ * Nonces go on from the chain's, the last hour of blocks is forgotten so that it is read again, and payments stop. What
+ * was claimed and unsent may have been sent since, or refused and paid with another signature: we do not send it, and
+ * its logs or its end decide.
+ */
+export async function beginRestore(
+  tx: Transaction,
+  network: string,
+  nonces: readonly { address: string; nonce: number }[],
+): Promise<void> {
+  await tx.query(
+    `update settlers s set next_nonce = greatest(s.next_nonce, i.nonce)
+     from json_to_recordset($2) as i (address text, nonce bigint) where s.network = $1 and s.address = i.address`,
+    [network, JSON.stringify(nonces)],
+  )
+  await tx.query(
+    "update authorizations set state = 'sent', sends = 2 where network = $1 and state = 'claimed'",
+    [network],
+  )
+  await tx.query(
+    `delete from blocks where network = $1
+       and block_time > (select max(block_time) - interval '1 hour' from blocks where network = $1)
+       and number > (select min(number) from blocks where network = $1)`,
+    [network],
+  )
+  await tx.query(
+    `insert into restores (network, started_at, since)
+     values ($1, clock(), (select head_time - interval '1 hour' from followers where network = $1))
+     on conflict (network) do update set started_at = clock(), finished_at = null, since = excluded.since`,
+    [network],
+  )
+}
+
+export async function finishRestore(
+  db: Database,
+  network: string,
+  deepTime: Date,
+  seconds: number,
+): Promise<void> {
+  await db.query(
+    `update restores set finished_at = clock()
+     where network = $1 and finished_at is null and $2 > started_at + make_interval(secs => $3)`,
+    [network, deepTime, seconds],
+  )
+}
+
+export async function isRestoring(tx: Database | Transaction, network: string): Promise<boolean> {
+  return (
+    (await tx.query('select 1 as one from restores where network = $1 and finished_at is null', [network]))
+      .length > 0
+  )
+}
+
+export async function raiseEpoch(db: Database): Promise<void> {
+  await db.query('update event_log set epoch = epoch + 1')
+}
+
+/**
+ * Records an authorization that was found on the chain: for the checkout its marker names, if that offered just this;
+ * without a checkout while a restore is being reconciled, so that it cannot be presented again. Where another one of
+ * the checkout's awaits its fate, this one is no second such: its credit counts whatever its state.
+ */
+export async function insertRecovered(
+  tx: Transaction,
+  network: string,
+  seen: Seen,
+  signature: Hex,
+  checkoutId: string | null,
+  isRestoring: boolean,
+): Promise<{ checkoutId: string | null; storeId: string | null } | null> {
+  const [row] = await tx.query<{ checkout_id: string | null; store_id: string | null }>(
+    `with named as (
+       select c.id, c.store_id from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount text, "payTo" text)
+       where c.id = $8 and o.network = $1 and o.amount = $6
+         and o.asset = $10 and o."payTo" = $11
+     )
+     insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount, valid_after,
+       valid_before, signature, claimed_at, sends)
+     select $1, $2, $3, $4, n.id, n.store_id,
+       case when exists (select 1 from authorizations o where o.checkout_id = n.id and o.state in ('claimed', 'sent'))
+         then 'rejected' else 'sent' end,
+       $5, $6::numeric, 0, 0, decode($7, 'hex'), clock(), 1
+     from (select 1) one left join named n on true
+     where n.id is not null or $9
+     on conflict do nothing
+     returning checkout_id, store_id`,
+    [
+      network,
+      seen.asset,
+      seen.payer,
+      seen.nonce,
+      seen.to,
+      seen.value.toString(),
+      signature.slice(2),
+      checkoutId,
+      isRestoring,
+      toShown(network, seen.asset),
+      toShown(network, seen.to),
+    ],
+  )
+  return row ? { checkoutId: row.checkout_id, storeId: row.store_id } : null
+}

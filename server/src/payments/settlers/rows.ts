@@ -1,0 +1,341 @@
+import type { Hex } from '../../chains/hex.ts'
+import type { Database, Transaction } from '../../database/db.ts'
+
+/** SQL of settlers, their nonces and what was signed with them. */
+export type Settler = {
+  readonly network: string
+  readonly address: string
+  readonly state: 'active' | 'draining' | 'retired'
+  readonly nextNonce: number
+  readonly minedNonce: number
+  readonly balanceWei: bigint | null
+  readonly isBalanceOld: boolean
+  readonly epoch: bigint
+}
+
+type SettlerRow = {
+  network: string
+  address: string
+  state: Settler['state']
+  next_nonce: string
+  mined_nonce: string
+  balance_wei: string | null
+  is_balance_old: boolean
+  epoch: string
+}
+
+const settlerColumns = `*, balance_at is null or balance_at < clock() - interval '10 seconds' as is_balance_old`
+
+function toSettler(row: SettlerRow): Settler {
+  return {
+    network: row.network,
+    address: row.address,
+    state: row.state,
+    nextNonce: Number.parseInt(row.next_nonce, 10),
+    minedNonce: Number.parseInt(row.mined_nonce, 10),
+    balanceWei: row.balance_wei === null ? null : BigInt(row.balance_wei),
+    isBalanceOld: row.is_balance_old,
+    epoch: BigInt(row.epoch),
+  }
+}
+
+export async function insertSettler(
+  db: Database,
+  network: string,
+  address: string,
+  nextNonce: number,
+): Promise<boolean> {
+  const rows = await db.query(
+    `insert into settlers (network, address, next_nonce, mined_nonce) values ($1, $2, $3, $3)
+     on conflict (network, address) do update set state = 'active' where settlers.state <> 'active' returning address`,
+    [network, address, nextNonce],
+  )
+  return rows.length > 0
+}
+
+export async function listSettlers(db: Database, network: string | null): Promise<Settler[]> {
+  const rows = await db.query<SettlerRow>(
+    `select ${settlerColumns} from settlers where ($1::text is null or network = $1) order by network, created_at, address`,
+    [network],
+  )
+  return rows.map(toSettler)
+}
+
+export async function drainSettler(db: Database, address: string): Promise<number> {
+  const rows = await db.query(
+    `update settlers set state = 'draining' where address = $1 and state = 'active' returning address`,
+    [address],
+  )
+  return rows.length
+}
+
+/** Takes or keeps the lease on a settler. A new holder gets a new epoch, so the old one can no longer take a nonce. */
+export async function leaseSettler(
+  db: Database,
+  network: string,
+  address: string,
+  holder: string,
+  seconds: number,
+): Promise<Settler | null> {
+  const [row] = await db.query<SettlerRow>(
+    `update settlers set lease_holder = $3, leased_until = clock() + make_interval(secs => $4), alive_at = clock(),
+       epoch = epoch + case when lease_holder = $3 and leased_until > clock() then 0 else 1 end
+     where network = $1 and address = $2 and state <> 'retired'
+       and (lease_holder = $3 or leased_until is null or leased_until <= clock())
+     returning ${settlerColumns}`,
+    [network, address, holder, seconds],
+  )
+  return row ? toSettler(row) : null
+}
+
+export async function releaseSettler(
+  db: Database,
+  network: string,
+  address: string,
+  holder: string,
+): Promise<void> {
+  await db.query(
+    'update settlers set leased_until = null, alive_at = null where network = $1 and address = $2 and lease_holder = $3',
+    [network, address, holder],
+  )
+}
+
+/**
+ * Records what the follower saw of our accounts. A nonce that went back after a reorganisation counts as unmined again.
+ * A draining settler is retired once all it has sent is mined, and drains again if the chain takes some of it back.
+ */
+export async function noteMined(
+  tx: Transaction,
+  network: string,
+  accounts: readonly { address: string; nonce: number }[],
+): Promise<void> {
+  await tx.query(
+    `with input as (
+       select * from json_to_recordset($2) as i (address text, nonce bigint)
+     ), seen as (
+       update settlers s set mined_nonce = i.nonce, next_nonce = greatest(s.next_nonce, i.nonce),
+         state = case when s.state = 'active' then 'active' when s.next_nonce <= i.nonce then 'retired' else 'draining' end
+       from input i where s.network = $1 and s.address = i.address
+         and (s.mined_nonce is distinct from i.nonce or (s.state = 'draining' and s.next_nonce <= i.nonce))
+       returning s.address
+     )
+     update transactions t set mined_at = case when t.nonce < i.nonce then coalesce(t.mined_at, clock()) end
+     from input i
+     where t.network = $1 and t.settler = i.address
+       and ((t.mined_at is null and t.nonce < i.nonce) or (t.mined_at is not null and t.nonce >= i.nonce))`,
+    [network, JSON.stringify(accounts)],
+  )
+}
+
+export async function noteBalance(
+  db: Database,
+  network: string,
+  address: string,
+  wei: bigint,
+): Promise<void> {
+  await db.query(
+    'update settlers set balance_wei = $3, balance_at = clock() where network = $1 and address = $2',
+    [network, address, wei.toString()],
+  )
+}
+
+type Key = { readonly asset: string; readonly payer: string; readonly nonce: string }
+
+/**
+ * Locks the settler's nonce for this epoch and, of the wanted authorizations, those that may still be sent: an
+ * authorization that was sent by another lane since it was chosen has another count of sends. Null if the lease was
+ * lost, or the settler takes nothing new any more.
+ */
+export async function lockForSending(
+  tx: Transaction,
+  settler: { network: string; address: string; holder: string; epoch: bigint },
+  wanted: readonly (Key & { readonly sends: number })[],
+): Promise<{ nonce: number; keys: Key[] } | null> {
+  const [row] = await tx.query<{ next_nonce: string }>(
+    `select next_nonce from settlers
+     where network = $1 and address = $2 and lease_holder = $3 and epoch = $4 and state = 'active' for no key update`,
+    [settler.network, settler.address, settler.holder, settler.epoch.toString()],
+  )
+  if (!row) return null
+  const keys = await tx.query<Key>(
+    `select a.asset, a.payer, a.nonce from authorizations a
+     join json_to_recordset($2) as i (asset text, payer text, nonce text, sends integer)
+       on a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.sends = i.sends
+     where a.network = $1 and (a.state = 'claimed' or (a.state = 'sent' and a.sends < 2))
+     order by a.asset, a.payer, a.nonce
+     for no key update of a skip locked`,
+    [settler.network, JSON.stringify(wanted)],
+  )
+  return { nonce: Number.parseInt(row.next_nonce, 10), keys }
+}
+
+/**
+ * Commits a send before it happens: the nonce, what it carries and its signed bytes; and marks what it carries as sent.
+ * All in the transaction that locked them.
+ */
+export async function insertSend(
+  tx: Transaction,
+  send: { network: string; settler: string; nonce: number; hash: string; bytes: Hex; keys: readonly Key[] },
+): Promise<void> {
+  await tx.query(
+    `with taken as (
+       update settlers set next_nonce = next_nonce + 1 where network = $1 and address = $2 and next_nonce = $3
+       returning network, address
+     ), made as (
+       insert into transactions (network, settler, nonce, created_at)
+       select network, address, $3, clock() from taken returning network, settler, nonce
+     ), calls as (
+       insert into transaction_calls (network, settler, settler_nonce, place, asset, payer, nonce)
+       select m.network, m.settler, m.nonce, i.place, i.asset, i.payer, i.nonce
+       from made m, json_to_recordset($6) as i (place integer, asset text, payer text, nonce text)
+       returning asset, payer, nonce
+     ), marked as (
+       update authorizations a set state = 'sent', sends = a.sends + 1
+       from calls c where a.network = $1 and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
+     )
+     insert into broadcasts (hash, network, settler, nonce, bytes, created_at)
+     select $4, network, settler, nonce, decode($5, 'hex'), clock() from made`,
+    [
+      send.network,
+      send.settler,
+      send.nonce,
+      send.hash,
+      send.bytes.slice(2),
+      JSON.stringify(send.keys.map((key, place) => ({ ...key, place }))),
+    ],
+  )
+}
+
+export type Unmined = {
+  readonly nonce: number
+  readonly hash: Hex
+  readonly bytes: Hex
+  readonly ageSeconds: number
+  readonly sentAgoSeconds: number | null
+  /** Whether anything it carries could still be settled by it. */
+  readonly isWanted: boolean
+}
+
+/** A settler's unmined transactions, lowest nonce first, each with the bytes that were signed last. */
+export async function listUnmined(
+  db: Database,
+  network: string,
+  settler: string,
+  limit: number,
+): Promise<Unmined[]> {
+  const rows = await db.query<{
+    nonce: string
+    hash: Hex
+    bytes: Buffer
+    age: number
+    sent_ago: number | null
+    is_wanted: boolean
+  }>(
+    `select t.nonce, b.hash, b.bytes, extract(epoch from clock() - b.created_at)::float8 as age,
+       extract(epoch from clock() - b.last_sent_at)::float8 as sent_ago,
+       exists (select 1 from transaction_calls c join authorizations a on a.network = c.network and a.asset = c.asset
+         and a.payer = c.payer and a.nonce = c.nonce
+         where c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
+           and a.state = 'sent') as is_wanted
+     from transactions t
+     cross join lateral (select * from broadcasts b where b.network = t.network and b.settler = t.settler
+       and b.nonce = t.nonce order by b.created_at desc limit 1) b
+     where t.network = $1 and t.settler = $2 and t.mined_at is null
+     order by t.nonce limit $3`,
+    [network, settler, limit],
+  )
+  return rows.map((row) => ({
+    nonce: Number.parseInt(row.nonce, 10),
+    hash: row.hash,
+    bytes: `0x${row.bytes.toString('hex')}`,
+    ageSeconds: row.age,
+    sentAgoSeconds: row.sent_ago,
+    isWanted: row.is_wanted,
+  }))
+}
+
+export async function insertReplacement(
+  db: Database,
+  send: { network: string; settler: string; nonce: number; hash: Hex; bytes: Hex },
+): Promise<void> {
+  await db.query(
+    `insert into broadcasts (hash, network, settler, nonce, bytes, created_at)
+     values ($1, $2, $3, $4, decode($5, 'hex'), clock()) on conflict do nothing`,
+    [send.hash, send.network, send.settler, send.nonce, send.bytes.slice(2)],
+  )
+}
+
+/** A nonce without a transaction gets one. If another process was first, nothing happens. */
+export async function insertFill(
+  db: Database,
+  send: { network: string; settler: string; nonce: number; hash: Hex; bytes: Hex },
+): Promise<void> {
+  await db.query(
+    `with made as (
+       insert into transactions (network, settler, nonce, created_at) values ($2, $3, $4, clock())
+       on conflict do nothing returning network, settler, nonce
+     )
+     insert into broadcasts (hash, network, settler, nonce, bytes, created_at)
+     select $1, network, settler, nonce, decode($5, 'hex'), clock() from made`,
+    [send.hash, send.network, send.settler, send.nonce, send.bytes.slice(2)],
+  )
+}
+
+export async function noteSent(db: Database, hash: string): Promise<void> {
+  await db.query(
+    'update broadcasts set first_sent_at = coalesce(first_sent_at, clock()), last_sent_at = clock() where hash = $1',
+    [hash],
+  )
+}
+
+export type LaneState = {
+  readonly address: string | null
+  readonly silenceSeconds: number | null
+  /** Age of the oldest transaction that is not mined. */
+  readonly unminedSeconds: number | null
+  readonly balanceWei: bigint | null
+}
+
+/** Everything that decides whether a network can settle now, in one query. */
+export async function readReadiness(
+  db: Database,
+  network: string,
+): Promise<{ lanes: LaneState[]; headAgeSeconds: number | null; baseFee: bigint; isRestoring: boolean }> {
+  const rows = await db.query<{
+    address: string | null
+    silence: number | null
+    unmined: number | null
+    balance_wei: string | null
+    head_age: number | null
+    base_fee: string | null
+    is_restoring: boolean
+  }>(
+    `select s.address, extract(epoch from clock() - s.alive_at)::float8 as silence, s.balance_wei,
+       (select extract(epoch from clock() - min(t.created_at))::float8 from transactions t
+        where t.network = s.network and t.settler = s.address and t.mined_at is null) as unmined,
+       extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee,
+       exists (select 1 from restores r where r.network = f.network and r.finished_at is null) as is_restoring
+     from followers f left join settlers s on s.network = f.network and s.state = 'active'
+     where f.network = $1`,
+    [network],
+  )
+  return {
+    headAgeSeconds: rows[0]?.head_age ?? null,
+    baseFee: BigInt(rows[0]?.base_fee ?? '0'),
+    isRestoring: rows[0]?.is_restoring ?? false,
+    lanes: rows.map(({ address, silence, unmined, balance_wei }) => ({
+      address,
+      silenceSeconds: silence,
+      unminedSeconds: unmined,
+      balanceWei: balance_wei === null ? null : BigInt(balance_wei),
+    })),
+  }
+}
+
+export async function listSettlerAddresses(db: Database | Transaction, network: string): Promise<Hex[]> {
+  const rows = await db.query<{ address: Hex }>(
+    'select address from settlers where network = $1 order by address',
+    [network],
+  )
+  return rows.map(({ address }) => address)
+}

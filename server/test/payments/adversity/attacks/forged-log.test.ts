@@ -1,0 +1,61 @@
+/**
+ * Attack: the node that the service queries first adds a Transfer log that no other node has. The checkout completes
+ * and counts as finalized with nothing in the store's wallet.
+ * What should hold: on a live network, a payment that only one node reports completes nothing.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Hex, pad, toHex } from 'viem'
+import { topics } from '../../../../src/chains/evm/eip3009.ts'
+import { newNonce } from '../../../support/chain.ts'
+import { payTo } from '../../../support/shop.ts'
+import { ledTo, post, view } from '../../../transfers/support/hand.ts'
+import { openTwoNodes } from './support/two-nodes.ts'
+
+const stranger: Hex = '0x1111111111111111111111111111111111111111'
+/** More than a block needs to become final. */
+const blocksToFinal = 14
+const shop = await openTwoNodes()
+
+/** Makes the first node add a transfer to a block's logs. */
+function forgeTransfer(blockHash: Hex, units: bigint): void {
+  const forged = {
+    address: shop.chain.token,
+    topics: [topics.transfer, pad(stranger), pad(payTo)],
+    data: toHex(units, { size: 32 }),
+    blockHash,
+    blockNumber: '0x0',
+    transactionHash: newNonce(),
+    transactionIndex: '0x0',
+    logIndex: '0x3e7',
+    removed: false,
+  }
+  shop.first.lie = ({ method, params: [filter] }, result) =>
+    method === 'eth_getLogs' && (filter as { blockHash?: Hex }).blockHash === blockHash
+      ? [...(result as unknown[]), forged]
+      : result
+}
+
+test('a transfer that only one node of two reports does not complete a checkout', {
+  todo: 'attacks F2: heads, logs and finality come from the first healthy node alone',
+}, async () => {
+  const patched = await shop.request({
+    method: 'PATCH',
+    url: `/api/v1/stores/${shop.store.id}`,
+    headers: { 'x-api-key': shop.key },
+    payload: { finalityPolicy: [{ minAmount: '0', finality: 'finalized' }] },
+  })
+  assert.equal(patched.statusCode, 200, patched.body)
+  const id = await shop.create('5000.00')
+  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?send=1')
+  const [expected = assert.fail()] = (await view(shop, id)).transfers
+
+  await shop.chain.mine()
+  const { hash } = await shop.chain.client.getBlock()
+  forgeTransfer(hash, BigInt(expected.amount))
+  await shop.follow()
+  for (let i = 0; i < blocksToFinal; i++) await shop.mine()
+  assert.equal(await shop.chain.balance(payTo), 0n)
+  const { status, payment } = await shop.read(id)
+  assert.deepEqual({ status, finality: payment?.finality ?? null }, { status: 'OPEN', finality: null })
+})

@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs'
+import { listSettings } from '../../src/config.ts'
+import { networks } from '../../src/networks.ts'
+import { floors } from '../tidy.ts'
+
+/** Text files and tables that repeat what the code says: `npm run generate` writes them, a test compares them. */
+export function generateTexts(): { readonly file: string; readonly text: string }[] {
+  return [
+    { file: '.env.example', text: generateEnvExample() },
+    { file: 'sdk/src/agent/assets.ts', text: generateKnownAssets() },
+    { file: 'docs/operating.md', text: withTable('docs/operating.md', '## Settings', settingsTable()) },
+    { file: 'CONTRIBUTING.md', text: withTable('CONTRIBUTING.md', '## Rooms and floors', floorsTable()) },
+  ]
+}
+
+export const root = new URL('../../../', import.meta.url).pathname
+
+/** What stands for a setting without a default, and for one whose default follows from another. */
+const examples: Readonly<Record<string, string>> = {
+  DATABASE_URL: 'postgres://farthing:secret@localhost:5432/farthing',
+  BASE_URL: 'https://farthing.example',
+  CHECKOUT_PAGE_URL: 'https://farthing.example/pay',
+}
+
+function generateEnvExample(): string {
+  const entries = listSettings().map(({ name, about, fallback }) => {
+    const value = typeof fallback === 'string' ? fallback : examples[name]
+    return `# ${about}\n${fallback === undefined ? '' : '# '}${name}=${value}\n`
+  })
+  const header =
+    '# Settings of serve and work. Those without a # are required; the others show their defaults.\n'
+  return [header, ...entries].join('\n')
+}
+
+function settingsTable(): string {
+  const rows = listSettings().map(({ name, about, fallback }) => {
+    const value =
+      fallback === undefined
+        ? 'required'
+        : typeof fallback === 'function'
+          ? 'see there'
+          : fallback === ''
+            ? 'none'
+            : `\`${fallback}\``
+    return `| \`${name}\` | ${value} | ${about.replaceAll('|', '\\|')} |`
+  })
+  return ['| Setting | Default | Meaning |', '|---|---|---|', ...rows].join('\n')
+}
+
+function floorsTable(): string {
+  const rows = floors.map((rooms, i) => {
+    const names = rooms.map((room) => `\`${room.endsWith('.ts') ? room : `${room}/`}\``)
+    return `| ${i + 1} | ${names.join(', ')} |`
+  })
+  return ['| Floor | Rooms and files |', '|---|---|', ...rows].join('\n')
+}
+
+function generateKnownAssets(): string {
+  const assets = networks.flatMap((network) =>
+    network.assets.map(({ symbol, address, decimals, ...rest }) => {
+      const domain = 'domain' in rest ? `\n    domain: ${literal(rest.domain)},` : ''
+      return `  {
+    symbol: '${symbol}',
+    network: '${network.caip2}',
+    networkName: '${network.name}',
+    address: '${address}',
+    decimals: ${decimals},${domain}
+  },`
+    }),
+  )
+  return `// Generated from server/src/networks.ts by npm run generate. Do not edit.
+
+/** A token that is worth one US dollar, as the payer knows it: what a server says about itself proves nothing. */
+export type Asset = {
+  readonly symbol: string
+  /** CAIP-2. */
+  readonly network: string
+  readonly networkName: string
+  readonly address: string
+  readonly decimals: number
+  /** The token's EIP-712 domain, on EVM networks. */
+  readonly domain?: { readonly name: string; readonly version: string }
+}
+
+export const knownAssets: readonly Asset[] = [
+${assets.join('\n')}
+]
+`
+}
+
+function literal({ name, version }: { readonly name: string; readonly version: string }): string {
+  return `{ name: '${name}', version: '${version}' }`
+}
+
+/** A file with the first table after a heading replaced. */
+function withTable(file: string, heading: string, table: string): string {
+  const text = readFileSync(root + file, 'utf8')
+  const start = text.indexOf('\n|', text.indexOf(`\n${heading}\n`)) + 1
+  const end = text.indexOf('\n\n', start)
+  return text.slice(0, start) + table + text.slice(end)
+}
