@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import type { Html } from '../page/html.ts'
 import { type Heading, renderMarkdown } from './markdown.ts'
@@ -102,10 +102,14 @@ function openFiles(): readonly (readonly [name: string, page: DocsPage])[] {
   return files
 }
 
-/** docs/webhooks.md is /docs/webhooks; a folder's README is the folder; what lies beside docs/ is below it as well. */
+/**
+ * docs/webhooks.md is /docs/webhooks. A folder's README is the folder, unless a page has that address: docs/proof.md is
+ * /docs/proof, and docs/proof/README.md is /docs/proof/README. Files outside docs/ are served below /docs as well.
+ */
 function urlOf(file: string): string {
-  const path = file.startsWith('docs/') ? file : `docs/${file.toLowerCase()}`
-  return `/${path.replace(/\.md$/, '').replace(/\/readme$/i, '')}`
+  const path = (file.startsWith('docs/') ? file : `docs/${file.toLowerCase()}`).replace(/\.md$/, '')
+  const folder = path.replace(/\/readme$/i, '')
+  return `/${existsSync(`${root}${folder}.md`) ? path : folder}`
 }
 
 /** Where a link in a file leads on this server. What is not served here, such as a source file, is only named. */
