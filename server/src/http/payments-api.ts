@@ -41,7 +41,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       operationId: 'listPayments',
       summary: 'List payments, newest first',
       description:
-        'All payments that have reached the store’s wallets since they were registered, including those that match no checkout. On Solana, a transfer made without the checkout’s reference is not seen.',
+        'All payments that have reached the store’s wallets since they were registered, including those that match no checkout. On networks where transfers carry a reference, one without it is not seen.',
       isKeyed: true,
       query: PaymentQuery,
       answers: { 200: { description: 'One page.', schema: PaymentPage } },
