@@ -1,19 +1,19 @@
 import type * as Wire from '@farthing/sdk'
 
 /**
- * Every refusal we can explain: one table, each code with its status, a title, and what its reader should do next.
- * A Problem becomes RFC 9457 JSON in http/problem.ts. Anything else that is thrown is our bug and a 500.
+ * Every error we can explain: each code with its status, a title, and advice on what to do next. A Problem becomes
+ * RFC 9457 JSON in http/problem.ts. Anything else that is thrown is our bug and a 500.
  */
 export const problems = {
   malformed_json: [
     400,
-    'The body is not JSON',
-    'Send one JSON object, without repeated keys, nested at most 8 deep.',
+    'The request body is not valid JSON',
+    'Send one JSON object in UTF-8, without duplicate keys and nested at most 8 levels deep.',
   ],
   malformed_payment: [
     400,
-    'The payment header cannot be read',
-    'Nothing was charged. Send one PAYMENT-SIGNATURE header: standard base64 of an x402 version 2 payload, made from the terms in PAYMENT-REQUIRED.',
+    'The payment header cannot be parsed',
+    'Nothing was charged. Send exactly one PAYMENT-SIGNATURE header: standard base64 of an x402 version 2 payload, built from the terms in PAYMENT-REQUIRED.',
   ],
   bad_request: [
     400,
@@ -22,88 +22,84 @@ export const problems = {
   ],
   invalid_api_key: [
     401,
-    'The API key is missing or wrong',
-    'Send the store’s key in the X-API-Key header. A key that was revoked or has run out is refused as well: ask the operator for a new one.',
+    'The API key is missing or invalid',
+    'Send the store’s key in the X-API-Key header. Revoked and expired keys are rejected too; ask the operator for a new one.',
   ],
   not_found: [
     404,
-    'There is no such thing here',
-    'Check the address and the id. If you send a key, check that it belongs to the store that owns the id.',
+    'Not found',
+    'Check the URL and the id. If you send an API key, check that it belongs to the store that owns the id.',
   ],
   cross_site: [
     403,
-    'The form was sent from another site',
-    'Open the payment page and send the form from there.',
+    'The form was submitted from another site',
+    'Open the payment page and submit the form there.',
   ],
-  method_not_allowed: [
-    405,
-    'This address does not take that method',
-    'See the Allow header for the methods it takes.',
-  ],
+  method_not_allowed: [405, 'Method not allowed', 'Use one of the methods in the Allow header.'],
   request_timeout: [
     408,
     'The request took too long to arrive',
-    'Send it again, the whole of it within 15 seconds.',
+    'Send it again: the headers must arrive within 5 seconds, the whole request within 15.',
   ],
   idempotency_in_progress: [
     409,
     'A request with this Idempotency-Key is still running',
-    'Repeat the same request with the same key after the time in Retry-After.',
+    'Wait as long as Retry-After says, then repeat the same request with the same key.',
   ],
   wallet_required: [
     409,
     'The store has no wallet that can be paid',
-    'Register a wallet of a family that this deployment can settle, then create the checkout.',
+    'Register a wallet that this deployment can settle payments to, then create the checkout again.',
   ],
   wallet_conflict: [
     409,
-    'This address is registered with another custodialType',
-    'Retire the registered wallet first, then register the address again.',
+    'This address is already registered with a different custodialType',
+    'Retire the registered wallet, then register the address again.',
   ],
   not_cancelable: [
     409,
     'The checkout can no longer be canceled',
-    'Read it to see whether it is paid or expired. An expired one needs nothing more; the money of a paid one can only be sent back from the store’s wallet.',
+    'Read the checkout to see whether it is paid or expired. An expired checkout needs no further action; a paid one can only be refunded from the store’s own wallet.',
   ],
   payment_not_open: [
     409,
-    'There is nothing to decide about this payment',
-    'See detail for the reason. A payment that belongs to another checkout can be accepted for that one only. In the other cases there is nothing left to do.',
+    'That decision is not possible for this payment',
+    'See detail for the reason. A payment that belongs to another checkout can be accepted only for that checkout. In all other cases there is nothing left to decide.',
   ],
   payment_in_progress: [
     409,
     'A payment for this checkout is being settled',
-    'Wait for its outcome, and do not pay again meanwhile. Ask again after the time in Retry-After.',
+    'Wait for its outcome and do not pay again in the meantime. Repeat the request after the delay in Retry-After.',
   ],
   already_paid: [
     409,
     'The checkout is already paid',
-    'Payers: this payment was not charged, so discard it; nothing is left to pay. Stores: read the checkout to see which payment completed it, then refund and dismiss this one, or accept it for another checkout.',
+    'Payers: this payment was not charged. Discard it; there is nothing left to pay. Stores: read the checkout to see which payment completed it, then either refund and dismiss this one, or accept it for another checkout.',
   ],
   authorization_used: [
     409,
-    'This payment belongs to another checkout',
-    'It was not taken here. Sign a new payment for this checkout.',
+    'This payment was already used',
+    'It does not count for this checkout. If detail tells you to ask the store, do that before you pay again. Otherwise sign a new payment for this checkout.',
   ],
   payment_not_applied: [
     409,
     'The payment arrived but did not complete the checkout',
-    'The member payment says what became of it. Ask the store; do not pay again.',
+    'Do not pay again. The payment field says what became of the money; ask the store about it.',
   ],
   payment_identifier_reused: [
     409,
-    'This payment-identifier was used for another payment',
-    'Use a new identifier for a new payment. The same identifier answers only the same payment.',
+    'This payment-identifier was already used for another payment',
+    'Use a new identifier for each payment. A repeated identifier is accepted only with the same payment.',
   ],
   endpoint_exists: [
     409,
-    'This address is a webhook endpoint already',
-    'Change the endpoint that is there. If its secret is lost, roll it.',
+    'A webhook endpoint with this URL already exists',
+    'Change the existing endpoint instead. If its secret is lost, roll it.',
   ],
   endpoint_limit: [
     409,
-    'The store has as many webhook endpoints as it may have',
-    'Delete one first, or let one endpoint serve several purposes.',
+    'The store has reached its limit of webhook endpoints',
+    'Delete an endpoint first, or use one endpoint for several purposes.',
   ],
   endpoint_disabled: [
     409,
@@ -113,64 +109,68 @@ export const problems = {
   log_restarted: [
     409,
     'The event log was restarted after a restore',
-    'Go on from the cursor in resumeAfter: send it as after, and keep it in place of yours.',
+    'Continue from the cursor in resumeAfter: send it as after, and store it in place of your old cursor.',
   ],
   checkout_expired: [
     410,
     'The checkout has expired',
-    'Ask the store for a new checkout. Nothing was charged.',
+    'Nothing was charged. Ask the store for a new checkout.',
   ],
   checkout_canceled: [
     410,
     'The store canceled the checkout',
-    'Ask the store for a new checkout. Nothing was charged.',
+    'Nothing was charged. Ask the store for a new checkout.',
   ],
   body_too_large: [
     413,
-    'The body is too large',
-    'Send a smaller one: the limit is 64 KiB, unless the operator has set another.',
+    'The request body is too large',
+    'Send a smaller body. The API accepts 64 KiB unless the operator has set another limit; the forms of the payment page accept 1 KiB.',
   ],
-  unsupported_media_type: [415, 'The body is not declared as JSON', 'Send Content-Type: application/json.'],
+  unsupported_media_type: [
+    415,
+    'Unsupported Content-Type',
+    'Send application/json to the API, and application/x-www-form-urlencoded to the forms of the payment page.',
+  ],
   invalid_request: [
     422,
-    'The request has values that are not allowed',
-    'Correct what each entry of errors names: pointer says where, detail why. Then send it again.',
+    'The request contains invalid values',
+    'Fix every entry in errors: pointer says where the value is, detail what is wrong with it. Then send the request again.',
   ],
   idempotency_key_reused: [
     422,
-    'This Idempotency-Key was used for another request',
-    'Use a new key for a new request. The same key answers only the same bytes.',
+    'This Idempotency-Key was already used for another request',
+    'Use a new key for each new request. A repeated key is accepted only with exactly the same body.',
   ],
   currency_unsupported: [
     422,
-    'No rate source has this currency',
+    'No exchange rate source covers this currency',
     'Price the checkout in a currency that GET /api/v1/currencies lists.',
   ],
   rate_limited: [
     429,
     'Too many requests',
-    'Wait for the time in Retry-After, then send the same request again.',
+    'Wait as long as Retry-After says, then send the same request again.',
   ],
-  headers_too_large: [431, 'The headers are too large', 'Send at most 12 KiB of headers.'],
+  headers_too_large: [431, 'The request headers are too large', 'Send at most 12 KiB of headers.'],
   internal_error: [
     500,
     'Something went wrong on our side',
-    'Whether the request took effect is not known, unless detail says so. Repeat it unchanged: a create with the same Idempotency-Key, a payment with the same PAYMENT-SIGNATURE.',
+    'The request may or may not have taken effect, unless detail says which. Repeat it unchanged: a create with the same Idempotency-Key, a payment with the same PAYMENT-SIGNATURE.',
   ],
   unavailable: [
     503,
-    'The service cannot answer now',
-    'Whether the request took effect is not known, unless detail says so. Repeat it unchanged: a create with the same Idempotency-Key, a payment with the same PAYMENT-SIGNATURE.',
+    'The service is temporarily unavailable',
+    'The request may or may not have taken effect, unless detail says which. Repeat it unchanged: a create with the same Idempotency-Key, a payment with the same PAYMENT-SIGNATURE.',
   ],
   rate_unavailable: [
     503,
-    'No exchange rate to rely on for this currency',
-    'Try again after the time in Retry-After, or price the checkout in USD, which needs no rate.',
+    'There is no reliable exchange rate for this currency right now',
+    'Nothing was created. Try again after the delay in Retry-After, or price the checkout in USD, which needs no rate.',
   ],
   settlement_unavailable: [
     503,
-    'Payments cannot be settled now',
-    'Nothing was charged. Repeat the same request with the same payment after the time in Retry-After.',
+    'Payments cannot be settled right now',
+    'Nothing was charged. Repeat the same request with the same payment after the delay in Retry-After.',
   ],
 } as const satisfies Record<Wire.ProblemCode, readonly [status: number, title: string, advice: string]>
 

@@ -82,9 +82,13 @@ export function openCreateCheckout(ctx: Context, authenticator: Authenticator): 
       }
       current = await authenticator.refresh(current)
     }
-    throw new Problem('unavailable', 'The store was being changed. Repeat the request.', {
-      retryAfterSeconds: 1,
-    })
+    throw new Problem(
+      'unavailable',
+      'The store’s settings kept changing while the checkout was being created. Repeat the request.',
+      {
+        retryAfterSeconds: 1,
+      },
+    )
   }
 }
 
@@ -120,7 +124,7 @@ async function findReplay(
   if (!stored.bodyHash.equals(idempotency.bodyHash)) {
     throw new Problem(
       'idempotency_key_reused',
-      'This Idempotency-Key belongs to a request with another body.',
+      'This Idempotency-Key belongs to a request with a different body.',
     )
   }
   ctx.metrics.idempotentReplays.inc()
@@ -146,7 +150,7 @@ async function draftCheckout(
             pointer: '/priceAmount',
             code: 'amount',
             detail:
-              'Must be a decimal above zero such as "12.50", with at most 15 digits before the point and 6 after it.',
+              'Must be a decimal above zero, such as "12.50", with at most 15 digits before the point and 6 after it.',
           },
         ]),
     ...(currencies.has(input.priceCurrency)
@@ -216,6 +220,6 @@ function walletRequired(ctx: Context, store: Store, hasWallet: boolean): Problem
   const address = `${ctx.config.baseUrl}/api/v1/stores/${store.id}/wallets/${segment}`
   return new Problem(
     'wallet_required',
-    `${hasWallet ? 'No wallet of the store is payable now; GET its wallets for the reasons. ' : ''}Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,
+    `${hasWallet ? 'None of the store’s wallets is payable right now; GET its wallets for the reasons. ' : ''}Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,
   )
 }

@@ -92,7 +92,7 @@ export async function payCheckout(
 
   for (let round = 0; round < roundsMax; round++) {
     const view = isId('ch', checkoutId) ? await readPayView(ctx.db, checkoutId, payment) : null
-    if (!view) throw new Problem('not_found', 'There is no such checkout.')
+    if (!view) throw new Problem('not_found', 'No such checkout.')
     const { checkout, known } = view
 
     if (payment && known?.checkoutId === checkout.id) {
@@ -115,14 +115,14 @@ export async function payCheckout(
       throw new Problem(
         'authorization_used',
         known.checkoutId === null
-          ? 'This authorization was used before, and it is not known for which checkout. Ask the store before you pay again.'
-          : 'This authorization was presented for another checkout before.',
+          ? 'This authorization was already used, and we cannot tell for which checkout. Ask the store before you pay again.'
+          : 'This authorization was already presented for another checkout.',
       )
     }
     if (view.isIdentifierTaken) {
       throw new Problem(
         'payment_identifier_reused',
-        'The payment-identifier names another payment of this store.',
+        'This payment-identifier already names another payment to this store.',
       )
     }
 
@@ -149,7 +149,7 @@ export async function payCheckout(
     const verified = await verify(ctx, engine, checkout, payment, request.address)
     if (!verified.isValid) {
       if (!verified.isBehind) refused = refusal(payment, verified.reason)
-      else if (++lags > lagsMax) throw unsettled('The node that was asked is behind the chain.')
+      else if (++lags > lagsMax) throw unsettled('The node that we queried is behind the chain.')
       continue
     }
     crashPoint(ctx, 'claim-before')
@@ -183,7 +183,7 @@ async function verify(
   const rail = engine.rails.get(payment.network)
   const isOffered = checkout.options.some(({ network }) => network === payment.network)
   if (!isOffered) return { isValid: false, reason: 'invalid_network', isBehind: false } as const
-  if (!rail || rail.endpoints === 0) throw unsettled('This deployment has no node of that network.')
+  if (!rail || rail.endpoints === 0) throw unsettled('This deployment has no node for that network.')
   const mismatch = await rail.verifier.findMismatch(checkout.id, checkout.options, payment, ctx.now())
   if (mismatch !== null) {
     engine.budgets.noteFailure(payment.payer, address)
@@ -221,7 +221,7 @@ async function orUnsettled<Answer>(asked: Promise<Answer>): Promise<Answer> {
     return await asked
   } catch (cause) {
     if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
-    throw unsettled('The chain cannot be asked now.', cause)
+    throw unsettled('The chain cannot be queried right now.', cause)
   }
 }
 
@@ -236,7 +236,7 @@ function unsettled(detail: string, cause?: unknown): Problem {
 export class MalformedPayment extends Problem {
   readonly required: PaymentRequired
   constructor(required: PaymentRequired, why: string) {
-    super('malformed_payment', `The PAYMENT-SIGNATURE header cannot be read: ${why}.`)
+    super('malformed_payment', `The PAYMENT-SIGNATURE header cannot be parsed: ${why}.`)
     this.required = required
   }
 }
@@ -256,7 +256,7 @@ function pending(checkout: Checkout, payment: Payment, transaction: string | nul
 }
 
 function notApplied(payment: WirePayment): Problem {
-  return new Problem('payment_not_applied', `The payment is ${payment.disposition}.`, {
+  return new Problem('payment_not_applied', `The disposition of the payment is ${payment.disposition}.`, {
     members: { payment },
   })
 }
@@ -270,14 +270,14 @@ export function whyWaiting(): Problem {
 export function whyClosed({ status, expiresAt }: Checkout): Problem {
   switch (status) {
     case 'COMPLETED':
-      return new Problem('already_paid', 'The checkout was paid before. This payment was not taken.')
+      return new Problem('already_paid', 'The checkout is already paid. This payment was not charged.')
     case 'PROCESSING':
       return inProgress()
     case 'CANCELED':
-      return new Problem('checkout_canceled', 'The store withdrew this checkout.')
+      return new Problem('checkout_canceled', 'The store canceled this checkout.')
     case 'OPEN':
     case 'EXPIRED':
-      return new Problem('checkout_expired', `This checkout could be paid until ${expiresAt.toISOString()}.`)
+      return new Problem('checkout_expired', `This checkout expired at ${expiresAt.toISOString()}.`)
   }
 }
 
@@ -294,7 +294,7 @@ async function requirePayment(
   refused: Refused | null,
 ): Promise<PaymentRequired> {
   const accepts = await toTerms(rails, checkout.id, checkout.options)
-  if (accepts.length === 0) throw unsettled('No settler is there to take a payment.')
+  if (accepts.length === 0) throw unsettled('No settler is running that could settle a payment.')
   return {
     x402Version: 2,
     ...(refused && { error: refused.reason }),

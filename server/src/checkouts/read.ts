@@ -12,7 +12,7 @@ export async function readCheckout(
   checkoutId: string,
 ): Promise<StoreCheckout> {
   const row = isId('ch', checkoutId) ? await readRow(ctx.db, storeId, checkoutId) : null
-  if (!row) throw new Problem('not_found', 'There is no such checkout.')
+  if (!row) throw new Problem('not_found', 'No such checkout.')
   return toStoreWire(ctx, row.checkout, row.payment)
 }
 
@@ -30,7 +30,7 @@ export async function listCheckouts(
   },
 ): Promise<Page<StoreCheckout>> {
   if (query.cursor !== null && !isId('ch', query.cursor)) {
-    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   }
   const mistakes = query.orderId === null ? [] : checkText('orderId', query.orderId, orderIdBytesMax)
   if (mistakes.length > 0) throw invalid(...mistakes)

@@ -13,7 +13,11 @@ export async function readEvents(
   query: EventFilter & { after: string | null; limit: number },
 ): Promise<EventPage> {
   if (query.checkoutId !== null && !isId('ch', query.checkoutId)) {
-    throw invalid({ pointer: 'checkoutId', code: 'id', detail: 'A checkout’s id begins with ch_.' })
+    throw invalid({
+      pointer: 'checkoutId',
+      code: 'id',
+      detail: 'Must be a checkout id, which begins with ch_.',
+    })
   }
   const end = await readLogEnd(ctx.db, storeId)
   const after = parseCursor(end, 'after', query.after)
@@ -34,12 +38,16 @@ export function parseCursor(
 ): bigint {
   if (cursor === null) return 0n
   const match = /^(\d{1,9})-(\d{1,18})$/.exec(cursor)
-  if (!match) throw invalid({ pointer, code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+  if (!match) throw invalid({ pointer, code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   const sequence = BigInt(match[2] ?? '0')
   if (match[1] === String(epoch)) return sequence
   // What came after a restore was numbered anew: a cursor beyond the end would never hear of it.
   const resumeAfter = `${epoch}-${sequence > last ? last : sequence}`
-  throw new Problem('log_restarted', `Read again from after=${resumeAfter}.`, { members: { resumeAfter } })
+  throw new Problem(
+    'log_restarted',
+    `The cursor is from before the restore. Continue with after=${resumeAfter}.`,
+    { members: { resumeAfter } },
+  )
 }
 
 /** Where in the log a cursor of ours stands. */

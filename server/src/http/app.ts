@@ -224,7 +224,7 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
     request.caller = needsPresent(route) ? await authenticator.refresh(caller) : caller
     const { storeId } = request.params as { storeId?: string }
     if (storeId !== undefined && storeId !== caller.holder.store.id) {
-      throw new Problem('not_found', 'There is no such store.')
+      throw new Problem('not_found', 'No such store.')
     }
   }
 }
@@ -240,8 +240,9 @@ function needsPresent({ method, operationId }: Route): boolean {
 function refuseUnknown(routes: readonly Route[], request: FastifyRequest): never {
   const path = request.url.split('?')[0] ?? ''
   const methods = routes.filter((route) => matches(route.path, path)).map(({ method }) => method)
-  if (methods.length === 0) throw new Problem('not_found', 'There is nothing at this address. See /docs/api.')
-  throw new Problem('method_not_allowed', `This address takes ${methods.join(', ')}.`, {
+  if (methods.length === 0)
+    throw new Problem('not_found', 'Nothing exists at this URL. The API is described at /docs/api.')
+  throw new Problem('method_not_allowed', `This URL supports ${methods.join(', ')}.`, {
     headers: { allow: methods.join(', ') },
   })
 }
@@ -309,7 +310,7 @@ function renderClientError(ctx: Context, errorCode: string): string {
   const requestId = newId('req', ctx.config.cell, ctx.now())
   const { status, headers, body } = renderProblem(
     ctx,
-    new Problem(code, 'The request was not read.'),
+    new Problem(code, 'The request could not be read.'),
     requestId,
   )
   const lines = Object.entries({

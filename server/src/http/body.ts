@@ -15,7 +15,7 @@ export function parseBody(bytes: Buffer): unknown {
     checkNesting(text)
     return JSON.parse(text)
   } catch (error) {
-    throw error instanceof SyntaxError ? malformed('it cannot be parsed') : error
+    throw error instanceof SyntaxError ? malformed('it has a syntax error') : error
   }
 }
 
@@ -29,7 +29,7 @@ function checkNesting(text: string): void {
     const [found] = match
     if (found === '{' || found === '[') {
       keys.push(found === '{' ? new Set() : null)
-      if (keys.length > depthMax) throw malformed(`it is nested more than ${depthMax} deep`)
+      if (keys.length > depthMax) throw malformed(`it is nested more than ${depthMax} levels deep`)
     } else if (found === '}' || found === ']') {
       keys.pop()
     } else {
@@ -37,12 +37,12 @@ function checkNesting(text: string): void {
       colon.lastIndex = token.lastIndex
       if (!seen || !colon.test(text)) continue
       const key = JSON.parse(found) as string
-      if (seen.has(key)) throw malformed(`the key ${found} is there twice`)
+      if (seen.has(key)) throw malformed(`the key ${found} appears twice`)
       seen.add(key)
     }
   }
 }
 
 function malformed(why: string): Problem {
-  return new Problem('malformed_json', `The body is not acceptable JSON: ${why}.`)
+  return new Problem('malformed_json', `The request body was rejected: ${why}.`)
 }

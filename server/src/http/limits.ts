@@ -36,7 +36,7 @@ export function openLimiter(name: string, perSecond: number, now: () => Date): L
       reply.header('ratelimit-policy', policy)
       reply.header('ratelimit', `"${name}";r=${remaining};t=1`)
       if (!isAllowed) {
-        throw new Problem('rate_limited', `At most ${perSecond} requests a second are allowed here.`, {
+        throw new Problem('rate_limited', `At most ${perSecond} requests per second are allowed here.`, {
           retryAfterSeconds: 1,
         })
       }

@@ -13,20 +13,24 @@ const answers = {
   200: {
     description: 'Paid.',
     schema: schemas.Checkout,
-    headers: { 'PAYMENT-RESPONSE': 'Base64 of the settlement’s JSON.' },
+    headers: { 'PAYMENT-RESPONSE': 'Base64 of the settlement as JSON.' },
   },
   202: {
     description:
-      'Claimed, and not known yet. Repeat the same request with the same payment; do not sign another.',
+      'The payment was claimed, but its outcome is not known yet. Repeat the same request with the same payment; do not sign another.',
     schema: schemas.Checkout,
-    headers: { 'PAYMENT-RESPONSE': 'settlement_pending, and the transaction.', 'Retry-After': 'Seconds.' },
+    headers: {
+      'PAYMENT-RESPONSE':
+        'Base64 of the settlement as JSON: settlement_pending, and the transaction if it is known.',
+      'Retry-After': 'Seconds to wait.',
+    },
   },
   402: {
-    description: 'Not paid yet: the ways to pay.',
+    description: 'Not paid yet. The body lists the ways to pay.',
     schema: schemas.PaymentRequired,
     headers: {
       'PAYMENT-REQUIRED': 'Base64 of the same JSON.',
-      'PAYMENT-RESPONSE': 'Only after a refused payment: base64 of why.',
+      'PAYMENT-RESPONSE': 'Only if a payment was refused: base64 of the failed settlement, with the reason.',
     },
   },
 }
@@ -44,7 +48,8 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
   const shared = {
     isKeyed: false,
     requestHeaders: {
-      'PAYMENT-SIGNATURE': 'Base64 of the x402 payment. Without it the answer is 402 with the ways to pay.',
+      'PAYMENT-SIGNATURE':
+        'Base64 of the x402 payment. Without it, the answer for an unpaid checkout is 402 with the ways to pay.',
     },
     answers,
     problems: [
@@ -68,7 +73,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       operationId: 'payCheckout',
       summary: 'Pay a checkout with x402',
       description:
-        'Call it without a payment to get the ways to pay, sign one, and call it again with the payment.',
+        'Call it without a payment to get the ways to pay, sign one of them, then call it again with the payment.',
       handle: (request, reply) => pay(ctx, engine, apiUrl, request, reply),
     },
     {
@@ -77,7 +82,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       path: pagePath,
       operationId: 'payCheckoutPage',
       summary: 'Pay a checkout at its checkoutUrl',
-      description: 'The same operation as payCheckout, at the address that people open.',
+      description: 'The same operation as payCheckout, at the URL that buyers open.',
       handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
     {
@@ -87,7 +92,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       operationId: 'openCheckoutPage',
       summary: 'Open a checkoutUrl',
       description:
-        'Whoever prefers text/html, as browsers do, gets the payment page. Everybody else, and whoever shows a payment, gets what payCheckout gives.',
+        'Clients that prefer text/html, as browsers do, get the payment page. All other clients, and every request that carries a payment, get the same answer as from payCheckout.',
       handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
   ]

@@ -22,7 +22,10 @@ const AcceptPayment = of<Wire.AcceptPayment>()(
   Type.Object(
     {
       checkoutId: Type.Optional(
-        Type.String({ maxLength: 40, description: 'May be left out where the payment has one.' }),
+        Type.String({
+          maxLength: 40,
+          description: 'May be left out if the payment already belongs to a checkout.',
+        }),
       ),
     },
     closed,
@@ -38,7 +41,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       operationId: 'listPayments',
       summary: 'List payments, newest first',
       description:
-        'Everything that arrived at the store’s wallets since they are known here, also what is of no checkout.',
+        'All payments that have reached the store’s wallets since they were registered, including those that match no checkout. On networks where transfers carry a reference, one without it is not seen.',
       isKeyed: true,
       query: PaymentQuery,
       answers: { 200: { description: 'One page.', schema: PaymentPage } },
@@ -58,9 +61,9 @@ export function paymentRoutes(ctx: Context): Route[] {
       method: 'POST',
       path: '/api/v1/payments/:paymentId/accept',
       operationId: 'acceptPayment',
-      summary: 'Take a payment for a checkout and complete it',
+      summary: 'Accept a payment for a checkout',
       description:
-        'For what is late, underpaid, overpaid or unmatched. A hint is no proof of who paid. Accepting again changes nothing.',
+        'Completes the checkout with a payment that is late, underpaid, overpaid or unmatched. A hint does not prove who paid. Accepting it again changes nothing.',
       isKeyed: true,
       body: AcceptPayment,
       answers: { 200: { description: 'Accepted.', schema: Payment } },
@@ -81,8 +84,9 @@ export function paymentRoutes(ctx: Context): Route[] {
       method: 'POST',
       path: '/api/v1/payments/:paymentId/dismiss',
       operationId: 'dismissPayment',
-      summary: 'Say that nothing more is to be done about a payment',
-      description: 'Dismissing it again changes nothing.',
+      summary: 'Dismiss a payment',
+      description:
+        'Records that the store will do nothing more about it. Dismissing it again changes nothing.',
       isKeyed: true,
       answers: { 200: { description: 'Dismissed.', schema: Payment } },
       problems: ['not_found', 'payment_not_open'],

@@ -63,7 +63,7 @@ function fromFramework(error: unknown): Problem {
   if (sqlState(error) === lockNotAvailable) {
     return new Problem(
       'unavailable',
-      'Somebody else is changing this. Nothing was changed by this request.',
+      'Another request is changing the same data. This request changed nothing.',
       {
         cause: error,
         retryAfterSeconds: 1,
@@ -83,7 +83,7 @@ const mistakesMax = 20
 function bug(cause: unknown): Problem {
   return new Problem(
     'internal_error',
-    'This is a fault of ours, and it was recorded. Name the requestId if you ask about it.',
+    'This is a bug in the server, and it was logged. Quote the requestId if you report it.',
     { cause },
   )
 }

@@ -12,10 +12,13 @@ export function publicRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: '/api/v1/networks',
       operationId: 'listNetworks',
-      summary: 'List the networks and assets that payments are taken in',
+      summary: 'List the networks and assets that can be paid with',
       isKeyed: false,
       answers: {
-        200: { description: 'The networks that this deployment settles on.', schema: schemas.NetworkList },
+        200: {
+          description: 'The networks that this deployment settles payments on.',
+          schema: schemas.NetworkList,
+        },
       },
       problems: [],
       async handle(_request, reply) {
@@ -26,11 +29,11 @@ export function publicRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: '/api/v1/currencies',
       operationId: 'listCurrencies',
-      summary: 'List the currencies that checkouts can be priced in now',
+      summary: 'List the currencies that checkouts can currently be priced in',
       isKeyed: false,
       answers: {
         200: {
-          description: 'Currencies with a fresh rate. USD is always there.',
+          description: 'The currencies with a fresh rate. USD is always included.',
           schema: schemas.CurrencyList,
         },
       },

@@ -60,7 +60,7 @@ export function parseTime(pointer: string, text: string): Date {
   const time = new Date(text)
   // Before 1970 and after the year 10889 an id has no room for the time.
   if (Number.isNaN(time.getTime()) || time.getTime() < 0 || time.getTime() >= 2 ** 48) {
-    throw invalid({ pointer, code: 'time', detail: 'Must be an ISO 8601 time from 1970 on.' })
+    throw invalid({ pointer, code: 'time', detail: 'Must be an ISO 8601 time, not before 1970.' })
   }
   return time
 }

@@ -18,13 +18,16 @@ const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED'] as c
 
 const checkoutFields = {
   id: Type.String({ description: 'Begins with ch_.' }),
-  orderId: Type.String({ description: 'The store’s own order identifier, as it was sent.' }),
-  priceAmount: Type.String({ description: 'Decimal amount in priceCurrency, as it was sent.' }),
+  orderId: Type.String({ description: 'The store’s own order identifier, exactly as sent.' }),
+  priceAmount: Type.String({ description: 'Decimal amount in priceCurrency, exactly as sent.' }),
   priceCurrency: Type.String({ description: 'ISO 4217 code.' }),
   status: Type.Enum([...statuses]),
-  expiresAt: Type.String({ format: 'date-time', description: 'After it the checkout is no longer payable.' }),
+  expiresAt: Type.String({
+    format: 'date-time',
+    description: 'The checkout cannot be paid after this time.',
+  }),
   checkoutUrl: Type.String({
-    description: 'The hosted payment page; x402 clients may pay this address as well.',
+    description: 'The hosted payment page. x402 clients can pay at this URL too.',
   }),
   createdAt: timestamp(),
   successRedirectUrl: nullable(Type.String()),
@@ -63,7 +66,8 @@ export const Payment = of<Wire.Payment>()(
       acceptedAt: nullable(timestamp()),
       dismissedAt: nullable(timestamp()),
       hints: Type.Array(PaymentHint, {
-        description: 'Checkouts whose buyers named its transaction, where it has none. That proves nothing.',
+        description:
+          'For a payment without a checkout: the checkouts whose buyers named its transaction. A hint proves nothing.',
       }),
     },
     closed,
@@ -77,10 +81,9 @@ export const StoreCheckout = of<Wire.StoreCheckout>()(
 export const CreateCheckout = of<Wire.CreateCheckout>()(
   Type.Object(
     {
-      orderId: Type.String({ description: '1 to 255 bytes; need not be unique.' }),
+      orderId: Type.String({ description: '1 to 255 bytes of UTF-8. Need not be unique.' }),
       priceAmount: Type.String({
-        description:
-          'A decimal above zero: at most 15 digits before the point and 6 after it. A string, not a number.',
+        description: 'A decimal above zero, as a string: at most 15 digits before the point and 6 after it.',
         examples: ['12.50'],
       }),
       priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.', examples: ['USD'] }),
@@ -89,7 +92,7 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
           Type.String({
             maxLength: 2048,
             description:
-              'Where the buyer goes after paying. https, without credentials. Null is the same as none.',
+              'Where the buyer goes after paying. An https URL without credentials. Null is the same as leaving it out.',
           }),
         ),
       ),
@@ -97,7 +100,7 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
         Type.Integer({
           minimum: 300,
           maximum: 604_800,
-          description: 'Default: 86400, or 3600 where an exchange rate is locked.',
+          description: 'Default: 86400, or 3600 if an exchange rate is locked.',
         }),
       ),
     },
@@ -120,13 +123,13 @@ const storeSettings = {
     Type.String({
       maxLength: 12_288,
       description:
-        'A PNG, JPEG, WebP or SVG as data:image/…;base64,… is shown on the payment page. An https address is only kept: the page loads nothing from elsewhere.',
+        'A PNG, JPEG, WebP or SVG as data:image/…;base64,… is shown on the payment page. An https URL is stored but not shown, because the page loads nothing from other hosts.',
     }),
   ),
   finalityPolicy: Type.Array(FinalityRule, {
     minItems: 1,
     maxItems: 10,
-    description: 'How firmly a payment must stand before its checkout is COMPLETED, by amount.',
+    description: 'The finality that a payment must reach before its checkout is COMPLETED, by amount.',
   }),
 }
 
@@ -159,7 +162,7 @@ export const UpdateStore = of<Wire.UpdateStore>()(
 export const RegisterWallet = of<Wire.RegisterWallet>()(
   Type.Object(
     {
-      walletAddress: Type.String({ maxLength: 100, description: 'In the family’s own format.' }),
+      walletAddress: Type.String({ maxLength: 100, description: 'In the format of its network family.' }),
       custodialType: Type.Enum(['CUSTODIAL', 'NON_CUSTODIAL']),
     },
     closed,
@@ -175,10 +178,12 @@ export const Wallet = of<Wire.Wallet>()(
       walletAddress: Type.String(),
       custodialType: Type.Enum(['CUSTODIAL', 'NON_CUSTODIAL']),
       payable: Type.Boolean({
-        description: 'Whether this deployment can settle payments to this wallet now.',
+        description: 'Whether this deployment can currently settle payments to this wallet.',
       }),
-      unpayableReason: nullable(Type.String({ description: 'Why not; null where it is payable.' })),
-      current: Type.Boolean({ description: 'Whether new checkouts are paid to this wallet.' }),
+      unpayableReason: nullable(
+        Type.String({ description: 'Why the wallet is not payable; null if it is.' }),
+      ),
+      current: Type.Boolean({ description: 'Whether new checkouts of this family are paid to this wallet.' }),
       createdAt: timestamp(),
     },
     closed,
@@ -209,7 +214,7 @@ const Network = of<Wire.Network>()(
     {
       name: Type.String(),
       chainId: Type.String({
-        description: 'The service’s own name of the chain.',
+        description: 'Farthing’s own name for the chain.',
         examples: ['BASE_MAINNET'],
       }),
       network: Type.String({ description: 'CAIP-2 identifier.', examples: ['eip155:8453'] }),
@@ -230,7 +235,8 @@ const Currency = of<Wire.Currency>()(
       code: Type.String(),
       name: Type.String(),
       source: Type.String({
-        description: 'Where its rate comes from; fixed for USD, which is USDC one to one.',
+        description:
+          'Where the rate comes from. fixed: the operator set it, or it is USD, which is always 1 USDC.',
       }),
       asOf: nullable(timestamp()),
     },
@@ -266,7 +272,7 @@ export const PaymentRequired = of<Wire.PaymentRequired>()(
               ],
               {
                 description:
-                  'What is signed beside it: the token’s EIP-712 domain, or who pays the fee and a memo.',
+                  'What else the payer signs. EVM: the token’s EIP-712 domain. Solana: the fee payer and a memo.',
               },
             ),
           },
@@ -280,12 +286,12 @@ export const PaymentRequired = of<Wire.PaymentRequired>()(
 
 export const ProblemDetails = of<Wire.ProblemDetails>()(
   Type.Object({
-    type: Type.String({ description: 'A page about this code.' }),
+    type: Type.String({ description: 'The URL of the page about this code.' }),
     title: Type.String(),
     status: Type.Integer(),
-    detail: Type.String({ description: 'What was wrong this time.' }),
+    detail: Type.String({ description: 'What went wrong in this request.' }),
     advice: Type.String({ description: 'What to do next.' }),
-    code: Type.String({ description: 'Stable; programs decide by it.' }),
+    code: Type.String({ description: 'Stable: programs should branch on it.' }),
     requestId: Type.String(),
     errors: Type.Optional(
       Type.Array(Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed)),
@@ -295,7 +301,7 @@ export const ProblemDetails = of<Wire.ProblemDetails>()(
 
 export const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
 export const cursor = Type.Optional(
-  Type.String({ maxLength: 100, description: 'nextCursor of the page before.' }),
+  Type.String({ maxLength: 100, description: 'The nextCursor of the previous page.' }),
 )
 
 export const PageQuery = Type.Object({ limit, cursor }, closed)
@@ -307,10 +313,10 @@ export const CheckoutQuery = Type.Object(
     status: Type.Optional(Type.Enum([...statuses])),
     orderId: Type.Optional(Type.String({ maxLength: 255 })),
     createdFrom: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Created at this time or later.' }),
+      Type.String({ format: 'date-time', description: 'Only checkouts created at this time or later.' }),
     ),
     createdBefore: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Created before this time.' }),
+      Type.String({ format: 'date-time', description: 'Only checkouts created before this time.' }),
     ),
   },
   closed,

@@ -31,15 +31,15 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       body: schemas.CreateCheckout,
       requestHeaders: {
         'Idempotency-Key':
-          '1 to 255 visible ASCII characters. A repeat with the same bytes gets the first answer, for at least 24 hours.',
+          '1 to 255 visible ASCII characters. For at least 24 hours, a repeat with the same bytes gets the first answer again.',
       },
       answers: {
         201: {
-          description: 'Created, OPEN.',
+          description: 'Created, with status OPEN.',
           schema: schemas.Checkout,
           headers: {
-            Location: 'Where the checkout can be read.',
-            'Idempotency-Replayed': 'true if this is the answer to an earlier request.',
+            Location: 'The URL to read the checkout at.',
+            'Idempotency-Replayed': 'true if this repeats the answer to an earlier request.',
           },
         },
       },
@@ -93,7 +93,10 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       summary: 'Read a checkout',
       isKeyed: true,
       answers: {
-        200: { description: 'The checkout and its payment, if there is one.', schema: schemas.StoreCheckout },
+        200: {
+          description: 'The checkout, with its payment if there is one.',
+          schema: schemas.StoreCheckout,
+        },
       },
       problems: ['not_found'],
       async handle(request, reply) {
@@ -105,7 +108,7 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       path: '/api/v1/checkouts/:checkoutId/cancel',
       operationId: 'cancelCheckout',
       summary: 'Cancel an unpaid checkout',
-      description: 'Canceling it again changes nothing and is answered alike.',
+      description: 'Canceling it again changes nothing and gives the same answer.',
       isKeyed: true,
       answers: { 200: { description: 'Canceled.', schema: schemas.StoreCheckout } },
       problems: ['not_found', 'payment_in_progress', 'not_cancelable'],
@@ -127,7 +130,7 @@ function settingsRoutes(ctx: Context): Route[] {
       path: '/api/v1/store',
       operationId: 'getOwnStore',
       summary: 'Read the store that the key belongs to',
-      description: 'For whoever has a key and needs the store’s id.',
+      description: 'Use it to find the store’s id if all you have is a key.',
       isKeyed: true,
       answers: { 200: { description: 'The store.', schema: schemas.Store } },
       problems: [],
@@ -151,9 +154,9 @@ function settingsRoutes(ctx: Context): Route[] {
       method: 'PATCH',
       path: '/api/v1/stores/:storeId',
       operationId: 'updateStore',
-      summary: 'Change the store’s name, looks or finality policy',
+      summary: 'Change the store’s name, appearance or finality policy',
       description:
-        'Fields that are left out stay as they are. Checkouts that exist keep the policy they were made with.',
+        'Fields that you leave out stay unchanged. Existing checkouts keep the policy they were created with.',
       isKeyed: true,
       body: schemas.UpdateStore,
       answers: { 200: { description: 'The changed store.', schema: schemas.Store } },
@@ -176,7 +179,7 @@ function settingsRoutes(ctx: Context): Route[] {
       isKeyed: true,
       query: schemas.PageQuery,
       answers: {
-        200: { description: 'One page; retired wallets are not in it.', schema: schemas.WalletPage },
+        200: { description: 'One page, without retired wallets.', schema: schemas.WalletPage },
       },
       problems: ['not_found'],
       async handle(request, reply) {
@@ -185,7 +188,7 @@ function settingsRoutes(ctx: Context): Route[] {
           throw invalid({
             pointer: 'cursor',
             code: 'cursor',
-            detail: 'This is not a cursor that we gave out.',
+            detail: 'Must be a cursor from an earlier answer.',
           })
         }
         const { store } = caller(request).holder
@@ -202,8 +205,8 @@ function settingsRoutes(ctx: Context): Route[] {
       method: 'POST',
       path: '/api/v1/stores/:storeId/wallets/:walletId/retire',
       operationId: 'retireWallet',
-      summary: 'Take a wallet out of use for new checkouts',
-      description: 'Checkouts that exist are still paid to it.',
+      summary: 'Retire a wallet',
+      description: 'New checkouts no longer use it. Existing checkouts are still paid to it.',
       isKeyed: true,
       answers: { 200: { description: 'Retired.', schema: schemas.Wallet } },
       problems: ['not_found'],
@@ -231,12 +234,12 @@ function registerRoute(
     operationId,
     summary,
     description:
-      'New checkouts are paid to the wallet that was registered last. Registering a wallet again makes it current.',
+      'New checkouts are paid to the wallet of the family that was registered last. Registering an existing wallet again makes it current.',
     isKeyed: true,
     body: schemas.RegisterWallet,
     answers: {
       201: {
-        description: 'Registered, or registered before; current in either case.',
+        description: 'The wallet, now current, whether it is new or was already registered.',
         schema: schemas.Wallet,
       },
     },

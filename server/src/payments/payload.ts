@@ -48,7 +48,7 @@ const signatureBytesMax = 4_096
  */
 export function readPayment(header: string | readonly string[] | undefined): ReadPayment {
   if (header === undefined) return { kind: 'none' }
-  if (typeof header !== 'string') return unreadable('there is more than one header')
+  if (typeof header !== 'string') return unreadable('it was sent more than once')
   const bytes = Buffer.from(header, 'base64')
   if (header === '' || bytes.toString('base64') !== header) return unreadable('it is not standard base64')
   let json: unknown
@@ -68,7 +68,7 @@ function readPayload(json: unknown): ReadPayment {
   if (!accepted || !payload) return unreadable('accepted or payload is missing')
   const identifier = readIdentifier(root.extensions)
   if (identifier === undefined)
-    return unreadable('payment-identifier must be 16 to 128 of A-Z, a-z, 0-9, _ and -')
+    return unreadable('payment-identifier must be 16 to 128 characters from A-Z, a-z, 0-9, _ and -')
   return payload.transaction === undefined
     ? readAuthorization(accepted, payload, identifier)
     : readTransaction(accepted, payload.transaction, identifier)
@@ -90,12 +90,14 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
   const scheme = asName(accepted.scheme)
   const network = asName(accepted.network)
   if (scheme === null || network === null || !asset) {
-    return unreadable('accepted must name scheme, network and asset')
+    return unreadable('accepted must have scheme, network and asset')
   }
   if (!from || !to || !nonce || value === null || validAfter === null || validBefore === null) {
-    return unreadable('an authorization has from, to, value, validAfter, validBefore and nonce')
+    return unreadable(
+      'payload.authorization must have valid from, to, value, validAfter, validBefore and nonce',
+    )
   }
-  if (!signature) return unreadable('signature must be hexadecimal')
+  if (!signature) return unreadable('payload.signature must be hexadecimal')
   return {
     kind: 'present',
     payment: {
@@ -118,12 +120,12 @@ function readTransaction(accepted: Fields, encoded: unknown, identifier: string 
   const network = asName(accepted.network)
   const asset = asName(accepted.asset)
   if (scheme === null || network === null || asset === null)
-    return unreadable('accepted must name scheme, network and asset')
+    return unreadable('accepted must have scheme, network and asset')
   const bytes = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : null
   const transaction = bytes?.toString('base64') === encoded && bytes ? decodeTransaction(bytes) : null
   // The second who must sign is the payer; where nobody must, whoever pays the fee would.
   const payer = transaction?.accounts[transaction.signatures.length > 1 ? 1 : 0]
-  if (!transaction || !payer) return unreadable('payload.transaction must be a transaction in base64')
+  if (!transaction || !payer) return unreadable('payload.transaction must be a base64-encoded transaction')
   const nonce = hashMessage(transaction.message)
   return {
     kind: 'present',

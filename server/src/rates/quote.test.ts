@@ -77,7 +77,7 @@ test('a rate is used up to its limit of age and not a millisecond longer', async
   assert.equal(await sourceAt(exchangeEnd + 1), 'ecb')
   const ecbEnd = ecbAsOf.getTime() + 120 * hourMs
   assert.equal(await sourceAt(ecbEnd), 'ecb')
-  await assert.rejects(sourceAt(ecbEnd + 1), isProblem('rate_unavailable', 60, /no fresh rate of EUR/))
+  await assert.rejects(sourceAt(ecbEnd + 1), isProblem('rate_unavailable', 60, /no fresh EUR rate/))
 })
 
 test('a stale rate is refused with its age, when to try again and what works meanwhile', async () => {
@@ -88,7 +88,7 @@ test('a stale rate is refused with its age, when to try again and what works mea
     isProblem(
       'rate_unavailable',
       60,
-      /exchange is of 2026-11-13T17:00:00.000Z, that of ecb is of 2026-11-13T00:00:00.000Z\. Try again in 60 seconds, or price the checkout in USD/,
+      /exchange is from 2026-11-13T17:00:00.000Z, the one from ecb is from 2026-11-13T00:00:00.000Z\. Try again in 60 seconds, or price the checkout in USD/,
     ),
   )
   await assert.rejects(
@@ -106,7 +106,7 @@ test('a rate from further in the future than it may be old is not used', async (
 
 test('a currency that no source has is refused for good, with what to use instead', async () => {
   const ctx = await loadedContext()
-  const detail = /No rate source has XTS\. Price the checkout in USD, .*GET \/api\/v1\/currencies/
+  const detail = /No rate source covers XTS\. Price the checkout in USD, .*GET \/api\/v1\/currencies/
   await assert.rejects(quoteCurrency(ctx, 'XTS', now), isProblem('currency_unsupported', undefined, detail))
 })
 
@@ -155,7 +155,7 @@ test('where two fresh sources differ by more than a tenth neither is believed, a
       isProblem(
         'rate_unavailable',
         60,
-        /exchange and ecb differ by more than a tenth.* Price the checkout in USD/,
+        /exchange and ecb differ by more than 10 %.* Price the checkout in USD/,
       ),
     )
   }

@@ -95,7 +95,7 @@ function refuse(
     const names = fresh.map(({ source }) => source).join(' and ')
     return new Problem(
       'rate_unavailable',
-      `The rates of ${currency} at ${names} differ by more than a tenth, so neither is used. Price the checkout in USD, which needs no rate; the operator should look at the sources.`,
+      `The ${currency} rates from ${names} differ by more than 10 %, so neither is used. Price the checkout in USD, which needs no rate. The operator should check the rate sources.`,
       { retryAfterSeconds: Math.min(...sources.map(({ refreshMs }) => refreshMs)) / 1000 },
     )
   }
@@ -105,17 +105,19 @@ function refuse(
   if (awaited.length === 0) {
     return new Problem(
       'currency_unsupported',
-      `No rate source has ${currency}. Price the checkout in USD, which needs no rate, or in a currency that GET /api/v1/currencies lists.`,
+      `No rate source covers ${currency}. Price the checkout in USD, which needs no rate, or in a currency that GET /api/v1/currencies lists.`,
     )
   }
   const retryAfterSeconds = Math.min(...awaited.map(({ refreshMs }) => refreshMs)) / 1000
   const known = awaited.map((source) => {
     const row = ofSource(rows, source)
-    return row ? `that of ${source.name} is of ${row.asOf.toISOString()}` : `${source.name} was never reached`
+    return row
+      ? `the one from ${source.name} is from ${row.asOf.toISOString()}`
+      : `${source.name} was never reached`
   })
   return new Problem(
     'rate_unavailable',
-    `There is no fresh rate of ${currency}: ${known.join(', ')}. Try again in ${retryAfterSeconds} seconds, or price the checkout in USD, which needs no rate.`,
+    `There is no fresh ${currency} rate: ${known.join(', ')}. Try again in ${retryAfterSeconds} seconds, or price the checkout in USD, which needs no rate.`,
     { retryAfterSeconds },
   )
 }

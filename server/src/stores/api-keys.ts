@@ -32,7 +32,7 @@ export function hashSecret(secret: string): Buffer {
 export async function createKey(ctx: Context, storeId: StoreId, now: Date): Promise<NewKey> {
   return await ctx.db.transaction(async (tx) => {
     const store = await lockStore(tx, storeId)
-    if (!store) throw new Problem('not_found', `There is no store ${storeId}.`)
+    if (!store) throw new Problem('not_found', `No store has the id ${storeId}.`)
     return await makeKey(ctx, tx, store, now)
   })
 }
@@ -82,7 +82,7 @@ async function lockKeyStore(tx: Transaction, keyId: string): Promise<{ key: Key;
   if (!store)
     throw new Problem(
       'not_found',
-      `There is no key ${keyId}. A key's id is the part between the second and the third "_".`,
+      `No key has the id ${keyId}. A key's id is the part between its second and third "_".`,
     )
   return { key, store }
 }

@@ -63,7 +63,7 @@ export function openAuthenticator(ctx: Context): Authenticator {
     async refresh({ keyId }) {
       entries.delete(keyId)
       const holder = await lookUp(keyId)
-      if (!holder) throw new Problem('invalid_api_key', 'This key was revoked or has run out.')
+      if (!holder) throw new Problem('invalid_api_key', 'This key was revoked or has expired.')
       return { keyId, holder }
     },
   }

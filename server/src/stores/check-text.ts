@@ -13,7 +13,7 @@ export function checkText(pointer: string, text: string, bytesMax: number): Mist
       {
         pointer,
         code: 'characters',
-        detail: 'Must not hold control characters or ones that change the direction of text.',
+        detail: 'Must not contain control characters or characters that change the direction of text.',
       },
     ]
   }
@@ -30,9 +30,9 @@ export function checkWebUrl(pointer: string, text: string, mode: Mode): Mistake[
   // Whitespace and control characters are stripped by URL parsers, each in its own way: "java\tscript:" is javascript:.
   // Without its two slashes "https:shop" is a host to one reader and, on an https page, a path to another.
   const isPlain = /^[a-z]+:\/\/[^/?#@]/i.test(text) && !/[\s\p{Cc}\\]/u.test(text) && text.isWellFormed()
-  if (!isPlain || !URL.canParse(text)) return mistake('Must be an absolute URL.')
+  if (!isPlain || !URL.canParse(text)) return mistake('Must be an absolute URL without spaces.')
   const url = new URL(text)
-  if (url.username !== '' || url.password !== '') return mistake('Must not carry a user name or password.')
+  if (url.username !== '' || url.password !== '') return mistake('Must not contain a user name or password.')
   const isLoopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)
   if (url.protocol === 'https:' || (url.protocol === 'http:' && mode === 'test' && isLoopback)) return []
   return mistake(mode === 'test' ? 'Must use https, or http to localhost.' : 'Must use https.')

@@ -92,9 +92,9 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
 function findObstacle(ctx: Context, mode: Mode, wallet: Wallet): string | null {
   if (wallet.retiredAt !== null) return 'The wallet was retired.'
   const offered = networksFor(ctx, mode).filter(({ family }) => family === wallet.family)
-  if (offered.length === 0) return 'This deployment takes no payments for wallets of this family.'
+  if (offered.length === 0) return 'This deployment does not accept payments to wallets of this family.'
   if (offered.some((network) => walletFor(network, [wallet]))) return null
-  return 'The wallet has no USDC account on Solana yet. Receiving USDC once makes one. It is looked for again every few seconds.'
+  return 'The wallet has no USDC account on Solana yet. Receiving USDC once creates it. We check for it every few seconds.'
 }
 
 export function keyToWire(key: Key): ApiKey {

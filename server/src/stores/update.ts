@@ -13,7 +13,7 @@ const addressLengthMax = 2_048
 export async function updateStore(ctx: Context, storeId: StoreId, change: UpdateStore): Promise<Store> {
   return await ctx.db.transaction(async (tx) => {
     const store = await lockStore(tx, storeId)
-    if (!store) throw new Problem('not_found', 'There is no such store.')
+    if (!store) throw new Problem('not_found', 'No such store.')
     const mistakes = [
       ...(change.name === undefined ? [] : checkText('/name', change.name, 100)),
       ...(typeof change.logoUrl === 'string' ? checkLogo(change.logoUrl, store.mode) : []),
@@ -52,7 +52,7 @@ function checkPolicy(policy: readonly FinalityRule[]): Mistake[] {
         {
           pointer: '/finalityPolicy',
           code: 'order',
-          detail: 'The first minAmount must be 0, and each must be larger than the one before.',
+          detail: 'The first minAmount must be 0, and each one after it larger than the one before.',
         },
       ]
 }

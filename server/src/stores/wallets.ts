@@ -58,11 +58,11 @@ export async function retireWallet(
   walletId: string,
   now: Date,
 ): Promise<WireWallet> {
-  if (!isId('wal', walletId)) throw new Problem('not_found', 'There is no such wallet.')
+  if (!isId('wal', walletId)) throw new Problem('not_found', 'No such wallet.')
   return await ctx.db.transaction(async (tx) => {
     const store = await lock(tx, storeId)
     const wallet = await rows.readWallet(tx, storeId, walletId)
-    if (!wallet) throw new Problem('not_found', 'There is no such wallet.')
+    if (!wallet) throw new Problem('not_found', 'No such wallet.')
     const wire = walletToWire(ctx, store.mode, { ...wallet, retiredAt: now })
     if (wallet.retiredAt === null) {
       await rows.retireWallet(tx, wallet.id, now)
@@ -75,6 +75,6 @@ export async function retireWallet(
 /** The store's lock makes registrations of one store follow each other. */
 async function lock(tx: Transaction, storeId: StoreId): Promise<Store> {
   const store = await rows.lockStore(tx, storeId)
-  if (!store) throw new Problem('not_found', 'There is no such store.')
+  if (!store) throw new Problem('not_found', 'No such store.')
   return store
 }

@@ -161,7 +161,7 @@ test('a registered wallet’s record says whose it is, its family, and whether i
   const solana = await registerWallet(seller, solanaWallets[1], 'solana')
   assert.equal(solana.family, 'SOLANA')
   assert.deepEqual([solana.payable, solana.current], [false, true])
-  assert.match(solana.unpayableReason ?? '', /takes no payments for wallets of this family/)
+  assert.match(solana.unpayableReason ?? '', /does not accept payments to wallets of this family/)
   assert.deepEqual((await listWallets(seller)).data, newestFirst(solana, evm))
 })
 

@@ -4,15 +4,16 @@ const zeroAddress = '0x0000000000000000000000000000000000000000'
 
 /** Checks EIP-55 where letters are of mixed case; a single case carries no checksum and is accepted. */
 export function parseEvmAddress(text: string): { readonly address: string } | { readonly refusal: string } {
-  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return { refusal: 'An EVM address is 0x and 40 hexadecimal digits.' }
+  if (!/^0x[0-9a-fA-F]{40}$/.test(text))
+    return { refusal: 'An EVM address is 0x followed by 40 hexadecimal digits.' }
   const digits = text.slice(2)
   const isSingleCase = digits === digits.toLowerCase() || digits === digits.toUpperCase()
   if (!isSingleCase && !isAddress(text, { strict: true })) {
-    return { refusal: 'The checksum (EIP-55) is wrong: a character of this address was mistyped.' }
+    return { refusal: 'The checksum (EIP-55) is wrong. The address probably has a typo.' }
   }
   const address = getAddress(`0x${digits.toLowerCase()}`)
   return address === zeroAddress
-    ? { refusal: 'Nobody can spend what is sent to the zero address.' }
+    ? { refusal: 'This is the zero address. Money sent to it is lost.' }
     : { address }
 }
 

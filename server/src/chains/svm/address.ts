@@ -13,6 +13,6 @@ export function parseSolanaAddress(
   const valueBytes = value === 0n ? 0 : Math.ceil(value.toString(16).length / 2)
   if (zeroBytes + valueBytes !== 32) return { refusal }
   return value === 0n
-    ? { refusal: 'Nobody can spend what is sent to the system program.' }
+    ? { refusal: 'This is the system program. Money sent to it is lost.' }
     : { address: text }
 }

@@ -23,17 +23,25 @@ export async function acceptPayment(
   const accepted = await decide(ctx, storeId, paymentId, async (tx, payment) => {
     const checkoutId = wanted ?? payment.checkoutId
     if (checkoutId === null) {
-      throw invalid({ pointer: '/checkoutId', code: 'required', detail: 'The payment has no checkout yet.' })
+      throw invalid({
+        pointer: '/checkoutId',
+        code: 'required',
+        detail: 'Required, because the payment belongs to no checkout yet.',
+      })
     }
     const found = isId('ch', checkoutId) ? await lockCheckout(tx, storeId, checkoutId) : null
-    if (!found) throw new Problem('not_found', 'There is no such checkout.')
+    if (!found) throw new Problem('not_found', 'No such checkout.')
     if (payment.acceptedAt && payment.checkoutId === checkoutId) return
     if (payment.checkoutId !== null && payment.checkoutId !== checkoutId)
       throw notOpen('The payment belongs to another checkout.')
     if (found.checkout.status === 'PROCESSING') {
-      throw new Problem('payment_in_progress', 'A payment is being settled. Its outcome decides.', {
-        retryAfterSeconds: 5,
-      })
+      throw new Problem(
+        'payment_in_progress',
+        'A payment is being settled. Its outcome decides whether the checkout still needs this one.',
+        {
+          retryAfterSeconds: 5,
+        },
+      )
     }
     if (found.checkout.status === 'COMPLETED' || (await rows.hasExact(tx, checkoutId)))
       throw new Problem('already_paid', 'The checkout is already paid.')
@@ -62,7 +70,7 @@ async function decide(
   paymentId: string,
   work: (tx: Transaction, payment: CreditRow) => Promise<void>,
 ): Promise<Payment> {
-  const unknown = () => new Problem('not_found', 'There is no such payment.')
+  const unknown = () => new Problem('not_found', 'No such payment.')
   const known = isId('pay', paymentId) ? await rows.readPayment(ctx.db, storeId, paymentId) : null
   if (!known) throw unknown()
   return await ctx.db.transaction(async (tx) => {
@@ -78,8 +86,8 @@ async function decide(
 
 function refuseClosed(payment: CreditRow): void {
   if (payment.dismissedAt) throw notOpen('The payment was dismissed.')
-  if (payment.isReversed) throw notOpen('The chain has taken the payment back.')
-  if (payment.disposition === 'exact') throw notOpen('The payment completed its checkout.')
+  if (payment.isReversed) throw notOpen('The payment was reversed on the chain.')
+  if (payment.disposition === 'exact') throw notOpen('The payment has already completed its checkout.')
 }
 
 function notOpen(detail: string): Problem {

@@ -12,10 +12,14 @@ export async function listPayments(
   query: { checkoutId: string | null; disposition: Disposition | null; cursor: string | null; limit: number },
 ): Promise<Page<Payment>> {
   if (query.cursor !== null && !isId('pay', query.cursor)) {
-    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   }
   if (query.checkoutId !== null && !isId('ch', query.checkoutId)) {
-    throw invalid({ pointer: 'checkoutId', code: 'id', detail: 'A checkout’s id begins with ch_.' })
+    throw invalid({
+      pointer: 'checkoutId',
+      code: 'id',
+      detail: 'Must be a checkout id, which begins with ch_.',
+    })
   }
   const rows = await listRows(ctx.db, storeId, {
     checkoutId: query.checkoutId,

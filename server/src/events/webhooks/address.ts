@@ -66,7 +66,7 @@ export function reachOf(config: Config, mode: 'live' | 'test'): Reach {
     check(pointer, url) {
       const mistake = (detail: string) => [{ pointer, code: 'url', detail }]
       const host = literalOf(url) ?? (isLocalName(url.hostname) ? '127.0.0.1' : null)
-      if (host !== null && !allows(host)) return mistake('Must not be a private, local or special address.')
+      if (host !== null && !allows(host)) return mistake('Must not be a private, local or reserved address.')
       const isExempt = host !== null && (isIn(allowed, host) || isIn(loopback, host))
       if (!isExempt && !ports.includes(url.port) && config.webhookPrivateNetworks.length === 0)
         return mistake('Must use port 443 or 8443.')

@@ -23,9 +23,9 @@ export async function listDeliveries(
 ): Promise<Page<Delivery>> {
   const endpoint = await readEndpoint(ctx, storeId, endpointId)
   if (query.cursor !== null && !isId('evt', query.cursor))
-    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   if (query.eventId !== null && !isId('evt', query.eventId))
-    throw invalid({ pointer: 'eventId', code: 'id', detail: 'An event’s id begins with evt_.' })
+    throw invalid({ pointer: 'eventId', code: 'id', detail: 'Must be an event id, which begins with evt_.' })
   const found = await rows.listDeliveries(ctx.db, storeId, {
     endpointId: endpoint.id as `we_${string}`,
     state: query.state,
@@ -41,7 +41,7 @@ export async function readDelivery(ctx: Context, storeId: StoreId, deliveryId: s
   const [delivery] = isId('dlv', deliveryId)
     ? await rows.listDeliveries(ctx.db, storeId, { deliveryId, before: 'evt~', limit: 1 })
     : []
-  if (!delivery) throw new Problem('not_found', 'There is no such delivery.')
+  if (!delivery) throw new Problem('not_found', 'No such delivery.')
   return delivery
 }
 
@@ -65,7 +65,11 @@ export async function redeliverSince(
   { after, since, include }: { after: string | null; since: Date | null; include: Redeliver['include'] },
 ): Promise<Redelivered> {
   if ((after === null) === (since === null))
-    throw invalid({ pointer: '/after', code: 'choice', detail: 'Give after, a cursor, or since, a time.' })
+    throw invalid({
+      pointer: '/after',
+      code: 'choice',
+      detail: 'Send either after (a cursor) or since (a time).',
+    })
   const answer = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
     refuseDisabled(endpoint)
     const end = await readLogEnd(tx, storeId)

@@ -41,7 +41,10 @@ export async function createEndpoint(
     await rows.lockEndpoints(tx, storeId)
     await refuseTaken(tx, storeId, input.url, null)
     if ((await rows.countEndpoints(tx, storeId)) >= endpointsPerStoreMax) {
-      throw new Problem('endpoint_limit', `A store may have ${endpointsPerStoreMax} webhook endpoints.`)
+      throw new Problem(
+        'endpoint_limit',
+        `A store can have at most ${endpointsPerStoreMax} webhook endpoints.`,
+      )
     }
     await rows.insertEndpoint(tx, endpoint)
   })
@@ -63,7 +66,7 @@ export async function listEndpoints(
   query: { cursor: string | null; limit: number },
 ): Promise<Page<WebhookEndpoint>> {
   if (query.cursor !== null && !isId('we', query.cursor)) {
-    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'This is not a cursor that we gave out.' })
+    throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   }
   const found = await rows.listEndpoints(ctx.db, storeId, {
     before: query.cursor ?? 'we~',
@@ -178,7 +181,7 @@ export function refuseDisabled({ disabledAt, disabledReason }: Endpoint): void {
 }
 
 function refuseUnknown(): never {
-  throw new Problem('not_found', 'There is no such webhook endpoint.')
+  throw new Problem('not_found', 'No such webhook endpoint.')
 }
 
 async function refuseTaken(
@@ -189,5 +192,5 @@ async function refuseTaken(
 ): Promise<void> {
   const taken = await rows.findEndpointByUrl(tx, storeId, url)
   if (taken !== null && taken !== self)
-    throw new Problem('endpoint_exists', `The endpoint ${taken} has this URL.`)
+    throw new Problem('endpoint_exists', `The endpoint ${taken} already has this URL.`)
 }

@@ -23,6 +23,6 @@ export function fieldOf({ body }: FastifyRequest, name: string): string | null {
 /** The checkout that the address names. */
 export async function findView(ctx: Context, { params }: FastifyRequest): Promise<CheckoutView> {
   const view = await readView(ctx, (params as { checkoutId: string }).checkoutId)
-  if (!view) throw new Problem('not_found', 'There is no such checkout.')
+  if (!view) throw new Problem('not_found', 'No such checkout.')
   return view
 }

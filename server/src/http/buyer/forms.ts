@@ -70,7 +70,7 @@ function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
     typeof site === 'string'
       ? site === 'same-origin' || site === 'none'
       : origin === undefined || origin === 'null' || origin === new URL(ctx.config.checkoutPageUrl).origin
-  if (!isOurs) throw new Problem('cross_site', 'This form belongs to the payment page.')
+  if (!isOurs) throw new Problem('cross_site', 'This form can be submitted only from the payment page.')
 }
 
 /** Back to the page, in the language it was in. */

@@ -119,13 +119,9 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     const address = addressBucket(request.ip)
     const held = perAddress.get(address) ?? 0
     if (connections >= ctx.config.liveConnectionsMax || held >= ctx.config.liveConnectionsPerAddress) {
-      throw new Problem(
-        'rate_limited',
-        'Too many pages are being kept up to date. Ask for the status instead.',
-        {
-          retryAfterSeconds: 5,
-        },
-      )
+      throw new Problem('rate_limited', 'Too many live connections are open. Poll the status URL instead.', {
+        retryAfterSeconds: 5,
+      })
     }
     connections++
     ctx.metrics.livePages.set(connections)
@@ -185,7 +181,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
 
 async function find(ctx: Context, checkoutId: string): Promise<CheckoutView> {
   const view = await readView(ctx, checkoutId)
-  if (!view) throw new Problem('not_found', 'There is no such checkout.')
+  if (!view) throw new Problem('not_found', 'No such checkout.')
   return view
 }
 

@@ -24,7 +24,11 @@ export function mountPrepare(app: FastifyInstance, ctx: Context, engine: PayEngi
       const offered = await toTerms(engine.rails, view.checkout.id, view.checkout.options)
       const wanted = offered.find(({ network }) => network === fieldOf(request, 'network'))
       const prepared = wanted && (await preparePayment(engine, wanted, fieldOf(request, 'payer') ?? ''))
-      if (!prepared) throw new Problem('not_found', 'Nothing is prepared for payments on that network.')
+      if (!prepared)
+        throw new Problem(
+          'not_found',
+          'The server does not prepare payments for this checkout on that network.',
+        )
       if ('refusal' in prepared) return reply.code(402).send({ error: prepared.refusal })
       return reply.send({ accepted: wanted, ...prepared })
     }

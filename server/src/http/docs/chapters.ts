@@ -40,7 +40,6 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
       '/docs/errors',
       'docs/page.md',
       'docs/api/answers.md',
-      'docs/api/deviations.md',
       'docs/x402-answers.md',
     ],
   ],

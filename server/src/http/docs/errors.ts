@@ -15,17 +15,18 @@ function makeIndex(): DocsPage {
   return {
     url: '/docs/errors',
     title: 'Errors',
-    about: 'Every error code: its status, what it means, and what to do next.',
+    about: 'Every error code, with its status, its meaning and what to do next.',
     headings: [],
     source: null,
     body: html`<h1>Errors</h1>
-<p>Errors are <code>application/problem+json</code> (RFC 9457). Decide by <code>code</code>, which is stable. Log
-<code>detail</code>, which says what was wrong this time, and <code>requestId</code>, which finds it in our logs.
-<code>advice</code> says what to do next, and <code>type</code> is the address of the code’s page here.</p>
-<p>A 4xx changed nothing. After a 5xx it is not known whether the request took effect: repeat it, the same, with the same
-<code>Idempotency-Key</code> or the same payment. <code>Retry-After</code> says when, where there is one.</p>
-<p>402 is not an error: it is the answer to “how do I pay?”, and its body says how. Why a payment was refused stands in
-its <code>error</code>: <a href="/docs/x402#reasons">the reasons</a>.</p>
+<p>Errors are <code>application/problem+json</code> (RFC 9457). Branch on <code>code</code>, which is stable. Log
+<code>detail</code>, which says what went wrong, and <code>requestId</code>, which identifies the request in the server’s
+logs. <code>advice</code> says what to do next, and <code>type</code> is the URL of the code’s page here.</p>
+<p>A request that gets a 4xx changed nothing. A request that gets a 5xx may or may not have taken effect: repeat it
+unchanged, with the same <code>Idempotency-Key</code> or the same payment. If the answer has <code>Retry-After</code>,
+wait that many seconds first.</p>
+<p>402 is not an error. It is the answer to “how do I pay?”, and its body says how. If a payment was refused, its
+<code>error</code> says why: <a href="/docs/x402#reasons">the reasons</a>.</p>
 <div class="wide" tabindex="0"><table><thead><tr><th>Code</th><th>Status</th><th>Meaning</th><th>What to do</th></tr></thead><tbody>
 ${codes.map((code) => {
   const [status, title, advice] = problems[code]
@@ -60,7 +61,7 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
 <h2>Did it take effect?</h2>
 <p>${effectOf(code)}</p>
 <h2>What it looks like</h2>
-<p>In <code>detail</code> stands what was wrong this time.</p>
+<p><code>detail</code> says what went wrong.</p>
 <figure class="code"><pre tabindex="0"><code>${JSON.stringify(example, null, 2)
       .split('\n')
       .map(
@@ -69,7 +70,7 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
       )}</code></pre></figure>
 ${
   givers.length > 0 &&
-  html`<h2>Who says it</h2>
+  html`<h2>Where it occurs</h2>
 <ul>${givers.map(({ operationId, summary, method, path }) => html`<li><a href="/docs/api#${operationId}">${summary}</a>: <code>${method} ${path.replace(/:(\w+)/g, '{$1}')}</code></li>`)}</ul>`
 }
 <p><a href="/docs/errors">All errors</a></p>`,
@@ -78,10 +79,10 @@ ${
 
 function effectOf(code: ProblemCode): string {
   if (code === 'rate_unavailable') return 'No. No checkout was created.'
-  if (code === 'settlement_unavailable') return 'No. The payment was not taken, and nothing was charged.'
+  if (code === 'settlement_unavailable') return 'No. The payment was not claimed, and nothing was charged.'
   if (code === 'payment_not_applied')
-    return 'The money arrived, but it did not complete this checkout. It is on the store’s list of payments.'
+    return 'Yes: the money arrived. It did not complete this checkout. The store sees it in its list of payments.'
   return problems[code][0] >= 500
-    ? 'It is not known. A payment, a read, or a request with the same Idempotency-Key can be repeated and gives the answer; before you repeat another, read what is there.'
+    ? 'Possibly. Payments, reads and requests with an Idempotency-Key can be repeated safely, and the repeat gives the outcome. Before you repeat any other request, read the current state.'
     : 'No. The request changed nothing.'
 }

@@ -39,7 +39,7 @@ export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly R
     const source = sources.get(path)
     if (source) return reply.headers(caching).type('text/markdown; charset=utf-8').send(source)
     const picture = pictures.get(path)
-    if (picture === undefined) throw new Problem('not_found', 'There is no such page. See /docs.')
+    if (picture === undefined) throw new Problem('not_found', 'No such page. The contents are at /docs.')
     return reply
       .headers(pictureHeaders)
       .type(picture.endsWith('.svg') ? 'image/svg+xml' : 'image/png')
@@ -95,9 +95,9 @@ function renderLlms(chapters: readonly Chapter[], baseUrl: string): string {
   })
   return `# Farthing
 
-> A hosted crypto checkout that a store runs itself. People pay on a page with one signature, programs over HTTP 402 (x402 version 2). USDC goes from the payer straight to the store's own wallet.
+> A self-hosted crypto checkout. People pay on a page with one signature, programs over HTTP 402 (x402 version 2). USDC goes from the payer straight to the store's own wallet.
 
-To pay a checkout, POST its checkoutUrl without a body: the answer is 402, and the PAYMENT-REQUIRED header says what to sign. Send the same request with PAYMENT-SIGNATURE. 200 is paid. After 202, 5xx or no answer at all, send the same header again and never sign a second time: only a 402 says that nothing was taken. Before you sign, compare amount, asset, network and payTo with what you meant to pay.
+To pay a checkout, POST to its checkoutUrl without a body: the answer is 402, and the PAYMENT-REQUIRED header says what to sign. Repeat the request with PAYMENT-SIGNATURE. 200 means paid. After 202, 5xx or no answer at all, send the same header again and never sign a second time: only a 402 means that what you signed can no longer move money. Before you sign, compare amount, asset, network and payTo with what you meant to pay.
 
 To sell, POST /api/v1/checkouts with X-API-Key, and send the buyer to checkoutUrl. Every answer of the API is described in ${baseUrl}/openapi.json.
 

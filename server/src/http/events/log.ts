@@ -17,17 +17,20 @@ export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Auth
       operationId: 'listEvents',
       summary: 'Read the store’s event log, oldest first',
       description:
-        'Sequences have no gaps: a store that reads on from its last cursor cannot miss an event. With waitSeconds an empty page is held back until something happens. With Accept: text/event-stream the answer is a stream.',
+        'Sequence numbers have no gaps, so a store that continues from its last cursor cannot miss an event. With waitSeconds, an empty page waits until something happens. With Accept: text/event-stream, the answer is a stream.',
       isKeyed: true,
       query: schemas.EventQuery,
-      requestHeaders: { 'Last-Event-ID': 'For streams: the id of the last event received; as after.' },
+      requestHeaders: {
+        'Last-Event-ID': 'For streams: the id of the last event received. Takes precedence over after.',
+      },
       answers: {
         200: {
           description: 'One page.',
           schema: schemas.EventPage,
           stream: {
             contentType: 'text/event-stream',
-            description: 'Each event’s id is its cursor, its event is the type, its data the event as JSON.',
+            description:
+              'In each message, id is the cursor, event is the event’s type, and data is the event as JSON.',
           },
         },
       },

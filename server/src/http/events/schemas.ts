@@ -41,16 +41,16 @@ const eventTypes = [
 const eventType = () => Type.Enum([...eventTypes])
 const types = Type.Array(eventType(), {
   maxItems: eventTypes.length,
-  description: 'Types of events to deliver. Empty: every type.',
+  description: 'The event types to deliver. An empty list means every type.',
 })
 const ordered = Type.Boolean({
   description:
-    'One delivery at a time, in the order of the log: one that fails holds up those behind it until it is given up.',
+    'Deliver one event at a time, in the order of the log. A failing delivery holds up all later ones until it succeeds or is given up.',
 })
 const url = Type.String({
   maxLength: 2048,
   description:
-    'https, on port 443 or 8443, at a public address. Test stores of a local deployment may use http to localhost.',
+    'An https URL on port 443 or 8443, at a public address. Test stores of a local deployment may also use http to localhost.',
 })
 const status = Type.Enum(['enabled', 'disabled'])
 
@@ -65,7 +65,7 @@ const WebhookEndpoint = of<Wire.WebhookEndpoint>()(
       disabledReason: nullable(
         Type.Enum(['store', 'gone', 'failing'], {
           description:
-            'store: the store asked for it. gone: the receiver answered 410. failing: nothing succeeded for three days.',
+            'store: the store disabled it. gone: the receiver answered 410. failing: no delivery succeeded for three days.',
         }),
       ),
       failingSince: nullable(timestamp()),
@@ -82,7 +82,8 @@ export const WebhookEndpointSecret = of<Wire.WebhookEndpointSecret>()(
     {
       ...WebhookEndpoint.properties,
       secret: Type.String({
-        description: 'Signs the deliveries, as Standard Webhooks 1.0 says. Shown only when it is made.',
+        description:
+          'Signs the deliveries, as defined by Standard Webhooks 1.0. Shown only when it is created.',
         examples: ['whsec_…'],
       }),
     },
@@ -114,7 +115,7 @@ export const RollSecret = of<Wire.RollSecret>()(
           minimum: 0,
           maximum: 604_800,
           default: 86_400,
-          description: 'How long deliveries are signed with the old secret as well.',
+          description: 'How long deliveries are also signed with the old secret.',
         }),
       ),
     },
@@ -130,11 +131,13 @@ const DeliveryAttempt = of<Wire.DeliveryAttempt>()(
       attempt: Type.Integer(),
       startedAt: timestamp(),
       durationMs: nullable(
-        Type.Integer({ description: 'Null for one that was interrupted: whether it arrived is not known.' }),
+        Type.Integer({ description: 'Null if the attempt was interrupted; it may or may not have arrived.' }),
       ),
-      status: nullable(Type.Integer({ description: 'HTTP status; null if no answer came.' })),
-      error: nullable(Type.String({ description: 'Why no answer came.' })),
-      answer: nullable(Type.String({ description: 'The first 4 KiB of the answer.' })),
+      status: nullable(
+        Type.Integer({ description: 'The receiver’s HTTP status; null if it did not answer.' }),
+      ),
+      error: nullable(Type.String({ description: 'Why there was no answer.' })),
+      answer: nullable(Type.String({ description: 'The first 4 KiB of the receiver’s answer.' })),
     },
     closed,
   ),
@@ -151,26 +154,31 @@ export const Delivery = of<Wire.Delivery>()(
       sequence: Type.Integer(),
       state: deliveryState,
       tries: Type.Integer({
-        description: 'Tries that came to an end since the delivery was last asked for.',
+        description: 'Attempts finished since the delivery was created or last redelivered.',
       }),
       nextTryAt: nullable(timestamp()),
-      attempts: Type.Array(DeliveryAttempt, { description: 'Newest first, 20 at most.' }),
+      attempts: Type.Array(DeliveryAttempt, { description: 'Newest first, at most 20.' }),
     },
     closed,
   ),
 )
 
-const after = Type.String({ maxLength: 40, description: 'A cursor of the event log.' })
+const after = Type.String({
+  maxLength: 40,
+  description: 'Start after this cursor of the event log. Send either after or since.',
+})
 export const Redeliver = of<Wire.Redeliver>()(
   Type.Object(
     {
       after: Type.Optional(after),
-      since: Type.Optional(Type.String({ format: 'date-time', description: 'Instead of after: a time.' })),
+      since: Type.Optional(
+        Type.String({ format: 'date-time', description: 'Start at this time. Send either after or since.' }),
+      ),
       include: Type.Optional(
         Type.Enum(['undelivered', 'all'], {
           default: 'undelivered',
           description:
-            'undelivered: what never arrived, including what happened while the endpoint was disabled.',
+            'undelivered: only events that were never delivered, including those that happened while the endpoint was disabled.',
         }),
       ),
     },
@@ -180,8 +188,8 @@ export const Redeliver = of<Wire.Redeliver>()(
 export const Redelivered = of<Wire.Redelivered>()(
   Type.Object(
     {
-      count: Type.Integer({ description: 'Deliveries that will be tried again now.' }),
-      cursor: Type.String({ description: 'Pass it as after to go on.' }),
+      count: Type.Integer({ description: 'How many deliveries are sent again now.' }),
+      cursor: Type.String({ description: 'Pass it as after to continue.' }),
       hasMore: Type.Boolean(),
     },
     closed,
@@ -193,10 +201,10 @@ const Event = of<Wire.Event>()(
     {
       id: Type.String({ description: 'Begins with evt_.' }),
       type: eventType(),
-      sequence: Type.Integer({ description: '1, 2, 3 … for each store, without gaps.' }),
+      sequence: Type.Integer({ description: '1, 2, 3 … per store, without gaps.' }),
       createdAt: timestamp(),
       checkoutId: nullable(Type.String()),
-      checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes of that checkout.' })),
+      checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes to that checkout.' })),
       data: Type.Union([
         Type.Object({ checkout: StoreCheckout }, closed),
         Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
@@ -214,7 +222,7 @@ export const EventPage = of<Wire.EventPage>()(
   Type.Object(
     {
       data: Type.Array(Event),
-      cursor: Type.String({ description: 'Pass it as after to hear what happens next.' }),
+      cursor: Type.String({ description: 'Pass it as after to read what happens next.' }),
       hasMore: Type.Boolean(),
     },
     closed,
@@ -233,7 +241,7 @@ export const EventQuery = Type.Object(
     after: Type.Optional(
       Type.String({
         maxLength: 40,
-        description: 'The cursor of the page before. Without it: from the start.',
+        description: 'The cursor of the previous page. Without it, the log is read from the start.',
       }),
     ),
     type: Type.Optional(eventType()),
@@ -243,7 +251,7 @@ export const EventQuery = Type.Object(
         minimum: 0,
         maximum: 30,
         default: 0,
-        description: 'How long to wait for something new where there is nothing yet.',
+        description: 'How long to wait for a new event if there is none yet.',
       }),
     ),
   },

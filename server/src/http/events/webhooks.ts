@@ -37,11 +37,12 @@ function endpointRoutes(ctx: Context): Route[] {
       method: 'POST',
       path: '/api/v1/webhook-endpoints',
       operationId: 'createWebhookEndpoint',
-      summary: 'Register an address that events are delivered to',
-      description: 'The secret is shown only here. Events from now on are delivered.',
+      summary: 'Register a webhook endpoint',
+      description:
+        'Events that happen from now on are delivered to its URL. The secret is shown only in this answer.',
       isKeyed: true,
       body: schemas.CreateWebhookEndpoint,
-      answers: { 201: { description: 'Registered, enabled.', schema: schemas.WebhookEndpointSecret } },
+      answers: { 201: { description: 'Registered and enabled.', schema: schemas.WebhookEndpointSecret } },
       problems: ['endpoint_exists', 'endpoint_limit'],
       async handle(request, reply) {
         const body = request.body as CreateWebhookEndpoint
@@ -81,7 +82,7 @@ function endpointRoutes(ctx: Context): Route[] {
       operationId: 'updateWebhookEndpoint',
       summary: 'Change, disable or enable a webhook endpoint',
       description:
-        'Fields that are left out stay as they are. What is pending when an endpoint is disabled is given up; after enabling it again, redeliver from the point you know.',
+        'Fields that you leave out stay unchanged. Disabling an endpoint gives up its pending deliveries. After enabling it again, redeliver from the last event you received.',
       isKeyed: true,
       body: schemas.UpdateWebhookEndpoint,
       answers: { 200: { description: 'The changed endpoint.', schema: schemas.WebhookEndpoint } },
@@ -99,7 +100,9 @@ function endpointRoutes(ctx: Context): Route[] {
       operationId: 'deleteWebhookEndpoint',
       summary: 'Delete a webhook endpoint',
       isKeyed: true,
-      answers: { 200: { description: 'The endpoint as it was, disabled.', schema: schemas.WebhookEndpoint } },
+      answers: {
+        200: { description: 'The deleted endpoint, shown as disabled.', schema: schemas.WebhookEndpoint },
+      },
       problems: ['not_found'],
       async handle(request, reply) {
         const endpointId = param(request, 'endpointId')
@@ -112,10 +115,12 @@ function endpointRoutes(ctx: Context): Route[] {
       operationId: 'rollWebhookSecret',
       summary: 'Replace a webhook endpoint’s secret',
       description:
-        'Deliveries are signed with both secrets during the overlap. Rolling again within it ends the older one.',
+        'Deliveries are signed with both secrets during the overlap. Rolling again within it ends the oldest secret at once.',
       isKeyed: true,
       body: schemas.RollSecret,
-      answers: { 200: { description: 'With the new secret.', schema: schemas.WebhookEndpointSecret } },
+      answers: {
+        200: { description: 'The endpoint with its new secret.', schema: schemas.WebhookEndpointSecret },
+      },
       problems: ['not_found'],
       async handle(request, reply) {
         const { overlapSeconds } = request.body as RollSecret
@@ -132,9 +137,9 @@ function endpointRoutes(ctx: Context): Route[] {
       path: `${one}/test`,
       operationId: 'testWebhookEndpoint',
       summary: 'Send a test event to a webhook endpoint',
-      description: 'An event of type webhook_endpoint.test that goes to this endpoint alone.',
+      description: 'Sends an event of type webhook_endpoint.test to this endpoint only.',
       isKeyed: true,
-      answers: { 202: { description: 'On its way.', schema: schemas.TestEvent } },
+      answers: { 202: { description: 'The event is on its way.', schema: schemas.TestEvent } },
       problems: ['not_found', 'endpoint_disabled'],
       async handle(request, reply) {
         const endpointId = param(request, 'endpointId')
@@ -150,8 +155,9 @@ function deliveryRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: `${one}/deliveries`,
       operationId: 'listDeliveries',
-      summary: 'List what was sent to a webhook endpoint, newest event first',
-      description: 'With every attempt: when, how long, what came back. Kept for 30 days.',
+      summary: 'List the deliveries to a webhook endpoint, newest event first',
+      description:
+        'Each delivery shows its last 20 attempts: when, how long, and what the receiver answered. Kept for 30 days after it is finished.',
       isKeyed: true,
       query: schemas.DeliveryQuery,
       answers: { 200: { description: 'One page.', schema: schemas.DeliveryPage } },
@@ -171,11 +177,12 @@ function deliveryRoutes(ctx: Context): Route[] {
       method: 'POST',
       path: `${one}/redeliver`,
       operationId: 'redeliverSince',
-      summary: 'Deliver everything to a webhook endpoint again from a point on',
-      description: 'Up to 5,000 events of the log a request; go on with the cursor while hasMore.',
+      summary: 'Redeliver events to a webhook endpoint from a point in the log',
+      description:
+        'Each request covers up to 5,000 events of the log. While hasMore is true, continue with the returned cursor.',
       isKeyed: true,
       body: schemas.Redeliver,
-      answers: { 202: { description: 'On their way.', schema: schemas.Redelivered } },
+      answers: { 202: { description: 'The deliveries are on their way.', schema: schemas.Redelivered } },
       problems: ['not_found', 'endpoint_disabled', 'log_restarted'],
       async handle(request, reply) {
         const body = request.body as Redeliver
@@ -203,10 +210,11 @@ function deliveryRoutes(ctx: Context): Route[] {
       method: 'POST',
       path: '/api/v1/deliveries/:deliveryId/redeliver',
       operationId: 'redeliver',
-      summary: 'Deliver one event again',
-      description: 'At once, with all its tries before it. One that is under way is left alone.',
+      summary: 'Redeliver one event',
+      description:
+        'Sends it at once, with a full set of attempts ahead of it. A delivery that is in progress is left alone.',
       isKeyed: true,
-      answers: { 202: { description: 'On its way.', schema: schemas.Delivery } },
+      answers: { 202: { description: 'The delivery is on its way.', schema: schemas.Delivery } },
       problems: ['not_found', 'endpoint_disabled'],
       async handle(request, reply) {
         return sendJson(reply, 202, await redeliver(ctx, storeOf(request), param(request, 'deliveryId')))

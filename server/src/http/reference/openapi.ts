@@ -19,7 +19,8 @@ export function describeApi(routes: readonly Route[], baseUrl: string): object {
     info: {
       title: 'Farthing',
       version: '1',
-      description: 'A hosted crypto checkout. Within v1 only fields, events and codes are added.',
+      description:
+        'A self-hosted crypto checkout. Within v1, fields, event types and error codes are only ever added.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: baseUrl }],

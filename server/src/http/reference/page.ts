@@ -9,13 +9,13 @@ export function makeReference(routes: readonly Route[]): DocsPage {
   return {
     url: '/docs/api',
     title: 'API reference',
-    about: 'Every operation: what it takes, what it gives, and how it refuses.',
+    about: 'Every operation: its parameters, its answers and its errors.',
     headings: routes.map(({ operationId, summary }) => ({ id: operationId, title: summary })),
     source: null,
     body: html`<h1>API reference</h1>
-<p>Every operation, made from the program that answers. The same in OpenAPI 3.1: <a href="/openapi.json">openapi.json</a>.
-With examples that run: <a href="/docs/api/guide">the guide</a>. Bodies are JSON. Errors are
-<a href="/docs/errors">problems</a> (RFC 9457): decide by their <code>code</code>.</p>
+<p>Every operation, generated from the server’s own code. As OpenAPI 3.1: <a href="/openapi.json">openapi.json</a>.
+With runnable examples: <a href="/docs/api/guide">the guide</a>. Bodies are JSON. Errors are
+<a href="/docs/errors">problems</a> (RFC 9457): branch on their <code>code</code>.</p>
 ${routes.map(renderRoute)}`,
   }
 }
@@ -25,7 +25,7 @@ function renderRoute(route: Route): Html {
 <h2 id="${route.operationId}">${route.summary}</h2>
 <p class="call"><b>${route.method}</b> <code>${route.path.replace(/:(\w+)/g, '{$1}')}</code></p>
 ${route.description !== undefined && html`<p>${route.description}</p>`}
-<p>${route.isKeyed ? html`Needs the store’s key in <code>X-API-Key</code>.` : 'Needs no key.'}</p>
+<p>${route.isKeyed ? html`Requires the store’s key in <code>X-API-Key</code>.` : 'No key required.'}</p>
 ${renderFields(
   'Headers',
   Object.entries(route.requestHeaders ?? {}).map(([name, about]) => [name, 'string', '', about]),
@@ -33,7 +33,7 @@ ${renderFields(
 ${renderFields('Query', fieldsOf(route.query))}
 ${renderFields('Body', fieldsOf(route.body))}
 ${Object.entries(route.answers).map(([status, answer]) => renderFields(`Answer ${status}: ${answer.description}`, fieldsOf(answer.schema)))}
-<p>May refuse with ${joinWithCommas([...problemsOf(route)])}.</p>
+<p>Errors: ${joinWithCommas([...problemsOf(route)])}.</p>
 </section>
 `
 }
@@ -59,7 +59,7 @@ function fieldsOf(schema: Schema | undefined): Field[] {
   return Object.entries(schema?.properties ?? {}).map(([name, field]) => [
     name,
     typeOf(field),
-    schema?.required?.includes(name) ? 'always' : 'optional',
+    schema?.required?.includes(name) ? 'required' : 'optional',
     field.description ?? field.anyOf?.find(({ description }) => description)?.description ?? '',
   ])
 }

@@ -13,7 +13,7 @@ const headAgeSecondsMax = 30
 const settlementsLeftMin = 200n
 const rememberedMs = 500
 
-export const whyRestoring = 'The books are being compared with the chain after a restore.'
+export const whyRestoring = 'The database was restored and is being compared with the chain.'
 
 /** Whether payments can be settled on a network now: null if so, or the sentence that says why not. */
 export type Readiness = (network: string) => Promise<string | null>
@@ -49,11 +49,11 @@ export async function countSettlementsLeft(
 }
 
 async function findObstacle(ctx: Context, network: string, rail: Rail | undefined): Promise<string | null> {
-  if (!rail) return 'This deployment does not know that network.'
+  if (!rail) return 'This deployment does not support that network.'
   const { lanes, headAgeSeconds, baseFee, isRestoring } = await readReadiness(ctx.db, network)
   if (isRestoring) return whyRestoring
   if (headAgeSeconds === null || headAgeSeconds > headAgeSecondsMax)
-    return 'The chain has not moved for a while.'
+    return 'No new block has arrived for a while.'
   const isLive = lanes.some(
     ({ silenceSeconds, unminedSeconds, balanceWei }) =>
       silenceSeconds !== null &&
@@ -61,5 +61,5 @@ async function findObstacle(ctx: Context, network: string, rail: Rail | undefine
       (!rail.isInOrder || unminedSeconds === null || unminedSeconds <= unminedSecondsMax) &&
       (balanceWei === null || balanceWei >= settlementsLeftMin * rail.settlementCost(baseFee)),
   )
-  return isLive ? null : 'No settler is running that could send it.'
+  return isLive ? null : 'No settler is running that could send the payment.'
 }

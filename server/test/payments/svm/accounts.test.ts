@@ -41,7 +41,7 @@ test('a wallet without a token account is not payable, says why, and is found pa
   assert.match(wallet.unpayableReason ?? '', /no USDC account on Solana yet/)
   const refused = (await store.create()).json()
   assert.equal(refused.code, 'wallet_required')
-  assert.match(refused.detail, /^No wallet of the store is payable now/)
+  assert.match(refused.detail, /^None of the store’s wallets is payable right now/)
   await shop.chain.fund(fresh, { token: [shop.chain.mint, 0n] })
   await shop.ctx.db.query("update token_accounts set checked_at = clock() - interval '1 minute'")
   await until('it is payable', async () => (await store.wallet()).payable)
