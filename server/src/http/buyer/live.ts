@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { findChangedPages } from '../../checkouts/payment-rows.ts'
+import { findChangedPages } from '../../checkouts/page-rows.ts'
 import { type CheckoutView, digestOf, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { Problem } from '../../problems.ts'
