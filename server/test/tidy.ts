@@ -21,7 +21,7 @@ export const floors: readonly (readonly string[])[] = [
   ['context.ts'],
   ['database'],
   ['config.ts'],
-  ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts'],
+  ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts'],
 ]
 
 const fileLinesMax = 400

@@ -26,6 +26,8 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       method: 'POST',
       path: '/api/v1/checkouts',
       operationId: 'createCheckout',
+      // The database refuses a create whose store or key has changed since.
+      needsFreshCaller: false,
       summary: 'Create a checkout',
       isKeyed: true,
       body: schemas.CreateCheckout,
@@ -126,6 +128,8 @@ function settingsRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: '/api/v1/store',
       operationId: 'getOwnStore',
+      // A store that was just changed is read back as it is now.
+      needsFreshCaller: true,
       summary: 'Read the store that the key belongs to',
       description: 'For whoever has a key and needs the store’s id.',
       isKeyed: true,
@@ -139,6 +143,8 @@ function settingsRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: '/api/v1/stores/:storeId',
       operationId: 'getStore',
+      // A store that was just changed is read back as it is now.
+      needsFreshCaller: true,
       summary: 'Read the store',
       isKeyed: true,
       answers: { 200: { description: 'The store.', schema: schemas.Store } },
