@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { schemaFile } from './support/generated.ts'
 import { findMess } from './tidy.ts'
+import { owners, sharedWrites, tablesWritten } from './tidy-tables.ts'
 
 const root = new URL('../src/', import.meta.url).pathname
 
@@ -64,6 +66,25 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
     "if (network.family === 'EVM') return",
     /decides by the family/,
   ],
+  [
+    'a write to another room’s table',
+    'payments/rows.ts',
+    'q(`update stores set name = $1`)',
+    /writes stores, which belongs to stores/,
+  ],
+  [
+    'a status that no arrow leads to',
+    'checkouts/rows.ts',
+    "q(`update checkouts c set version = 2, status = 'COMPLETED' where id = $1`)",
+    /not from an arrow/,
+  ],
+  [
+    'a status out of a parameter',
+    'checkouts/claim-rows.ts',
+    'q(`update checkouts set status = $2 where id = $1`)',
+    /not from an arrow/,
+  ],
+  ['a move past moveCheckouts', 'checkouts/expire.ts', 'await writeMoves(tx, moves)', /moveCheckouts/],
   ['a long file', 'ids.ts', '\n'.repeat(400), /lines/],
 ]
 
@@ -85,6 +106,21 @@ test('files that import each other are found, even through a third and only for 
     found.map((sentence) => sentence.slice(0, 10)),
     ['rates/a.ts', 'rates/b.ts', 'rates/c.ts'],
   )
+})
+
+test('every table has an owner', () => {
+  const tables = [...readFileSync(schemaFile, 'utf8').matchAll(/CREATE TABLE public\.(\w+)/g)].map(
+    ([, name]) => name,
+  )
+  assert.deepEqual(Object.keys(owners), tables.sort())
+})
+
+test('every write that is named as shared is there', () => {
+  for (const { file, table } of sharedWrites)
+    assert(
+      tablesWritten(readFileSync(root + file, 'utf8')).includes(table),
+      `${file} does not write ${table}`,
+    )
 })
 
 test('what the rules allow is not found', () => {

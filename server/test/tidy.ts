@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { findForeignWrites, findStatusChanges } from './tidy-tables.ts'
 
 /**
  * The rules of the house, as a pure function over the sources: `findMess` returns one sentence for each broken rule.
@@ -20,7 +21,7 @@ export const floors: readonly (readonly string[])[] = [
   ['context.ts'],
   ['database'],
   ['config.ts'],
-  ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts'],
+  ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts'],
 ]
 
 const fileLinesMax = 400
@@ -77,6 +78,8 @@ function findMessInFile({ path, text }: Source): string[] {
   if (/parseFloat|\bNumber\(|toFixed\(/.test(code)) say('makes a float out of text: money is bigint units')
   const statements = code.match(statement)?.length ?? 0
   if (!sqlFiles.test(path) && statements > 1) say(`holds ${statements} SQL statements: move them to rows.ts`)
+  for (const sentence of [...findForeignWrites({ path }, code), ...findStatusChanges({ path }, code)])
+    say(sentence)
   const lines = text.split('\n').length
   if (lines > fileLinesMax) say(`has ${lines} lines: which second noun is it hiding?`)
   return mess

@@ -185,14 +185,20 @@ export async function writeFinality(
   ])
 }
 
+/** Forgets the last hour of blocks, so that they are read again. The first block stays: reading goes on from it. */
+export async function deleteLastHour(tx: Transaction, network: string): Promise<void> {
+  await tx.query(
+    `delete from blocks where network = $1
+       and block_time > (select max(block_time) - interval '1 hour' from blocks where network = $1)
+       and number > (select min(number) from blocks where network = $1)`,
+    [network],
+  )
+}
+
 /** Forgets how far a chain was read, where it was replaced by another of the same name. */
 export async function forgetChain(db: Database, network: string): Promise<void> {
   await db.query(
-    `with gone as (delete from blocks where network = $1), idle as (
-       update settlers set state = 'retired' where network = $1
-     ), unsent as (
-       update reserved_amounts set after_block = 0 where network = $1
-     )
+    `with gone as (delete from blocks where network = $1)
      delete from followers where network = $1`,
     [network],
   )

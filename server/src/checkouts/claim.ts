@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
-import { groupCommit, sqlState } from '../database/db.ts'
+import { openBatcher } from '../database/batch.ts'
+import { isLockTimeout } from '../database/db.ts'
 import { newId } from '../ids.ts'
 import { Problem } from '../problems.ts'
 import { claimAuthorizations, type NewClaim, reclaimAuthorization } from './claim-rows.ts'
@@ -8,7 +9,6 @@ export type Claim = (claim: Omit<NewClaim, 'eventId'>) => Promise<boolean>
 
 const batchRowsMax = 128
 const batchesInFlightMax = 2
-const lockNotAvailable = '55P03'
 
 /**
  * Claims an authorization for a checkout: from then on it is this checkout's for ever, and nothing else may be claimed
@@ -16,14 +16,14 @@ const lockNotAvailable = '55P03'
  * caller must look again, and will find why.
  */
 export function openClaim(ctx: Context): Claim {
-  const joined = groupCommit<NewClaim, boolean>({
-    write: async (batch) => {
+  const joined = openBatcher<NewClaim, boolean>({
+    run: async (batch) => {
       const claimed = await claimAuthorizations(ctx.db, batch, 'skip locked')
       return batch.map(({ eventId }) => claimed.has(eventId))
     },
-    writeAgain: (claim) => claimAlone(ctx, claim),
-    batchRowsMax,
-    batchesInFlightMax,
+    runAlone: (claim) => claimAlone(ctx, claim),
+    itemsMax: batchRowsMax,
+    inFlightMax: batchesInFlightMax,
     observe: (rows) => ctx.metrics.batchRows.observe({ statement: 'claim' }, rows),
   })
   const claimOnce = async (input: Omit<NewClaim, 'eventId'>) => {
@@ -54,7 +54,7 @@ async function claimAlone(ctx: Context, claim: NewClaim): Promise<boolean> {
       return claimed.has(claim.eventId) || (await reclaimAuthorization(tx, claim))
     })
     .catch((error) => {
-      if (sqlState(error) !== lockNotAvailable) throw error
+      if (!isLockTimeout(error)) throw error
       throw new Problem(
         'unavailable',
         'The checkout is busy. Repeat the same request with the same payment.',

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { CreateCheckout, FinalityRule, Checkout as WireCheckout } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import { groupCommit, sqlState } from '../database/db.ts'
+import { openBatcher } from '../database/batch.ts'
+import { isLockTimeout } from '../database/db.ts'
 import { type CheckoutId, newId } from '../ids.ts'
 import { parseDecimal, parsePrice } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
@@ -21,7 +22,7 @@ const lifetimeWithRateSeconds = 3_600
 const batchRowsMax = 128
 const batchesInFlightMax = 2
 /** A commit of its own for one or two rows costs the database as much as ten rows more in the next. */
-const besideRowsMin = 32
+const furtherRowsMin = 32
 /** A key that another request holds must not keep a whole batch waiting: its rows then go on singly. */
 const batchLockTimeoutMs = 200
 /** How long a request waits for another one with its key. */
@@ -47,15 +48,15 @@ export type CreateCheckoutVerb = (
 
 /** Creates join into group commits, so the verb is opened once a process. */
 export function openCreateCheckout(ctx: Context, authenticator: Authenticator): CreateCheckoutVerb {
-  const insert = groupCommit<NewCheckout, boolean>({
-    write: async (batch) => {
+  const insert = openBatcher<NewCheckout, boolean>({
+    run: async (batch) => {
       const made = await insertCheckouts(ctx.db, batch, batchLockTimeoutMs)
       return batch.map(({ checkout }) => made.has(checkout.id))
     },
-    writeAgain: (row) => insertAlone(ctx, row),
-    batchRowsMax,
-    batchesInFlightMax,
-    besideRowsMin,
+    runAlone: (row) => insertAlone(ctx, row),
+    itemsMax: batchRowsMax,
+    inFlightMax: batchesInFlightMax,
+    furtherItemsMin: furtherRowsMin,
     observe: (rows) => ctx.metrics.batchRows.observe({ statement: 'create' }, rows),
   })
 
@@ -100,7 +101,7 @@ async function insertAlone(ctx: Context, row: NewCheckout): Promise<boolean> {
       return await checkoutExists(tx, row.checkout.id)
     })
     .catch((error) => {
-      if (sqlState(error) !== lockNotAvailable) throw error
+      if (!isLockTimeout(error)) throw error
       throw new Problem(
         'idempotency_in_progress',
         'Another request with this Idempotency-Key is still running.',
@@ -110,8 +111,6 @@ async function insertAlone(ctx: Context, row: NewCheckout): Promise<boolean> {
       )
     })
 }
-
-const lockNotAvailable = '55P03'
 
 async function findReplay(
   ctx: Context,

@@ -21,7 +21,7 @@ import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, toStoreWire } from './checkout.ts'
 import type { Claim } from './claim.ts'
-import { readPayView } from './payment-rows.ts'
+import { readPayView } from './pay-rows.ts'
 
 /** What a request to pay needs. Opened once per process. */
 export type PayEngine = {

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { listProcessing } from './payment-rows.ts'
+import { listProcessing } from './status-rows.ts'
 import { updateStatus } from './update-status.ts'
 
 const checkoutsPerRun = 500

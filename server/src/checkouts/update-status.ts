@@ -1,12 +1,15 @@
-import type { CheckoutPayment, Disposition, EventType } from '@farthing/sdk'
+import type { CheckoutPayment, Disposition } from '@farthing/sdk'
 import { toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { newId } from '../ids.ts'
 import { type CreditRow, finalityOf, toCheckoutPayment, toPayment } from '../payments/credits/credit.ts'
+import { type Announcement, writeAnnouncements, writeDispositions } from '../payments/credits/rows.ts'
+import { rejectUnsent } from '../payments/rows.ts'
 import { type Checkout, type Credit, evaluate, toStoreWire } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
-import * as rows from './payment-rows.ts'
+import { notePagesChanged } from './page-rows.ts'
+import { lockCheckouts, readFacts, type StatusFacts } from './status-rows.ts'
 
 /**
  * Looks again at checkouts whose facts changed: credits that came or went, authorizations whose fate was decided, time
@@ -19,12 +22,12 @@ export async function updateStatus(
   checkoutIds: readonly string[],
   now: Date,
 ): Promise<void> {
-  const checkouts = await rows.lockCheckouts(tx, checkoutIds)
-  const facts = await rows.readFacts(tx, checkoutIds)
+  const checkouts = await lockCheckouts(tx, checkoutIds)
+  const facts = await readFacts(tx, checkoutIds)
   const creditsOf = Map.groupBy(facts.credits, ({ checkoutId }) => checkoutId)
   const judged = checkouts.map((checkout) => judge(checkout, creditsOf.get(checkout.id) ?? [], facts, now))
 
-  await rows.writeDispositions(
+  await writeDispositions(
     tx,
     judged.flatMap(({ changed }) => changed),
   )
@@ -42,7 +45,7 @@ export async function updateStatus(
   }
   await announce(ctx, tx, judged, now)
   // Paid is paid: what was not sent yet need not be.
-  await rows.rejectUnsent(
+  await rejectUnsent(
     tx,
     judged.filter(({ payment }) => payment !== null).map(({ checkout }) => checkout.id),
   )
@@ -56,7 +59,7 @@ type Judged = {
   readonly changed: readonly { key: string; disposition: Disposition }[]
 }
 
-function judge(checkout: Checkout, all: readonly CreditRow[], facts: rows.Facts, now: Date): Judged {
+function judge(checkout: Checkout, all: readonly CreditRow[], facts: StatusFacts, now: Date): Judged {
   const live = all.filter(({ isOrphaned }) => !isOrphaned)
   const { status, dispositions } = evaluate(
     checkout,
@@ -98,7 +101,7 @@ function toCredit(checkout: Checkout, row: CreditRow): Credit {
 }
 
 /** What a store must be told of a credit, beside the status of its checkout. */
-function announcementOf(row: CreditRow & { disposition: Disposition }): string | null {
+function announcementOf(row: CreditRow & { disposition: Disposition }): Announcement['announcement'] | null {
   if (row.isReversed) return 'reversed'
   if (row.isOrphaned) return row.isIncludedAgain ? null : 'reorged'
   if (row.disposition !== 'exact') return row.disposition
@@ -120,7 +123,7 @@ async function announce(ctx: Context, tx: Transaction, judged: readonly Judged[]
         announcement,
         event_id: newId('evt', ctx.config.cell, now),
         store_id: checkout.storeId,
-        type: `payment.${announcement}` as EventType,
+        type: `payment.${announcement}` as const,
         checkout_id: checkout.id,
         checkout_version: current.version,
         data: { checkout: toStoreWire(ctx, current, payment), payment: toPayment(row) },
@@ -129,8 +132,8 @@ async function announce(ctx: Context, tx: Transaction, judged: readonly Judged[]
     }),
   )
   if (told.length === 0) return
-  await rows.writeAnnouncements(tx, told)
-  await rows.notePagesChanged(
+  await writeAnnouncements(tx, told)
+  await notePagesChanged(
     tx,
     told.map(({ checkout_id }) => checkout_id),
   )

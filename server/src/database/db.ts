@@ -176,6 +176,11 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
+/** Whether a statement gave up waiting for another's lock. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03'
+}
+
 /** SQLSTATE of a write to a standby. It may lead in a moment, or never: another connection may find who does. */
 const readOnly = '25006'
 
@@ -198,71 +203,4 @@ function unavailable(cause: unknown): Problem {
 
 function refuseUnavailable(cause: unknown): never {
   throw unavailable(cause)
-}
-
-/**
- * Group commit: rows that arrive while a batch is in flight leave together in the next one. Each caller is answered
- * only after its batch committed. No timer is added: alone, a row leaves at once.
- */
-export function groupCommit<Row, Result>(options: {
-  /** Writes a batch and says what became of each row, in order. */
-  readonly write: (rows: readonly Row[]) => Promise<readonly Result[]>
-  /** Writes one row whose batch failed, perhaps after it committed: it must recognise its own earlier write. */
-  readonly writeAgain: (row: Row) => Promise<Result>
-  readonly batchRowsMax: number
-  readonly batchesInFlightMax: number
-  /** Beside a batch in flight a further one leaves only with this many rows; 1 if not given. */
-  readonly besideRowsMin?: number
-  readonly observe?: (rows: number) => void
-}): (row: Row) => Promise<Result> {
-  type Waiting = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
-  const besideRowsMin = options.besideRowsMin ?? 1
-  let waiting: Waiting[] = []
-  let inFlight = 0
-  let scheduled = false
-
-  function flush(): void {
-    while (waiting.length >= (inFlight === 0 ? 1 : besideRowsMin) && inFlight < options.batchesInFlightMax) {
-      const batch = waiting.slice(0, options.batchRowsMax)
-      waiting = waiting.slice(options.batchRowsMax)
-      inFlight++
-      options.observe?.(batch.length)
-      void send(batch)
-    }
-  }
-
-  async function send(batch: readonly Waiting[]): Promise<void> {
-    let results: readonly Result[] | null = null
-    try {
-      results = await options.write(batch.map(({ row }) => row))
-      assert.equal(results.length, batch.length)
-    } catch {
-      results = null
-    }
-    inFlight--
-    // First the next batch, then the answers: so the other side works while we write them.
-    flush()
-    batch.forEach(({ row, resolve, reject }, i) => {
-      if (results) resolve(results[i] as Result)
-      // One bad row fails its whole batch. Alone, each meets its own fate.
-      else options.writeAgain(row).then(resolve, reject)
-    })
-  }
-
-  function schedule(): void {
-    if (scheduled) return
-    scheduled = true
-    setImmediate(() => {
-      scheduled = false
-      flush()
-    })
-  }
-
-  return (row) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ row, resolve, reject })
-      // Everything that arrived together leaves together, unless it is a batch already.
-      if (besideRowsMin > 1 && waiting.length >= besideRowsMin) flush()
-      else schedule()
-    })
 }

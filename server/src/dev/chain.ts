@@ -8,7 +8,8 @@ import type { Hex } from '../chains/hex.ts'
 import { forgetChain } from '../chains/rows.ts'
 import type { Context } from '../context.ts'
 import type { EvmNetwork } from '../networks.ts'
-import { insertSettler, listSettlers } from '../payments/settlers/rows.ts'
+import { insertSettler, listSettlers, retireSettlers } from '../payments/settlers/rows.ts'
+import { resetReserved } from '../payments/transfers/rows.ts'
 import { startLocalChain } from './local-chain.ts'
 
 /**
@@ -74,6 +75,8 @@ export async function openDevChain(
       const settlers = await listSettlers(db, network.caip2)
       if (settlers.some((settler) => settler.address === address && settler.state === 'active')) return
       await forgetChain(db, network.caip2)
+      await retireSettlers(db, network.caip2)
+      await resetReserved(db, network.caip2)
       const nonce = await call(url, 'eth_getTransactionCount', [address, 'latest'])
       await insertSettler(db, network.caip2, address, Number.parseInt(nonce, 16))
     },

@@ -128,3 +128,13 @@ export async function assignSequences(
   )
   return row?.assigned ?? 0
 }
+
+/** Starts a new epoch of every store's log: cursors of the old one no longer fit. */
+export async function raiseEpoch(db: Database): Promise<void> {
+  await db.query('update event_log set epoch = epoch + 1')
+}
+
+/** A store's log begins with its counter. */
+export async function insertCounter(tx: Transaction, storeId: StoreId): Promise<void> {
+  await tx.query('insert into event_counters (store_id) values ($1)', [storeId])
+}

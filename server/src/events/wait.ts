@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Context } from '../context.ts'
+import { openLook } from '../database/look.ts'
 import type { StoreId } from '../ids.ts'
 import { lastSequences } from './rows.ts'
 
@@ -27,33 +28,30 @@ export function openEventWaits(ctx: Context): EventWaits {
   const waiting = new Map<StoreId, Set<Waiter>>()
   let waiters = 0
   let isClosed = false
-  let isLooking = false
-  let mustLookAgain = false
-  let timer: NodeJS.Timeout | null = null
-  let unlisten: (() => void) | null = null
 
-  async function look(): Promise<void> {
-    mustLookAgain = isLooking
-    if (isLooking || waiters === 0) return
-    isLooking = true
-    try {
+  const shared = openLook(ctx.db.wakeUps, {
+    channel: 'events',
+    everyMs: pollMs,
+    now: ctx.now,
+    isNeeded: () => waiters > 0,
+    async look() {
       for (const { storeId, last } of await lastSequences(ctx.db, [...waiting.keys()]))
         for (const waiter of waiting.get(storeId) ?? []) if (last > waiter.after) waiter.resolve()
-    } catch (error) {
-      // Whoever waits reads the log afterwards and is told of any lasting trouble.
-      ctx.log.warn({ err: error }, 'the logs could not be looked at')
-    }
-    isLooking = false
-    if (mustLookAgain) void look()
-  }
+    },
+    // A lasting failure reaches everyone who waits: they read the log themselves afterwards.
+    onError: (error) =>
+      ctx.log.warn(
+        { err: error },
+        'could not read whether event logs have grown; trying again within 500 ms',
+      ),
+  })
 
   function enter(storeId: StoreId, waiter: Waiter): boolean {
     const mine = waiting.get(storeId) ?? new Set()
     if (isClosed || waiters >= waitersMax || mine.size >= waitersPerStoreMax) return false
     waiting.set(storeId, mine.add(waiter))
     waiters++
-    unlisten ??= ctx.db.wakeUps.listen('events', () => void look())
-    timer ??= setInterval(() => void look(), pollMs)
+    shared.begin()
     return true
   }
 
@@ -62,9 +60,7 @@ export function openEventWaits(ctx: Context): EventWaits {
     assert(mine)
     mine.delete(waiter)
     if (mine.size === 0) waiting.delete(storeId)
-    if (--waiters > 0 || timer === null) return
-    clearInterval(timer)
-    timer = null
+    waiters--
   }
 
   return {
@@ -79,14 +75,14 @@ export function openEventWaits(ctx: Context): EventWaits {
       const timeout = setTimeout(resolve, timeoutMs)
       gone.addEventListener('abort', () => resolve(), { once: true })
       // What was numbered between the caller's read and this moment has sent its wake-up already.
-      void look()
+      shared.ask()
       await promise
       clearTimeout(timeout)
       leave(storeId, waiter)
     },
     close() {
       isClosed = true
-      unlisten?.()
+      shared.close()
       for (const mine of waiting.values()) for (const { resolve } of mine) resolve()
     },
   }

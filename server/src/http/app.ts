@@ -221,20 +221,13 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
       limitAddress,
     )
     keys.take(caller.keyId, reply)
-    request.caller = needsPresent(route) ? await authenticator.refresh(caller) : caller
+    const needsFresh = route.needsFreshCaller ?? route.method !== 'GET'
+    request.caller = needsFresh ? await authenticator.refresh(caller) : caller
     const { storeId } = request.params as { storeId?: string }
     if (storeId !== undefined && storeId !== caller.holder.store.id) {
       throw new Problem('not_found', 'No such store.')
     }
   }
-}
-
-/**
- * Whether a caller as remembered from up to a second ago will not do: a revoked key must not change anything (creates
- * are refused by the database itself), and a store that was just changed must be read back as it is now.
- */
-function needsPresent({ method, operationId }: Route): boolean {
-  return method === 'GET' ? /^get(Own)?Store$/.test(operationId) : operationId !== 'createCheckout'
 }
 
 function refuseUnknown(routes: readonly Route[], request: FastifyRequest): never {

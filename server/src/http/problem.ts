@@ -1,7 +1,7 @@
 import type { ProblemDetails } from '@farthing/sdk'
 import type { FastifyError } from 'fastify'
 import type { Context } from '../context.ts'
-import { sqlState } from '../database/db.ts'
+import { isLockTimeout } from '../database/db.ts'
 import { type Mistake, Problem, type ProblemCode, problems } from '../problems.ts'
 
 export type ProblemAnswer = {
@@ -60,7 +60,7 @@ function fromFramework(error: unknown): Problem {
       },
     )
   }
-  if (sqlState(error) === lockNotAvailable) {
+  if (isLockTimeout(error)) {
     return new Problem(
       'unavailable',
       'Another request is changing the same data. This request changed nothing.',
@@ -73,9 +73,6 @@ function fromFramework(error: unknown): Problem {
   const known = frameworkCodes[code] ?? (statusCode < 500 ? 'bad_request' : null)
   return known ? new Problem(known, problems[known][2]) : bug(error)
 }
-
-/** SQLSTATE of a lock that was not given within the time a client would wait. */
-const lockNotAvailable = '55P03'
 
 /** A body made of mistakes need not be answered with all of them. */
 const mistakesMax = 20

@@ -14,6 +14,11 @@ export type Route = {
   readonly description?: string
   /** Whether the caller must show a store's key. */
   readonly isKeyed: boolean
+  /**
+   * Whether the caller is read from the database, not remembered from up to a second ago. By default if the method is
+   * not GET: a revoked key must not change anything.
+   */
+  readonly needsFreshCaller?: boolean
   readonly query?: TSchema
   readonly body?: TSchema
   readonly requestHeaders?: Readonly<Record<string, string>>

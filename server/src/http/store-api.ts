@@ -26,6 +26,8 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       method: 'POST',
       path: '/api/v1/checkouts',
       operationId: 'createCheckout',
+      // The database refuses a create whose store or key has changed since.
+      needsFreshCaller: false,
       summary: 'Create a checkout',
       isKeyed: true,
       body: schemas.CreateCheckout,
@@ -129,6 +131,8 @@ function settingsRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: '/api/v1/store',
       operationId: 'getOwnStore',
+      // A store that was just changed is read back as it is now.
+      needsFreshCaller: true,
       summary: 'Read the store that the key belongs to',
       description: 'Use it to find the store’s id if all you have is a key.',
       isKeyed: true,
@@ -142,6 +146,8 @@ function settingsRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: '/api/v1/stores/:storeId',
       operationId: 'getStore',
+      // A store that was just changed is read back as it is now.
+      needsFreshCaller: true,
       summary: 'Read the store',
       isKeyed: true,
       answers: { 200: { description: 'The store.', schema: schemas.Store } },

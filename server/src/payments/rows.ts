@@ -200,3 +200,15 @@ export async function findChanged(
   )
   return new Set(rows.map(({ place }) => place))
 }
+
+/** Ends the unsent claims of checkouts that were paid otherwise. */
+export async function rejectUnsent(tx: Transaction, checkoutIds: readonly string[]): Promise<void> {
+  if (checkoutIds.length === 0) return
+  await tx.query(
+    `update authorizations a set state = 'rejected', reason = 'paid_otherwise', resolved_at = clock()
+     where a.checkout_id = any($1) and a.state = 'claimed'
+       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null)`,
+    [checkoutIds],
+  )
+}

@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts'
-import { groupCommit } from '../database/db.ts'
+import { openBatcher } from '../database/batch.ts'
+import { openLook } from '../database/look.ts'
 import { findChanged } from './rows.ts'
 
-/** Everything works without wake-ups, only slower: this is how often those who wait look by themselves. */
 const lookEveryMs = 500
 const newWaitersMax = 200
 
@@ -20,49 +20,34 @@ type Waiter = { readonly checkoutId: string; readonly version: number; readonly 
 
 export function openOutcomes(ctx: Context): Outcomes {
   const waiters = new Set<Waiter>()
-  let isLooking = false
-  let isAskedAgain = false
-
-  async function look(): Promise<void> {
-    if (waiters.size === 0) return
-    if (isLooking) {
-      isAskedAgain = true
-      return
-    }
-    isLooking = true
-    try {
-      // Who begins to wait meanwhile was not asked for, and has its own look.
+  const shared = openLook(ctx.db.wakeUps, {
+    channel: 'outcomes',
+    everyMs: lookEveryMs,
+    now: ctx.now,
+    isNeeded: () => waiters.size > 0,
+    async look() {
+      // Whoever starts waiting meanwhile is not part of this query, and checks for itself.
       const asked = [...waiters]
       for (const place of await findChanged(ctx.db, asked)) asked[place]?.done()
-    } catch (error) {
-      ctx.log.warn({ err: error }, 'outcomes could not be read and will be tried again')
-    } finally {
-      isLooking = false
-      if (isAskedAgain) {
-        isAskedAgain = false
-        void look()
-      }
-    }
-  }
+    },
+    onError: (error) =>
+      ctx.log.warn({ err: error }, 'could not read which checkouts changed; trying again within 500 ms'),
+  })
 
-  /** Who begins to wait asks for itself alone: a thousand who wait already need not be asked about again. */
-  const hasChanged = groupCommit<Waiter, boolean>({
-    write: async (asked) => {
+  /** Whoever starts waiting checks for itself alone, so that a thousand others need not be read again. */
+  const hasChanged = openBatcher<Waiter, boolean>({
+    run: async (asked) => {
       const changed = await findChanged(ctx.db, asked)
       return asked.map((_, place) => changed.has(place))
     },
-    writeAgain: async (waiter) => (await findChanged(ctx.db, [waiter])).size > 0,
-    batchRowsMax: newWaitersMax,
-    batchesInFlightMax: 2,
+    runAlone: async (waiter) => (await findChanged(ctx.db, [waiter])).size > 0,
+    itemsMax: newWaitersMax,
+    inFlightMax: 2,
   })
-
-  let stop: (() => void) | null = null
-  const timer = setInterval(() => void look(), lookEveryMs)
-  timer.unref()
 
   return {
     waitForChange(checkoutId, version, timeoutMs) {
-      stop ??= ctx.db.wakeUps.listen('outcomes', () => void look())
+      shared.begin()
       return new Promise((resolve) => {
         const timeout = setTimeout(() => waiter.done(), timeoutMs)
         const waiter: Waiter = {
@@ -83,8 +68,7 @@ export function openOutcomes(ctx: Context): Outcomes {
       })
     },
     close() {
-      clearInterval(timer)
-      stop?.()
+      shared.close()
       for (const waiter of [...waiters]) waiter.done()
     },
   }

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { Problem } from '../problems.ts'
+import { remember } from '../remember.ts'
 import { hashSecret, parseKey } from './api-keys.ts'
 import { type KeyHolder, readKeyHolder } from './rows.ts'
 
@@ -23,28 +24,20 @@ export type Authenticator = {
   refresh(caller: Caller): Promise<Caller>
 }
 
-type Entry = { readonly holder: Promise<KeyHolder | null>; readonly until: number }
-
 export function openAuthenticator(ctx: Context): Authenticator {
-  const entries = new Map<string, Entry>()
+  const holders = remember((keyId: string) => readKeyHolder(ctx.db, keyId), {
+    forMs: rememberedMs,
+    entriesMax,
+    now: ctx.now,
+  })
+  /** Keys that were seen to be good. */
   const known = new Set<string>()
-
-  async function lookUp(keyId: string): Promise<KeyHolder | null> {
-    const now = ctx.now().getTime()
-    const entry = entries.get(keyId)
-    if (entry && entry.until > now) return await entry.holder
-    const holder = readKeyHolder(ctx.db, keyId)
-    remember(entries, keyId, { holder, until: now + rememberedMs })
-    // A failed look-up is not an answer to remember.
-    holder.catch(() => entries.delete(keyId))
-    return await holder
-  }
 
   return {
     async authenticate(header, beforeLookup) {
       const key = header === undefined ? null : parseKey(header)
       if (!key || !known.has(key.id)) beforeLookup()
-      const holder = key && (await lookUp(key.id))
+      const holder = key && (await holders.get(key.id))
       // An unknown id costs the same comparison as a wrong secret.
       const expected = holder?.secretHash ?? Buffer.alloc(32)
       const isRight = timingSafeEqual(hashSecret(key?.secret ?? ''), expected)
@@ -52,25 +45,21 @@ export function openAuthenticator(ctx: Context): Authenticator {
         // Whoever guesses at a key in use was not counted yet.
         if (key && known.has(key.id)) beforeLookup()
         if (key && !holder) known.delete(key.id)
-        throw new Problem('invalid_api_key', 'Send a valid store key in the X-API-Key header.', {
-          headers: { 'www-authenticate': 'ApiKey' },
-        })
+        throw invalidKey('Send a valid store key in the X-API-Key header.')
       }
       if (known.size >= entriesMax) known.clear()
       known.add(key.id)
       return { keyId: key.id, holder }
     },
     async refresh({ keyId }) {
-      entries.delete(keyId)
-      const holder = await lookUp(keyId)
-      if (!holder) throw new Problem('invalid_api_key', 'This key was revoked or has expired.')
+      holders.forget(keyId)
+      const holder = await holders.get(keyId)
+      if (!holder) throw invalidKey('This key was revoked or has expired.')
       return { keyId, holder }
     },
   }
 }
 
-function remember(entries: Map<string, Entry>, keyId: string, entry: Entry): void {
-  entries.delete(keyId)
-  entries.set(keyId, entry)
-  if (entries.size > entriesMax) entries.delete(entries.keys().next().value as string)
+function invalidKey(detail: string): Problem {
+  return new Problem('invalid_api_key', detail, { headers: { 'www-authenticate': 'ApiKey' } })
 }

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { insertCounter } from '../events/rows.ts'
 import { newId } from '../ids.ts'
 import type { Mode } from '../networks.ts'
 import { insertStore } from './rows.ts'
@@ -19,6 +20,9 @@ export async function createStore(
     revision: 1,
     createdAt: now,
   }
-  await ctx.db.transaction((tx) => insertStore(tx, store))
+  await ctx.db.transaction(async (tx) => {
+    await insertStore(tx, store)
+    await insertCounter(tx, store.id)
+  })
   return store
 }

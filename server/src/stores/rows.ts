@@ -67,10 +67,7 @@ export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHol
 
 export async function insertStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
-    `with made as (
-       insert into stores (id, mode, name, finality_policy, created_at) values ($1, $2, $3, $4, $5) returning id
-     )
-     insert into event_counters (store_id) select id from made`,
+    'insert into stores (id, mode, name, finality_policy, created_at) values ($1, $2, $3, $4, $5)',
     [store.id, store.mode, store.name, JSON.stringify(store.finalityPolicy), store.createdAt],
   )
 }

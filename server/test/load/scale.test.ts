@@ -7,7 +7,8 @@ import { after, test } from 'node:test'
 import pg from 'pg'
 import { cancelCheckout } from '../../src/checkouts/cancel.ts'
 import { expireCheckouts } from '../../src/checkouts/expire.ts'
-import { findChangedPages, listProcessing, readPayView } from '../../src/checkouts/payment-rows.ts'
+import { findChangedPages } from '../../src/checkouts/page-rows.ts'
+import { readPayView } from '../../src/checkouts/pay-rows.ts'
 import { listPayments } from '../../src/checkouts/payments/list.ts'
 import { listCheckouts, readCheckout } from '../../src/checkouts/read.ts'
 import {
@@ -17,6 +18,7 @@ import {
   type NewCheckout,
   readStoredAnswer,
 } from '../../src/checkouts/rows.ts'
+import { listProcessing } from '../../src/checkouts/status-rows.ts'
 import { readView } from '../../src/checkouts/view.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'

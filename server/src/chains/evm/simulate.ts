@@ -1,5 +1,5 @@
 import { decodeErrorResult } from 'viem/utils'
-import { groupCommit } from '../../database/db.ts'
+import { openBatcher } from '../../database/batch.ts'
 import type { Hex } from '../hex.ts'
 import {
   type Call,
@@ -39,11 +39,11 @@ export type Simulate = (transfer: SignedTransfer) => Promise<Simulated>
 
 /** All transfers that are waiting at a moment are simulated in one call; alone, one goes at once. */
 export function openSimulate(chain: Chain, from: string): Simulate {
-  const joined = groupCommit<SignedTransfer, Simulated>({
-    write: (transfers) => simulateApart(chain, from, transfers),
-    writeAgain: (transfer) => simulateAlone(chain, from, transfer),
-    batchRowsMax: transfersPerCall,
-    batchesInFlightMax: callsInFlight,
+  const joined = openBatcher<SignedTransfer, Simulated>({
+    run: (transfers) => simulateApart(chain, from, transfers),
+    runAlone: (transfer) => simulateAlone(chain, from, transfer),
+    itemsMax: transfersPerCall,
+    inFlightMax: callsInFlight,
   })
   return (transfer) => (transfer.isContract ? simulateAlone(chain, from, transfer) : joined(transfer))
 }

@@ -4,10 +4,10 @@ import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
+import * as rows from '../../payments/credits/store-rows.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { lockCheckout } from '../rows.ts'
 import { updateStatus } from '../update-status.ts'
-import * as rows from './rows.ts'
 
 /**
  * Takes a payment that is not what was asked for, or that nobody knows the checkout of, as the payment of a checkout.

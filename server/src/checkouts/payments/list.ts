@@ -2,8 +2,8 @@ import type { Disposition, Page, Payment } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import { isId, type StoreId } from '../../ids.ts'
 import { toPayment } from '../../payments/credits/credit.ts'
+import { listPayments as listRows } from '../../payments/credits/store-rows.ts'
 import { invalid } from '../../problems.ts'
-import { listPayments as listRows } from './rows.ts'
 
 /** Newest first. The cursor is the last id of the page before. */
 export async function listPayments(

@@ -1,6 +1,6 @@
 import { signWebhook } from '@farthing/sdk/webhooks'
 import type { Context } from '../../context.ts'
-import { groupCommit } from '../../database/db.ts'
+import { openBatcher } from '../../database/batch.ts'
 import type { EndpointId } from '../../ids.ts'
 import { eventToWire } from '../read.ts'
 import { answerTimeoutMs, openClient } from './client.ts'
@@ -50,11 +50,11 @@ export function openDeliverer(ctx: Context): Deliverer {
   /** Endpoints that had as much as they may have, and perhaps more behind it. */
   const hungry = new Set<EndpointId>()
   const running = new Set<Promise<void>>()
-  const record = groupCommit<Delivered, boolean>({
-    write: (batch) => writeDelivered(ctx.db, batch),
-    writeAgain: async (delivered) => (await writeDelivered(ctx.db, [delivered]))[0] ?? false,
-    batchRowsMax: recordsPerBatch,
-    batchesInFlightMax: 1,
+  const record = openBatcher<Delivered, boolean>({
+    run: (batch) => writeDelivered(ctx.db, batch),
+    runAlone: async (delivered) => (await writeDelivered(ctx.db, [delivered]))[0] ?? false,
+    itemsMax: recordsPerBatch,
+    inFlightMax: 1,
   })
   const roomOf = (id: EndpointId) => (paces.get(id) ?? 1) - (out.get(id) ?? 0)
 

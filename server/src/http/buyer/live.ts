@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { findChangedPages } from '../../checkouts/payment-rows.ts'
+import { findChangedPages } from '../../checkouts/page-rows.ts'
 import { type CheckoutView, digestOf, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
+import { openLook } from '../../database/look.ts'
 import { Problem } from '../../problems.ts'
 import { addressBucket } from '../limits.ts'
 import { sendJson } from '../route.ts'
@@ -43,35 +44,26 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
   const watched = new Map<string, Watched>()
   const perAddress = new Map<string, number>()
   let connections = 0
-  let lookTimer: NodeJS.Timeout | null = null
-  let lookedAt = 0
-  let isLooking = false
   let isClosing = false
-  let unlisten: (() => void) | null = null
 
-  function askToLook(): void {
-    if (watched.size === 0 || isClosing) return
-    const sinceMs = ctx.now().getTime() - lookedAt
-    lookTimer ??= setTimeout(() => void look(), Math.min(lookEveryMs, Math.max(0, lookEveryMs - sinceMs)))
-  }
-
-  async function look(): Promise<void> {
-    lookTimer = null
-    // Whoever looks now looks again afterwards if it was asked to meanwhile.
-    if (isLooking) return askToLook()
-    isLooking = true
-    lookedAt = ctx.now().getTime()
-    try {
+  const shared = openLook(ctx.db.wakeUps, {
+    channel: 'outcomes',
+    everyMs: lookAnywayMs,
+    spacingMs: lookEveryMs,
+    now: ctx.now,
+    isNeeded: () => watched.size > 0,
+    async look() {
       const asked = [...watched].map(([checkoutId, { stamp }]) => ({ checkoutId, stamp }))
       const changed = await findChangedPages(ctx.db, asked)
       for (let at = 0; at < changed.length; at += readsAtOnce)
         await Promise.all(changed.slice(at, at + readsAtOnce).map(tell))
-    } catch (error) {
-      ctx.log.warn({ err: error }, 'pages could not be told what is new and will be')
-    } finally {
-      isLooking = false
-    }
-  }
+    },
+    onError: (error) =>
+      ctx.log.warn(
+        { err: error },
+        'could not read which open payment pages changed; trying again within a second',
+      ),
+  })
 
   async function tell({ checkoutId, stamp }: { checkoutId: string; stamp: string }): Promise<void> {
     const view = await readView(ctx, checkoutId)
@@ -97,17 +89,13 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
         else write(page, ':\n\n')
       }
   }, heartbeatMs)
-  const anyway = setInterval(askToLook, lookAnywayMs)
   heartbeat.unref()
-  anyway.unref()
 
   // Before the server waits for open connections to end: these would not end by themselves.
   app.addHook('preClose', async () => {
     isClosing = true
     clearInterval(heartbeat)
-    clearInterval(anyway)
-    if (lookTimer) clearTimeout(lookTimer)
-    unlisten?.()
+    shared.close()
     for (const { pages } of watched.values())
       for (const { response } of pages) {
         // Not all at once to whoever is left.
@@ -160,7 +148,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       const entry = watched.get(checkoutId) ?? { stamp: change?.stamp ?? '', sent: message, pages: new Set() }
       watched.set(checkoutId, entry)
       entry.pages.add(page)
-      unlisten ??= ctx.db.wakeUps.listen('outcomes', askToLook)
+      shared.begin()
       // The others of this checkout may have been told less, or more, than this one.
       if (entry.sent !== message) entry.stamp = ''
       const forget = () => {

@@ -1,3 +1,4 @@
+import type { Disposition, EventType } from '@farthing/sdk'
 import type { Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
@@ -250,4 +251,57 @@ export async function reverseCredits(
     [network, JSON.stringify(dead)],
   )
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+}
+
+/** An exact credit that stops being one is written before the one that takes its place. */
+export async function writeDispositions(
+  tx: Transaction,
+  changed: readonly { key: string; disposition: Disposition }[],
+): Promise<void> {
+  const input = changed.map(({ key, disposition }) => ({ ...parseKey(key), disposition }))
+  for (const group of [
+    input.filter((row) => row.disposition !== 'exact'),
+    input.filter((row) => row.disposition === 'exact'),
+  ]) {
+    if (group.length === 0) continue
+    await tx.query(
+      `update credits k set disposition = i.disposition
+       from json_to_recordset($1) as i (network text, block_hash text, log_index integer, disposition text)
+       where k.network = i.network and k.block_hash = i.block_hash and k.log_index = i.log_index`,
+      [JSON.stringify(group)],
+    )
+  }
+}
+
+export type Announcement = {
+  readonly key: string
+  readonly announcement: Exclude<Disposition, 'exact'> | 'finalized' | 'reorged' | 'reversed'
+  readonly event_id: string
+  readonly store_id: string
+  readonly type: EventType
+  readonly checkout_id: string
+  readonly checkout_version: number
+  readonly data: object
+  readonly created_at: Date
+}
+
+export async function writeAnnouncements(tx: Transaction, told: readonly Announcement[]): Promise<void> {
+  await tx.query(
+    `with input as (
+       select * from json_to_recordset($1) as i (network text, block_hash text, log_index integer, announcement text,
+         event_id text, store_id text, type text, checkout_id text, checkout_version integer, data json,
+         created_at timestamptz)
+     ), marked as (
+       update credits k set announced = i.announcement from input i
+       where k.network = i.network and k.block_hash = i.block_hash and k.log_index = i.log_index
+     )
+     insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
+     select event_id, store_id, type, checkout_id, checkout_version, data, created_at from input`,
+    [JSON.stringify(told.map(({ key, ...row }) => ({ ...parseKey(key), ...row })))],
+  )
+}
+
+function parseKey(key: string): { network: string; block_hash: string; log_index: number } {
+  const [network = '', block_hash = '', log_index = ''] = key.split(' ')
+  return { network, block_hash, log_index: Number.parseInt(log_index, 10) }
 }

@@ -4,6 +4,7 @@ import type { Hex } from '../../chains/hex.ts'
 import { unwrap } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { insertFill } from '../settlers/rows.ts'
+import { freshFees } from './fees.ts'
 
 /**
  * Fills a nonce that was taken and of which nothing is known any more: after a restore its bytes are gone, and if the
@@ -21,14 +22,12 @@ export async function fillLost(
     ['latest', 'pending'].map((at) => ({ method: 'eth_getTransactionCount', params: [address, at] })),
   )
   if (counts.some((count) => Number.parseInt(unwrap<Hex>(count), 16) !== nonce)) return
-  const tip = 1_000_000n
   const signed = signer.sign(chain, {
     to: address,
     data: '0x',
     gas: 21_000n,
     nonce,
-    maxFeePerGas: baseFee * 2n + tip,
-    maxPriorityFeePerGas: tip,
+    ...freshFees(baseFee),
   })
   // From here on it is tended like any other that nobody needs.
   await insertFill(ctx.db, { network: chain.network.caip2, settler: address, nonce, ...signed })

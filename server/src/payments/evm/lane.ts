@@ -4,15 +4,17 @@ import { transferCalldata } from '../../chains/evm/eip3009.ts'
 import type { Signer, Unsigned } from '../../chains/evm/signer.ts'
 import { type Simulated, simulateAlone, simulateTransfers } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
-import { readFollower } from '../../chains/rows.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { RpcAnswerError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { markerOf } from '../../ids.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { type Authorized, listClaimed, listWithoutEffect, readSentUnits } from '../rows.ts'
+import { broadcast } from '../settlers/broadcast.ts'
+import { enterLane } from '../settlers/enter-lane.ts'
 import { type Refused, reject } from '../settlers/reject.ts'
 import * as settlers from '../settlers/rows.ts'
+import { cappedFees, raisedFees } from './fees.ts'
 import { fillLost } from './fill-lost.ts'
 import { reasonOf } from './verify.ts'
 
@@ -40,7 +42,6 @@ export type Lane = {
   resting?: Map<string, number>
 }
 
-const leaseSeconds = 10
 /** A new payment need not wait for the block of the last one; from here on, what comes gathers into a batch. */
 const unminedMax = 3
 /** Full batches go out beyond that, up to here: gathering longer would not make them cheaper. */
@@ -68,12 +69,12 @@ const unminedRead = 20
 export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
-  const settler = await settlers.leaseSettler(ctx.db, network, signer.address, holder, leaseSeconds)
-  if (!settler) return null
-  const follower = await readFollower(ctx.db, network)
-  // Without a follower nobody would see what became of a send.
-  if (!follower?.headTime) return false
-  if (settler.isBalanceOld) await readBalance(ctx, chain, signer.address)
+  const entered = await enterLane(ctx, { network, address: signer.address, holder }, async () =>
+    BigInt(await chain.rpc.call<Hex>('eth_getBalance', [signer.address, 'latest'])),
+  )
+  if (entered === 'held') return null
+  if (entered === 'blind') return false
+  const { settler, follower } = entered
   const unmined = await settlers.listUnmined(ctx.db, network, signer.address, unminedRead)
   await tend(ctx, lane, unmined, follower.baseFee)
   const lowest = unmined[0]?.nonce ?? settler.nextNonce
@@ -124,11 +125,6 @@ function wakeRested(ctx: Context, lane: Lane): Map<string, number> {
   const now = ctx.now().getTime()
   for (const [key, until] of lane.resting) if (until <= now) lane.resting.delete(key)
   return lane.resting
-}
-
-async function readBalance(ctx: Context, chain: Chain, address: Hex): Promise<void> {
-  const wei = await chain.rpc.call<Hex>('eth_getBalance', [address, 'latest'])
-  await settlers.noteBalance(ctx.db, chain.network.caip2, address, BigInt(wei))
 }
 
 /** Simulates what could be sent, on what is in flight, and rejects what the token refuses. */
@@ -215,7 +211,7 @@ async function send(
 ): Promise<boolean> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
-  const fees = feesFor(chain, baseFee)
+  const fees = cappedFees(chain.network, baseFee)
   if (!fees) return false
   const byKey = new Map(batch.map((authorized) => [keyText(authorized.transfer), authorized]))
   const signed = await ctx.db.transaction(async (tx) => {
@@ -245,7 +241,7 @@ async function send(
   })
   if (!signed) return false
   crashPoint(ctx, 'send-after-commit')
-  await broadcast(ctx, chain, signed)
+  await sendBytes(ctx, chain, signed)
   return true
 }
 
@@ -271,33 +267,12 @@ function callOf(carried: readonly Authorized[]): Pick<Unsigned, 'to' | 'data' | 
   return { to: multicall, data: aggregateCalldata(calls), gas: batchGas + callGas * BigInt(calls.length) }
 }
 
-type Fees = Pick<Unsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
-
-/** Room for the base fee to double. Null while even the base fee is above what this network may cost. */
-function feesFor(chain: Chain, baseFee: bigint): Fees | null {
-  const cap = chain.network.maxFeePerGas
-  const tip = 1_000_000n
-  if (baseFee + tip > cap) return null
-  const wanted = baseFee * 2n + tip
-  return { maxFeePerGas: wanted > cap ? cap : wanted, maxPriorityFeePerGas: tip }
-}
-
-/** Sends committed bytes to every node. Whatever they say, what happened is found on the chain. */
-async function broadcast(
+async function sendBytes(
   ctx: Context,
-  chain: Chain,
+  { rpc }: Chain,
   { hash, bytes }: { hash: Hex; bytes: Hex },
 ): Promise<void> {
-  try {
-    await chain.rpc.send('eth_sendRawTransaction', [bytes])
-  } catch (error) {
-    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
-    // "already known" and "nonce too low" are what success looks like the second time.
-    ctx.log.debug({ txHash: hash, err: error }, 'a node did not take a transaction')
-  }
-  crashPoint(ctx, 'broadcast-before-note')
-  await settlers.noteSent(ctx.db, hash)
-  crashPoint(ctx, 'broadcast-after-note')
+  await broadcast(ctx, hash, () => rpc.send('eth_sendRawTransaction', [bytes]))
 }
 
 /** Looks after what is in flight: only the lowest nonce can be stuck, the others wait for it. */
@@ -311,7 +286,7 @@ async function tend(
     const isLowest = i === 0
     if (isLowest && transaction.ageSeconds >= replaceSeconds) await replace(ctx, lane, transaction, baseFee)
     else if (transaction.sentAgoSeconds === null || transaction.sentAgoSeconds >= resendSeconds) {
-      await broadcast(ctx, lane.chain, transaction)
+      await sendBytes(ctx, lane.chain, transaction)
     }
   }
 }
@@ -320,21 +295,19 @@ async function tend(
 async function replace(ctx: Context, lane: Lane, old: settlers.Unmined, baseFee: bigint): Promise<void> {
   const { chain, signer } = lane
   const before = parseTransaction(old.bytes)
-  const bump = (fee: bigint) => fee + fee / 8n + 1n
-  const cap = chain.network.maxFeePerGas
-  const fresh = baseFee * 2n + 1_000_000n
-  const bumped = bump(before.maxFeePerGas ?? 0n)
-  const wanted = bumped > fresh ? bumped : fresh
+  const fees = raisedFees(
+    { maxFeePerGas: before.maxFeePerGas ?? 0n, maxPriorityFeePerGas: before.maxPriorityFeePerGas ?? 0n },
+    baseFee,
+  )
   // A fill frees the nonce, so it is worth more than the cap.
-  if (old.isWanted && wanted > cap) return await broadcast(ctx, chain, old)
+  if (old.isWanted && fees.maxFeePerGas > chain.network.maxFeePerGas) return await sendBytes(ctx, chain, old)
   const call = old.isWanted
     ? { to: before.to ?? multicall, data: before.data ?? '0x', gas: before.gas ?? 0n }
     : { to: signer.address, data: '0x' as Hex, gas: 21_000n }
   const signed = signer.sign(chain, {
     ...call,
+    ...fees,
     nonce: old.nonce,
-    maxFeePerGas: wanted,
-    maxPriorityFeePerGas: bump(before.maxPriorityFeePerGas ?? 0n),
   })
   crashPoint(ctx, old.isWanted ? 'replace-before-commit' : 'fill-before-commit')
   await settlers.insertReplacement(ctx.db, {
@@ -344,5 +317,5 @@ async function replace(ctx: Context, lane: Lane, old: settlers.Unmined, baseFee:
     ...signed,
   })
   crashPoint(ctx, old.isWanted ? 'replace-after-commit' : 'fill-after-commit')
-  await broadcast(ctx, chain, signed)
+  await sendBytes(ctx, chain, signed)
 }

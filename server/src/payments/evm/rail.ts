@@ -7,8 +7,9 @@ import type { Hex } from '../../chains/hex.ts'
 import { releaseFollower } from '../../chains/rows.ts'
 import { nodesOf } from '../../config.ts'
 import type { Context } from '../../context.ts'
-import { groupCommit } from '../../database/db.ts'
+import { openBatcher } from '../../database/batch.ts'
 import type { EvmNetwork } from '../../networks.ts'
+import { remember } from '../../remember.ts'
 import { openCheck } from '../open-check.ts'
 import type { Loop, Offer, Rail, Settling } from '../rail.ts'
 import { releaseSettler } from '../settlers/rows.ts'
@@ -69,23 +70,13 @@ function parseTransactionHash(text: string): Hex | null {
 }
 
 function openHasCode(ctx: Context, chain: Chain): (address: Hex) => Promise<boolean> {
-  const remembered = new Map<Hex, { at: number; hasCode: boolean }>()
-  const ask = groupCommit<Hex, boolean>({
-    write: (addresses) => readHasCode(chain, addresses),
-    writeAgain: async (address) => (await readHasCode(chain, [address]))[0] ?? false,
-    batchRowsMax: 100,
-    batchesInFlightMax: 4,
+  const read = openBatcher<Hex, boolean>({
+    run: (addresses) => readHasCode(chain, addresses),
+    runAlone: async (address) => (await readHasCode(chain, [address]))[0] ?? false,
+    itemsMax: 100,
+    inFlightMax: 4,
   })
-  return async (address) => {
-    const now = ctx.now().getTime()
-    const known = remembered.get(address)
-    if (known && now - known.at < codeRememberedMs) return known.hasCode
-    const hasCode = await ask(address)
-    remembered.delete(address)
-    remembered.set(address, { at: now, hasCode })
-    if (remembered.size > entriesMax) remembered.delete(remembered.keys().next().value as Hex)
-    return hasCode
-  }
+  return remember(read, { forMs: codeRememberedMs, entriesMax, now: ctx.now }).get
 }
 
 /** Per network, one loop each to follow the chain, bury the dead, reverse what is gone and look up what buyers name; one lane per key. */

@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
+import { raiseEpoch } from '../../events/rows.ts'
 import type { Rail } from '../rail.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
@@ -31,7 +32,7 @@ export async function startReconciling(ctx: Context, rails: readonly Rail[]): Pr
     await ctx.db.transaction((tx) => rows.beginRestore(tx, network, nonces))
   }
   crashPoint(ctx, 'reconcile-before-epoch')
-  await rows.raiseEpoch(ctx.db)
+  await raiseEpoch(ctx.db)
 }
 
 /** Nothing that was claimed before a restore is valid for longer than this after it. */

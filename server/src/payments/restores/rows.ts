@@ -1,5 +1,6 @@
 import { toShown } from '../../chains/families.ts'
 import type { Hex } from '../../chains/hex.ts'
+import { deleteLastHour } from '../../chains/rows.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Seen } from '../credits/rows.ts'
 
@@ -22,12 +23,7 @@ export async function beginRestore(
     "update authorizations set state = 'sent', sends = 2 where network = $1 and state = 'claimed'",
     [network],
   )
-  await tx.query(
-    `delete from blocks where network = $1
-       and block_time > (select max(block_time) - interval '1 hour' from blocks where network = $1)
-       and number > (select min(number) from blocks where network = $1)`,
-    [network],
-  )
+  await deleteLastHour(tx, network)
   await tx.query(
     `insert into restores (network, started_at, since)
      values ($1, clock(), (select head_time - interval '1 hour' from followers where network = $1))
@@ -54,10 +50,6 @@ export async function isRestoring(tx: Database | Transaction, network: string): 
     (await tx.query('select 1 as one from restores where network = $1 and finished_at is null', [network]))
       .length > 0
   )
-}
-
-export async function raiseEpoch(db: Database): Promise<void> {
-  await db.query('update event_log set epoch = epoch + 1')
 }
 
 /**

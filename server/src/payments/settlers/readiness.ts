@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
+import { remember } from '../../remember.ts'
 import type { Rail, Rails } from '../rail.ts'
 import { readReadiness } from './rows.ts'
 
@@ -23,16 +24,12 @@ export type Readiness = (network: string) => Promise<string | null>
  * a second.
  */
 export function openReadiness(ctx: Context, rails: Rails): Readiness {
-  const remembered = new Map<string, { at: number; answer: Promise<string | null> }>()
-  return (network) => {
-    const at = ctx.now().getTime()
-    const known = remembered.get(network)
-    if (known && at - known.at < rememberedMs) return known.answer
-    const answer = findObstacle(ctx, network, rails.get(network))
-    remembered.set(network, { at, answer })
-    answer.catch(() => remembered.delete(network))
-    return answer
-  }
+  const { get } = remember((network: string) => findObstacle(ctx, network, rails.get(network)), {
+    forMs: rememberedMs,
+    entriesMax: rails.size,
+    now: ctx.now,
+  })
+  return get
 }
 
 /** How many settlements each active settler of a network can still pay for at the present price of gas. */

@@ -339,3 +339,8 @@ export async function listSettlerAddresses(db: Database | Transaction, network: 
   )
   return rows.map(({ address }) => address)
 }
+
+/** Retires every settler of a chain that was replaced by another of the same name. */
+export async function retireSettlers(db: Database, network: string): Promise<void> {
+  await db.query("update settlers set state = 'retired' where network = $1", [network])
+}

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFollower } from '../../chains/rows.ts'
-import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import { type SvmChain, simulateSvm } from '../../chains/svm/chain.ts'
 import { decodeTransaction, type SvmTransaction } from '../../chains/svm/message.ts'
 import type { SvmSigner } from '../../chains/svm/signer.ts'
@@ -9,6 +7,8 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { type Authorized, listClaimed, readSentUnits } from '../rows.ts'
+import { broadcast } from '../settlers/broadcast.ts'
+import { enterLane } from '../settlers/enter-lane.ts'
 import { type Refused, reject } from '../settlers/reject.ts'
 import * as settlers from '../settlers/rows.ts'
 import { listToSendAgain, listUnrecorded, recordSend } from './rows.ts'
@@ -34,7 +34,6 @@ export type SvmLane = {
   readonly updateStatus: UpdateStatus
 }
 
-const leaseSeconds = 10
 /** In one request of simulations. */
 const batchMax = 20
 /** Whose turn it is, is chosen among these. */
@@ -47,14 +46,14 @@ const resentPerStep = 100
 export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean | null> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
-  const settler = await settlers.leaseSettler(ctx.db, network, signer.address, holder, leaseSeconds)
-  if (!settler) return null
-  const follower = await readFollower(ctx.db, network)
-  // Without somebody who looks, nobody would see what became of a send.
-  if (!follower?.headTime) return false
-  if (settler.isBalanceOld) await readBalance(ctx, chain, signer.address)
+  const entered = await enterLane(ctx, { network, address: signer.address, holder }, () =>
+    readBalance(chain, signer.address),
+  )
+  if (entered === 'held') return null
+  if (entered === 'blind') return false
+  const { settler, follower } = entered
   const again = await listToSendAgain(ctx.db, network, signer.address, resendSeconds, resentPerStep)
-  await Promise.all(again.map((sent) => broadcast(ctx, chain, sent)))
+  await Promise.all(again.map((sent) => sendBytes(ctx, chain, sent)))
   await recordLost(ctx, lane)
   if (settler.state !== 'active') return false
 
@@ -66,7 +65,7 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
     const signed = await commit(ctx, lane, settler.epoch, payment)
     if (signed) sent.push(signed)
   }
-  await Promise.all(sent.map((one) => broadcast(ctx, chain, one)))
+  await Promise.all(sent.map((one) => sendBytes(ctx, chain, one)))
   return claimed.length === batchMax && sent.length > 0
 }
 
@@ -84,9 +83,9 @@ async function recordLost(ctx: Context, { chain, signer }: SvmLane): Promise<voi
   }
 }
 
-async function readBalance(ctx: Context, { network, rpc }: SvmChain, address: string): Promise<void> {
+async function readBalance({ rpc }: SvmChain, address: string): Promise<bigint> {
   const { value } = await rpc.call<{ value: number }>('getBalance', [address, { commitment: 'confirmed' }])
-  await settlers.noteBalance(ctx.db, network.caip2, address, BigInt(value))
+  return BigInt(value)
 }
 
 type Payment = Authorized<string>
@@ -186,21 +185,14 @@ function transactionOf({ transfer }: Payment): SvmTransaction {
   return transaction
 }
 
-/** Sends committed bytes to every node. Whatever they say, what happened is found on the chain. */
-async function broadcast(
+async function sendBytes(
   ctx: Context,
   { rpc }: SvmChain,
   { hash, bytes }: { hash: string; bytes: Uint8Array },
 ): Promise<void> {
-  try {
-    // It was simulated a moment ago; a preflight would only say no where the chain might say yes.
-    const settings = { encoding: 'base64', skipPreflight: true, maxRetries: 0 }
-    await rpc.send('sendTransaction', [Buffer.from(bytes).toString('base64'), settings])
-  } catch (error) {
-    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
-    ctx.log.debug({ txHash: hash, err: error }, 'a node did not take a transaction')
-  }
-  crashPoint(ctx, 'broadcast-before-note')
-  await settlers.noteSent(ctx.db, hash)
-  crashPoint(ctx, 'broadcast-after-note')
+  // It was simulated a moment ago; a preflight would only say no where the chain might say yes.
+  const settings = { encoding: 'base64', skipPreflight: true, maxRetries: 0 }
+  await broadcast(ctx, hash, () =>
+    rpc.send('sendTransaction', [Buffer.from(bytes).toString('base64'), settings]),
+  )
 }

@@ -7,7 +7,7 @@ import {
   isSignedByPayer,
   readExact,
 } from '../../chains/svm/transfer.ts'
-import { groupCommit } from '../../database/db.ts'
+import { openBatcher } from '../../database/batch.ts'
 import type { Payment, SvmPayment } from '../payload.ts'
 import type { Offer, Verified, Verifier } from '../rail.ts'
 import type { FeePayers } from './fee-payers.ts'
@@ -20,11 +20,11 @@ const heightSlack = 32n
 
 /** What `serve` asks a Solana chain. */
 export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier {
-  const simulate = groupCommit<Asked, SvmSimulated>({
-    write: (asked) => simulateSvm(chain, asked),
-    writeAgain: async (asked) => (await simulateSvm(chain, [asked]))[0] as SvmSimulated,
-    batchRowsMax: simulationsPerRequest,
-    batchesInFlightMax: requestsInFlight,
+  const simulate = openBatcher<Asked, SvmSimulated>({
+    run: (asked) => simulateSvm(chain, asked),
+    runAlone: async (asked) => (await simulateSvm(chain, [asked]))[0] as SvmSimulated,
+    itemsMax: simulationsPerRequest,
+    inFlightMax: requestsInFlight,
   })
   return {
     findMismatch: async (checkoutId, offers, payment) => {

@@ -207,3 +207,8 @@ export async function reverseTakenBack(
   )
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
+
+/** Lets reserved amounts be paid from the first block on, where their chain was replaced by another of the same name. */
+export async function resetReserved(db: Database, network: string): Promise<void> {
+  await db.query('update reserved_amounts set after_block = 0 where network = $1', [network])
+}

@@ -1,8 +1,8 @@
 import type { Disposition } from '@farthing/sdk'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
-import { type CreditRow, type RawCredit, toCreditRow } from '../../payments/credits/credit.ts'
-import { hintsOf } from '../../payments/credits/rows.ts'
+import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
+import { hintsOf } from './rows.ts'
 
 /** SQL of a store's payments: what it lists and decides about. */
 const columns = `k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsOf}`

@@ -1,0 +1,29 @@
+import type { Database, Transaction } from '../database/db.ts'
+
+/** SQL of what open payment pages are told. */
+
+/** Tells pages that there is something new to show. */
+export async function notePagesChanged(tx: Transaction, checkoutIds: readonly string[]): Promise<void> {
+  if (checkoutIds.length === 0) return
+  await tx.query('update checkouts set page_version = page_version + 1 where id = any($1)', [checkoutIds])
+}
+
+/**
+ * Which of these checkouts have something new for their pages, and the stamps to compare with next time. A stamp holds
+ * what changes whenever a page would: the versions, whether the time has passed, and whether something was sent.
+ */
+export async function findChangedPages(
+  db: Database,
+  watched: readonly { readonly checkoutId: string; readonly stamp: string }[],
+): Promise<{ checkoutId: string; stamp: string }[]> {
+  return await db.query<{ checkoutId: string; stamp: string }>(
+    `select id as "checkoutId", stamp from (
+       select c.id, i.stamp as before, concat_ws('.', c.version, c.page_version, case c.status
+         when 'OPEN' then c.expires_at <= clock()
+         when 'PROCESSING' then exists (select 1 from authorizations a where a.checkout_id = c.id and a.state = 'sent')
+         end) as stamp
+       from unnest($1::text[], $2::text[]) as i (id, stamp) join checkouts c on c.id = i.id
+     ) now where stamp <> before`,
+    [watched.map(({ checkoutId }) => checkoutId), watched.map(({ stamp }) => stamp)],
+  )
+}

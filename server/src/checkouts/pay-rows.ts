@@ -1,0 +1,86 @@
+import type { Database } from '../database/db.ts'
+import type { CheckoutId } from '../ids.ts'
+import { type CreditRow, creditFromJson, type RawCredit } from '../payments/credits/credit.ts'
+import type { Payment } from '../payments/payload.ts'
+import type { Checkout } from './checkout.ts'
+import { type CheckoutRow, isRestoring, toCheckout } from './rows.ts'
+
+/** Everything that decides the answer to a payer, in one read. */
+export type PayView = {
+  readonly checkout: Checkout
+  readonly isPastExpiry: boolean
+  readonly isRestoring: boolean
+  /** The live exact credit. */
+  readonly payment: CreditRow | null
+  /** What is known of the authorization that was presented. */
+  readonly known: {
+    readonly checkoutId: string | null
+    readonly state: 'claimed' | 'sent' | 'rejected' | 'dead'
+    readonly reason: string | null
+    readonly credit: CreditRow | null
+    /** Hash of the transaction that was last signed for it. */
+    readonly transaction: string | null
+  } | null
+  /** The payment-identifier names another authorization of this store. */
+  readonly isIdentifierTaken: boolean
+}
+
+export async function readPayView(
+  db: Database,
+  checkoutId: CheckoutId,
+  payment: Payment | null,
+): Promise<PayView | null> {
+  const [row] = await db.query<
+    CheckoutRow & {
+      is_past_expiry: boolean
+      is_restoring: boolean
+      exact: RawCredit | null
+      known_state: 'claimed' | 'sent' | 'rejected' | 'dead' | null
+      known_checkout_id: string | null
+      known_reason: string | null
+      known_credit: RawCredit | null
+      known_transaction: string | null
+      is_identifier_taken: boolean
+    }
+  >(
+    `select c.*, c.expires_at <= clock() as is_past_expiry, to_json(e) as exact,
+       ${isRestoring} as is_restoring,
+       a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, to_json(k) as known_credit,
+       (select b.hash from transaction_calls tc join broadcasts b on b.network = tc.network and b.settler = tc.settler
+          and b.nonce = tc.settler_nonce
+        where tc.network = a.network and tc.asset = a.asset and tc.payer = a.payer and tc.nonce = a.nonce
+        order by b.created_at desc limit 1) as known_transaction,
+       $6::text is not null and exists (select 1 from authorizations o where o.store_id = c.store_id
+         and o.payment_identifier = $6 and (o.network, o.asset, o.payer, o.nonce, o.checkout_id)
+           is distinct from ($2, $3, $4, $5, c.id)) as is_identifier_taken
+     from checkouts c
+     left join credits e on e.checkout_id = c.id and e.disposition = 'exact' and e.orphaned_at is null
+     left join authorizations a on a.network = $2 and a.asset = $3 and a.payer = $4 and a.nonce = $5
+     left join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
+       and k.orphaned_at is null and k.checkout_id = c.id
+     where c.id = $1`,
+    [
+      checkoutId,
+      payment?.network ?? null,
+      payment?.asset ?? null,
+      payment?.payer ?? null,
+      payment?.nonce ?? null,
+      payment?.identifier ?? null,
+    ],
+  )
+  if (!row) return null
+  return {
+    checkout: toCheckout(row),
+    isPastExpiry: row.is_past_expiry,
+    isRestoring: row.is_restoring,
+    payment: row.exact && creditFromJson(row.exact),
+    isIdentifierTaken: row.is_identifier_taken,
+    known: row.known_state && {
+      checkoutId: row.known_checkout_id,
+      state: row.known_state,
+      reason: row.known_reason,
+      credit: row.known_credit && creditFromJson(row.known_credit),
+      transaction: row.known_transaction,
+    },
+  }
+}

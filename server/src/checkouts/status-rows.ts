@@ -1,0 +1,69 @@
+import type { Database, Transaction } from '../database/db.ts'
+import type { CheckoutId } from '../ids.ts'
+import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
+import type { Checkout } from './checkout.ts'
+import { type CheckoutRow, toCheckout } from './rows.ts'
+
+/** SQL of the facts that decide a checkout's status. */
+export type StatusFacts = {
+  readonly credits: readonly CreditRow[]
+  readonly unresolved: ReadonlySet<string>
+  /** Of checkouts with reserved amounts: how far their chains were read. */
+  readonly readUntil: ReadonlyMap<string, Date>
+}
+
+export async function lockCheckouts(tx: Transaction, ids: readonly string[]): Promise<Checkout[]> {
+  const rows = await tx.query<CheckoutRow>(
+    'select * from checkouts where id = any($1) order by id for no key update',
+    [ids],
+  )
+  return rows.map(toCheckout)
+}
+
+/** Read after the checkouts are locked: whoever changes these facts holds that lock too. */
+export async function readFacts(tx: Transaction, ids: readonly string[]): Promise<StatusFacts> {
+  const credits = await tx.query<RawCredit>(
+    `select k.*, k.orphaned_at is not null and exists (select 1 from credits o where o.payment_id = k.payment_id
+       and o.checkout_id = k.checkout_id and o.orphaned_at is null) as is_included_again,
+       exists (select 1 from authorizations a where a.network = k.network and a.asset = k.asset and a.payer = k.payer
+         and a.nonce = k.nonce and a.checkout_id = k.checkout_id and a.state in ('claimed', 'sent')) as is_claimed,
+       exists (select 1 from reserved_amounts r where r.checkout_id = k.checkout_id and r.network = k.network
+         and r.asset = k.asset and r.pay_to = k.pay_to and r.amount = k.amount) as is_reserved
+     from credits k where k.checkout_id = any($1)`,
+    [ids],
+  )
+  const unresolved = await tx.query<{ checkout_id: string }>(
+    `select a.checkout_id from authorizations a
+     where a.checkout_id = any($1) and a.state in ('claimed', 'sent')
+       and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id = a.checkout_id)
+     union
+     select k.checkout_id from credits k
+     where k.checkout_id = any($1) and k.disposition = 'exact' and k.orphaned_at is not null and k.reversed_at is null
+       and (k.nonce is null or exists (select 1 from authorizations a where a.network = k.network and a.asset = k.asset
+         and a.payer = k.payer and a.nonce = k.nonce and a.checkout_id = k.checkout_id
+         and a.state in ('rejected', 'dead')))
+       and not exists (select 1 from credits o where o.payment_id = k.payment_id
+         and o.checkout_id = k.checkout_id and o.orphaned_at is null)`,
+    [ids],
+  )
+  const reserved = await tx.query<{ checkout_id: string; read_until: Date }>(
+    `select r.checkout_id, min(coalesce(f.head_time, 'epoch')) as read_until
+     from reserved_amounts r left join followers f on f.network = r.network
+     where r.checkout_id = any($1) group by r.checkout_id`,
+    [ids],
+  )
+  return {
+    readUntil: new Map(reserved.map(({ checkout_id, read_until }) => [checkout_id, read_until])),
+    unresolved: new Set(unresolved.map(({ checkout_id }) => checkout_id)),
+    credits: credits.map(toCreditRow),
+  }
+}
+
+export async function listProcessing(db: Database, after: string, limit: number): Promise<CheckoutId[]> {
+  const rows = await db.query<{ id: CheckoutId }>(
+    "select id from checkouts where status = 'PROCESSING' and id > $1 order by id limit $2",
+    [after, limit],
+  )
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,129 @@
+import type { Source } from './tidy.ts'
+
+/**
+ * Who may write which table. Any room may read any table below it; only the owning room inserts, updates or deletes.
+ * Whoever else wants a change calls a function of the owner.
+ */
+export const owners: Readonly<Record<string, string>> = {
+  api_keys: 'stores',
+  authorizations: 'payments',
+  blocks: 'chains',
+  broadcasts: 'payments',
+  checkouts: 'checkouts',
+  credits: 'payments',
+  deliveries: 'events',
+  delivery_attempts: 'events',
+  event_counters: 'events',
+  event_log: 'events',
+  events: 'events',
+  followers: 'chains',
+  idempotency_keys: 'checkouts',
+  pasted_transactions: 'payments',
+  payment_hints: 'payments',
+  rates: 'rates',
+  reserved_amounts: 'payments',
+  restores: 'payments',
+  schedules: 'database',
+  schema_migrations: 'database',
+  settlers: 'payments',
+  stores: 'stores',
+  token_accounts: 'payments',
+  transaction_calls: 'payments',
+  transactions: 'payments',
+  wallets: 'stores',
+  webhook_endpoints: 'events',
+}
+
+/** Writes outside the owning room, each with its reason. */
+export const sharedWrites: readonly {
+  readonly file: string
+  readonly table: string
+  readonly because: string
+}[] = [
+  {
+    file: 'checkouts/rows.ts',
+    table: 'events',
+    because:
+      'a checkout, its event and its idempotency record are one statement, and so are a move and its event',
+  },
+  {
+    file: 'checkouts/claim-rows.ts',
+    table: 'events',
+    because: 'a claim, the move that it causes and their event are one statement',
+  },
+  {
+    file: 'checkouts/claim-rows.ts',
+    table: 'authorizations',
+    because:
+      'an authorization may be inserted only for a checkout that the same statement has locked and moves',
+  },
+  {
+    file: 'payments/credits/rows.ts',
+    table: 'events',
+    because: 'a credit is marked as announced in the statement that announces it',
+  },
+  {
+    file: 'payments/transfers/rows.ts',
+    table: 'checkouts',
+    because: 'page_version only: an open page is told of the reservation that the same statement makes',
+  },
+  {
+    file: 'payments/transfers/paste-rows.ts',
+    table: 'checkouts',
+    because: 'page_version only: an open page is told of the hint that the same statement makes',
+  },
+  {
+    file: 'payments/svm/reference-rows.ts',
+    table: 'checkouts',
+    because: 'page_version only: an open page is told of the reference that the same statement makes',
+  },
+  {
+    file: 'payments/svm/account-rows.ts',
+    table: 'stores',
+    because:
+      'revision only: a wallet that became payable makes creates read their store again; payments cannot call stores',
+  },
+  {
+    file: 'stores/rows.ts',
+    table: 'token_accounts',
+    because:
+      'registering a wallet notes the accounts it found, in the transaction of the registration; stores cannot call payments',
+  },
+]
+
+const writes = /\b(?:insert into|delete from|(?<!\b(?:for|key|do) )update)\s+([a-z_]+)/g
+
+export function tablesWritten(code: string): string[] {
+  const tables = [...code.matchAll(writes)].map(([, table = '']) => table)
+  return [...new Set(tables)].filter((table) => table in owners)
+}
+
+export function findForeignWrites({ path }: Pick<Source, 'path'>, code: string): string[] {
+  const [room = ''] = path.split('/')
+  return tablesWritten(code)
+    .filter((table) => owners[table] !== room)
+    .filter((table) => !sharedWrites.some((shared) => shared.file === path && shared.table === table))
+    .map((table) => `writes ${table}, which belongs to ${owners[table]}/: call a function of that room`)
+}
+
+/**
+ * A checkout's status is set in two places: by `writeMoves`, which only `move.ts` calls, with statuses that `arrow` has
+ * checked; and by a statement that takes it from an `arrow` of its own.
+ */
+export function findStatusChanges({ path }: Pick<Source, 'path'>, code: string): string[] {
+  const found: string[] = []
+  const sets = code.matchAll(
+    /\bupdate checkouts\b(?:\s+(?:as\s+)?\w+)?\s+set\b([^`]*?)(?=\bfrom\b|\bwhere\b|`)/g,
+  )
+  for (const [, assignments = ''] of sets) {
+    const value = /(?<![\w.])status\s*=\s*([^\s,]+)/.exec(assignments)?.[1]
+    if (value === undefined) continue
+    const name = /^'\$\{(\w+)\.to\}'$/.exec(value)?.[1]
+    const isArrow = name !== undefined && new RegExp(`const ${name} = arrow\\(`).test(code)
+    const isMove = path === 'checkouts/rows.ts' && value === 'i.status'
+    if (!isArrow && !isMove) found.push(`sets a checkout's status to ${value}, which is not from an arrow`)
+  }
+  if (path !== 'checkouts/move.ts' && path !== 'checkouts/rows.ts' && /\bwriteMoves\b/.test(code))
+    found.push('calls writeMoves: moveCheckouts checks the arrow first')
+  return found
+}
