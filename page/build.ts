@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { buildSync, stop } from 'esbuild'
 
-/** The payment page's script and style, one file each. Built in memory when a server starts, so there is no build step. */
+/** The payment page's script and style, one file each. Built in memory when a server starts: there is no build step. */
 export function buildPage(): { readonly script: string; readonly style: string } {
   return { script: bundle('src/main.ts'), style: bundle('style/main.css') }
 }

@@ -1,6 +1,6 @@
 import type { Family, Option } from '../terms.ts'
 
-/** The kind of wallet that the buyer pays with if the store accepts several. The choice is remembered on this device. */
+/** The kind of wallet that the buyer pays with, if the store accepts several. This device remembers the choice. */
 const key = 'farthing family'
 
 export function familyOf(
