@@ -14,11 +14,11 @@ import { topics } from '../../src/chains/evm/eip3009.ts'
 import { updateStatus } from '../../src/checkouts/update-status.ts'
 import { networks } from '../../src/networks.ts'
 import { openListener } from '../../src/payments/evm/credit-blocks.ts'
-import { openShop } from '../flows/support/shop.ts'
-import { until } from '../payments/support/watch.ts'
 import { openTestApp } from '../support/app.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startProcess } from '../support/process.ts'
+import { openShop } from '../support/store.ts'
+import { until } from '../support/watch.ts'
 
 const isFull = process.env.FULL === '1'
 const pages = isFull ? 5_000 : 600

@@ -9,7 +9,7 @@ import { type Hex, pad, toHex } from 'viem'
 import { topics } from '../../../../src/chains/evm/eip3009.ts'
 import { newNonce } from '../../../support/chain.ts'
 import { payTo } from '../../../support/shop.ts'
-import { ledTo, post, view } from '../../../transfers/support/hand.ts'
+import { ledTo, post, view } from '../../transfers/support/hand-transfers.ts'
 import { openTwoNodes } from './support/two-nodes.ts'
 
 const stranger: Hex = '0x1111111111111111111111111111111111111111'
