@@ -96,7 +96,7 @@ export const catalog: readonly Planted[] = [
     name: 'pair-by-transaction',
     about:
       'Any Transfer behind AuthorizationUsed in its transaction counts as its payment, not the next log alone.',
-    file: 'server/src/chains/evm/eip3009.test.ts',
+    file: 'server/src/chains/evm/eip3009-transfers.test.ts',
     test: 'a Transfer of another payer, behind a gap, in another transaction, block or token pays nothing',
   },
   {

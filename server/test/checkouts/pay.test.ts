@@ -9,7 +9,7 @@ import { openVerifier } from '../../src/payments/evm/rail.ts'
 import { readPayment } from '../../src/payments/payload.ts'
 import { atEnd } from '../support/at-end.ts'
 import { encodeTransfer, newNonce, newPayer, type Payer, paymentHeader, tokenAbi } from '../support/chain.ts'
-import { openShop } from '../support/shop.ts'
+import { openShop, payTo } from '../support/shop.ts'
 import {
   type Answer,
   alter,
@@ -22,8 +22,8 @@ import {
   killWork,
   letExpire,
   type Shop,
-  until,
   untilEvent,
+  untilSent,
   untilStatus,
 } from '../support/watch.ts'
 
@@ -66,17 +66,27 @@ async function makeRejected(id: string, payer: Payer): Promise<string> {
 /** Presents a payment to a chain that stands still, and returns once it has been sent. */
 async function startSent(id: string, header: string): Promise<{ answer: Promise<Answer>; hash: Hex }> {
   const answer = held.pay(id, header)
-  const { nonce } = decode(header).payload.authorization
-  const hash = await until(async () => {
-    const [row] = await held.ctx.db.query<{ hash: Hex }>(
-      `select b.hash from transaction_calls c join broadcasts b on b.network = c.network and b.settler = c.settler
-         and b.nonce = c.settler_nonce where c.nonce = $1 and b.last_sent_at is not null`,
-      [nonce],
-    )
-    return row?.hash
-  }, 'a send')
+  const { hash } = await untilSent(held, header)
   return { answer, hash }
 }
+
+test('a signed payment is settled on the chain and answered with the completed checkout', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('12.34')
+  const before = await shop.chain.balance(payTo)
+  const answer = await shop.pay(id, await shop.sign(id, payer))
+  assert.equal(answer.statusCode, 200, answer.body)
+  assert.equal(answer.json().status, 'COMPLETED')
+  assert.equal((await shop.chain.balance(payTo)) - before, 12_340_000n)
+  const settlement = shop.settlementOf(answer)
+  assert.equal(settlement.success, true)
+  assert.equal(settlement.payer, payer.address)
+  const receipt = await shop.chain.client.getTransactionReceipt({ hash: settlement.transaction })
+  assert.equal(receipt.status, 'success')
+  const seen = await shop.read(id)
+  assert.equal(seen.payment.transaction, settlement.transaction)
+  assert.equal(seen.payment.amount, '12340000')
+})
 
 test('1. no such checkout, with a payment or without: 404', async () => {
   const payer = await shop.fund()

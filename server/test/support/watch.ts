@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Event, PaymentRequired } from '@farthing/sdk'
 import type { LightMyRequestResponse } from 'fastify'
+import type { Hex } from 'viem'
 import type { openShop } from './shop.ts'
 
 export type Shop = Awaited<ReturnType<typeof openShop>>
@@ -58,6 +59,19 @@ export async function untilEvent(shop: Shop, checkoutId: string, type: string): 
     async () => (await eventsOf(shop, checkoutId)).find((event) => event.type === type),
     `${type} of ${checkoutId}`,
   )
+}
+
+/** The transaction that carries a payment, once it was sent. */
+export async function untilSent(shop: Shop, header: string): Promise<{ hash: Hex; settler: string }> {
+  const { nonce } = decode(header).payload.authorization
+  return await until(async () => {
+    const [row] = await shop.ctx.db.query<{ hash: Hex; settler: string }>(
+      `select b.hash, c.settler from transaction_calls c join broadcasts b on b.network = c.network
+         and b.settler = c.settler and b.nonce = c.settler_nonce where c.nonce = $1 and b.last_sent_at is not null`,
+      [nonce],
+    )
+    return row
+  }, 'a send')
 }
 
 /** A lane is live once its worker has looked at the chain for the first time. */

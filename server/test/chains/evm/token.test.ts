@@ -1,31 +1,16 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { connect } from 'node:net'
-import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import type { PaymentRequired } from '@farthing/sdk'
-import { x402Client } from '@x402/core/client'
-import { encodePaymentSignatureHeader } from '@x402/core/http'
-import { ExactEvmScheme } from '@x402/evm/exact/client'
 import {
-  type Address,
-  BaseError,
   concat,
   decodeFunctionResult,
   domainSeparator,
   encodeFunctionData,
   type Hex,
-  keccak256,
-  numberToHex,
   parseAbi,
   parseEventLogs,
   parseSignature,
-  type TransactionReceipt,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { compileContracts } from '../../../contracts/compile.ts'
-import { readArtifacts } from '../../../src/dev/local-chain.ts'
 import {
   attackerAbi,
   authorizationArguments,
@@ -36,93 +21,14 @@ import {
   newNonce,
   newPayer,
   openChain,
-  type Payer,
-  paymentHeader,
-  type Signed,
-  signAuthorization,
   signCancellation,
   tokenAbi,
 } from '../../support/chain.ts'
+import { encodeSplitTransfer, openToken } from './support/token.ts'
 
-const chain = await openChain()
+const { chain, makePayment, settle, refusal, assertRefused, assertPaid, call, callWith } = await openToken()
 const baseChain = await openChain({ network: 'BASE_MAINNET' })
-const timedChain = await openChain({ blockTimeSeconds: 1 })
-
-const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
-const walletAbi = parseAbi(['function setRefusing(bool refusing)'])
 const used = 'FiatTokenV2: authorization is used or canceled'
-
-/** A payer with 100 units who has signed 40 of them away, and everything about it that a test may change. */
-async function makePayment(
-  changes: Partial<Parameters<typeof signAuthorization>[0]> & { payer?: Payer } = {},
-) {
-  const { payer = newPayer(), ...rest } = changes
-  const to = newPayer().address
-  await chain.mint(rest.from ?? payer.address, 100n)
-  const signed = await signAuthorization({
-    key: payer.key,
-    domain: chain.domain,
-    to,
-    value: 40n,
-    validBefore: (await chain.time()) + 600n,
-    ...rest,
-  })
-  return { payer, ...signed, to: signed.authorization.to }
-}
-
-const settle = async (signed: Signed): Promise<TransactionReceipt> =>
-  await chain.perform({ to: chain.token, data: encodeTransfer(signed) })
-
-/** What the token says to a call in the newest block; null if it does not refuse. */
-async function refusal(data: Hex, to: Address = chain.token): Promise<string | null> {
-  try {
-    await chain.client.call({ to, data, gas: 1_000_000n })
-    return null
-  } catch (error) {
-    assert(error instanceof BaseError)
-    return error.details.replace('execution reverted: ', '')
-  }
-}
-
-/** The call by the overload that takes v, r and s. */
-function encodeSplitTransfer({ authorization, signature }: Signed): Hex {
-  const { r, s, v } = parseSignature(signature)
-  return encodeFunctionData({
-    abi: tokenAbi,
-    functionName: 'transferWithAuthorization',
-    args: [...authorizationArguments(authorization), Number(v), r, s],
-  })
-}
-
-/** Refused in a call and in a block, and nothing moved. */
-async function assertRefused(signed: Signed, reason: string): Promise<void> {
-  assert.equal(await refusal(encodeTransfer(signed)), reason)
-  const { status, logs } = await settle(signed)
-  assert.deepEqual({ status, logs }, { status: 'reverted', logs: [] })
-  assert.equal(await chain.balance(signed.authorization.to), 0n)
-}
-
-async function assertPaid(signed: Signed): Promise<void> {
-  const { status } = await settle(signed)
-  assert.equal(status, 'success')
-  assert.equal(await chain.balance(signed.authorization.to), BigInt(signed.authorization.value))
-}
-
-const call = (functionName: 'pause' | 'unpause') =>
-  chain.perform({ to: chain.token, data: encodeFunctionData({ abi: tokenAbi, functionName }) })
-const callWith = (functionName: 'blacklist' | 'unBlacklist', account: Address) =>
-  chain.perform({
-    to: chain.token,
-    data: encodeFunctionData({ abi: tokenAbi, functionName, args: [account] }),
-  })
-
-test('artifacts.json is what the compiler makes of the contracts', async () => {
-  assert.deepEqual(
-    await readArtifacts(),
-    compileContracts(),
-    'Run node server/contracts/compile.ts and commit the result.',
-  )
-})
 
 test('the token stands at the address of each network, with the domain that payers sign there', async () => {
   for (const { client, token, domain, network } of [chain, baseChain]) {
@@ -254,96 +160,6 @@ test('only the payee can use an authorization to receive, and one to transfer is
     assert.equal((await chain.perform({ to: chain.token, data, from: to })).status, 'success')
   }
   assert.equal(await chain.balance(to), 80n)
-})
-
-test('a signature with a high s is refused', async () => {
-  const payment = await makePayment()
-  const { r, s, v } = parseSignature(payment.signature)
-  const high = numberToHex(order - BigInt(s), { size: 32 })
-  const signature = concat([r, high, numberToHex(v === 27n ? 28 : 27)])
-  await assertRefused({ ...payment, signature }, "ECRecover: invalid signature 's' value")
-})
-
-test('a signature with v 0 or 1 is refused', async () => {
-  const payment = await makePayment()
-  const { r, s, yParity } = parseSignature(payment.signature)
-  const signature = concat([r, s, numberToHex(yParity, { size: 1 })])
-  await assertRefused({ ...payment, signature }, "ECRecover: invalid signature 'v' value")
-})
-
-test('a signature of any length but 65 bytes is refused, the compact form of 64 included', async () => {
-  const payment = await makePayment()
-  const { r, s, yParity } = parseSignature(payment.signature)
-  const compact = concat([r, numberToHex(BigInt(s) | (BigInt(yParity) << 255n), { size: 32 })])
-  for (const signature of [compact, concat([payment.signature, '0x00']), '0x'] as const)
-    await assertRefused({ ...payment, signature }, 'ECRecover: invalid signature length')
-})
-
-test('a signature of somebody else, of other numbers or for another domain is refused', async () => {
-  const payment = await makePayment()
-  const { payer, authorization } = payment
-  const stranger = await makePayment({ from: payer.address })
-  const elsewhere = await makePayment({ payer, domain: { ...chain.domain, name: 'USD Coin' } })
-  const raised: Signed = { ...payment, authorization: { ...authorization, value: '41' } }
-  for (const signed of [stranger, elsewhere, raised])
-    await assertRefused(signed, 'FiatTokenV2: invalid signature')
-})
-
-test('a contract wallet pays by ERC-1271 for as long as it agrees', async () => {
-  const payer = newPayer()
-  const from = await chain.deploy('OwnedWallet', [payer.address])
-  await assertPaid(await makePayment({ payer, from }))
-  const payment = await makePayment({ payer, from })
-  const setRefusing = (refusing: boolean) =>
-    chain.perform({
-      to: from,
-      data: encodeFunctionData({ abi: walletAbi, functionName: 'setRefusing', args: [refusing] }),
-    })
-  await setRefusing(true)
-  await assertRefused(payment, 'FiatTokenV2: invalid signature')
-  await setRefusing(false)
-  await assertPaid(payment)
-})
-
-test('a contract wallet can burn all the gas of a transaction', async () => {
-  const payment = await makePayment({ from: await chain.deploy('BurningWallet') })
-  const gas = 1_000_000n
-  const { status, gasUsed } = await chain.perform({ to: chain.token, data: encodeTransfer(payment), gas })
-  assert.equal(status, 'reverted')
-  assert(gasUsed > 950_000n, `${gasUsed}`)
-})
-
-test('where an address has code its key does not count, whether placed or delegated by EIP-7702', async () => {
-  const stranger = newPayer()
-  const wallet = await chain.deploy('OwnedWallet', [stranger.address])
-  const placed = await makePayment()
-  await chain.client.setCode({
-    address: placed.payer.address,
-    bytecode: (await chain.client.getCode({ address: wallet })) ?? '0x',
-  })
-  const delegated = await makePayment()
-  await chain.client.sendTransaction({
-    account: privateKeyToAccount(fundedKey(4)),
-    chain: null,
-    to: delegated.payer.address,
-    gas: 200_000n,
-    authorizationList: [
-      await privateKeyToAccount(delegated.payer.key).signAuthorization({
-        address: wallet,
-        chainId: chain.domain.chainId,
-        nonce: 0,
-      }),
-    ],
-  })
-  await chain.mine()
-  assert.equal(
-    await chain.client.getCode({ address: delegated.payer.address }),
-    concat(['0xef0100', wallet]).toLowerCase(),
-  )
-  for (const payment of [placed, delegated]) {
-    await assertRefused(payment, 'FiatTokenV2: invalid signature')
-    await assertPaid(await makePayment({ payer: stranger, from: payment.payer.address }))
-  }
 })
 
 test('a blacklisted payer or payee is refused until it is let off', async () => {
@@ -481,129 +297,4 @@ test('Multicall3 tells the block, its time and a balance', async () => {
     await read({ address, abi, functionName: 'getEthBalance', args: [account] }),
     10_000n * 10n ** 18n,
   )
-})
-
-test('a reorg drops the receipt and the money, and the same bytes sent again are mined under the same hash', async () => {
-  const payment = await makePayment()
-  const raw = await privateKeyToAccount(fundedKey(5)).signTransaction({
-    type: 'eip1559',
-    chainId: chain.domain.chainId,
-    nonce: 0,
-    to: chain.token,
-    data: encodeTransfer(payment),
-    gas: 200_000n,
-    maxFeePerGas: 10n ** 10n,
-    maxPriorityFeePerGas: 1n,
-  })
-  const send = () => chain.client.sendRawTransaction({ serializedTransaction: raw })
-  const hash = await send()
-  assert.equal(hash, keccak256(raw))
-  await chain.mine(3)
-  const first = await chain.client.getTransactionReceipt({ hash })
-  assert.equal(first.status, 'success')
-
-  await chain.reorg(3)
-  await assert.rejects(chain.client.getTransactionReceipt({ hash }), {
-    name: 'TransactionReceiptNotFoundError',
-  })
-  assert.deepEqual(await chain.transferLogs({ to: payment.to }), [])
-  assert.equal(await chain.balance(payment.to), 0n)
-  assert.equal(await chain.isNonceUsed(payment.payer.address, payment.authorization.nonce), false)
-  const replaced = await chain.client.getBlock({ blockNumber: first.blockNumber })
-  assert.notEqual(replaced.hash, first.blockHash)
-
-  assert.equal(await send(), hash)
-  await chain.mine()
-  const second = await chain.client.getTransactionReceipt({ hash })
-  assert.equal(second.status, 'success')
-  assert.notEqual(second.blockHash, first.blockHash)
-  assert.equal(await chain.balance(payment.to), 40n)
-})
-
-test('a dropped transaction is not mined, and can be sent again', async () => {
-  const payment = await makePayment()
-  const data = encodeTransfer(payment)
-  await chain.dropTransaction(await chain.send({ to: chain.token, data }))
-  await chain.mine()
-  assert.equal(await chain.balance(payment.to), 0n)
-  await assertPaid(payment)
-})
-
-test('safe is four blocks behind the newest and finalized eight', async () => {
-  await chain.mine(8)
-  const [latest, safe, finalized] = await Promise.all(
-    (['latest', 'safe', 'finalized'] as const).map((blockTag) => chain.client.getBlock({ blockTag })),
-  )
-  assert(latest && safe && finalized)
-  assert.deepEqual([latest.number - safe.number, latest.number - finalized.number], [4n, 8n])
-})
-
-test('paymentHeader is byte for byte what the stock x402 client sends', async () => {
-  const { key, address } = newPayer()
-  const required: PaymentRequired = {
-    x402Version: 2,
-    resource: {
-      url: 'https://farthing.example/api/v1/checkouts/ch_1',
-      description: '',
-      mimeType: 'text/plain',
-    },
-    accepts: [
-      {
-        scheme: 'exact',
-        network: chain.network.caip2,
-        asset: chain.token,
-        amount: '1500000',
-        payTo: address,
-        maxTimeoutSeconds: 60,
-        extra: { name: chain.domain.name, version: chain.domain.version },
-      },
-    ],
-  }
-  const stock = new x402Client()
-    .register('eip155:31337', new ExactEvmScheme(privateKeyToAccount(key)))
-    .setSpendControls(false)
-  const payload = await stock.createPaymentPayload(
-    required as Parameters<typeof stock.createPaymentPayload>[0],
-  )
-  const { authorization } = payload.payload as Signed
-  const validBefore = BigInt(authorization.validBefore)
-  const header = await paymentHeader(required, key, { nonce: authorization.nonce, validBefore })
-  assert.equal(header, encodePaymentSignatureHeader(payload))
-  assert(validBefore > BigInt(Math.floor(Date.now() / 1000)))
-})
-
-test('a chain with timed blocks mines by itself what parallel senders send', async () => {
-  const { client } = timedChain
-  const statuses = Array.from({ length: 9 }, async (_, index) => {
-    const account = privateKeyToAccount(fundedKey(index))
-    const hash = await client.sendTransaction({ account, to: account.address, gas: 21_000n, chain: null })
-    return (await client.waitForTransactionReceipt({ hash })).status
-  })
-  assert.deepEqual(await Promise.all(statuses), Array(9).fill('success'))
-})
-
-test('a chain ends with the process that started it, even when that is killed', {
-  timeout: 30_000,
-}, async () => {
-  const start = `
-    import { startLocalChain } from '${new URL('../../../src/dev/local-chain.ts', import.meta.url)}'
-    const { url } = await startLocalChain({ chainId: 31337, blockTimeSeconds: null, assets: [] })
-    console.log(url)
-    process.stdin.resume()`
-  const parent = spawn(process.execPath, ['--input-type=module', '-e', start], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const [url] = await once(createInterface({ input: parent.stdout }), 'line')
-  const socket = connect({ host: '127.0.0.1', port: Number.parseInt(new URL(url).port, 10) })
-  await once(socket, 'connect')
-  // Nobody but the guard can end anvil now, and its end closes the connection, with an error or without.
-  const closed = new Promise((resolve) =>
-    socket
-      .resume()
-      .on('error', () => {})
-      .once('close', resolve),
-  )
-  parent.kill('SIGKILL')
-  await closed
-  await assert.rejects(fetch(url))
 })

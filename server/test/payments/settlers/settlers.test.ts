@@ -24,11 +24,11 @@ import {
   type Answer,
   assertPaid,
   assertProblem,
-  decode,
   mineSent,
   type Shop,
   until,
   untilReady,
+  untilSent,
 } from '../../support/watch.ts'
 
 const network = 'eip155:31337'
@@ -62,15 +62,7 @@ async function start(at: Shop): Promise<{ answer: Promise<Answer>; settler: stri
   const id = await at.create()
   const header = await at.sign(id, payer)
   const answer = at.pay(id, header)
-  const { nonce } = decode(header).payload.authorization
-  const settler = await until(async () => {
-    const [row] = await at.ctx.db.query<{ settler: string }>(
-      `select c.settler from transaction_calls c join broadcasts b on b.network = c.network and b.settler = c.settler
-         and b.nonce = c.settler_nonce where c.nonce = $1 and b.last_sent_at is not null`,
-      [nonce],
-    )
-    return row?.settler
-  }, 'a send')
+  const { settler } = await untilSent(at, header)
   return { answer, settler }
 }
 
