@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { createClient, type FarthingClient, FarthingError } from '@farthing/sdk'
 import { assignWaitingSequences } from '../../server/src/events/assign-sequence.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
-import { creditByHand, letTimePass } from '../../server/test/support/store.ts'
+import { creditByHand, letTimePass } from '../../server/test/support/by-hand.ts'
 import { delayMs } from '../src/wait.ts'
 import { openStore, watchedFetch } from './support/shops.ts'
 

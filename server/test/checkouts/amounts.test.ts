@@ -12,7 +12,7 @@ import { sources } from '../../src/rates/sources.ts'
 import { documented } from '../http/support/document.ts'
 import { openTestApp } from '../support/app.ts'
 import { openCount, runs } from '../support/full.ts'
-import { assertProblem, openShop, send } from '../support/store.ts'
+import { assertProblem, openStore, send } from '../support/store.ts'
 import { isAmount, trim, unitsOf } from './support/arithmetic.ts'
 
 /** Requests that are in flight together. */
@@ -78,7 +78,7 @@ test('money.ts converts to the least whole units that are worth the price, as ar
 
 test('a checkout is created exactly if its amount is one, and asks for exactly that amount', async (t) => {
   const count = openCount('requests')
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const input = fc.record({ priceAmount: almostAmount, priceCurrency: fc.constantFrom('USD', 'EUR', 'JPY') })
   await fc.assert(
     fc.asyncProperty(fc.array(input, { minLength: burst, maxLength: burst }), async (inputs) => {

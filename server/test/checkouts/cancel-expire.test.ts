@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import type { Checkout, StoreCheckout } from '@farthing/sdk'
 import { expireCheckouts } from '../../src/checkouts/expire.ts'
 import { openTestApp } from '../support/app.ts'
-import { assertProblem, letTimePass, openShop, send, setStatus } from '../support/store.ts'
+import { letTimePass, setStatus } from '../support/by-hand.ts'
+import { assertProblem, openStore, send } from '../support/store.ts'
 
 const farthing = await openTestApp()
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const path = '/api/v1/checkouts'
 
 test('canceling is for OPEN checkouts; again it changes nothing; in any other status it is refused', async () => {
@@ -33,7 +34,7 @@ test('what has run out cannot be canceled, even before the sweep has marked it',
 })
 
 test('ten cancels at once leave one event', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const { id } = await seller.create()
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => seller.call('POST', `${path}/${id}/cancel`)),
@@ -46,7 +47,7 @@ test('ten cancels at once leave one event', async () => {
 })
 
 test('sweeps that run at once expire each checkout once, with one event, and leave the others', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const old = await Promise.all(Array.from({ length: 30 }, () => seller.create()))
   for (const { id } of old) await letTimePass(farthing, id)
   const fresh = await seller.create()

@@ -8,10 +8,10 @@ import { openTestApp } from '../support/app.ts'
 import {
   assertInvalid,
   assertProblem,
-  openShop,
+  openStore,
   order,
   registerWallet,
-  type Shop,
+  type StoreClient,
   send,
   solanaWallets,
   wallets,
@@ -19,9 +19,9 @@ import {
 
 const farthing = await openTestApp()
 const { db } = farthing.ctx
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const path = '/api/v1/checkouts'
-const create = (change: object, by: Shop = shop) => by.call('POST', path, { ...order, ...change })
+const create = (change: object, by: StoreClient = shop) => by.call('POST', path, { ...order, ...change })
 const payTerms = async (id: string) => {
   const answer = await send(farthing.app, 'POST', `${path}/${id}`)
   assert.equal(answer.statusCode, 402, answer.body)
@@ -110,7 +110,7 @@ test('expiresInSeconds is a whole number from 300 to 604800', async () => {
 })
 
 test('without a wallet that can be paid, the refusal holds the exact request that registers one', async () => {
-  const newcomer = await openShop(farthing, { evmWallet: null })
+  const newcomer = await openStore(farthing, { evmWallet: null })
   // A Solana wallet is recorded but cannot be paid here, so it does not help.
   await registerWallet(newcomer, solanaWallets[0], 'solana')
   const { detail } = assertProblem(await create({}, newcomer), 409, 'wallet_required')
@@ -124,7 +124,7 @@ test('without a wallet that can be paid, the refusal holds the exact request tha
 })
 
 test('the ways to pay are fixed at creation: a wallet that changes later does not move them', async () => {
-  const mover = await openShop(farthing)
+  const mover = await openStore(farthing)
   const before = await mover.create()
   const terms = await payTerms(before.id)
   const next = await registerWallet(mover, wallets[1])
@@ -136,8 +136,8 @@ test('the ways to pay are fixed at creation: a wallet that changes later does no
 })
 
 test('a live store is offered live networks only and a test store test networks only', async () => {
-  const tester = await openShop(farthing, { mode: 'test' })
-  const networks = async (by: Shop) =>
+  const tester = await openStore(farthing, { mode: 'test' })
+  const networks = async (by: StoreClient) =>
     (await payTerms((await by.create()).id)).accepts.map(({ network, extra }) => [
       network,
       'name' in extra && extra.name,
@@ -230,7 +230,7 @@ test('a redirect goes to an absolute https address without credentials, spelled 
 })
 
 test('http redirects are for test stores on loopback only', async () => {
-  const tester = await openShop(farthing, { mode: 'test' })
+  const tester = await openStore(farthing, { mode: 'test' })
   for (const successRedirectUrl of ['http://localhost:3000/', 'http://127.0.0.1', 'http://[::1]:8080/x']) {
     assert.equal((await create({ successRedirectUrl }, tester)).statusCode, 201, successRedirectUrl)
     assertInvalid(await create({ successRedirectUrl }), '/successRedirectUrl')

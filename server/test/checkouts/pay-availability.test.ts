@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDatabase } from '../../src/database/db.ts'
 import { buildApp } from '../../src/http/app.ts'
-import { openFaultyNode } from '../payments/support/faulty-node.ts'
 import { atEnd } from '../support/at-end.ts'
-import { newPayer } from '../support/chain.ts'
-import { openShop, payTo } from '../support/shop.ts'
+import { newPayer } from '../support/chain/evm-payment.ts'
+import { openFaultyNode } from '../support/faulty-node.ts'
+import { openShop, payTo, type Shop } from '../support/shop.ts'
 import {
   type Answer,
   assertPaid,
@@ -14,7 +14,6 @@ import {
   assertRefused,
   eventsOf,
   mineSent,
-  type Shop,
   until,
   untilEvent,
   untilReady,
@@ -118,19 +117,19 @@ const troubles: readonly (readonly [
   ],
   [
     'the node cannot be reached',
-    () => faulty.fail('cut'),
+    () => faulty.fail('refused'),
     () => faulty.heal(),
     () => openServe({ nodes: [faulty.url] }),
   ],
   [
     'the node breaks down when it is asked to simulate',
-    () => faulty.fail('cut', 'eth_call'),
+    () => faulty.fail('refused', 'eth_call'),
     () => faulty.heal(),
     () => openServe({ nodes: [faulty.url] }),
   ],
   [
     'the node answers every simulation with an error of its own',
-    () => faulty.fail('error', 'eth_call'),
+    () => faulty.fail('internal', 'eth_call'),
     () => faulty.heal(),
     () => openServe({ nodes: [faulty.url] }),
   ],
@@ -184,7 +183,7 @@ test('a block that comes while a node answers does not make the node look behind
   )
   const release = faulty.hold('eth_call')
   const answer = serve(id, await shop.sign(id, payer))
-  await until(async () => faulty.holding() > 0, 'the question')
+  await until(async () => faulty.holding > 0, 'the question')
   const head = await readHead()
   await shop.chain.mine()
   await until(async () => (await readHead()) !== head, 'the next block')

@@ -5,20 +5,17 @@ import type { Checkout, PaymentRequired } from '@farthing/sdk'
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from '@x402/core/http'
 import { openTestApp } from '../support/app.ts'
 import {
-  type Answer,
-  assertProblem,
   completeByHand,
   encodePayment,
   letTimePass,
-  openShop,
   payer,
   paymentFor,
-  send,
   setStatus,
-} from '../support/store.ts'
+} from '../support/by-hand.ts'
+import { type Answer, assertProblem, openStore, send } from '../support/store.ts'
 
 const farthing = await openTestApp()
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const doors = [
   { path: '/api/v1/checkouts', url: 'https://farthing.example/api/v1/checkouts' },
   { path: '/c', url: 'https://pay.farthing.example/c' },
@@ -249,7 +246,7 @@ test('the store’s own operations are not for pages of other origins', async ()
 test('a payer over the limit is told so in a way that a page of another origin can read', async () => {
   const limited = await openTestApp({ ADDRESS_REQUESTS_PER_SECOND: '2' })
   limited.clock.now = new Date()
-  const { id } = await (await openShop(limited)).create()
+  const { id } = await (await openStore(limited)).create()
   const ask = () => send(limited.app, 'POST', `/api/v1/checkouts/${id}`)
   // The key's first use took one of the two.
   assert.equal((await ask()).statusCode, 402)

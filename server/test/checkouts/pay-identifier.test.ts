@@ -6,9 +6,9 @@ import { declarePaymentIdentifierExtension, isValidPaymentId } from '@x402/exten
 import fc from 'fast-check'
 import { readPayment } from '../../src/payments/payload.ts'
 import { makeStore } from '../support/app.ts'
-import { newPayer, type Payer } from '../support/chain.ts'
-import { openShop, payTo } from '../support/shop.ts'
-import { alter, assertPaid, assertProblem, assertRefused, decode, type Shop } from '../support/watch.ts'
+import { newPayer, type Payer } from '../support/chain/evm-payment.ts'
+import { openShop, payTo, type Shop } from '../support/shop.ts'
+import { alter, assertPaid, assertProblem, assertRefused, decode } from '../support/watch.ts'
 
 const shop = await openShop()
 const newIdentifier = () => randomBytes(16).toString('hex')

@@ -8,8 +8,15 @@ import { buildApp } from '../../src/http/app.ts'
 import { openVerifier } from '../../src/payments/evm/rail.ts'
 import { readPayment } from '../../src/payments/payload.ts'
 import { atEnd } from '../support/at-end.ts'
-import { encodeTransfer, newNonce, newPayer, type Payer, paymentHeader, tokenAbi } from '../support/chain.ts'
-import { openShop, payTo } from '../support/shop.ts'
+import { tokenAbi } from '../support/chain/evm.ts'
+import {
+  encodeTransfer,
+  newNonce,
+  newPayer,
+  type Payer,
+  paymentHeader,
+} from '../support/chain/evm-payment.ts'
+import { openShop, payTo, type Shop } from '../support/shop.ts'
 import {
   type Answer,
   alter,
@@ -21,7 +28,6 @@ import {
   eventsOf,
   killWork,
   letExpire,
-  type Shop,
   untilEvent,
   untilSent,
   untilStatus,

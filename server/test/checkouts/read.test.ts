@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkout, Page, StoreCheckout } from '@farthing/sdk'
 import { openTestApp } from '../support/app.ts'
-import { assertInvalid, assertProblem, completeByHand, openShop, payer, type Shop } from '../support/store.ts'
+import { completeByHand, payer } from '../support/by-hand.ts'
+import { assertInvalid, assertProblem, openStore, type StoreClient } from '../support/store.ts'
 
 const farthing = await openTestApp()
 const { db } = farthing.ctx
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const path = '/api/v1/checkouts'
 
 test('the store sees the payment of a completed checkout', async () => {
@@ -46,7 +47,7 @@ test('an id that is none gets 404, whatever it is made of', async () => {
   }
 })
 
-const list = async (by: Shop, query: Record<string, string | number>) => {
+const list = async (by: StoreClient, query: Record<string, string | number>) => {
   const answer = await by.call('GET', `${path}?${new URLSearchParams(query as Record<string, string>)}`)
   assert.equal(answer.statusCode, 200, answer.body)
   return answer.json<Page<StoreCheckout>>()
@@ -54,7 +55,7 @@ const list = async (by: Shop, query: Record<string, string | number>) => {
 const idsOf = ({ data }: Page<StoreCheckout>) => data.map(({ id }) => id)
 
 test('checkouts are listed newest first, 20 unless told, by status and by order', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   assert.deepEqual(await list(seller, {}), { data: [], nextCursor: null })
   const made = await Promise.all(
     Array.from({ length: 25 }, (_, i) => seller.create({ orderId: `o-${i % 5}` })),
@@ -78,7 +79,7 @@ test('checkouts are listed newest first, 20 unless told, by status and by order'
 })
 
 test('walking a list by its cursors meets every checkout once, while new ones come in', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const before = await Promise.all(Array.from({ length: 12 }, () => seller.create()))
   const met: string[] = []
   let cursor: string | null = null
@@ -99,7 +100,7 @@ test('walking a list by its cursors meets every checkout once, while new ones co
 })
 
 test('a list can be narrowed to a time, its start included and its end not', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const times = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.001Z', '2026-01-02T00:00:00.000Z']
   for (const time of times) {
     farthing.clock.now = new Date(time)

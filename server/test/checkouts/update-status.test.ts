@@ -6,7 +6,8 @@ import type { Disposition } from '@farthing/sdk'
 import { updateStatus } from '../../src/checkouts/update-status.ts'
 import { randomText } from '../../src/ids.ts'
 import { openTestApp } from '../support/app.ts'
-import { openShop, payer } from '../support/store.ts'
+import { payer } from '../support/by-hand.ts'
+import { openStore } from '../support/store.ts'
 
 const farthing = await openTestApp()
 const { ctx } = farthing
@@ -33,7 +34,7 @@ const change = (checkoutId: string, set: string) =>
 async function tell(
   facts: (checkoutId: string) => Promise<unknown>,
 ): Promise<{ types: string[]; dispositions: (Disposition | null)[] }> {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const { id } = await shop.create()
   await facts(id)
   const events = (await shop.events()).filter(({ checkoutId }) => checkoutId === id)

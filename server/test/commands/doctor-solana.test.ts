@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { examine } from '../../src/commands/doctor.ts'
-import { openSvmShop } from '../payments/svm/support/shop.ts'
+import { openShop } from '../support/shop.ts'
 
-const shop = await openSvmShop()
+const shop = await openShop({ network: 'SOLANA_LOCAL' })
 const wrongs = async (config: object = {}) => {
   const ctx = { ...shop.ctx, config: { ...shop.ctx.config, settlerKeysFile: '/settler-keys', ...config } }
   return (await examine(ctx, async () => shop.signers)).filter(({ fix }) => fix !== null)

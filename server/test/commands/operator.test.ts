@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { openTestApp, wallet } from '../support/app.ts'
-import { type Answer, assertProblem, openShop, order, send } from '../support/store.ts'
+import { type Answer, assertProblem, openStore, order, send } from '../support/store.ts'
 
 const farthing = await openTestApp()
 
@@ -54,7 +54,7 @@ test('`store create` prints the store, its wallets and a key that works at once,
 })
 
 test('`key create`, `key rotate` and `key revoke` do what they say to a running server', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const made = found(keyLine, await run('key', 'create', shop.id))
   assert.equal(await statusOf(create(farthing.app, made)), 201)
   // A key may be named by its id or by the whole of it.
@@ -75,7 +75,7 @@ test('`key create`, `key rotate` and `key revoke` do what they say to a running 
 })
 
 test('a command that cannot be understood fails with one sentence that says why, and prints no key', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const outcomes = await Promise.all(
     [
       ['store', 'create'],

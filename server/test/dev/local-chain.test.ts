@@ -9,7 +9,9 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { compileContracts } from '../../contracts/compile.ts'
 import { readArtifacts } from '../../src/dev/local-chain.ts'
 import { openToken } from '../chains/evm/support/token.ts'
-import { encodeTransfer, fundedKey, openChain } from '../support/chain.ts'
+import { fundedKey } from '../support/chain/evm.ts'
+import { encodeTransfer } from '../support/chain/evm-payment.ts'
+import { openChain } from '../support/chain/open.ts'
 
 const { chain, makePayment, assertPaid } = await openToken()
 const timedChain = await openChain({ blockTimeSeconds: 1 })
@@ -91,7 +93,7 @@ test('a chain ends with the process that started it, even when that is killed', 
   timeout: 30_000,
 }, async () => {
   const start = `
-    import { startLocalChain } from '${new URL('../../../src/dev/local-chain.ts', import.meta.url)}'
+    import { startLocalChain } from '${new URL('../../src/dev/local-chain.ts', import.meta.url)}'
     const { url } = await startLocalChain({ chainId: 31337, blockTimeSeconds: null, assets: [] })
     console.log(url)
     process.stdin.resume()`

@@ -5,29 +5,29 @@ import { expireCheckouts } from '../../src/checkouts/expire.ts'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { createKey, revokeKey, rotateKey } from '../../src/stores/api-keys.ts'
 import { openTestApp } from '../support/app.ts'
+import { letTimePass } from '../support/by-hand.ts'
 import {
   assertInvalid,
   assertProblem,
-  letTimePass,
-  openShop,
+  openStore,
   registerWallet,
-  type Shop,
+  type StoreClient,
   wallets,
 } from '../support/store.ts'
 
 const farthing = await openTestApp()
 const { ctx } = farthing
-const page = async (by: Shop, query = '') => {
+const page = async (by: StoreClient, query = '') => {
   const answer = await by.call('GET', `/api/v1/events${query}`)
   assert.equal(answer.statusCode, 200, answer.body)
   return answer.json<EventPage>()
 }
 const brief = (events: readonly Event[]) =>
   events.map(({ type, checkoutId, checkoutVersion }) => [type, checkoutId, checkoutVersion])
-const cancel = (by: Shop, id: string) => by.call('POST', `/api/v1/checkouts/${id}/cancel`)
+const cancel = (by: StoreClient, id: string) => by.call('POST', `/api/v1/checkouts/${id}/cancel`)
 
 test('each fact about a checkout leaves one event, with its version and the checkout as it then was', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const [canceled, expired] = [await shop.create({ orderId: 'a' }), await shop.create({ orderId: 'b' })]
   await cancel(shop, canceled.id)
   await letTimePass(farthing, expired.id)
@@ -54,7 +54,7 @@ test('each fact about a checkout leaves one event, with its version and the chec
 })
 
 test('each fact about wallets and keys leaves one event, which never holds a secret', async () => {
-  const shop = await openShop(farthing, { evmWallet: null })
+  const shop = await openStore(farthing, { evmWallet: null })
   const registered = await registerWallet(shop, wallets[0])
   await registerWallet(shop, wallets[0])
   const second = await registerWallet(shop, wallets[1])
@@ -95,9 +95,9 @@ test('each fact about wallets and keys leaves one event, which never holds a sec
 })
 
 test('a refused request leaves no event', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const before = await shop.events()
-  const { id } = await (await openShop(farthing)).create()
+  const { id } = await (await openStore(farthing)).create()
   assertProblem(await cancel(shop, id), 404, 'not_found')
   assertInvalid(
     await shop.call('POST', '/api/v1/checkouts', { orderId: 'x' }),
@@ -108,7 +108,7 @@ test('a refused request leaves no event', async () => {
 })
 
 test('an event is invisible until it has its place, and then never moves', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const before = await shop.events()
   const { id } = await shop.create()
   assert.deepEqual((await page(shop)).data, before)
@@ -121,7 +121,7 @@ test('an event is invisible until it has its place, and then never moves', async
 })
 
 test('sequences count 1, 2, 3 … for each store, whoever assigns them and however many at once', async () => {
-  const shops = [await openShop(farthing), await openShop(farthing)]
+  const shops = [await openStore(farthing), await openStore(farthing)]
   await Promise.all(
     shops.map(async (shop) => {
       for (let round = 0; round < 3; round++) {
@@ -152,7 +152,7 @@ test('sequences count 1, 2, 3 … for each store, whoever assigns them and howev
 })
 
 test('reading on from each cursor meets every event once, also those that come later', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   await Promise.all(Array.from({ length: 9 }, () => shop.create()))
   const all = await shop.events()
   const met: Event[] = []
@@ -173,7 +173,7 @@ test('reading on from each cursor meets every event once, also those that come l
 })
 
 test('the log can be narrowed to a type and to a checkout, and its cursor still moves on', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const [one, other] = [await shop.create(), await shop.create()]
   await cancel(shop, one.id)
   await assignWaitingSequences(ctx)
@@ -190,7 +190,7 @@ test('the log can be narrowed to a type and to a checkout, and its cursor still 
 })
 
 test('an events query that cannot be meant is refused by the name of its parameter', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   for (const [parameter, values] of Object.entries({
     after: ['', 'x', '1', '-1', '1-', '1-x', '1--1', '1-1.5', `1-${'9'.repeat(19)}`, '%00'],
     type: ['', 'checkout.paid', 'CHECKOUT.CREATED'],
@@ -203,7 +203,7 @@ test('an events query that cannot be meant is refused by the name of its paramet
 })
 
 test('after a restore an old cursor is refused with where to resume, and from there nothing is missed', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   await shop.create()
   const events = await shop.events()
   const { cursor } = await page(shop)
@@ -234,7 +234,7 @@ test('after a restore an old cursor is refused with where to resume, and from th
 })
 
 test('two changes of one checkout cannot leave events with the same version', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const { id } = await shop.create()
   await assert.rejects(
     ctx.db.query(

@@ -7,13 +7,12 @@ import { test } from 'node:test'
 import type { ProblemDetails } from '@farthing/sdk'
 import fc from 'fast-check'
 import { openTestApp } from '../support/app.ts'
+import { encodePayment, paymentFor } from '../support/by-hand.ts'
 import {
   type Answer,
   assertProblem,
-  encodePayment,
-  openShop,
+  openStore,
   order,
-  paymentFor,
   send,
   solanaWallets,
   wallets,
@@ -26,8 +25,8 @@ const burst = 20
 const bursts = (share: number) => ({ numRuns: Math.ceil((total * share) / burst) })
 
 const farthing = await openTestApp(documented)
-const shop = await openShop(farthing)
-const foreign = await (await openShop(farthing)).create()
+const shop = await openStore(farthing)
+const foreign = await (await openStore(farthing)).create()
 const checkout = await shop.create()
 const [firstWallet] = await farthing.ctx.db.query<{ id: string }>(
   'select id from wallets where store_id = $1',
@@ -318,6 +317,6 @@ test('an address or a method that is none is 404 or 405 whatever the body, with 
 
 test('after all of this the application answers as before', async () => {
   assert.equal((await send(farthing.app, 'GET', '/readyz')).statusCode, 200)
-  const { id } = await (await openShop(farthing)).create()
+  const { id } = await (await openStore(farthing)).create()
   assert.equal((await send(farthing.app, 'POST', `/api/v1/checkouts/${id}`)).statusCode, 402)
 })

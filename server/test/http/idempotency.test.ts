@@ -4,27 +4,26 @@ import { test } from 'node:test'
 import type { Checkout, Page, StoreCheckout } from '@farthing/sdk'
 import type { FastifyInstance } from 'fastify'
 import { openDatabase } from '../../src/database/db.ts'
-import { openTestApp } from '../support/app.ts'
+import { openNeighbour, openTestApp } from '../support/app.ts'
 import {
   type Answer,
   assertInvalid,
   assertProblem,
-  openNeighbour,
-  openShop,
+  openStore,
   order,
   registerWallet,
-  type Shop,
+  type StoreClient,
   send,
   wallets,
 } from '../support/store.ts'
 
 const farthing = await openTestApp()
 const neighbour = await openNeighbour(farthing)
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const body = JSON.stringify(order)
-const create = (key: string, payload: string | Buffer = body, by: Shop = shop) =>
+const create = (key: string, payload: string | Buffer = body, by: StoreClient = shop) =>
   by.call('POST', '/api/v1/checkouts', payload, { 'idempotency-key': key })
-const countOf = async (by: Shop) =>
+const countOf = async (by: StoreClient) =>
   (await by.call('GET', '/api/v1/checkouts?limit=100')).json<Page<StoreCheckout>>().data.length
 
 function assertReplay(replay: Answer, first: Answer): void {
@@ -36,7 +35,7 @@ function assertReplay(replay: Answer, first: Answer): void {
 }
 
 test('a repeated request gets the first answer byte for byte, and makes nothing new', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const payload = JSON.stringify({ ...order, orderId: '注文 é 👍 \\ "', priceAmount: '1.10' })
   const first = await create('key-1', payload, seller)
   assert.equal(first.statusCode, 201)
@@ -71,7 +70,7 @@ test('the same key with other bytes is refused, even where they mean the same', 
 })
 
 test('an answer stands even after the wallet it was made with was retired', async () => {
-  const seller = await openShop(farthing, { evmWallet: null })
+  const seller = await openStore(farthing, { evmWallet: null })
   const { id } = await registerWallet(seller, wallets[1])
   const first = await create('before', body, seller)
   assert.equal(first.statusCode, 201)
@@ -81,7 +80,7 @@ test('an answer stands even after the wallet it was made with was retired', asyn
 })
 
 test('a refusal is not kept: the same key and bytes succeed once the reason is gone', async () => {
-  const seller = await openShop(farthing, { evmWallet: null })
+  const seller = await openStore(farthing, { evmWallet: null })
   assertProblem(await create('again', body, seller), 409, 'wallet_required')
   await registerWallet(seller, wallets[1])
   const answer = await create('again', body, seller)
@@ -90,7 +89,7 @@ test('a refusal is not kept: the same key and bytes succeed once the reason is g
 })
 
 test('keys are each store’s own: two stores may use the same one', async () => {
-  const [one, other] = [await openShop(farthing), await openShop(farthing)]
+  const [one, other] = [await openStore(farthing), await openStore(farthing)]
   const answers = [await create('shared', body, one), await create('shared', body, other)]
   assert.deepEqual(
     answers.map(({ statusCode, headers }) => [statusCode, headers['idempotency-replayed']]),
@@ -103,7 +102,7 @@ test('keys are each store’s own: two stores may use the same one', async () =>
 })
 
 test('requests at once with one key, through two processes, make one checkout and get one answer', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const headers = { 'x-api-key': seller.key, 'idempotency-key': 'at-once' }
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, i) =>
@@ -117,7 +116,7 @@ test('requests at once with one key, through two processes, make one checkout an
 })
 
 test('many keys at once, asked for in opposite orders through two processes, neither stall nor mix', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const keys = Array.from({ length: 40 }, (_, i) => `k${i}`)
   const ask = async (app: FastifyInstance, key: string) => {
     const headers = { 'x-api-key': seller.key, 'idempotency-key': key }

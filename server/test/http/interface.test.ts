@@ -4,21 +4,19 @@ import { test } from 'node:test'
 import type { Checkout, PaymentRequired, PaymentRequirements, StoreCheckout } from '@farthing/sdk'
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from '@x402/core/http'
 import { openTestApp, wallet } from '../support/app.ts'
+import { completeByHand, encodePayment, paymentFor } from '../support/by-hand.ts'
 import {
   type Answer,
   assertInvalid,
   assertProblem,
-  completeByHand,
-  encodePayment,
-  openShop,
+  openStore,
   order,
-  paymentFor,
   send,
   solanaWallets,
 } from '../support/store.ts'
 
 const farthing = await openTestApp()
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const startedAt = new Date()
 const created = await shop.call('POST', '/api/v1/checkouts', {
   ...order,

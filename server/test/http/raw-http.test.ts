@@ -7,14 +7,15 @@ import type { PaymentRequired, ProblemDetails } from '@farthing/sdk'
 import fc from 'fast-check'
 import type { ProblemCode } from '../../src/problems.ts'
 import { openTestApp } from '../support/app.ts'
+import { encodePayment, paymentFor } from '../support/by-hand.ts'
 import { openCount, runs } from '../support/full.ts'
-import { encodePayment, openShop, order, paymentFor, send } from '../support/store.ts'
+import { openStore, order, send } from '../support/store.ts'
 
 /** Changed requests that are under way together. FULL=1 sends a million, every tenth of them on a socket. */
 const burst = process.env.FULL === '1' ? 500 : 10
 
 const farthing = await openTestApp()
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const { id } = await shop.create()
 const { port } = new URL(await farthing.app.listen({ host: '127.0.0.1', port: 0 }))
 

@@ -8,13 +8,13 @@ import { test } from 'node:test'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { documented, fillPath, type Operation, operations } from '../http/support/document.ts'
 import { openTestApp } from '../support/app.ts'
+import { creditByHand } from '../support/by-hand.ts'
 import {
   type Answer,
   assertProblem,
-  creditByHand,
-  openShop,
+  openStore,
   registerWallet,
-  type Shop,
+  type StoreClient,
   solanaWallets,
 } from '../support/store.ts'
 
@@ -24,7 +24,7 @@ const distances =
   process.env.FULL === '1' ? Array.from({ length: storesCount - 1 }, (_, i) => i + 1) : [1, 7, 20, 33]
 
 type Tenant = {
-  readonly shop: Shop
+  readonly shop: StoreClient
   readonly number: number
   readonly checkoutId: string
   readonly walletId: string
@@ -43,7 +43,7 @@ const tenants: readonly Tenant[] = await Promise.all(opened.map(withDelivery))
 const owners = await readOwners()
 
 async function openTenant(number: number): Promise<Omit<Tenant, 'deliveryId' | 'eventId'>> {
-  const shop = await openShop(farthing, { evmWallet: `0x${randomBytes(20).toString('hex')}` })
+  const shop = await openStore(farthing, { evmWallet: `0x${randomBytes(20).toString('hex')}` })
   const orderId = `order-of-store-${number}`
   const url = `https://hooks.example/${number}`
   const { id: endpointId } = (await shop.call('POST', '/api/v1/webhook-endpoints', { url })).json()

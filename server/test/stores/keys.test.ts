@@ -4,16 +4,8 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { createKey, revokeKey, rotateKey } from '../../src/stores/api-keys.ts'
-import { openTestApp } from '../support/app.ts'
-import {
-  type Answer,
-  assertProblem,
-  openNeighbour,
-  openShop,
-  order,
-  send,
-  wallets,
-} from '../support/store.ts'
+import { openNeighbour, openTestApp } from '../support/app.ts'
+import { type Answer, assertProblem, openStore, order, send, wallets } from '../support/store.ts'
 
 const farthing = await openTestApp()
 const { ctx } = farthing
@@ -39,7 +31,7 @@ async function later(work: () => Promise<void>): Promise<void> {
 
 test('a key names its store’s mode and its own id, and only the hash of its secret is stored', async () => {
   for (const mode of ['live', 'test'] as const) {
-    const { key } = await openShop(farthing, { mode })
+    const { key } = await openStore(farthing, { mode })
     assert.match(key, new RegExp(`^sk_${mode}_00[0-9a-z]{16}_[0-9a-z]{52}$`))
     const [row] = await ctx.db.query<{ secret_hash: Buffer; all: string }>(
       'select secret_hash, api_keys::text as all from api_keys where id = $1',
@@ -51,14 +43,14 @@ test('a key names its store’s mode and its own id, and only the hash of its se
 })
 
 test('a store may have several keys, and each works', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const { text } = await createKey(ctx, shop.store.id, new Date())
   assert.notEqual(text, shop.key)
   for (const key of [shop.key, text]) assert.equal(await statusOf(create(farthing.app, key)), 201)
 })
 
 test('a wrong secret, an unknown id, another mode and a mistyped key get the same refusal', async () => {
-  const { key } = await openShop(farthing)
+  const { key } = await openStore(farthing)
   assert.equal(await statusOf(create(farthing.app, key)), 201)
   const swapped = key.at(-1) === '0' ? '1' : '0'
   const bodies = new Set<string>()
@@ -81,7 +73,7 @@ test('a wrong secret, an unknown id, another mode and a mistyped key get the sam
 })
 
 test('a key that is sent in two headers is refused, even if both are right', async () => {
-  const { key } = await openShop(farthing)
+  const { key } = await openStore(farthing)
   const address = new URL(await neighbour.listen({ host: '127.0.0.1', port: 0 }))
   const ask = (...headers: string[]) =>
     new Promise<number | undefined>((resolve, reject) => {
@@ -99,7 +91,7 @@ test('a key that is sent in two headers is refused, even if both are right', asy
 })
 
 test('a rotated key works beside its successor during the overlap, and ends with it', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const next = await rotateKey(ctx, idOf(shop.key), 3_600, new Date())
   for (const app of both)
     for (const key of [shop.key, next.text]) assert.equal(await statusOf(create(app, key)), 201)
@@ -113,7 +105,7 @@ test('a rotated key works beside its successor during the overlap, and ends with
 })
 
 test('rotating without an overlap ends the old key at once for creates, in every process', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   for (const app of both) assert.equal(await statusOf(create(app, shop.key)), 201)
   const next = await rotateKey(ctx, idOf(shop.key), 0, new Date())
   for (const app of both) {
@@ -123,7 +115,7 @@ test('rotating without an overlap ends the old key at once for creates, in every
 })
 
 test('rotating again never lets a key live longer, and a revoked key cannot be rotated', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const endOf = async () => {
     const [row] = await ctx.db.query<{ expires_at: Date }>('select expires_at from api_keys where id = $1', [
       idOf(shop.key),
@@ -139,7 +131,7 @@ test('rotating again never lets a key live longer, and a revoked key cannot be r
 })
 
 test('a revoked key changes nothing more in any process, although its holder is remembered there', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   const { id } = await shop.create()
   const other = await createKey(ctx, shop.store.id, new Date())
   const [{ id: walletId }] = (await ctx.db.query<{ id: string }>(
@@ -163,7 +155,7 @@ test('a revoked key changes nothing more in any process, although its holder is 
 })
 
 test('a revoked key reads nothing more after a second', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   for (const app of both) assert.equal(await statusOf(read(app, shop.key)), 200)
   await revokeKey(ctx, idOf(shop.key), new Date())
   await later(async () => {
@@ -174,7 +166,7 @@ test('a revoked key reads nothing more after a second', async () => {
 test('guessing secrets of a key that is in use is limited by address, and does not lock its owner out', async () => {
   const limited = await openTestApp({ ADDRESS_REQUESTS_PER_SECOND: '3' })
   limited.clock.now = new Date()
-  const shop = await openShop(limited)
+  const shop = await openStore(limited)
   const wrong = shop.key.slice(0, -4) + (shop.key.endsWith('0000') ? '1111' : '0000')
   assert.equal(await statusOf(read(limited.app, shop.key)), 200)
   const statuses = []

@@ -5,18 +5,18 @@ import { openTestApp } from '../support/app.ts'
 import {
   assertInvalid,
   assertProblem,
-  openShop,
+  openStore,
   registerWallet,
-  type Shop,
+  type StoreClient,
   send,
   solanaWallets,
   wallets,
 } from '../support/store.ts'
 
 const farthing = await openTestApp()
-const shop = await openShop(farthing)
-const change = (by: Shop, body: unknown) => by.call('PATCH', `/api/v1/stores/${by.id}`, body)
-const read = async (by: Shop) => (await by.call('GET', `/api/v1/stores/${by.id}`)).json<Store>()
+const shop = await openStore(farthing)
+const change = (by: StoreClient, body: unknown) => by.call('PATCH', `/api/v1/stores/${by.id}`, body)
+const read = async (by: StoreClient) => (await by.call('GET', `/api/v1/stores/${by.id}`)).json<Store>()
 
 // Settings
 
@@ -42,7 +42,7 @@ test('a key can ask which store it belongs to', async () => {
 })
 
 test('a change is answered with the whole store, is read back at once, and leaves other fields alone', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   let expected = await read(seller)
   const changes: UpdateStore[] = [
     { name: 'Café ☕' },
@@ -106,7 +106,7 @@ test('a setting that is not allowed is refused, and nothing of its request is ke
 })
 
 test('a checkout is given the finality of its amount when it is made, and keeps it', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const finalityOf = async (id: string) => {
     const [row] = await farthing.ctx.db.query<{ finality: string }>(
       'select finality from checkouts where id = $1',
@@ -135,16 +135,16 @@ test('a checkout is given the finality of its amount when it is made, and keeps 
 
 // Wallets
 
-const walletPath = (by: Shop, rest = '') => `/api/v1/stores/${by.id}/wallets${rest}`
-const listWallets = async (by: Shop, query = '') =>
+const walletPath = (by: StoreClient, rest = '') => `/api/v1/stores/${by.id}/wallets${rest}`
+const listWallets = async (by: StoreClient, query = '') =>
   (await by.call('GET', walletPath(by, query))).json<Page<Wallet>>()
-const currentOf = async (by: Shop) =>
+const currentOf = async (by: StoreClient) =>
   (await listWallets(by)).data.filter(({ current }) => current).map(({ walletAddress }) => walletAddress)
 /** By id, as lists are: what was made in the same millisecond has no other order. */
 const newestFirst = (...records: Wallet[]) => records.toSorted((a, b) => (a.id < b.id ? 1 : -1))
 
 test('a registered wallet’s record says whose it is, its family, and whether it is paid now', async () => {
-  const seller = await openShop(farthing, { evmWallet: null })
+  const seller = await openStore(farthing, { evmWallet: null })
   const evm = await registerWallet(seller, wallets[1], 'evm', 'CUSTODIAL')
   const { id, createdAt, ...rest } = evm
   assert.match(id, /^wal_/)
@@ -166,7 +166,7 @@ test('a registered wallet’s record says whose it is, its family, and whether i
 })
 
 test('an EVM address is accepted with its checksum or in a single case, and returned with its checksum', async () => {
-  const seller = await openShop(farthing, { evmWallet: null })
+  const seller = await openStore(farthing, { evmWallet: null })
   const spellings = [wallets[1], wallets[1].toLowerCase(), `0x${wallets[1].slice(2).toUpperCase()}`]
   const records = []
   for (const spelling of spellings) records.push(await registerWallet(seller, spelling))
@@ -213,7 +213,7 @@ test('a Solana address is exactly 32 bytes in base58 and not the system program 
 })
 
 test('the wallet registered last is current; registering an old one again makes it current, as the same record', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const [first, second] = [await registerWallet(seller, wallets[0]), await registerWallet(seller, wallets[1])]
   assert.deepEqual(await currentOf(seller), [wallets[1]])
   const again = await registerWallet(seller, wallets[0])
@@ -226,14 +226,14 @@ test('the wallet registered last is current; registering an old one again makes 
 })
 
 test('each family has its own current wallet', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   await registerWallet(seller, solanaWallets[0], 'solana')
   await registerWallet(seller, wallets[1])
   assert.deepEqual((await currentOf(seller)).sort(), [solanaWallets[0], wallets[1]].sort())
 })
 
 test('an address cannot be registered with another custodialType until it is retired', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const [{ id } = { id: '' }] = (await listWallets(seller)).data
   const asCustodial = { walletAddress: wallets[0].toLowerCase(), custodialType: 'CUSTODIAL' }
   const conflict = await seller.call('POST', walletPath(seller, '/evm'), asCustodial)
@@ -247,7 +247,7 @@ test('an address cannot be registered with another custodialType until it is ret
 })
 
 test('retiring the current wallet makes the one before it current; retiring again changes nothing', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   const second = await registerWallet(seller, wallets[1])
   const retire = () => seller.call('POST', walletPath(seller, `/${second.id}/retire`))
   const first = await retire()
@@ -264,14 +264,14 @@ test('a wallet id that is none gets 404, whatever it is made of', async () => {
 })
 
 test('registrations at once leave one current wallet, and one record an address', async () => {
-  const seller = await openShop(farthing, { evmWallet: null })
+  const seller = await openStore(farthing, { evmWallet: null })
   await Promise.all(Array.from({ length: 12 }, (_, i) => registerWallet(seller, String(wallets[i % 3]))))
   assert.equal((await listWallets(seller)).data.length, 3)
   assert.equal((await currentOf(seller)).length, 1)
 })
 
 test('wallets are listed newest first in pages; a cursor that we never gave out is refused', async () => {
-  const seller = await openShop(farthing)
+  const seller = await openStore(farthing)
   for (const address of solanaWallets) await registerWallet(seller, address, 'solana')
   const all = await listWallets(seller)
   assert.equal(all.nextCursor, null)

@@ -3,9 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Event, PaymentRequired } from '@farthing/sdk'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Hex } from 'viem'
-import type { openShop } from './shop.ts'
+import type { Shop } from './shop.ts'
 
-export type Shop = Awaited<ReturnType<typeof openShop>>
 export type Answer = LightMyRequestResponse
 
 /** Longer than anything takes on a busy machine: only what will never come is given up. */

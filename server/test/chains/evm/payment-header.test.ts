@@ -5,7 +5,8 @@ import { x402Client } from '@x402/core/client'
 import { encodePaymentSignatureHeader } from '@x402/core/http'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { privateKeyToAccount } from 'viem/accounts'
-import { newPayer, openChain, paymentHeader, type Signed } from '../../support/chain.ts'
+import { newPayer, paymentHeader, type Signed } from '../../support/chain/evm-payment.ts'
+import { openChain } from '../../support/chain/open.ts'
 
 const chain = await openChain()
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { concat, encodeFunctionData, numberToHex, parseAbi, parseSignature } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { encodeTransfer, fundedKey, newPayer, type Signed } from '../../support/chain.ts'
+import { fundedKey } from '../../support/chain/evm.ts'
+import { encodeTransfer, newPayer, type Signed } from '../../support/chain/evm-payment.ts'
 import { openToken } from './support/token.ts'
 
 const { chain, makePayment, assertRefused, assertPaid } = await openToken()

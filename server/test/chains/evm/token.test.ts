@@ -11,19 +11,15 @@ import {
   parseSignature,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { attackerAbi, fundedKey, multicallAbi, multicallAddress, tokenAbi } from '../../support/chain/evm.ts'
 import {
-  attackerAbi,
   authorizationArguments,
   encodeTransfer,
-  fundedKey,
-  multicallAbi,
-  multicallAddress,
   newNonce,
   newPayer,
-  openChain,
   signCancellation,
-  tokenAbi,
-} from '../../support/chain.ts'
+} from '../../support/chain/evm-payment.ts'
+import { openChain } from '../../support/chain/open.ts'
 import { encodeSplitTransfer, openToken } from './support/token.ts'
 
 const { chain, makePayment, settle, refusal, assertRefused, assertPaid, call, callWith } = await openToken()

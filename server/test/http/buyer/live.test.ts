@@ -8,7 +8,8 @@ import { digestOf, readView } from '../../../src/checkouts/view.ts'
 import { buildApp } from '../../../src/http/app.ts'
 import { post } from '../../payments/transfers/support/hand-transfers.ts'
 import { openTestApp } from '../../support/app.ts'
-import { completeByHand, openShop, setStatus } from '../../support/store.ts'
+import { completeByHand, setStatus } from '../../support/by-hand.ts'
+import { openStore } from '../../support/store.ts'
 import { until } from '../../support/watch.ts'
 
 const farthing = await openTestApp({
@@ -19,7 +20,7 @@ const farthing = await openTestApp({
 })
 const { db } = farthing.ctx
 const address = await farthing.app.listen({ port: 0, host: '127.0.0.1' })
-const shop = await openShop(farthing, { mode: 'test' })
+const shop = await openStore(farthing, { mode: 'test' })
 await db.query(
   `insert into followers (network, head_number, head_time, head_seen_at) values ('eip155:84532', 1, clock(), clock())`,
 )

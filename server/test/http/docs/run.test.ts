@@ -11,8 +11,8 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { privateKeyToAccount } from 'viem/accounts'
 import { atEnd } from '../../support/at-end.ts'
-import { fundedKey } from '../../support/chain.ts'
-import { openPageShop } from '../page/support/browser.ts'
+import { fundedKey } from '../../support/chain/evm.ts'
+import { openPageShop } from '../page/support/page-shop.ts'
 import { type Block, readPages, root } from './blocks.ts'
 
 /** README's quick start is run from a clean clone by `npm run quickstart:test`; CONTRIBUTING's are our own commands. */

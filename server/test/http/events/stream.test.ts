@@ -8,18 +8,18 @@ import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { createKey, revokeKey } from '../../../src/stores/api-keys.ts'
 import { openTestApp } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
-import { assertProblem, openShop, type Shop } from '../../support/store.ts'
+import { assertProblem, openStore, type StoreClient } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
 
 const farthing = await openTestApp()
 const { ctx } = farthing
 const base = await farthing.app.listen({ host: '127.0.0.1', port: 0 })
 
-const pageOf = async (shop: Shop, query: string) =>
+const pageOf = async (shop: StoreClient, query: string) =>
   (await shop.call('GET', `/api/v1/events${query}`)).json<EventPage>()
 
 /** Reads server-sent events as a client would, until it is closed. */
-function openStream(shop: Shop, query = '', headers: Record<string, string> = {}) {
+function openStream(shop: StoreClient, query = '', headers: Record<string, string> = {}) {
   const stream = { events: [] as Event[], ids: [] as string[], comments: 0, status: 0, isEnded: false }
   let text = ''
   const request = get(
@@ -56,7 +56,7 @@ function openStream(shop: Shop, query = '', headers: Record<string, string> = {}
 }
 
 test('a long poll answers when something happens, with exactly that, and empty when its time is up', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   await shop.events()
   const { cursor } = await pageOf(shop, '?limit=100')
   let isAnswered = false
@@ -64,7 +64,7 @@ test('a long poll answers when something happens, with exactly that, and empty w
     isAnswered = true
   })
   // Another store's events do not end the wait.
-  const other = await openShop(farthing)
+  const other = await openStore(farthing)
   await other.events()
   assert.equal(isAnswered, false)
   const { id } = await shop.create()
@@ -79,7 +79,7 @@ test('a long poll answers when something happens, with exactly that, and empty w
 })
 
 test('a filtered long poll goes on waiting past what does not fit, and its cursor passes it', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   await shop.events()
   const { cursor } = await pageOf(shop, '?limit=100')
   const waiting = pageOf(shop, `?after=${cursor}&waitSeconds=30&type=checkout.canceled`)
@@ -97,7 +97,7 @@ test('a filtered long poll goes on waiting past what does not fit, and its curso
 })
 
 test('a stream tells what was and what comes, in order, and resumes from its last id without loss or repetition', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   await Promise.all(Array.from({ length: 130 }, () => shop.create()))
   while ((await assignWaitingSequences(ctx)) > 0);
   const first = openStream(shop)
@@ -119,7 +119,7 @@ test('a stream tells what was and what comes, in order, and resumes from its las
 })
 
 test('a stream of a wrong cursor is refused as a problem, and one whose key is revoked ends', async () => {
-  const shop = await openShop(farthing)
+  const shop = await openStore(farthing)
   await shop.events()
   assertProblem(
     await shop.call('GET', '/api/v1/events?after=9-1', undefined, { accept: 'text/event-stream' }),
@@ -144,7 +144,7 @@ test('those who wait are let go when the application closes', async () => {
   const neighbour = await openTestApp()
   await neighbour.app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = neighbour.app.server.address() as AddressInfo
-  const shop = await openShop(neighbour)
+  const shop = await openStore(neighbour)
   await shop.events()
   const ask = async (accept: string, query: string) =>
     await new Promise((resolve, reject) => {

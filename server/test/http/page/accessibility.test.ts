@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-import { openBrowser, openPageShop } from './support/browser.ts'
+import { openBrowser } from './support/browser.ts'
+import { openPageShop } from './support/page-shop.ts'
 import { openState, type StateName, states } from './support/states.ts'
 
 const browser = await openBrowser()

@@ -5,10 +5,11 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import type { LightMyRequestResponse } from 'fastify'
 import { languages } from '../../../src/http/page/languages/choose.ts'
 import { openTestApp } from '../../support/app.ts'
-import { completeByHand, openShop, setStatus } from '../../support/store.ts'
+import { completeByHand, setStatus } from '../../support/by-hand.ts'
+import { openStore } from '../../support/store.ts'
 
 const farthing = await openTestApp()
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
 
 const get = async (path: string, headers: Record<string, string> = { accept: browserAccept }) =>

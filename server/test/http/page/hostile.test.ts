@@ -7,8 +7,9 @@ import { english } from '../../../src/http/page/languages/en.ts'
 import { renderPage } from '../../../src/http/page/render.ts'
 import { openRails } from '../../../src/payments/rails.ts'
 import { toTerms } from '../../../src/payments/terms.ts'
-import { completeByHand } from '../../support/store.ts'
-import { openBrowser, openPage, openPageShop } from './support/browser.ts'
+import { completeByHand } from '../../support/by-hand.ts'
+import { openBrowser, openPage } from './support/browser.ts'
+import { openPageShop } from './support/page-shop.ts'
 
 /**
  * What a store supplies is shown to its buyers on our origin. These strings try to become anything but text. They are

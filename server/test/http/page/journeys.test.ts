@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { newPayer } from '../../support/chain.ts'
+import { newPayer } from '../../support/chain/evm-payment.ts'
 import { payTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { openBrowser, openPage, openPageShop } from './support/browser.ts'
+import { openBrowser, openPage } from './support/browser.ts'
+import { openPageShop } from './support/page-shop.ts'
 
 /** Whole payments, from opening the page to the receipt, in a real browser against a chain. */
 const browser = await openBrowser()

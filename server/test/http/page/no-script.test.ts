@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionData } from 'viem'
 import { unitsToText } from '../../../src/money.ts'
-import { tokenAbi } from '../../support/chain.ts'
+import { tokenAbi } from '../../support/chain/evm.ts'
 import { payTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { openBrowser, openPage, openPageShop } from './support/browser.ts'
+import { openBrowser, openPage } from './support/browser.ts'
+import { openPageShop } from './support/page-shop.ts'
 
 /** An account that the chain itself signs for. */
 const sender = '0x976EA74026E726554dB657fA54763abd0C3a0aa9'

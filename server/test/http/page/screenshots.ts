@@ -5,7 +5,8 @@
 import { mkdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import { updateStore } from '../../../src/stores/update.ts'
-import { openBrowser, openPageShop } from './support/browser.ts'
+import { openBrowser } from './support/browser.ts'
+import { openPageShop } from './support/page-shop.ts'
 import { openState, type StateName, states } from './support/states.ts'
 
 const folder = new URL('../../../../docs/page/', import.meta.url).pathname

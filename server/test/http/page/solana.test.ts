@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getTransactionDecoder, type KeyPairSigner } from '@solana/kit'
 import type { Page } from 'playwright-core'
-import { svmPayTo } from '../../payments/svm/support/shop.ts'
-import { newPayer } from '../../support/chain.ts'
-import { transferWire } from '../../support/svm.ts'
+import { newPayer } from '../../support/chain/evm-payment.ts'
+import { transferWire } from '../../support/chain/svm-payment.ts'
+import { svmPayTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { openBrowser, openPage } from './support/browser.ts'
-import { openSvmPageShop } from './support/svm-shop.ts'
+import { openSvmPageShop } from './support/page-shop.ts'
 
 const browser = await openBrowser()
 const shop = await openSvmPageShop()

@@ -3,23 +3,21 @@ import { test } from 'node:test'
 import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
 import { openTestApp } from '../../support/app.ts'
+import { completeByHand, creditByHand, setStatus } from '../../support/by-hand.ts'
 import {
   type Answer,
-  completeByHand,
-  creditByHand,
-  openShop,
+  openStore,
   order,
   registerWallet,
-  type Shop,
+  type StoreClient,
   send,
-  setStatus,
   solanaWallets,
   wallets,
 } from '../../support/store.ts'
 import { assertDocumented, documented, fillPath, type Operation, operations } from '../support/document.ts'
 
 const farthing = await openTestApp(documented)
-const shop = await openShop(farthing)
+const shop = await openStore(farthing)
 const missing = {
   checkoutId: `ch_00${'0'.repeat(26)}`,
   walletId: `wal_00${'0'.repeat(26)}`,
@@ -31,7 +29,7 @@ const missing = {
 /** One call of an operation and the status that it must get. */
 type Call = {
   readonly status: number
-  readonly by?: Shop | null
+  readonly by?: StoreClient | null
   readonly path?: Readonly<Record<string, string>>
   readonly query?: string
   readonly body?: unknown
@@ -64,7 +62,7 @@ const payCalls = async (): Promise<Call[]> => {
 /** Calls of every operation: at least one that succeeds, and refusals of the kinds that it documents. */
 const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
   async createCheckout() {
-    const walletless = await openShop(farthing, { evmWallet: null })
+    const walletless = await openStore(farthing, { evmWallet: null })
     const keyed = { 'idempotency-key': 'documented' }
     return [
       { status: 201, body: order, headers: keyed },
@@ -86,7 +84,7 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
     return [
       { status: 200 },
       { status: 200, query: '?status=COMPLETED&limit=1' },
-      { status: 200, by: await openShop(farthing) },
+      { status: 200, by: await openStore(farthing) },
       { status: 422, query: '?limit=0' },
     ]
   },
@@ -346,7 +344,7 @@ for (const operation of operations) {
     )
     if (operation.isKeyed) {
       const [call = { status: 0 }] = planned
-      const stranger = { ...shop, call: send.bind(null, farthing.app) } as Shop
+      const stranger = { ...shop, call: send.bind(null, farthing.app) } as StoreClient
       const refused = await perform(operation, { ...call, by: stranger })
       assert.equal(refused.statusCode, 401, refused.body)
       assertDocumented(operation, refused)

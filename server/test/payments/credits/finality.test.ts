@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import type { Event, FinalityRule } from '@farthing/sdk'
 import { encodeFunctionData, type Hex } from 'viem'
 import { expireCheckouts } from '../../../src/checkouts/expire.ts'
-import { encodeTransfer, type Payer, type Signed, tokenAbi } from '../../support/chain.ts'
+import { tokenAbi } from '../../support/chain/evm.ts'
+import { encodeTransfer, type Payer, type Signed } from '../../support/chain/evm-payment.ts'
 import { openShop } from '../../support/shop.ts'
 import {
   type Answer,

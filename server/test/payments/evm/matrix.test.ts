@@ -15,7 +15,13 @@ import {
   signatureToCompactSignature,
 } from 'viem'
 import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
-import { encodeTransfer, newPayer, type Payer, paymentHeader, type Signed } from '../../support/chain.ts'
+import {
+  encodeTransfer,
+  newPayer,
+  type Payer,
+  paymentHeader,
+  type Signed,
+} from '../../support/chain/evm-payment.ts'
 import { openShop, payTo } from '../../support/shop.ts'
 import { alter, decode, encode, type Payload, untilReady } from '../../support/watch.ts'
 import {
@@ -62,7 +68,7 @@ function broken(request: string, ...methods: readonly string[]): Row {
     request,
     async (scene) => {
       const header = await sign(scene)
-      scene.side.node.fail('cut', ...methods)
+      scene.side.node.fail('refused', ...methods)
       const reply = await scene.place.send(header)
       scene.side.node.heal()
       return reply
@@ -185,7 +191,7 @@ const rows: readonly Row[] = [
     'the node refuses the settlement’s transaction once',
     async (scene) => {
       const header = await sign(scene)
-      scene.side.node.failTimes('error', 1, 'eth_sendRawTransaction')
+      scene.side.node.failTimes('internal', 1, 'eth_sendRawTransaction')
       return await scene.place.send(header)
     },
   ],

@@ -12,16 +12,15 @@ import { openSimulate, type SignedTransfer } from '../../../src/chains/evm/simul
 import { type EvmVerifier, verifyPayment } from '../../../src/payments/evm/verify.ts'
 import type { EvmPayment } from '../../../src/payments/payload.ts'
 import type { Offer } from '../../../src/payments/rail.ts'
+import { multicallAbi, multicallAddress } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,
-  multicallAbi,
-  multicallAddress,
   newNonce,
   newPayer,
-  openChain,
   type Signed,
   signAuthorization,
-} from '../../support/chain.ts'
+} from '../../support/chain/evm-payment.ts'
+import { openChain } from '../../support/chain/open.ts'
 import { openCount, runs } from '../../support/full.ts'
 import { payTo } from '../../support/shop.ts'
 

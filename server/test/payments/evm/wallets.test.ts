@@ -14,16 +14,15 @@ import {
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
+import { fundedKey, tokenAbi } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,
-  fundedKey,
   newPayer,
   type Payer,
   type Signed,
   signAuthorization,
   signCancellation,
-  tokenAbi,
-} from '../../support/chain.ts'
+} from '../../support/chain/evm-payment.ts'
 import { openShop, payTo } from '../../support/shop.ts'
 import {
   alter,

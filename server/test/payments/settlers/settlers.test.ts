@@ -17,15 +17,15 @@ import {
 import { startWorker } from '../../../src/worker.ts'
 import { makeStore, openTestApp } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
-import { fundedKey, newPayer, paymentHeader } from '../../support/chain.ts'
+import { fundedKey } from '../../support/chain/evm.ts'
+import { newPayer, paymentHeader } from '../../support/chain/evm-payment.ts'
 import { startProcess } from '../../support/process.ts'
-import { openShop, payTo } from '../../support/shop.ts'
+import { openShop, payTo, type Shop } from '../../support/shop.ts'
 import {
   type Answer,
   assertPaid,
   assertProblem,
   mineSent,
-  type Shop,
   until,
   untilReady,
   untilSent,

@@ -3,14 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyPairSigner } from '@solana/kit'
 import { readView } from '../../../src/checkouts/view.ts'
-import { transferWire } from '../../support/svm.ts'
+import { svmHeader, transferWire } from '../../support/chain/svm-payment.ts'
+import { openShop, svmPayTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { ledTo, post } from '../transfers/support/hand-transfers.ts'
-import { svmHeader } from './support/chain.ts'
-import { openSvmShop, svmPayTo } from './support/shop.ts'
 
 /** Nothing is final before a test that forks has forked. */
-const shop = await openSvmShop({ finalizedAfter: 100 })
+const shop = await openShop({ network: 'SOLANA_LOCAL', finalizedAfter: 100 })
 const { chain } = shop
 
 async function reserve(id: string): Promise<string> {

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AccountRole, address, generateKeyPairSigner, type KeyPairSigner } from '@solana/kit'
 import { findTokenAccount, memoProgram } from '../../../src/chains/svm/transfer.ts'
+import { readBlockhash } from '../../support/chain/svm.ts'
+import { type Changes, meta } from '../../support/chain/svm-payment.ts'
+import { openShop, svmPayTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { type Changes, meta, readBlockhash } from './support/chain.ts'
-import { openSvmShop, svmPayTo } from './support/shop.ts'
 
-const shop = await openSvmShop({ settlers: 2 })
+const shop = await openShop({ network: 'SOLANA_LOCAL', settlers: 2 })
 const { chain, ctx } = shop
 /** Two signatures, and the most that compute may cost. */
 const feeMax = 10_000n + 6_000n

@@ -12,7 +12,7 @@ import {
   type Payer,
   paymentHeader,
   signAuthorization,
-} from '../../support/chain.ts'
+} from '../../support/chain/evm-payment.ts'
 import { payTo } from '../../support/shop.ts'
 import { assertPaid, assertProblem, eventsOf, until, untilEvent, untilStatus } from '../../support/watch.ts'
 import { checkInvariants } from '../adversity/invariants.ts'

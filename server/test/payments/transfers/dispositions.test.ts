@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionData } from 'viem'
 import { expireCheckouts } from '../../../src/checkouts/expire.ts'
-import { tokenAbi } from '../../support/chain.ts'
+import { tokenAbi } from '../../support/chain/evm.ts'
 import { payTo } from '../../support/shop.ts'
 import {
   assertPaid,

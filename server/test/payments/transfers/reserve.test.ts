@@ -5,8 +5,8 @@ import * as fc from 'fast-check'
 import { openRails } from '../../../src/payments/rails.ts'
 import { freeAmounts, heldMax, reserveTransfer, suffixMax } from '../../../src/payments/transfers/reserve.ts'
 import { insertReserved } from '../../../src/payments/transfers/rows.ts'
-import { openTestApp } from '../../support/app.ts'
-import { openNeighbour, openShop, wallets } from '../../support/store.ts'
+import { openNeighbour, openTestApp } from '../../support/app.ts'
+import { openStore, wallets } from '../../support/store.ts'
 import { ledTo, post } from './support/hand-transfers.ts'
 
 const farthing = await openTestApp({ NETWORKS: 'BASE_SEPOLIA' })
@@ -15,7 +15,7 @@ const neighbour = await openNeighbour(farthing)
 const network = 'eip155:84532'
 await db.query(`insert into followers (network, head_number, head_time) values ($1, 100, clock())`, [network])
 await setHeadAge(0)
-const shops = await Promise.all(wallets.map((evmWallet) => openShop(farthing, { mode: 'test', evmWallet })))
+const shops = await Promise.all(wallets.map((evmWallet) => openStore(farthing, { mode: 'test', evmWallet })))
 const [shop, other] = shops
 assert(shop && other)
 

@@ -7,16 +7,16 @@ import {
   parseSignature,
   type TransactionReceipt,
 } from 'viem'
+import { tokenAbi } from '../../../support/chain/evm.ts'
 import {
   authorizationArguments,
   encodeTransfer,
   newPayer,
-  openChain,
   type Payer,
   type Signed,
   signAuthorization,
-  tokenAbi,
-} from '../../../support/chain.ts'
+} from '../../../support/chain/evm-payment.ts'
+import { openChain } from '../../../support/chain/open.ts'
 
 /** The token on a chain of its own, and what a test does with it. */
 export async function openToken() {

@@ -13,21 +13,21 @@ import { assignWaitingSequences } from '../../../../src/events/assign-sequence.t
 import { openDeliverer } from '../../../../src/events/webhooks/deliver.ts'
 import { openTestApp, type TestApp } from '../../../support/app.ts'
 import { atEnd } from '../../../support/at-end.ts'
-import { openShop, type Shop } from '../../../support/store.ts'
+import { openStore, type StoreClient } from '../../../support/store.ts'
 
 /** A deployment at a loopback address, whose test stores may have receivers on this machine. */
 export async function openLocalApp(settings: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   return await openTestApp({ BASE_URL: 'http://127.0.0.1:8402', ...settings })
 }
 
-export type HookShop = Shop & {
+export type HookShop = StoreClient & {
   register(input: CreateWebhookEndpoint): Promise<WebhookEndpointSecret>
   deliveries(endpointId: string, query?: string): Promise<Delivery[]>
   log(): Promise<Event[]>
 }
 
 export async function openHookShop(test: TestApp, mode: 'live' | 'test' = 'test'): Promise<HookShop> {
-  const shop = await openShop(test, { mode })
+  const shop = await openStore(test, { mode })
   return {
     ...shop,
     async register(input) {

@@ -10,8 +10,6 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { atEnd } from '../../../support/at-end.ts'
-import { freePort } from '../../../support/free-port.ts'
-import { openShop } from '../../../support/shop.ts'
 
 /** Slow machines are slow; what takes longer than this does not happen. */
 const patienceMs = 30_000
@@ -27,21 +25,6 @@ export async function openBrowser(): Promise<Browser> {
   })
   atEnd(() => browser.close())
   return browser
-}
-
-export type PageShop = Awaited<ReturnType<typeof openPageShop>>
-
-/** A store whose payment pages a browser can open: HTTP on a port of its own, a chain, a worker. */
-export async function openPageShop(options: Parameters<typeof openShop>[0] = {}) {
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}/pay`
-  const shop = await openShop({
-    network: 'BASE_MAINNET',
-    ...options,
-    settings: { CHECKOUT_PAGE_URL: url, BASE_URL: `http://127.0.0.1:${port}`, ...options.settings },
-  })
-  await shop.app.listen({ host: '127.0.0.1', port })
-  return { ...shop, url }
 }
 
 export type TestWallet = {

@@ -1,9 +1,9 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { updateStore } from '../../../../src/stores/update.ts'
-import { newPayer } from '../../../support/chain.ts'
-import { completeByHand, letTimePass, setStatus } from '../../../support/store.ts'
-import { openPage, type PageShop, type TestWallet } from './browser.ts'
-import { openSvmPageShop, type SvmPageShop } from './svm-shop.ts'
+import { completeByHand, letTimePass, setStatus } from '../../../support/by-hand.ts'
+import { newPayer } from '../../../support/chain/evm-payment.ts'
+import { openPage, type TestWallet } from './browser.ts'
+import { openSvmPageShop, type PageShop, type SvmPageShop } from './page-shop.ts'
 
 /** Everything that a buyer can be shown, and how to get there. */
 export const states = {

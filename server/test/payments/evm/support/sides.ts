@@ -13,10 +13,10 @@ import { openRails } from '../../../../src/payments/rails.ts'
 import { openReadiness } from '../../../../src/payments/settlers/readiness.ts'
 import { startWorker } from '../../../../src/worker.ts'
 import { atEnd } from '../../../support/at-end.ts'
-import { fundedKey, multicallAddress } from '../../../support/chain.ts'
-import { payTo } from '../../../support/shop.ts'
-import { type Shop, until } from '../../../support/watch.ts'
-import { openFaultyNode } from '../../support/faulty-node.ts'
+import { fundedKey, multicallAddress } from '../../../support/chain/evm.ts'
+import { openFaultyNode } from '../../../support/faulty-node.ts'
+import { payTo, type Shop } from '../../../support/shop.ts'
+import { until } from '../../../support/watch.ts'
 
 /** What a client gets to see of an answer. */
 export type Reply = {
@@ -68,7 +68,7 @@ export async function openOurs(shop: Shop): Promise<Side> {
   let places = 0
   return {
     node,
-    missOutcomes: (times) => node.failTimes('cut', times, 'eth_getLogs'),
+    missOutcomes: (times) => node.failTimes('refused', times, 'eth_getLogs'),
     async open() {
       // What the last request broke is over.
       await until(

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { Payment } from '@farthing/sdk'
 import { type Address, encodeFunctionData, type Hex } from 'viem'
 import { type CheckoutView, readView } from '../../../../src/checkouts/view.ts'
-import { tokenAbi } from '../../../support/chain.ts'
-import { openShop, payTo } from '../../../support/shop.ts'
-import { type Answer, type Shop, until } from '../../../support/watch.ts'
+import { tokenAbi } from '../../../support/chain/evm.ts'
+import { openShop, payTo, type Shop } from '../../../support/shop.ts'
+import { type Answer, until } from '../../../support/watch.ts'
 
 /** Accounts of the chain that have ether: the buyers who send by hand. */
 export const buyers = [

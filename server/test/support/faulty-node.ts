@@ -42,8 +42,12 @@ const lagBlocks = 3
 
 export type FaultyNode = Awaited<ReturnType<typeof openFaultyNode>>
 
-/** A node between ours and the chain that does its work badly, as it is told. It ends with the test that opened it. */
+/**
+ * A node between ours and the chain that does its work badly, as it is told. It ends with the test or the file that
+ * opened it.
+ */
 export async function openFaultyNode(target: string) {
+  let held: { readonly method: string; readonly until: Promise<void> } | null = null
   const node = {
     url: '',
     target,
@@ -57,6 +61,29 @@ export async function openFaultyNode(target: string) {
     waiting: 0,
     /** Calls so far, by method. */
     asked: new Map<string, number>(),
+    /** How many answers `hold` keeps back now. */
+    holding: 0,
+    /** Every request that has one of these methods in it goes wrong; no methods mean every request. */
+    fail(fault: Fault, ...only: readonly string[]): void {
+      node.choose = (calls) => (only.length === 0 || hasMethod(calls, only) ? fault : null)
+    },
+    /** The same for the next requests only. */
+    failTimes(fault: Fault, times: number, ...only: readonly string[]): void {
+      let left = times
+      node.choose = (calls) => (left > 0 && hasMethod(calls, only) && left-- > 0 ? fault : null)
+    },
+    heal(): void {
+      node.choose = () => null
+    },
+    /** Keeps back the answers to a method, given by the node as it is now, until the returned function is called. */
+    hold(method: string): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = { method, until: promise }
+      return () => {
+        held = null
+        resolve()
+      }
+    },
   }
   const server = createServer((request, response) => {
     void answer(request, response).catch(() => response.destroy())
@@ -71,7 +98,12 @@ export async function openFaultyNode(target: string) {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const calls = JSON.parse(Buffer.concat(chunks).toString()) as Call[]
+    const asked = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[]
+    const calls = [asked].flat()
+    const say = (replies: readonly Reply[]) => {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify(Array.isArray(asked) ? replies : replies[0]))
+    }
     for (const { method } of calls) node.asked.set(method, (node.asked.get(method) ?? 0) + 1)
     const fault = node.choose(calls)
     if (fault) node.committed.set(fault, (node.committed.get(fault) ?? 0) + 1)
@@ -79,7 +111,7 @@ export async function openFaultyNode(target: string) {
     if (fault === 'refused') return void response.destroy()
     if (fault === 'limited') return void response.writeHead(429).end('slow down')
     if (fault === 'garbage') return void response.end('<html>502</html>')
-    if (fault === 'internal') return void response.end(JSON.stringify(fail()))
+    if (fault === 'internal') return say(fail())
     const replies =
       fault === 'stale' ? await forwardStale(node.target, calls) : await forward(node.target, calls)
     if (fault === 'twice') await forward(node.target, calls)
@@ -88,17 +120,26 @@ export async function openFaultyNode(target: string) {
       node.waiting++
       return void response.once('close', () => node.waiting--)
     }
-    if (fault === 'done-badly') return void response.end(JSON.stringify(fail()))
+    if (fault === 'done-badly') return say(fail())
     const told = replies.map((reply) => {
       const call = calls.find(({ id }) => id === reply.id)
       if (!call || reply.error) return reply
       const result = fault === 'null' ? null : node.lie(call, reply.result)
       return result instanceof Error ? toError(call.id, result.message) : { ...reply, result }
     })
-    response.end(JSON.stringify(told))
+    if (held && hasMethod(calls, [held.method])) {
+      node.holding++
+      await held.until
+      node.holding--
+    }
+    say(told)
   }
 
   return node
+}
+
+function hasMethod(calls: readonly Call[], methods: readonly string[]): boolean {
+  return calls.some(({ method }) => methods.includes(method))
 }
 
 function toError(id: number, message = 'internal error'): Reply {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import type { PaymentRequired, PaymentRequirements } from '@farthing/sdk'
 import {
   type AccountMeta,
@@ -9,93 +8,26 @@ import {
   appendTransactionMessageInstructions,
   type Blockhash,
   compileTransaction,
-  createKeyPairSignerFromBytes,
+  createSolanaRpc,
   createTransactionMessage,
+  getBase64EncodedWireTransaction,
+  getSignatureFromTransaction,
+  getU64Encoder,
   type Instruction,
   type KeyPairSigner,
+  partiallySignTransactionMessageWithSigners,
   pipe,
   setTransactionMessageFeePayer,
+  setTransactionMessageFeePayerSigner,
   setTransactionMessageLifetimeUsingBlockhash,
   signBytes,
 } from '@solana/kit'
-import { encodeTransaction } from '../../../../src/chains/svm/message.ts'
-import { openSvmSigner, type SvmSigner } from '../../../../src/chains/svm/signer.ts'
-import { findTokenAccount, memoProgram, tokenProgram } from '../../../../src/chains/svm/transfer.ts'
-import { networks } from '../../../../src/networks.ts'
-import { atEnd } from '../../../support/at-end.ts'
-import { startLocalSvm } from '../../../support/local-svm/start.ts'
+import { encodeTransaction } from '../../../src/chains/svm/message.ts'
+import { findTokenAccount, memoProgram, tokenProgram } from '../../../src/chains/svm/transfer.ts'
+import { readBlockhash, type TestSvm } from './svm.ts'
 
-/** The genesis hashes that public clusters have: stock clients know networks by them. */
-const genesisHashes: Readonly<Record<string, string>> = {
-  SOLANA_MAINNET: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d',
-  SOLANA_DEVNET: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
-}
-
-export type TestSvm = Awaited<ReturnType<typeof openSvm>>
-
-/** A Solana chain of this test file's own, stopped when the file is done. */
-export async function openSvm(
-  options: {
-    readonly network?: 'SOLANA_LOCAL' | 'SOLANA_MAINNET' | 'SOLANA_DEVNET'
-    readonly slotMs?: number | null
-    readonly finalizedAfter?: number
-  } = {},
-) {
-  const { network: name = 'SOLANA_LOCAL', slotMs = 100, finalizedAfter = 8 } = options
-  const network = networks.find(({ id }) => id === name)
-  assert(network?.family === 'SOLANA')
-  const [asset] = network.assets
-  assert(asset)
-  const genesisHash = genesisHashes[name]
-  const chain = await startLocalSvm({
-    now: () => new Date(),
-    slotMs,
-    mints: network.assets,
-    finalizedAfter,
-    ...(genesisHash && { genesisHash }),
-  })
-  atEnd(() => chain.stop())
-  const mint = asset.address
-  return {
-    ...chain,
-    network,
-    mint,
-    /** A payer with money. */
-    async payer(units = 1_000_000_000n): Promise<KeyPairSigner> {
-      const signer = await createKeyPairSignerFromBytes(newSecret())
-      await chain.fund(signer.address, { token: [mint, units] })
-      return signer
-    },
-    async rpc<Result>(method: string, params: readonly unknown[] = []): Promise<Result> {
-      const response = await fetch(chain.url, {
-        method: 'POST',
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      })
-      const { result, error } = (await response.json()) as { result: Result; error?: { message: string } }
-      assert(!error, error?.message)
-      return result
-    },
-  }
-}
-
-/** 64 bytes as key files hold them. */
-function newSecret(): Uint8Array {
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-  return Buffer.concat([
-    privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-32),
-    publicKey.export({ format: 'der', type: 'spki' }).subarray(-32),
-  ])
-}
-
-export type TestSettler = SvmSigner & { readonly secret: Uint8Array }
-
-/** A settler with SOL to pay fees from. */
-export async function newSettler(chain: TestSvm, lamports = 10_000_000_000n): Promise<TestSettler> {
-  const secret = newSecret()
-  const signer = openSvmSigner(secret)
-  await chain.fund(signer.address, { lamports })
-  return { ...signer, secret }
-}
+/** USDC's mint on devnet, which is also that of the local chain. */
+export const usdc = address('4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU')
 
 const computeProgram = address('ComputeBudget111111111111111111111111111111')
 
@@ -193,13 +125,70 @@ export async function svmTransaction(
   return Buffer.from(encodeTransaction({ message, signatures: signed })).toString('base64')
 }
 
-export async function readBlockhash(chain: TestSvm): Promise<string> {
-  const { value } = await chain.rpc<{ value: { blockhash: string } }>('getLatestBlockhash', [
-    { commitment: 'confirmed' },
-  ])
-  return value.blockhash
-}
-
 export function meta(account: string, role: AccountRole): AccountMeta<Address> {
   return { address: address(account), role }
+}
+
+/** The instructions as a signed transaction on the newest blockhash, with the payer's fee unless another pays. */
+export async function signInstructions(
+  { url }: { readonly url: string },
+  payer: KeyPairSigner,
+  instructions: readonly Instruction[],
+  feePayer?: Address,
+) {
+  const { value } = await createSolanaRpc(url).getLatestBlockhash({ commitment: 'processed' }).send()
+  const transaction = await pipe(
+    createTransactionMessage({ version: 0 }),
+    (message) =>
+      feePayer
+        ? setTransactionMessageFeePayer(feePayer, message)
+        : setTransactionMessageFeePayerSigner(payer, message),
+    (message) => setTransactionMessageLifetimeUsingBlockhash(value, message),
+    (message) => appendTransactionMessageInstructions(instructions, message),
+    partiallySignTransactionMessageWithSigners,
+  )
+  return {
+    wire: getBase64EncodedWireTransaction(transaction),
+    get signature() {
+      return getSignatureFromTransaction(transaction)
+    },
+  }
+}
+
+/** A plain transfer, signed and ready to be sent. */
+export async function transferWire(
+  chain: { readonly url: string },
+  from: KeyPairSigner,
+  to: string,
+  units: bigint,
+  references: readonly string[] = [],
+): Promise<string> {
+  const instruction = await transferTokens(from, to, units, references.map(address))
+  return (await signInstructions(chain, from, [instruction])).wire
+}
+
+/** A plain transfer, as wallets make it; each reference rides along, as Solana Pay asks for. */
+export async function transferTokens(
+  from: KeyPairSigner,
+  to: string,
+  units: bigint,
+  references: readonly Address[] = [],
+): Promise<Instruction> {
+  const [source, destination] = [await findTokenAccount(from.address, usdc), await findTokenAccount(to, usdc)]
+  const authority = { address: from.address, role: AccountRole.READONLY_SIGNER as const, signer: from }
+  return {
+    programAddress: tokenProgram,
+    accounts: [
+      meta(source, AccountRole.WRITABLE),
+      meta(usdc, AccountRole.READONLY),
+      meta(destination, AccountRole.WRITABLE),
+      authority,
+      ...references.map((reference) => meta(reference, AccountRole.READONLY)),
+    ],
+    data: new Uint8Array([12, ...getU64Encoder().encode(units), 6]),
+  }
+}
+
+export function memo(text: string): Instruction {
+  return { programAddress: memoProgram, accounts: [], data: new TextEncoder().encode(text) }
 }

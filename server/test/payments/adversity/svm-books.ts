@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { findTokenAccount } from '../../../../src/chains/svm/transfer.ts'
-import type { Database } from '../../../../src/database/db.ts'
-import type { TestSvm } from './chain.ts'
-import { svmPayTo } from './shop.ts'
+import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
+import type { Database } from '../../../src/database/db.ts'
+import type { TestSvm } from '../../support/chain/svm.ts'
+import { svmPayTo } from '../../support/shop.ts'
 
 type Listed = { readonly signature: string; readonly err: unknown; readonly memo: string | null }
 

@@ -5,22 +5,16 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import type { PaymentRequired } from '@farthing/sdk'
 import type { KeyPairSigner } from '@solana/kit'
-import type { CrashPoint } from '../../../../src/crash.ts'
-import { insertSettler } from '../../../../src/payments/settlers/rows.ts'
-import { registerWallet } from '../../../../src/stores/wallets.ts'
-import { makeStore, openTestApp } from '../../../support/app.ts'
-import { openClient } from '../../crash/client.ts'
-import {
-  endProgram,
-  isAlive,
-  type Program,
-  startProgram,
-  until,
-  untilCrashed,
-} from '../../crash/processes.ts'
-import { checkBooks } from './books.ts'
-import { type Changes, newSettler, svmHeader, type TestSettler, type TestSvm } from './chain.ts'
-import { svmPayTo } from './shop.ts'
+import type { CrashPoint } from '../../../src/crash.ts'
+import { insertSettler } from '../../../src/payments/settlers/rows.ts'
+import { registerWallet } from '../../../src/stores/wallets.ts'
+import { makeStore, openTestApp } from '../../support/app.ts'
+import { newSettler, type TestSettler, type TestSvm } from '../../support/chain/svm.ts'
+import { type Changes, svmHeader } from '../../support/chain/svm-payment.ts'
+import { svmPayTo } from '../../support/shop.ts'
+import { checkBooks } from '../adversity/svm-books.ts'
+import { openClient } from './client.ts'
+import { endProgram, isAlive, type Program, startProgram, until, untilCrashed } from './processes.ts'
 
 type Command = 'serve' | 'work'
 const lamports = 10_000_000_000n

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { PaymentRequired, PaymentRequirements } from '@farthing/sdk'
 import {
   type Address,
   createTestClient,
@@ -17,10 +15,10 @@ import {
   toHex,
   walletActions,
 } from 'viem'
-import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
-import { type Artifact, readArtifacts, startLocalChain } from '../../src/dev/local-chain.ts'
-import { networks } from '../../src/networks.ts'
-import { atEnd } from './at-end.ts'
+import { mnemonicToAccount } from 'viem/accounts'
+import { type Artifact, readArtifacts, startLocalChain } from '../../../src/dev/local-chain.ts'
+import { networks } from '../../../src/networks.ts'
+import { atEnd } from '../at-end.ts'
 
 export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
@@ -80,7 +78,13 @@ type Call = {
   readonly gas?: bigint
 }
 
-export type TestChain = Awaited<ReturnType<typeof openChain>>
+export type EvmOptions = {
+  readonly network?: 'LOCAL' | 'BASE_MAINNET' | 'BASE_SEPOLIA'
+  readonly blockTimeSeconds?: number | null
+  readonly extraArgs?: readonly string[]
+}
+
+export type TestChain = Awaited<ReturnType<typeof openEvm>>
 
 /**
  * A chain of this test file's own, stopped when the file is done: one of `networks` by its name, with its tokens. Without
@@ -92,13 +96,7 @@ export type TestChain = Awaited<ReturnType<typeof openChain>>
  *   initialize(string name, string version) that anybody may call once the deployed code stands at its address;
  * - mint(address,uint256), pause(), unpause(), blacklist(address) and unBlacklist(address) that anybody may call.
  */
-export async function openChain(
-  options: {
-    readonly network?: 'LOCAL' | 'BASE_MAINNET' | 'BASE_SEPOLIA'
-    readonly blockTimeSeconds?: number | null
-    readonly extraArgs?: readonly string[]
-  } = {},
-) {
+export async function openEvm(options: EvmOptions = {}) {
   const network = networks.find(({ id }) => id === (options.network ?? 'LOCAL'))
   assert(network?.family === 'EVM')
   const [asset] = network.assets
@@ -253,141 +251,4 @@ export function fundedKey(index: number): Hex {
     addressIndex: index,
   })
   return toHex(account.getHdKey().privateKey ?? assert.fail())
-}
-
-export type Payer = { readonly key: Hex; readonly address: Address }
-
-export function newPayer(): Payer {
-  const key = generatePrivateKey()
-  return { key, address: privateKeyToAccount(key).address }
-}
-
-/** As it is written in a PAYMENT-SIGNATURE header. */
-export type Authorization = {
-  readonly from: Address
-  readonly to: Address
-  readonly value: string
-  readonly validAfter: string
-  readonly validBefore: string
-  readonly nonce: Hex
-}
-
-export type Signed = { readonly authorization: Authorization; readonly signature: Hex }
-
-type SignAuthorization = {
-  readonly key: Hex
-  readonly domain: Domain
-  readonly to: Address
-  readonly value: bigint
-  readonly validBefore: bigint
-  readonly validAfter?: bigint
-  readonly nonce?: Hex
-  /** The payer, where the key is not its own: a contract wallet. */
-  readonly from?: Address
-  readonly type?: 'TransferWithAuthorization' | 'ReceiveWithAuthorization'
-}
-
-const authorizationFields = [
-  { name: 'from', type: 'address' },
-  { name: 'to', type: 'address' },
-  { name: 'value', type: 'uint256' },
-  { name: 'validAfter', type: 'uint256' },
-  { name: 'validBefore', type: 'uint256' },
-  { name: 'nonce', type: 'bytes32' },
-] as const
-
-export async function signAuthorization(input: SignAuthorization): Promise<Signed> {
-  const account = privateKeyToAccount(input.key)
-  const { domain, to, value, validBefore, validAfter = 0n, type = 'TransferWithAuthorization' } = input
-  const { from = account.address, nonce = newNonce() } = input
-  const message = { from, to, value, validAfter, validBefore, nonce }
-  const signature = await account.signTypedData({
-    domain,
-    types: { TransferWithAuthorization: authorizationFields, ReceiveWithAuthorization: authorizationFields },
-    primaryType: type,
-    message,
-  })
-  return {
-    authorization: {
-      from,
-      to,
-      value: `${value}`,
-      validAfter: `${validAfter}`,
-      validBefore: `${validBefore}`,
-      nonce,
-    },
-    signature,
-  }
-}
-
-export function newNonce(): Hex {
-  return toHex(randomBytes(32))
-}
-
-export async function signCancellation(input: {
-  readonly key: Hex
-  readonly domain: Domain
-  readonly nonce: Hex
-}): Promise<Hex> {
-  const account = privateKeyToAccount(input.key)
-  return await account.signTypedData({
-    domain: input.domain,
-    types: {
-      CancelAuthorization: [
-        { name: 'authorizer', type: 'address' },
-        { name: 'nonce', type: 'bytes32' },
-      ],
-    },
-    primaryType: 'CancelAuthorization',
-    message: { authorizer: account.address, nonce: input.nonce },
-  })
-}
-
-/** The call that settles it, by the overload for signatures of any length. */
-export function encodeTransfer({ authorization, signature }: Signed): Hex {
-  return encodeFunctionData({
-    abi: tokenAbi,
-    functionName: 'transferWithAuthorization',
-    args: [...authorizationArguments(authorization), signature],
-  })
-}
-
-export function authorizationArguments({ from, to, value, validAfter, validBefore, nonce }: Authorization) {
-  return [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce] as const
-}
-
-type PaymentOverrides = Partial<SignAuthorization> & {
-  /** Instead of the first of `accepts`. */
-  readonly accepted?: PaymentRequirements
-  /** Instead of the right one. */
-  readonly signature?: Hex
-}
-
-/** The PAYMENT-SIGNATURE header that answers a 402, byte for byte as the stock x402 client makes it. */
-export async function paymentHeader(
-  required: PaymentRequired,
-  key: Hex,
-  overrides: PaymentOverrides = {},
-): Promise<string> {
-  const { accepted = required.accepts[0], signature, ...changes } = overrides
-  assert(accepted && 'name' in accepted.extra)
-  const signed = await signAuthorization({
-    key,
-    domain: {
-      ...accepted.extra,
-      chainId: Number.parseInt(accepted.network.replace('eip155:', ''), 10),
-      verifyingContract: getAddress(accepted.asset),
-    },
-    to: getAddress(accepted.payTo),
-    value: BigInt(accepted.amount),
-    validBefore: BigInt(Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds),
-    ...changes,
-  })
-  const payload = {
-    x402Version: 2,
-    payload: { authorization: signed.authorization, signature: signature ?? signed.signature },
-    resource: required.resource,
-    accepted,
-  }
-  return Buffer.from(JSON.stringify(payload)).toString('base64')
 }
