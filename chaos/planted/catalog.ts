@@ -20,9 +20,9 @@ export type Planted = {
     }
 )
 
-const payments = 'server/test/payments'
-const flows = 'server/test/flows'
-const events = 'server/test/events'
+const tests = 'server/test'
+const payments = `${tests}/payments`
+const webhooks = `${tests}/events/webhooks`
 
 export const catalog: readonly Planted[] = [
   {
@@ -52,26 +52,26 @@ export const catalog: readonly Planted[] = [
   {
     name: 'idempotency-key-not-unique',
     about: 'Two requests with the same idempotency key can both take effect.',
-    file: `${flows}/idempotency.test.ts`,
+    file: `${tests}/http/idempotency.test.ts`,
     test: 'requests at once with one key, through two processes, make one checkout and get one answer',
   },
   {
     name: 'answer-made-anew',
     about: 'A repeated create gets a new answer instead of the stored one.',
-    file: `${flows}/idempotency.test.ts`,
+    file: `${tests}/http/idempotency.test.ts`,
     test: 'a repeated request gets the first answer byte for byte, and makes nothing new',
   },
   {
     name: 'reserved-amount-not-unique',
     about: 'Two checkouts can reserve the same amount at the same address.',
-    file: 'server/test/transfers/reserve.test.ts',
+    file: `${payments}/transfers/reserve.test.ts`,
     test: 'of many that want the same few amounts in the same moment, each amount goes to one',
   },
   {
     name: 'time-out-answered-402',
     about:
       'A payment whose outcome is not known in time is answered with 402, which asks for another signature.',
-    file: `${payments}/availability.test.ts`,
+    file: `${tests}/checkouts/pay-availability.test.ts`,
     test: '13. not known within 25 s: 202 with Retry-After and the transaction; the same payment gets 200 once it is',
   },
   {
@@ -83,7 +83,7 @@ export const catalog: readonly Planted[] = [
   {
     name: 'sweep-decides-expiry',
     about: 'An expired checkout can be paid until a sweep marks it as expired.',
-    file: `${flows}/pay.test.ts`,
+    file: `${tests}/checkouts/pay-endpoint.test.ts`,
     test: 'EXPIRED, CANCELED, or OPEN past its time: 410, and no terms',
   },
   {
@@ -96,7 +96,7 @@ export const catalog: readonly Planted[] = [
     name: 'pair-by-transaction',
     about:
       'Any Transfer after AuthorizationUsed in the same transaction counts as its payment, not only the next log.',
-    file: 'server/src/chains/evm/eip3009.test.ts',
+    file: 'server/src/chains/evm/eip3009-transfers.test.ts',
     test: 'a Transfer of another payer, behind a gap, in another transaction, block or token pays nothing',
   },
   {
@@ -114,7 +114,7 @@ export const catalog: readonly Planted[] = [
   {
     name: 'lease-without-fence',
     about: 'A lane that has lost its lease can still take a nonce.',
-    file: `${payments}/settlers.test.ts`,
+    file: `${payments}/settlers/settlers.test.ts`,
     test: 'a nonce is given only to the holder of the newest lease, and not once the settler drains',
   },
   {
@@ -127,7 +127,7 @@ export const catalog: readonly Planted[] = [
   {
     name: 'orphans-stay-credited',
     about: 'Credits of orphaned blocks still count.',
-    file: `${payments}/finality.test.ts`,
+    file: `${payments}/credits/finality.test.ts`,
     test: 'a payment that the chain takes back is sent again with the same bytes, and completes the checkout again',
   },
   {
@@ -147,13 +147,13 @@ export const catalog: readonly Planted[] = [
   {
     name: 'signature-kept-as-sent',
     about: 'Signatures are not converted to the form that the token accepts.',
-    file: `${payments}/wallets.test.ts`,
+    file: `${payments}/evm/wallets.test.ts`,
     test: 'a signature of 64 bytes, with v of 0 or 1, with a high s or in upper case pays like any other',
   },
   {
     name: 'bound-nonce-ignored',
     about: 'A stolen signature pays the thief’s checkout although its nonce is bound to the victim’s.',
-    file: `${payments}/wallets.test.ts`,
+    file: `${payments}/evm/wallets.test.ts`,
     test: 'a nonce that is bound to a checkout pays that one, and is refused by every other before it is claimed',
   },
   {
@@ -183,37 +183,37 @@ export const catalog: readonly Planted[] = [
   {
     name: 'store-forgotten',
     about: 'A checkout is read by its id alone, without checking whose it is.',
-    file: `${flows}/isolation.test.ts`,
+    file: `${tests}/stores/isolation.test.ts`,
     test: 'every keyed operation answers another store’s ids exactly as ids that do not exist, and changes nothing',
   },
   {
     name: 'literal-address-not-checked',
     about: 'Webhook URLs with an IP address are not checked, only those with a host name.',
-    file: `${events}/ssrf.test.ts`,
+    file: `${webhooks}/ssrf.test.ts`,
     test: 'forms of address and a rebinding name server no canary is reached',
   },
   {
     name: 'name-looked-up-twice',
     about: 'The name is resolved again to connect, so the address that was checked may not be the one used.',
-    file: `${events}/ssrf.test.ts`,
+    file: `${webhooks}/ssrf.test.ts`,
     test: 'forms of address and a rebinding name server no canary is reached',
   },
   {
     name: 'body-signed-alone',
     about: 'A webhook’s signature does not cover its id and timestamp.',
-    file: `${events}/sdk.test.ts`,
+    file: `${webhooks}/signature.test.ts`,
     test: 'our signer and verifier agree with the standard’s own library',
   },
   {
     name: 'old-delivery-accepted',
     about: 'A delivery that was signed an hour ago is accepted.',
-    file: `${events}/sdk.test.ts`,
+    file: `${webhooks}/signature.test.ts`,
     test: 'what is missing, malformed, too old or too new is refused by name',
   },
   {
     name: 'revoked-key-accepted',
     about: 'A revoked key still works.',
-    file: `${flows}/keys.test.ts`,
+    file: `${tests}/stores/keys.test.ts`,
     test: 'a revoked key changes nothing more in any process, although its holder is remembered there',
   },
 ]

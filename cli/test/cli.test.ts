@@ -12,9 +12,9 @@ import type { Checkout, Event, Payment, StoreCheckout, Wallet } from '@farthing/
 import type { PayResult } from '@farthing/sdk/pay'
 import { verifyWebhook } from '@farthing/sdk/webhooks'
 import { openPaidStore } from '../../sdk/test/support/shops.ts'
-import { creditByHand } from '../../server/test/flows/support/shop.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
-import { newPayer } from '../../server/test/support/chain.ts'
+import { creditByHand } from '../../server/test/support/by-hand.ts'
+import { newPayer } from '../../server/test/support/chain/evm-payment.ts'
 import { until } from '../../server/test/support/until.ts'
 
 const main = new URL('../src/main.ts', import.meta.url).pathname

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { PayResult, TransferTypedData } from '@farthing/sdk/pay'
 import { buildSync, stop } from 'esbuild'
 import { privateKeyToAccount } from 'viem/accounts'
-import { openBrowser } from '../../server/test/page/support/browser.ts'
+import { openBrowser } from '../../server/test/http/page/support/browser.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { openPaidStore } from './support/shops.ts'
 

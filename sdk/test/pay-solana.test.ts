@@ -4,7 +4,7 @@ import { pay, solanaSigner } from '@farthing/sdk/pay'
 import { generateKeyPairSigner, getBase58Decoder, getTransactionDecoder } from '@solana/kit'
 import fc from 'fast-check'
 import { findTokenAccount } from '../../server/src/chains/svm/transfer.ts'
-import { svmPayTo } from '../../server/test/payments/svm/support/shop.ts'
+import { svmPayTo } from '../../server/test/support/shop.ts'
 import { fromBase58, toBase58, tokenAccountOf } from '../src/agent/solana-message.ts'
 import { openPaidSvmStore } from './support/shops.ts'
 

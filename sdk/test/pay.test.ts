@@ -6,7 +6,7 @@ import { type EvmSigner, knownAssets, type PayOptions, pay, resume } from '@fart
 import { privateKeyToAccount } from 'viem/accounts'
 import { networks } from '../../server/src/networks.ts'
 import { isBoundTo } from '../../server/src/payments/evm/bound-nonce.ts'
-import { newPayer, type Payer } from '../../server/test/support/chain.ts'
+import { newPayer, type Payer } from '../../server/test/support/chain/evm-payment.ts'
 import { payTo } from '../../server/test/support/shop.ts'
 import { until } from '../../server/test/support/until.ts'
 import { openPaidStore, watchedFetch } from './support/shops.ts'

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { type ClientOptions, createClient } from '@farthing/sdk'
 import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Encoder } from '@solana/kit'
-import { openSvmShop } from '../../../server/test/payments/svm/support/shop.ts'
 import { makeStore, openTestApp } from '../../../server/test/support/app.ts'
-import { openShop } from '../../../server/test/support/shop.ts'
+import { openShop, type ShopOptions } from '../../../server/test/support/shop.ts'
 
 /** A deployment without a chain, on its own port, and a client for one of its test stores. */
 export async function openStore(settings: Readonly<Record<string, string>> = {}) {
@@ -18,7 +17,7 @@ export async function openStore(settings: Readonly<Record<string, string>> = {})
 }
 
 /** A deployment with a chain and a worker, and a client for its store. */
-export async function openPaidStore(options: Parameters<typeof openShop>[0] = {}) {
+export async function openPaidStore(options: ShopOptions = {}) {
   const baseUrl = await listenLater()
   const shop = await openShop({
     ...options,
@@ -31,7 +30,10 @@ export async function openPaidStore(options: Parameters<typeof openShop>[0] = {}
 /** A deployment that accepts payments on Solana, with a worker, and payers for it. */
 export async function openPaidSvmStore() {
   const baseUrl = await listenLater()
-  const shop = await openSvmShop({ settings: { BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay` } })
+  const shop = await openShop({
+    network: 'SOLANA_LOCAL',
+    settings: { BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay` },
+  })
   await listen(shop.app, baseUrl)
   return {
     ...shop,
