@@ -79,7 +79,8 @@ type Call = {
 }
 
 export type EvmOptions = {
-  readonly network?: 'LOCAL' | 'BASE_MAINNET' | 'BASE_SEPOLIA'
+  /** ELSEWHERE is in no table unless the test adds it. */
+  readonly network?: 'LOCAL' | 'BASE_MAINNET' | 'BASE_SEPOLIA' | 'ELSEWHERE'
   readonly blockTimeSeconds?: number | null
   readonly extraArgs?: readonly string[]
 }
