@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { openCount, runs } from '../../test/support/full.ts'
-import { readPayment } from './payload.ts'
+import { readPaymentHeader } from './payload.ts'
 
 /** FULL=1: a million headers for each of the tests. */
 const size = runs(10_000, 1_000_000)
@@ -69,7 +69,7 @@ test('a payment that is read has every field in its one form, and says what was 
   fc.assert(
     fc.property(sent, (value) => {
       count.add()
-      const result = readPayment(Buffer.from(JSON.stringify(value)).toString('base64'))
+      const result = readPaymentHeader(Buffer.from(JSON.stringify(value)).toString('base64'))
       if (result.kind !== 'present') return assert.equal(result.kind, 'unreadable')
       count.add('read')
       assert(result.payment.family === 'EVM')
@@ -96,7 +96,7 @@ test('whatever bytes a header holds, they are read or refused, and only in canon
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.base64String(), fc.json()), (header) => {
       count.add()
-      const result = readPayment(header)
+      const result = readPaymentHeader(header)
       if (result.kind === 'present') assert.equal(Buffer.from(header, 'base64').toString('base64'), header)
     }),
     size,

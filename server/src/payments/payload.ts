@@ -46,7 +46,7 @@ const signatureBytesMax = 4_096
  * know, so two readers could take one header for two payments: only canonical base64 is read, the text that encoding
  * its own bytes gives.
  */
-export function readPayment(header: string | readonly string[] | undefined): ReadPayment {
+export function readPaymentHeader(header: string | readonly string[] | undefined): ReadPayment {
   if (header === undefined) return { kind: 'none' }
   if (typeof header !== 'string') return unreadable('it was sent more than once')
   const bytes = Buffer.from(header, 'base64')

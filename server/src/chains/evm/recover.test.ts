@@ -62,7 +62,7 @@ for (const [name, spoil] of Object.entries(forms)) {
   test(`both libraries judge as viem does: ${name}`, async () => {
     await fc.assert(
       fc.asyncProperty(word, key, async (digest, secret) => {
-        await checkAgainstJudge(digest, spoil(parse(signDigest(digest, toBytes(secret)))))
+        await checkAgainstViem(digest, spoil(parse(signDigest(digest, toBytes(secret)))))
       }),
       { numRuns: 40 },
     )
@@ -78,7 +78,7 @@ test('both libraries judge as viem does: random bytes', async () => {
       .tuple(fc.uint8Array({ minLength: 64, maxLength: 64 }), fc.constantFrom(0, 1, 27, 28))
       .map(([rs, v]) => Uint8Array.from([...rs, v])),
   )
-  await fc.assert(fc.asyncProperty(word, signature, checkAgainstJudge), { numRuns: 400 })
+  await fc.assert(fc.asyncProperty(word, signature, checkAgainstViem), { numRuns: 400 })
 })
 
 test('every honest form names the signer and has the same normal form, thousands of times', () => {
@@ -176,10 +176,10 @@ test('without the native build the same answers come from plain JavaScript', () 
  * The judge reads the bytes in its own way and lets viem recover, once from the signature as it was given and once from
  * our normal form of it.
  */
-async function checkAgainstJudge(digest: Uint8Array, signature: Uint8Array): Promise<void> {
+async function checkAgainstViem(digest: Uint8Array, signature: Uint8Array): Promise<void> {
   const results = Object.values(curves).map((curve) => recoverSigner(digest, signature, curve))
   assert.deepEqual(results[0], results[1])
-  const expected = await judge(digest, signature)
+  const expected = await recoverWithViem(digest, signature)
   const [result] = results
   assert.equal(result?.address ?? null, expected)
   if (!result) return
@@ -190,7 +190,7 @@ async function checkAgainstJudge(digest: Uint8Array, signature: Uint8Array): Pro
   assert.equal((await recoverAddress({ hash: toHex(digest), signature: normalised })).toLowerCase(), expected)
 }
 
-async function judge(digest: Uint8Array, signature: Uint8Array): Promise<string | null> {
+async function recoverWithViem(digest: Uint8Array, signature: Uint8Array): Promise<string | null> {
   const text = toHex(signature).slice(2)
   let [r, s, v] = [text.slice(0, 64), text.slice(64, 128), text.slice(128)].map((part) =>
     BigInt(`0x${part || '0'}`),

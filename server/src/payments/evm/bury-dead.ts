@@ -9,7 +9,7 @@ import type { UpdateStatus } from '../rail.ts'
 import { finishReconciling } from '../restores/reconcile.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { openListener } from './credit-blocks.ts'
-import { listPerhapsDead, listTakenBack } from './rows.ts'
+import { listPerhapsDead, listResolvedWithOrphanedCredit } from './rows.ts'
 
 const buriedPerRun = 200
 
@@ -31,7 +31,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   await finishReconciling(ctx, network, deep.time)
   const candidates = [
     ...(await listPerhapsDead(ctx.db, network, deep, buriedPerRun)),
-    ...(await listTakenBack(ctx.db, network, deep, buriedPerRun)),
+    ...(await listResolvedWithOrphanedCredit(ctx.db, network, deep, buriedPerRun)),
   ]
   if (candidates.length === 0) return 0
   const states = await readStates(

@@ -4,7 +4,7 @@ import type { Hex } from '../../chains/hex.ts'
 import { lockFollower, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { judgePasted, listPasted, type Pasted, writePasted } from '../transfers/paste-rows.ts'
+import { decidePasted, listPasted, type Pasted, writePasted } from '../transfers/paste-rows.ts'
 import { openListener } from './credit-blocks.ts'
 
 /** What is not in a block by then will not be, or is not ours to wait for. */
@@ -30,12 +30,12 @@ type Receipt = { readonly blockHash: Hex; readonly blockNumber: Hex }
 
 async function lookUp(ctx: Context, chain: Chain, pasted: Pasted, updateStatus: UpdateStatus): Promise<void> {
   const network = chain.network.caip2
-  if (await judge(ctx, network, pasted)) return
+  if (await resolvePasted(ctx, network, pasted)) return
   const receipts = await chain.rpc.callAll<Receipt | null>('eth_getTransactionReceipt', [pasted.hash])
   const found = receipts.filter((receipt) => receipt !== null)
   const blocks = new Set(found.map(({ blockHash }) => blockHash.toLowerCase() as Hex))
   if (blocks.size > 0) await readBlocksAgain(ctx, chain, [...blocks], openListener(ctx, chain, updateStatus))
-  if (await judge(ctx, network, pasted)) return
+  if (await resolvePasted(ctx, network, pasted)) return
   const tip = await readTip(ctx.db, network)
   const isRead =
     tip !== null && found.some(({ blockNumber }) => Number.parseInt(blockNumber, 16) <= tip.number)
@@ -44,10 +44,10 @@ async function lookUp(ctx: Context, chain: Chain, pasted: Pasted, updateStatus: 
 }
 
 /** True if there was something to judge. */
-async function judge(ctx: Context, network: string, pasted: Pasted): Promise<boolean> {
+async function resolvePasted(ctx: Context, network: string, pasted: Pasted): Promise<boolean> {
   return await ctx.db.transaction(async (tx) => {
     await lockFollower(tx, network)
-    const outcome = await judgePasted(tx, network, pasted, hintsPerPaymentMax)
+    const outcome = await decidePasted(tx, network, pasted, hintsPerPaymentMax)
     if (outcome !== null) await writePasted(tx, network, pasted, outcome)
     return outcome !== null
   })

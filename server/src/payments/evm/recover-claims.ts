@@ -7,7 +7,7 @@ import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { idOfMarker } from '../../ids.ts'
 import type { Concern } from '../credits/rows.ts'
-import { insertRecovered, isRestoring as readIsRestoring } from '../restores/rows.ts'
+import { insertRecovered, readIsRestoring } from '../restores/rows.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
 
 /**

@@ -32,7 +32,7 @@ export async function listPerhapsDead(
  * may do so again, and until that is impossible its checkout waits. They are looked for by their checkouts, for only
  * few of these are PROCESSING.
  */
-export async function listTakenBack(
+export async function listResolvedWithOrphanedCredit(
   db: Database,
   network: string,
   at: { time: Date; number: number },

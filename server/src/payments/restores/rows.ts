@@ -45,7 +45,7 @@ export async function finishRestore(
   )
 }
 
-export async function isRestoring(tx: Database | Transaction, network: string): Promise<boolean> {
+export async function readIsRestoring(tx: Database | Transaction, network: string): Promise<boolean> {
   return (
     (await tx.query('select 1 as one from restores where network = $1 and finished_at is null', [network]))
       .length > 0

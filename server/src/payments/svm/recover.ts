@@ -25,7 +25,7 @@ export async function recoverSent(ctx: Context, chain: SvmChain, time: Date): Pr
   if (since === null) return
   for (const settler of await listSettlerAddresses(ctx.db, network)) {
     const hashes = await listSent(chain, settler, since)
-    const unknown = [...(await rows.listUnknown(ctx.db, hashes))]
+    const unknown = [...(await rows.listNotBroadcast(ctx.db, hashes))]
     for (let i = 0; i < unknown.length; i += readPerRequest)
       await record(ctx, chain, settler, unknown.slice(i, i + readPerRequest))
   }

@@ -87,7 +87,7 @@ export async function listUnsettled(db: Database, network: string, limit: number
 }
 
 /** Those that left the chain this long ago, and are not on it again. */
-export async function listTakenBack(
+export async function listOrphanedReferenceTransfers(
   db: Database,
   network: string,
   minutes: number,
@@ -104,7 +104,7 @@ export async function listTakenBack(
 }
 
 /** Gives them up. Returns their checkouts. */
-export async function reverseTakenBack(
+export async function reverseReferenceTransfers(
   tx: Transaction,
   network: string,
   places: readonly string[],

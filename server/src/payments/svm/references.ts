@@ -9,10 +9,10 @@ import type { UpdateStatus } from '../rail.ts'
 import {
   type Awaited,
   listAwaited,
-  listTakenBack,
+  listOrphanedReferenceTransfers,
   listUnknown,
   listUnsettled,
-  reverseTakenBack,
+  reverseReferenceTransfers,
 } from './reference-rows.ts'
 import { askAll } from './watch.ts'
 
@@ -138,7 +138,7 @@ function findPayer({ transaction }: Landed, account: string): string {
 async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateStatus): Promise<boolean> {
   const network = chain.network.caip2
   const standing = await listUnsettled(ctx.db, network, settledPerRun)
-  const lost = await listTakenBack(ctx.db, network, lostMinutes, settledPerRun)
+  const lost = await listOrphanedReferenceTransfers(ctx.db, network, lostMinutes, settledPerRun)
   if (standing.length + lost.length === 0) return false
   const nodes = await askAll(
     chain,
@@ -157,7 +157,7 @@ async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateSt
     const changed = [
       ...(await advancePlaces(tx, network, places(final), 'finalized')),
       ...(await orphanCredits(tx, network, places(gone))),
-      ...(await reverseTakenBack(tx, network, places(given))),
+      ...(await reverseReferenceTransfers(tx, network, places(given))),
     ]
     if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
   })

@@ -126,7 +126,7 @@ export async function listUnrecorded(
 }
 
 /** Which of these transactions nothing is known of. */
-export async function listUnknown(db: Database, hashes: readonly string[]): Promise<Set<string>> {
+export async function listNotBroadcast(db: Database, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ hash: string }>(
     'select hash from unnest($1::text[]) as i (hash) where not exists (select 1 from broadcasts b where b.hash = i.hash)',
     [hashes],

@@ -28,8 +28,8 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
   })
   return {
     findMismatch: async (checkoutId, offers, payment) => {
-      const read = await readPayment(chain, feePayers, checkoutId, offers, payment)
-      return 'refusal' in read ? read.refusal : null
+      const matched = await matchOffer(chain, feePayers, checkoutId, offers, payment)
+      return 'refusal' in matched ? matched.refusal : null
     },
     async verify(checkoutId, offers, payment, inFlightUnits) {
       const refuse = (reason: string, blockNumber: number | null = null): Verified => ({
@@ -38,9 +38,9 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
         payer: payment.payer,
         blockNumber,
       })
-      const read = await readPayment(chain, feePayers, checkoutId, offers, payment)
-      if ('refusal' in read) return refuse(read.refusal)
-      const { exact, offer, transaction, isAlive } = read
+      const matched = await matchOffer(chain, feePayers, checkoutId, offers, payment)
+      if ('refusal' in matched) return refuse(matched.refusal)
+      const { exact, offer, transaction, isAlive } = matched
       if (!isAlive) throw new RpcUnavailableError('The settler that the payment names is not running.')
       const simulated = await simulate({ transaction, source: exact.source })
       const transfer = {
@@ -69,7 +69,7 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
 
 type Asked = Pick<SvmPayment, 'transaction'> & { readonly source: string }
 
-type Read = {
+type Matched = {
   readonly exact: ExactTransfer
   readonly offer: Offer
   readonly transaction: SvmPayment['transaction']
@@ -78,13 +78,13 @@ type Read = {
 }
 
 /** What was signed, if it is what was offered; else why not, in the protocol's words. No node is asked. */
-async function readPayment(
+async function matchOffer(
   { network }: SvmChain,
   feePayers: FeePayers,
   checkoutId: string,
   offers: readonly Offer[],
   payment: Payment,
-): Promise<Read | { readonly refusal: string }> {
+): Promise<Matched | { readonly refusal: string }> {
   const refuse = (refusal: string) => ({ refusal })
   if (payment.scheme !== 'exact') return refuse('unsupported_scheme')
   if (payment.family !== 'SOLANA') return refuse('invalid_payload')

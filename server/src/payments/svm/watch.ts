@@ -55,7 +55,7 @@ export async function watchOnce(
     ({ place, status, validBefore }) =>
       place !== null || status?.commitment === 'finalized' || BigInt(validBefore) < heads.finalizedHeight,
   )
-  if (doubtful.length > 0) await judge(ctx, chain, doubtful, updateStatus)
+  if (doubtful.length > 0) await orphanOrBury(ctx, chain, doubtful, updateStatus)
   await buryUnsent(ctx, network, heads.finalizedHeight, updateStatus)
   // Last: whoever reads how far the chain was looked at finds what stands up to there.
   await writeHead(ctx.db, network, heads)
@@ -169,7 +169,7 @@ async function finalize(
 }
 
 /** Asks every node about what one of them does not have, or says has failed. */
-async function judge(
+async function orphanOrBury(
   ctx: Context,
   chain: SvmChain,
   doubtful: readonly Seen[],

@@ -74,7 +74,7 @@ export async function listPasted(
  * If it paid nobody, reached an address that this checkout asked to be paid at, after the checkout was made, it is a
  * hint for the store, which is told once more. Otherwise it is nothing.
  */
-export async function judgePasted(
+export async function decidePasted(
   tx: Transaction,
   network: string,
   { checkoutId, hash }: Pasted,

@@ -152,19 +152,19 @@ export async function claimByAmount(
 }
 
 /** A plain transfer that was part of the chain, is no more, and may come back. */
-export type TakenBack = {
+export type OrphanedTransfer = {
   readonly transactionHash: Hex
   readonly sender: Hex | null
   readonly senderNonce: number | null
   readonly isOld: boolean
 }
 
-export async function listTakenBack(
+export async function listOrphanedTransfers(
   db: Database,
   network: string,
   oldMinutes: number,
   limit: number,
-): Promise<TakenBack[]> {
+): Promise<OrphanedTransfer[]> {
   const rows = await db.query<{
     transaction_hash: Hex
     sender: Hex | null
@@ -190,7 +190,7 @@ export async function listTakenBack(
 }
 
 /** Ends what will not come back, unless it has. Returns the checkouts concerned. */
-export async function reverseTakenBack(
+export async function reverseOrphanedTransfers(
   tx: Transaction,
   network: string,
   transactionHashes: readonly Hex[],
