@@ -97,7 +97,7 @@ export const catalog: readonly Planted[] = [
     about:
       'Any Transfer behind AuthorizationUsed in its transaction counts as its payment, not the next log alone.',
     file: 'server/src/chains/evm/eip3009.test.ts',
-    test: 'a Transfer of another payer, behind a gap, in another transaction, block or token pays nothing',
+    test: 'a Transfer from another payer, after a gap, or in another transaction, block or token pays nothing',
   },
   {
     name: 'sent-payment-rejected',

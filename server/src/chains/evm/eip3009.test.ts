@@ -55,7 +55,7 @@ const anyAuthorization: fc.Arbitrary<Authorization> = fc.record({
 })
 const anyDomain: fc.Arbitrary<Domain> = fc.record({
   name: fc.oneof(fc.constantFrom('USDC', 'USD Coin', ''), fc.string({ unit: 'grapheme' })),
-  // viem takes an empty version for none.
+  // viem treats an empty version as missing.
   version: fc.oneof(fc.constantFrom('1', '2'), fc.string({ minLength: 1 })),
   chainId: fc.oneof(fc.nat(), fc.bigInt({ min: 0n, max: 2n ** 53n })),
   verifyingContract: hex(20),
@@ -75,7 +75,7 @@ const some: Authorization = {
   nonce: `0x${'33'.repeat(32)}`,
 }
 
-test('the digest is the one viem hashes, thousands of times', () => {
+test('the digest equals the one that viem computes', () => {
   fc.assert(
     fc.property(anyDomain, anyAuthorization, (domain, authorization) => {
       const typedData = {
@@ -91,12 +91,12 @@ test('the digest is the one viem hashes, thousands of times', () => {
   )
 })
 
-test('the domain separator of USDC on Base is the one its contract answers', () => {
+test('the domain separator of USDC on Base equals the one its contract returns', () => {
   const published = '0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f'
   assert.equal(toHex(domainSeparator(usdc)), published)
 })
 
-test('no two domains are taken for each other, however their parts run together', () => {
+test('two domains are never confused, even if their parts read the same when joined', () => {
   const names = ['', ':', '1', '1:', ':1', '2:1', '1:2:1']
   const domains = names.flatMap((name) =>
     names.slice(1).flatMap((version) => [1, 11, 12n].map((chainId) => ({ ...usdc, name, version, chainId }))),
@@ -108,7 +108,7 @@ test('no two domains are taken for each other, however their parts run together'
     }
 })
 
-test('viem finds the signature valid over the digest, and the recovered signer is the payer', async () => {
+test('viem accepts a signature over the digest, and the recovered signer is the payer', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyDomain,
@@ -140,7 +140,7 @@ test('viem finds the signature valid over the digest, and the recovered signer i
   )
 })
 
-test('every field is signed: changing one changes the digest', () => {
+test('changing any field changes the digest', () => {
   const changed: Partial<Authorization>[] = [
     { from: some.to },
     { to: some.from },
@@ -157,7 +157,7 @@ test('every field is signed: changing one changes the digest', () => {
   assert.equal(new Set(digests).size, digests.length)
 })
 
-test('what does not fit its field is refused, and leaves nothing behind for the next digest', () => {
+test('a value that does not fit its field is refused and does not affect the next digest', () => {
   const before = toHex(digest(usdc, some))
   const wrong = [
     { from: '0x11' },
@@ -182,7 +182,7 @@ test('what does not fit its field is refused, and leaves nothing behind for the 
   assert.throws(() => domainSeparator({ ...usdc, chainId: 1.5 }))
 })
 
-test('the calldata is the one viem encodes, and the marker stands behind it', () => {
+test('the calldata equals what viem encodes, followed by the marker', () => {
   fc.assert(
     fc.property(
       anyAuthorization,
@@ -201,14 +201,14 @@ test('the calldata is the one viem encodes, and the marker stands behind it', ()
   )
 })
 
-test('a marker is 16 bytes, and signatures are whole bytes of hex', () => {
+test('a marker that is not 16 bytes and a signature that is not whole bytes of hex are refused', () => {
   for (const marker of [`0x${'00'.repeat(15)}`, `0x${'00'.repeat(17)}`, `0x${'0g'.repeat(16)}`] as const)
     assert.throws(() => transferCalldata(some, '0x', marker))
   for (const signature of ['', '0x1', '0xzz', '1234'])
     assert.throws(() => transferCalldata(some, signature as Hex), signature)
 })
 
-test('the topics are those of the events', () => {
+test('the topics match the signatures of the events', () => {
   assert.deepEqual(topics, {
     authorizationUsed: toEventSelector('AuthorizationUsed(address,bytes32)'),
     authorizationCanceled: toEventSelector('AuthorizationCanceled(address,bytes32)'),
@@ -233,7 +233,7 @@ const used = (payer: Hex, nonce: number): Event => ({ event: 'used', payer, nonc
 const canceled = (payer: Hex, nonce: number): Event => ({ event: 'canceled', payer, nonce: nonceOf(nonce) })
 const moved = (payer: Hex, to: Hex, value: bigint): Event => ({ event: 'transfer', payer, to, value })
 
-/** Places events one behind the other from log 7 on; every argument is a transaction. */
+/** Numbers events consecutively from log 7 on; every argument is a transaction. */
 function block(...transactions: readonly (readonly Event[])[]): Log[] {
   let logIndex = 7
   return transactions.flatMap((events, n) =>
@@ -256,7 +256,7 @@ function toLog(placed: Placed): Log {
   return { ...place, topics: [topic, payer, placed.nonce], data: '0x' }
 }
 
-test('an authorization paid what its own Transfer says, and its place is that of the Transfer', () => {
+test('an authorization paid the amount of its own Transfer, and has the place of that Transfer', () => {
   assert.deepEqual(readTransfers(block([used(alice, 1), moved(alice, shop, 5n)])), {
     authorized: [
       {
@@ -275,7 +275,7 @@ test('an authorization paid what its own Transfer says, and its place is that of
   })
 })
 
-test('a Transfer of another payer, behind a gap, in another transaction, block or token pays nothing', () => {
+test('a Transfer from another payer, after a gap, or in another transaction, block or token pays nothing', () => {
   const [first, second] = block([used(alice, 1), moved(alice, shop, 5n)])
   assert(first && second)
   const decoys: Log[][] = [
@@ -296,7 +296,7 @@ test('a Transfer of another payer, behind a gap, in another transaction, block o
   }
 })
 
-test('a nonce burned elsewhere beside an equal transfer to the shop is not paid to the shop', () => {
+test('a nonce that paid somebody else does not pay the shop, even next to an equal transfer to the shop', () => {
   const logs = block([used(alice, 1), moved(alice, bob, 5n), moved(alice, shop, 5n)])
   const { authorized, plain } = readTransfers(logs)
   assert.deepEqual(
@@ -309,7 +309,7 @@ test('a nonce burned elsewhere beside an equal transfer to the shop is not paid 
   )
 })
 
-test('two uses before one Transfer: only the nearer one is paid', () => {
+test('of two uses before one Transfer, only the nearer one is paid', () => {
   const { authorized, usedOnly } = readTransfers(
     block([used(alice, 1), used(alice, 2), moved(alice, shop, 5n)]),
   )
@@ -329,7 +329,7 @@ test('one use before two Transfers is paid once', () => {
   assert.deepEqual([authorized.length, plain.length], [1, 1])
 })
 
-test('a batch is read call by call, around the calls that failed and the other tokens between', () => {
+test('a batch is read call by call', () => {
   const events = Array.from({ length: 200 }, (_, n) => [used(alice, n), moved(alice, shop, BigInt(n))]).flat()
   const { authorized, usedOnly, plain } = readTransfers(block(events))
   assert.deepEqual([authorized.length, usedOnly.length, plain.length], [200, 0, 0])
@@ -337,7 +337,7 @@ test('a batch is read call by call, around the calls that failed and the other t
     assert.deepEqual([nonce, value, position], [nonceOf(n), BigInt(n), n])
 })
 
-test('a cancellation moves nothing, whatever stands behind it', () => {
+test('a cancellation moves no money, even if a Transfer follows it', () => {
   const {
     authorized,
     canceled: gone,
@@ -347,7 +347,7 @@ test('a cancellation moves nothing, whatever stands behind it', () => {
   assert.deepEqual([authorized.length, plain.length], [0, 1])
 })
 
-test('position outlives a move to another block, and does not depend on other events being asked for', () => {
+test('position survives inclusion in another block and does not depend on which other events were queried', () => {
   const events = [moved(bob, shop, 1n), used(alice, 1), moved(alice, shop, 5n), { event: 'other' } as const]
   const positions = (logs: readonly Log[]) => {
     const { authorized, plain } = readTransfers(logs)
@@ -365,7 +365,7 @@ test('position outlives a move to another block, and does not depend on other ev
   assert.deepEqual(positions(first ? [first, ...rest] : []), expected)
 })
 
-test('hex in capitals is the same hex', () => {
+test('upper-case hex is read like lower-case hex', () => {
   const logs = block([used(alice, 1), moved(alice, shop, 5n)])
   const capital = (text: Hex): Hex => `0x${text.slice(2).toUpperCase()}`
   const shouted = logs.map((log) => ({
@@ -381,7 +381,7 @@ test('hex in capitals is the same hex', () => {
   assert.deepEqual(readTransfers(second && logs[0] ? [logs[0], second] : []), readTransfers(logs))
 })
 
-test('malformed logs are ignored, and what is well formed is read all the same', () => {
+test('malformed logs are ignored, and well-formed ones are still read', () => {
   const logs = block([used(alice, 1), moved(alice, shop, 5n)])
   const [first, second] = logs
   assert(first && second)
@@ -418,12 +418,12 @@ test('malformed logs are ignored, and what is well formed is read all the same',
   assert.deepEqual(readTransfers([...malformed, first, ...malformed, second]), readTransfers(logs))
 })
 
-test('whatever bytes a node sends, reading does not throw', () => {
+test('reading logs never throws, whatever a node sends', () => {
   const junk = fc.oneof(fc.anything(), fc.record({ topics: fc.array(fc.anything()), logIndex: fc.nat() }))
   fc.assert(fc.property(fc.array(junk), (logs) => void readTransfers(logs as Log[])))
 })
 
-test('however events interleave, each is read once and none is paired wrongly', () => {
+test('each event is read once and paired correctly, however events interleave', () => {
   const payer = fc.constantFrom(alice, bob)
   const number = fc.nat({ max: 3 })
   const anyEvent: fc.Arbitrary<Event> = fc.oneof(
@@ -460,7 +460,7 @@ test('however events interleave, each is read once and none is paired wrongly', 
   )
 })
 
-/** The same from the definition, looking every log up in the whole list. */
+/** A naive readTransfers that follows the definition and searches the whole list for every log. */
 function pairByDefinition(all: readonly Placed[]): ReturnType<typeof readTransfers> {
   const follows = (first: Placed, second: Placed) =>
     first.event === 'used' &&
