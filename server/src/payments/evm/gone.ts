@@ -12,9 +12,10 @@ const oldMinutes = 30
 const lookedAtPerRun = 50
 
 /**
- * Gives up plain transfers that a reorganisation removed: at negative depth their sender has used the same account nonce
- * for something else, or half an hour has passed. As many nodes as the network asks for must say that the transaction
- * is in no block; if one has it, that block is read again. The amount stays reserved, so what lands later is credited.
+ * Gives up plain transfers that a reorganisation removed: once, at negative depth, their sender has used the same
+ * account nonce for something else, or after half an hour. As many nodes as the network requires must confirm that the
+ * transaction is in no block; if one has it, that block is read again. The amount stays reserved, so a transfer that
+ * lands later is still credited.
  */
 export async function reverseGone(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
   const { caip2: network, negativeDepth } = chain.network
@@ -43,7 +44,10 @@ export async function reverseGone(ctx: Context, chain: Chain, updateStatus: Upda
   return reversed
 }
 
-/** Whether enough nodes say that the sender's account nonce was used by then: by another transaction, as ours is in no block. */
+/**
+ * Whether enough nodes confirm that the sender's account nonce was used by this block: by another transaction, because
+ * ours is in no block.
+ */
 async function isReplaced(
   chain: Chain,
   { sender, senderNonce }: OrphanedTransfer,

@@ -12,13 +12,13 @@ import type { Payment, SvmPayment } from '../payload.ts'
 import type { Offer, Verified, Verifier } from '../rail.ts'
 import type { FeePayers } from './fee-payers.ts'
 
-/** Keeps one request below what nodes take. */
+/** Keeps one request below what nodes accept. */
 const simulationsPerRequest = 20
 const requestsInFlight = 4
-/** A node behind a balancer may be this much newer than the one that named the last valid height. */
+/** Behind a load balancer, a node may be this many blocks ahead of the one that named the last valid height. */
 const heightSlack = 32n
 
-/** What `serve` asks a Solana chain. */
+/** What `serve` needs from a Solana chain. */
 export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier {
   const simulate = openBatcher<Asked, SvmSimulated>({
     run: (asked) => simulateSvm(chain, asked),
@@ -77,7 +77,7 @@ type Matched = {
   readonly isAlive: boolean
 }
 
-/** What was signed, if it is what was offered; else why not, in the protocol's words. No node is asked. */
+/** The signed transfer and the offer it matches, or the x402 reason why it matches none. Queries no node. */
 async function matchOffer(
   { network }: SvmChain,
   feePayers: FeePayers,
@@ -106,10 +106,10 @@ async function matchOffer(
   return { exact, offer, transaction, isAlive: settler.isAlive }
 }
 
-/** The protocol's word, where it has one, for why a node would not run a transaction. */
+/** The x402 reason, where there is one, for why a node would not run a transaction. */
 export function reasonOf(err: unknown): string {
   return err === 'BlockhashNotFound' ? blockhashExpired : 'invalid_exact_svm_transaction_simulation_failed'
 }
 
-/** Too old to be included. The payer signs again with a newer blockhash. */
+/** Too old to be included. The payer has to sign again with a newer blockhash. */
 export const blockhashExpired = 'blockhash_expired'
