@@ -97,7 +97,7 @@ export const catalog: readonly Planted[] = [
     about:
       'Any Transfer after AuthorizationUsed in the same transaction counts as its payment, not only the next log.',
     file: 'server/src/chains/evm/eip3009-transfers.test.ts',
-    test: 'a Transfer of another payer, behind a gap, in another transaction, block or token pays nothing',
+    test: 'a Transfer from another payer, after a gap, or in another transaction, block or token pays nothing',
   },
   {
     name: 'sent-payment-rejected',

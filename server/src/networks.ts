@@ -1,6 +1,7 @@
 /**
- * Networks and tokens as data. To add a token, add one entry to `assets`; to add an EVM network, one entry here. Its
- * setting `<id>_RPC_URLS`, the SDK's table of known assets and the docs follow from it: `npm run generate` writes them.
+ * Networks and tokens as data. To add a token, add an entry to `assets`; to add an EVM network, add an entry here. Its
+ * setting `<id>_RPC_URLS`, the SDK's table of known assets and the docs are derived from it: `npm run generate` writes
+ * them.
  */
 export const families = ['EVM', 'SOLANA'] as const
 export type Family = (typeof families)[number]
@@ -9,44 +10,49 @@ export type Mode = 'live' | 'test'
 type Asset = {
   readonly symbol: string
   readonly address: string
-  /** At least 6: a plain transfer is told apart by an amount that is less than a cent above the price. */
+  /** At least 6: a plain transfer is identified by an amount that is less than a cent above the price. */
   readonly decimals: number
 }
 
 type AnyNetwork<Token> = {
-  /** The service's own name for the network, in settings and commands. The API calls it chainId. */
+  /** Farthing's own name for the network, in settings and commands. The API calls it chainId. */
   readonly id: string
   readonly name: string
   /** CAIP-2 identifier. */
   readonly caip2: string
   readonly mode: Mode
-  /** On this machine: the address of its node is no secret, and wallets are told it. */
+  /** Runs on this machine: the URL of its node is no secret and is given to wallets. */
   readonly isLocal?: true
   readonly blockTimeMs: number
-  /** How many nodes must agree before a payment is given up for dead. */
+  /** How many nodes must agree before a payment is declared dead. */
   readonly witnessesMin: number
   readonly assets: readonly Token[]
-  /** What fees are paid in. */
+  /** The currency that fees are paid in. */
   readonly nativeCurrency: { readonly name: string; readonly symbol: string; readonly decimals: number }
-  /** For people: what their wallet needs to know the network, and where they can look at a transaction. */
+  /** For buyers: what their wallet needs in order to add the network, and where they can look up a transaction. */
   readonly publicRpcUrl: string | null
   readonly explorerUrl: string | null
 }
 
-/** A token's `domain` is its EIP-712 domain, which payers sign: on Base mainnet that is "USD Coin", not the symbol. */
+/**
+ * A token's `domain` is its EIP-712 domain, which payers sign: on Base mainnet its name is "USD Coin", not the symbol.
+ */
 type EvmAsset = Asset & { readonly domain: { readonly name: string; readonly version: string } }
 
 export type EvmNetwork = AnyNetwork<EvmAsset> & {
   readonly family: 'EVM'
-  /** Blocks on top of a block before "it did not happen" may be said of what it does not contain. */
+  /** How many blocks must follow a block before we conclude that something missing from it did not happen. */
   readonly negativeDepth: number
-  /** Above this price of gas (wei) nothing is sent: a spike must not empty the settlers. */
+  /** Above this gas price (in wei) nothing is sent, so that a spike cannot empty the settlers. */
   readonly maxFeePerGas: bigint
 }
 
 export type SolanaNetwork = AnyNetwork<Asset> & {
   readonly family: 'SOLANA'
-  /** What payers may have our settlers pay for: compute units, and for each its price in millionths of a lamport. */
+  /**
+   * The most that payers can make our settlers pay for: compute units, and the price per unit in millionths of a
+   * lamport.
+   */
   readonly computeUnitsMax: number
   readonly computeUnitPriceMax: bigint
 }
@@ -126,7 +132,7 @@ const evmNetworks: readonly EvmNetwork[] = [
   },
 ]
 
-/** What a payer may have a settler spend on one payment: two signatures and this, about 0.000016 SOL together. */
+/** With two signatures, a payer can make a settler spend about 0.000016 SOL per payment at most. */
 const computeMax = { computeUnitsMax: 60_000, computeUnitPriceMax: 100_000n }
 
 const solanaNetworks: readonly SolanaNetwork[] = [

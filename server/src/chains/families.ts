@@ -6,7 +6,7 @@ import { RpcAnswerError, RpcUnavailableError } from './rpc.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
 
-/** Addresses that are tokens, not wallets: money sent there is lost. Known ones of every network, enabled or not. */
+/** Token contracts, not wallets: money sent to them is lost. Includes the tokens of every network, enabled or not. */
 const tokenAddresses = new Set([
   ...networks.flatMap(({ assets }) => assets.map(({ address }) => address)),
   // USDC and USDT on Ethereum, whose addresses people paste by mistake.
@@ -18,7 +18,7 @@ const tokenAddresses = new Set([
   'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB',
 ])
 
-/** The address in its family's canonical form, or the reason why nothing may be paid to it. */
+/** The address in its family's canonical form, or the reason why it cannot be paid to. */
 export function parseWalletAddress(
   family: Family,
   text: string,
@@ -31,8 +31,8 @@ export function parseWalletAddress(
 }
 
 /**
- * The spelling by which stored addresses are compared, and the one that people are shown. Hex of either case is one
- * address; base58 has one spelling.
+ * Addresses are stored in the form in which they are compared, and shown in the form that people expect. Hex of either
+ * case is one address; base58 has one spelling.
  */
 export function toStored(caip2: string, address: string): string {
   return caip2.startsWith('eip155:') ? address.toLowerCase() : address
@@ -42,13 +42,15 @@ export function toShown(caip2: string, stored: string): string {
   return caip2.startsWith('eip155:') ? showEvmAddress(stored) : stored
 }
 
-/** On Solana a wallet is paid at an account of its own for each token, which must exist. Elsewhere it has none. */
+/**
+ * On Solana a wallet receives each token in a separate account, which must exist. Elsewhere there are no such accounts.
+ */
 export function needsTokenAccount(family: Family): boolean {
   return family === 'SOLANA'
 }
 
 /**
- * Which of a wallet's token accounts exist, on the networks that have nodes. If a node does not answer, that network is
+ * Which of a wallet's token accounts exist, on the networks that have nodes. A network whose nodes do not answer is
  * left out: background work checks the wallet again.
  */
 export async function findTokenAccounts(ctx: Context, family: Family, address: string) {
@@ -68,7 +70,7 @@ export async function findTokenAccounts(ctx: Context, family: Family, address: s
         if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
         ctx.log.warn(
           { network: chain.network.caip2, err: error },
-          'could not look up the token accounts of a wallet; the worker looks again within seconds',
+          'could not look up the token accounts of a wallet; the worker tries again within seconds',
         )
         return []
       }),

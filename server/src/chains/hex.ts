@@ -1,2 +1,2 @@
-/** Bytes as JSON-RPC writes them. Everything that is compared is lower case. */
+/** Bytes as JSON-RPC writes them. Hex that is compared is always lower case. */
 export type Hex = `0x${string}`

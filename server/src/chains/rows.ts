@@ -2,7 +2,7 @@ import type { Database, Transaction } from '../database/db.ts'
 import type { Block } from './evm/chain.ts'
 import type { Hex } from './hex.ts'
 
-/** SQL of the follower: how far each chain was read. */
+/** SQL for the follower: how far each chain has been read. */
 export type Follower = {
   readonly headNumber: number
   readonly headTime: Date | null
@@ -36,7 +36,7 @@ function toFollower(row: FollowerRow): Follower {
   }
 }
 
-/** Takes or keeps the lead on a network; null while another process has it. */
+/** Acquires or renews the lease on a network; null while another process holds it. */
 export async function leaseFollower(
   db: Database,
   network: string,
@@ -68,7 +68,7 @@ export async function readFollower(db: Database, network: string): Promise<Follo
   return row ? toFollower(row) : null
 }
 
-/** Makes changes to a network's chain follow each other, whoever makes them. */
+/** Serialises changes to a network's stored chain across processes. */
 export async function lockFollower(tx: Transaction, network: string): Promise<void> {
   await tx.query('select network from followers where network = $1 for no key update', [network])
 }
@@ -108,7 +108,7 @@ export async function readStoredBlocks(
   return rows.map(toBlock)
 }
 
-/** A block of the chain as it stands; null if it is none, or was pruned. */
+/** A block of the current chain; null if it is not part of it, or was pruned. */
 export async function readStoredBlock(
   tx: Transaction,
   network: string,
@@ -121,7 +121,7 @@ export async function readStoredBlock(
   return row ? toBlock(row) : null
 }
 
-/** Numbers of the first and the last block between two times. */
+/** Numbers of the first and last block between two times. */
 export async function readStoredRange(
   db: Database,
   network: string,
@@ -146,7 +146,7 @@ export async function insertBlock(tx: Transaction, network: string, block: Block
   )
 }
 
-/** Where a chain stands that is not read block by block. */
+/** Records the head of a chain that is not read block by block. */
 export async function writeHead(
   db: Database,
   network: string,
@@ -159,7 +159,7 @@ export async function writeHead(
   )
 }
 
-/** Takes the upper end off the chain and returns the hashes that are no longer part of it. */
+/** Removes the blocks above a number and returns their hashes, which are no longer part of the chain. */
 export async function deleteBlocksAbove(tx: Transaction, network: string, number: number): Promise<Hex[]> {
   const rows = await tx.query<{ hash: Hex }>(
     'delete from blocks where network = $1 and number > $2 returning hash',
@@ -185,7 +185,7 @@ export async function writeFinality(
   ])
 }
 
-/** Forgets the last hour of blocks, so that they are read again. The first block stays: reading goes on from it. */
+/** Deletes the last hour of blocks, so that they are read again. The first block stays: reading continues from it. */
 export async function deleteLastHour(tx: Transaction, network: string): Promise<void> {
   await tx.query(
     `delete from blocks where network = $1
@@ -195,7 +195,7 @@ export async function deleteLastHour(tx: Transaction, network: string): Promise<
   )
 }
 
-/** Forgets how far a chain was read, where it was replaced by another of the same name. */
+/** Forgets how far a chain was read, after it was replaced by another with the same id. */
 export async function forgetChain(db: Database, network: string): Promise<void> {
   await db.query(
     `with gone as (delete from blocks where network = $1)

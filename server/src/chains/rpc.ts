@@ -1,25 +1,31 @@
 /**
- * JSON-RPC to several endpoints of one chain. Every request asks which chain it is first: what stands behind an address
- * may be swapped at any time, and what another chain answers looks as good as what ours would. A call goes to the
- * endpoint that answered last; when that fails, to the next. What the node itself answers, be it an error, is an answer
- * and is not asked again elsewhere.
+ * JSON-RPC to several endpoints of one chain. Every request first asks which chain the node is on: the node behind a
+ * URL may be swapped at any time, and another chain's answers look as good as ours. A call goes to the first endpoint
+ * that has not just failed; if that one fails, to the next. An answer from the node itself, even an error, is final and
+ * is not retried elsewhere.
  */
 export type Rpc = {
   call<Result>(method: string, params: readonly unknown[]): Promise<Result>
   /** Several calls in one request. Each gets its own result or error. */
   batch(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
-  /** The same, of another endpoint than usual where one works: for what one alone is not believed in. */
+  /**
+   * Like batch, but from an endpoint other than the usual one if another works: for facts that one node alone is not
+   * trusted with.
+   */
   batchElsewhere(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
-  /** To every endpoint, until the first has answered: one that hangs does not hold up what another has done. */
+  /** To every endpoint. Returns after the first answer, so that an endpoint that hangs does not hold up the others. */
   send(method: string, params: readonly unknown[]): Promise<void>
-  /** The same call to every endpoint that answers: for what two must agree on. */
+  /**
+   * The same call to every endpoint; returns the results of those that answer. For facts that several nodes must agree
+   * on.
+   */
   callAll<Result>(method: string, params: readonly unknown[]): Promise<readonly Result[]>
-  /** Several calls to each endpoint, in one request each: the answers of those that gave any. */
+  /** Several calls to every endpoint, in one request each; returns the answers of those that gave any. */
   batchAll(calls: readonly RpcCall[]): Promise<readonly (readonly RpcOutcome[])[]>
   readonly endpoints: number
 }
 
-/** How a chain is told from others. */
+/** How to tell this chain from others. */
 export type Identity = {
   readonly name: string
   readonly method: string
@@ -29,13 +35,13 @@ export type Identity = {
 type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
 export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcAnswerError }
 
-/** A node that answers slower than this is no use to a payer who is waiting. */
+/** A node that is slower than this is no use to a payer who is waiting. */
 const timeoutMs = 5_000
-/** A broken endpoint is left alone this long before it is tried first again. */
+/** An endpoint that failed is tried last for this long. */
 const restMs = 5_000
-/** What providers answer, with status 200, when they are asked too often: not an answer to the call. */
+/** What providers return, with status 200, to clients over their rate limit: not an answer to the call. */
 const limitExceeded = -32005
-/** Where null means "there is none". Anywhere else it is what a node says that has lost its memory. */
+/** Methods for which null means "not found". For any other, null means that the node has lost its state. */
 const nullable = new Set([
   'eth_getBlockByNumber',
   'eth_getTransactionReceipt',
@@ -44,7 +50,7 @@ const nullable = new Set([
 ])
 const answerBytesMax = 64 * 1024 * 1024
 
-/** The node understood the call and said no. */
+/** The node understood the call and refused it. */
 export class RpcAnswerError extends Error {
   override readonly name = 'RpcAnswerError'
   readonly code: number
@@ -56,7 +62,7 @@ export class RpcAnswerError extends Error {
   }
 }
 
-/** No endpoint gave an answer: whether the call took effect is not known. */
+/** No endpoint answered, so it is not known whether the call took effect. */
 export class RpcUnavailableError extends Error {
   override readonly name = 'RpcUnavailableError'
 }
@@ -77,7 +83,7 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
     })
     const length = response.headers.get('content-length')
     if (length !== null && Number.parseInt(length, 10) > answerBytesMax)
-      throw new Error('the answer is too large')
+      throw new Error('the response is too large')
     if (!response.ok) throw new Error(`status ${response.status}`)
     return await response.json()
   }
@@ -89,9 +95,9 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
     if (!identity.isOurs(found))
       throw new Error(`the node is on chain ${String(found)}, not ${identity.name}`)
     const limited = outcomes.find((outcome) => 'error' in outcome && outcome.error.code === limitExceeded)
-    if (limited) throw new Error('the node refuses more requests for now')
+    if (limited) throw new Error('the node is rate-limiting us')
     const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
-    if (empty !== -1) throw new Error(`the node answers ${calls[empty]?.method} with nothing`)
+    if (empty !== -1) throw new Error(`the node answered ${calls[empty]?.method} with null`)
     return outcomes
   }
 
@@ -99,7 +105,7 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
     return { jsonrpc: '2.0', id: nextId++, method, params }
   }
 
-  /** Healthy ones first, in the order they were given. */
+  /** Healthy endpoints first, in the order they were given. */
   function inOrder(): Endpoint[] {
     const at = now().getTime()
     return endpoints.toSorted((a, b) => (a.restUntil > at ? 1 : 0) - (b.restUntil > at ? 1 : 0))
@@ -139,7 +145,7 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
 
   function fail(endpoint: Endpoint, error: unknown, failures: string[]): void {
     endpoint.restUntil = now().getTime() + restMs
-    // The host is enough to tell endpoints apart, and holds no key.
+    // The host is enough to tell endpoints apart, and contains no key.
     failures.push(`${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`)
   }
 
@@ -192,7 +198,7 @@ type Reply = { id?: unknown; result?: unknown; error?: { code?: unknown; message
 /** Puts the replies of a batch in the order of its calls: nodes may answer in any order. */
 function parse(answer: unknown, expected: number): RpcOutcome[] {
   if (!Array.isArray(answer) || answer.length !== expected)
-    throw new Error('the node does not answer batches')
+    throw new Error('the node does not answer batch requests')
   const replies = (answer as Reply[]).toSorted((a, b) => (a.id as number) - (b.id as number))
   return replies.map(({ result, error }) => {
     if (!error) return { result }

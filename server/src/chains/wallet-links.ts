@@ -1,17 +1,17 @@
 import type { Network } from '../networks.ts'
 
-/** The Wallet Standard has names of its own for clusters. */
+/** The Wallet Standard has its own names for clusters. */
 const clusters: Readonly<Record<string, string>> = {
   'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': 'solana:mainnet',
   'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': 'solana:devnet',
 }
 
-/** What a wallet in a browser must be told of a network. `rpcUrl` is shown to everybody. */
+/** What a browser wallet needs to know about a network. `rpcUrl` is shown to everybody. */
 export function describeForWallets(network: Network, rpcUrl: string | null) {
   const { family, caip2, name, nativeCurrency, explorerUrl } = network
   if (family === 'SOLANA') return { family, chain: clusters[caip2] ?? 'solana:localnet' }
   const chainId = Number.parseInt(caip2.replace('eip155:', ''), 10)
-  // As EIP-3085 wants it.
+  // In the form that EIP-3085 requires.
   const chain = {
     chainId: `0x${chainId.toString(16)}`,
     chainName: name,
@@ -23,8 +23,8 @@ export function describeForWallets(network: Network, rpcUrl: string | null) {
 }
 
 /**
- * A link that opens a payment in a wallet app, by the network's own standard; null where there is none that can be
- * relied on. On Solana (Solana Pay) the wallet adds the reference to the transfer, which is found by it.
+ * A link that opens a payment in a wallet app, in the network's own standard; null where no reliable one exists. On
+ * Solana (Solana Pay) the wallet adds the reference to the transfer, and we find the transfer by it.
  */
 export function paymentLink(
   network: Network | undefined,
@@ -34,6 +34,6 @@ export function paymentLink(
 ): string | null {
   if (network?.family !== 'SOLANA' || transfer.reference === null) return null
   const { payTo, asset, reference } = transfer
-  // Not as a form would write it: spaces are %20 here.
+  // Not encoded like a form: spaces must be %20 here.
   return `solana:${payTo}?amount=${amount}&spl-token=${asset}&reference=${reference}&label=${encodeURIComponent(label)}`
 }

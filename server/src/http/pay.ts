@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { toWire } from '../checkouts/checkout.ts'
 import { MalformedPayment, type PayAnswer, type PayEngine, payCheckout } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
-import { readPayment } from '../payments/payload.ts'
+import { readPaymentHeader } from '../payments/payload.ts'
 import { Problem } from '../problems.ts'
 import { type Route, sendJson } from './route.ts'
 import * as schemas from './schemas.ts'
@@ -108,7 +108,7 @@ async function pay(
   const { checkoutId } = request.params as { checkoutId: string }
   const answer = await payCheckout(ctx, engine, checkoutId, {
     resourceUrl: `${url}/${checkoutId}`,
-    payment: readPayment(request.headers['payment-signature']),
+    payment: readPaymentHeader(request.headers['payment-signature']),
     address: request.ip,
   }).catch((error) => {
     if (!(error instanceof MalformedPayment)) throw error

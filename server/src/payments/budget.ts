@@ -2,9 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 
 /**
- * What bad payments cost their sender: time. Every refusal costs us a simulation, and one that is refused after its
- * claim has held the checkout meanwhile. The first few are free, for anybody may mistype; after that each one doubles
- * the wait of the next, by payer and by address. Nobody is refused: a store's buyers may share both.
+ * Slows down senders of bad payments. Every refused payment costs us a simulation, and one that is refused after its
+ * claim has also kept its checkout busy. The first few are free, because anyone can make a mistake; after that, each
+ * failure doubles the wait before the next payment, per payer and per IP address. Nobody is locked out: a store's
+ * buyers may share both.
  */
 export type Budgets = {
   noteFailure(payer: string, address: string): void
@@ -12,11 +13,11 @@ export type Budgets = {
 }
 
 const freePayerFailures = 3
-/** Many people may sit behind one address. */
+/** Many people may share one IP address. */
 const freeAddressFailures = 20
 const waitMsMin = 250
 const waitMsMax = 5_000
-/** One failure is forgotten in this time. */
+/** Failures are forgotten at a rate of one per this interval. */
 const forgetMs = 60_000
 const entriesMax = 100_000
 

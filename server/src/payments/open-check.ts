@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 
-/** Nothing is followed or sent on a chain before it has been found to be the right one. */
+/** Checks a chain once per process, before anything on it is followed or sent. Throws until the check passes. */
 export function openCheck(
   ctx: Context,
   network: string,
@@ -12,7 +12,7 @@ export function openCheck(
     const mistakes = await findMistakes()
     if (mistakes.length > 0) throw new Error(mistakes.join(' '))
     isGood = true
-    ctx.log.info({ network }, 'the chain is what it should be')
+    ctx.log.info({ network }, 'chain verified: its id, tokens and contracts are as configured')
     return true
   }
 }

@@ -5,8 +5,8 @@ import { memoProgram } from '../chains/svm/transfer.ts'
 import { isBoundTo } from './evm/bound-nonce.ts'
 
 /**
- * A payment as an x402 client sends it, read from its header. Addresses are in their stored spelling; nothing is
- * believed yet. (network, asset, payer, nonce) is what it is claimed by.
+ * A payment as an x402 client sends it, read from its header. Addresses are in stored form; nothing has been verified
+ * yet. A payment is claimed by (network, asset, payer, nonce).
  */
 type AnyPayment = {
   readonly scheme: string
@@ -15,7 +15,7 @@ type AnyPayment = {
   readonly asset: string
   readonly payer: string
   readonly nonce: Hex
-  /** The client's own name for this payment (extension payment-identifier). */
+  /** The client's own id for this payment (extension payment-identifier). */
   readonly identifier: string | null
 }
 
@@ -38,15 +38,15 @@ export type ReadPayment =
   | { readonly kind: 'unreadable'; readonly why: string }
   | { readonly kind: 'present'; readonly payment: Payment }
 
-/** ERC-1271 wallets sign with as many bytes as they like; the header's own limit is 12 KiB. */
+/** ERC-1271 signatures can have any length; the header itself is limited to 12 KiB. */
 const signatureBytesMax = 4_096
 
 /**
- * Reads PAYMENT-SIGNATURE. Node joins repeated headers with a comma, and its base64 decoder skips what it does not
- * know, so two readers could take one header for two payments: only canonical base64 is read, the text that encoding
- * its own bytes gives.
+ * Parses PAYMENT-SIGNATURE. Node joins repeated headers with a comma, and its base64 decoder skips unknown characters,
+ * so two parsers could read one header as two different payments. Only canonical base64 is accepted: text that equals
+ * the encoding of its own bytes.
  */
-export function readPayment(header: string | readonly string[] | undefined): ReadPayment {
+export function readPaymentHeader(header: string | readonly string[] | undefined): ReadPayment {
   if (header === undefined) return { kind: 'none' }
   if (typeof header !== 'string') return unreadable('it was sent more than once')
   const bytes = Buffer.from(header, 'base64')
@@ -114,7 +114,7 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
   }
 }
 
-/** A transaction that a payer has signed and that awaits the signature of whoever pays its fee. */
+/** A transaction that the payer has signed and that still needs the fee payer's signature. */
 function readTransaction(accepted: Fields, encoded: unknown, identifier: string | null): ReadPayment {
   const scheme = asName(accepted.scheme)
   const network = asName(accepted.network)
@@ -123,7 +123,7 @@ function readTransaction(accepted: Fields, encoded: unknown, identifier: string 
     return unreadable('accepted must have scheme, network and asset')
   const bytes = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : null
   const transaction = bytes?.toString('base64') === encoded && bytes ? decodeTransaction(bytes) : null
-  // The second who must sign is the payer; where nobody must, whoever pays the fee would.
+  // The payer is the second required signer or, if there is no second, the fee payer.
   const payer = transaction?.accounts[transaction.signatures.length > 1 ? 1 : 0]
   if (!transaction || !payer) return unreadable('payload.transaction must be a base64-encoded transaction')
   const nonce = hashMessage(transaction.message)
@@ -133,14 +133,14 @@ function readTransaction(accepted: Fields, encoded: unknown, identifier: string 
   }
 }
 
-/** The identifier, null where there is none, undefined where it is not one. */
+/** The identifier; null if absent, undefined if malformed. */
 function readIdentifier(extensions: unknown): string | null | undefined {
   const info = asRecord(asRecord(asRecord(extensions)?.['payment-identifier'])?.info)
   if (info?.id === undefined || info.id === null) return null
   return typeof info.id === 'string' && /^[A-Za-z0-9_-]{16,128}$/.test(info.id) ? info.id : undefined
 }
 
-/** Whether what was signed names this checkout, so that it cannot have been meant for another. */
+/** Whether the signed data names this checkout, so that the payment cannot have been meant for another. */
 export function isBoundPayment(payment: Payment, checkoutId: string): boolean {
   return payment.family === 'EVM'
     ? isBoundTo(payment.nonce, checkoutId)
@@ -159,7 +159,10 @@ function asRecord(value: unknown): Record<string, unknown> | undefined {
     : undefined
 }
 
-/** Longer than any scheme, token or CAIP-2 id. They are asked for in the database, which does not hold every character. */
+/**
+ * 64 characters is longer than any scheme, token or CAIP-2 id. The values go into database queries, and the database
+ * cannot store every character.
+ */
 function asName(value: unknown): string | null {
   return typeof value === 'string' && /^[\x21-\x7e]{1,64}$/.test(value) ? value : null
 }
@@ -175,7 +178,7 @@ function asSignature(value: unknown): Hex | null {
   return /^0x(?:[0-9a-fA-F]{2})+$/.test(value) ? (value.toLowerCase() as Hex) : null
 }
 
-/** Decimal digits below 2^256, written in one way only. */
+/** A decimal integer below 2^256, in canonical form. */
 function asInteger(value: unknown): bigint | null {
   if (typeof value !== 'string' || !/^(0|[1-9]\d{0,77})$/.test(value)) return null
   const integer = BigInt(value)

@@ -8,42 +8,47 @@ import type { Network } from '../networks.ts'
 import type { Payment } from './payload.ts'
 
 /**
- * The seam between payments and chains. A rail is one network, and holds everything that differs between families of
- * chains: what a payer signs, how that is verified, sent and found on the chain, and how a payment is proven dead.
- * Claims, credits, status, answers and events are the same code for every rail, and nothing above `payments/` knows
- * which chain it is on. `payments/evm` and `payments/svm` each implement this type once; `rails.ts` opens them.
+ * The interface between payments and chains. A rail is one network and holds everything that differs between chain
+ * families: what a payer signs, how it is verified, sent and found on the chain, and how a payment is proven dead.
+ * Claims, credits, status, answers and events are shared by all rails, and nothing above `payments/` knows which chain
+ * it is on. `payments/evm` and `payments/svm` each implement this type; `rails.ts` opens them.
  */
 export type Rail = {
   readonly network: Network
-  /** How many nodes are configured. With 0 the network is known, but nothing is verified or settled on it. */
+  /** Number of configured nodes. With 0, the network is known, but nothing is verified or settled on it. */
   readonly endpoints: number
   readonly verifier: Verifier
-  /** An offer as x402 payment requirements. Null if it cannot be paid now. */
+  /** The offer as x402 payment requirements. Null if it cannot be paid now. */
   toTerms(checkoutId: string, offer: Offer): Promise<PaymentRequirements | null>
-  /** Reserves what a plain transfer to this checkout is recognised by. False if nothing was free, or it has one. */
+  /**
+   * Reserves an amount or reference that identifies a plain transfer to this checkout. False if none was free, or if
+   * the checkout already has one.
+   */
   reserve(wanted: Wanted, headAgeSecondsMax: number): Promise<boolean>
-  /** The hash of a transaction, as a buyer typed it; null if it is not one. Absent where buyers need not name any. */
+  /**
+   * Parses a transaction hash that a buyer typed; null if it is not one. Absent on chains where buyers never need to.
+   */
   parseTransactionHash?(text: string): Hex | null
-  /** The most that one settlement costs at this base fee, in the smallest unit of the native currency. */
+  /** The most that one settlement can cost at this base fee, in the smallest unit of the native currency. */
   settlementCost(baseFee: bigint): bigint
-  /** Whether a settler's transactions are mined in order, so that one that is stuck holds up the ones behind it. */
+  /** Whether a settler's transactions are mined in order, so that a stuck one holds up those behind it. */
   readonly isInOrder: boolean
-  /** How many of the nodes answer now. */
+  /** How many nodes answer right now. */
   countAnswering(): Promise<number>
-  /** What differs between the chain and networks.ts, in sentences. */
+  /** Differences between the chain and networks.ts, one sentence each. */
   findMistakes(): Promise<string[]>
   /** An account's transaction count, for chains that have one. */
   readNonce(account: string): Promise<number>
-  /** Background work: sends what is claimed, finds it on the chain, and buries what is dead. */
+  /** Background work: sends claimed payments, finds them on the chain, and buries those that can no longer pay. */
   settle(work: Settling): readonly Loop[]
 }
 
-/** By CAIP-2 identifier. */
+/** Keyed by CAIP-2 identifier. */
 export type Rails = ReadonlyMap<string, Rail>
 
-/** What `serve` asks of a chain. If no node answers it throws: an outage is never reported as a bad payment. */
+/** What `serve` needs from a chain. Throws if no node answers: an outage is never reported as a bad payment. */
 export type Verifier = {
-  /** Compares a payment with what was offered, without asking a node: why it does not fit, or null. */
+  /** Compares a payment with the offers, without querying a node. Returns why it does not match, or null. */
   findMismatch(
     checkoutId: string,
     offers: readonly Offer[],
@@ -58,14 +63,14 @@ export type Verifier = {
     inFlightUnits: bigint,
     now: Date,
   ): Promise<Verified>
-  /** Builds what a payer has to sign, where that takes a node. */
+  /** Builds what a payer has to sign, on chains where that requires a node. */
   prepare?(terms: PaymentRequirements, payer: string): Promise<Prepared>
 }
 
-/** Unsigned, in base64; or the x402 reason why it would not be accepted. */
+/** An unsigned transaction in base64, or the x402 reason why the payment would not be accepted. */
 export type Prepared = { readonly transaction: string } | { readonly refusal: string }
 
-/** A way to pay as it was offered. */
+/** One way to pay, as it was offered. */
 export type Offer = {
   readonly network: string
   readonly asset: string
@@ -73,32 +78,32 @@ export type Offer = {
   readonly payTo: string
 }
 
-/** A plain transfer that a buyer wants to make. Addresses are in their stored spelling. */
+/** A plain transfer that a buyer wants to make. Addresses are in stored form. */
 export type Wanted = {
   readonly checkoutId: string
   readonly network: string
   readonly asset: string
   readonly payTo: string
-  /** What the checkout asks for, in units. */
+  /** The checkout's price, in token units. */
   readonly price: bigint
 }
 
-/** A payer's signed order to move money, as it is claimed and sent. Addresses are in their stored spelling. */
+/** A payer's signed order to move money, as it is claimed and sent. Addresses are in stored form. */
 export type Transfer<Address extends string = string> = {
   readonly asset: string
   readonly authorization: {
     readonly from: Address
     readonly to: Address
     readonly value: bigint
-    /** The window, by the chain's own clock: seconds or block heights. */
+    /** The validity window by the chain's own clock: seconds or block heights. */
     readonly validAfter: bigint
     readonly validBefore: bigint
-    /** Makes it unique: it is claimed once, for one checkout. */
+    /** Makes the order unique: it can be claimed once, for one checkout. */
     readonly nonce: Hex
   }
   readonly signature: Hex
   readonly isContract: boolean
-  /** The only settler that can send it, where it names one. */
+  /** The only settler that can send it, if the order names one. */
   readonly settler?: string | null
 }
 
@@ -109,30 +114,30 @@ export type Verified =
       readonly isValid: false
       readonly reason: string
       readonly payer: string
-      /** Height of the node that refused it; null if no node was asked. */
+      /** Block height of the node that refused it; null if no node was queried. */
       readonly blockNumber: number | null
     }
 
-/** Re-evaluates checkouts whose facts changed, in the transaction that changed them. Handed in by `worker.ts`. */
+/** Re-evaluates checkouts whose facts changed, in the transaction that changed them. Passed in by `worker.ts`. */
 export type UpdateStatus = (tx: Transaction, checkoutIds: readonly string[], now: Date) => Promise<void>
 
-/** A settler's key, of either family. */
+/** A settler's key for either chain family. */
 export type AnySigner = Signer | SvmSigner
 
 export type Settling = {
   readonly signers: readonly AnySigner[]
-  /** This process's name in leases. */
+  /** The name under which this process holds leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus
 }
 
-/** Work that runs again at once while there is more to do, and otherwise rests. */
+/** Background work that runs again at once while there is more to do, and otherwise rests. */
 export type Loop = {
   readonly name: string
   readonly restMs: number
-  /** What cuts the rest short. */
+  /** A wake-up on this channel ends the rest early. */
   readonly wakeOn?: Channel
-  /** Returns whether there may be more to do. Whatever turns up later may call `again`. */
+  /** Returns whether there may be more to do. If work turns up later, `again` ends the rest early. */
   readonly run: (again: () => void) => Promise<boolean>
   /** Releases the lease, so that another process can take over at once. */
   readonly release?: () => Promise<void>

@@ -6,12 +6,12 @@ import { openEvmRail } from './evm/rail.ts'
 import type { AnySigner, Rail, Rails } from './rail.ts'
 import { openSvmRail } from './svm/rail.ts'
 
-/** A rail for every network, enabled or not: a checkout outlives the setting that it was created under. */
+/** One rail per network, enabled or not: a checkout outlives the settings it was created under. */
 export function openRails(ctx: Context): Rails {
   return new Map(networks.map((network) => [network.caip2, openRail(ctx, network)]))
 }
 
-/** The enabled networks that have nodes. */
+/** The rails that have at least one configured node. */
 export function listConnected(rails: Rails): Rail[] {
   return [...rails.values()].filter(({ endpoints }) => endpoints > 0)
 }
@@ -20,7 +20,7 @@ function openRail(ctx: Context, network: Network): Rail {
   return network.family === 'EVM' ? openEvmRail(ctx, network) : openSvmRail(ctx, network)
 }
 
-/** A settler's key as it is written in SETTLER_KEYS_FILE; null if it is none. */
+/** Parses a settler's key as written in SETTLER_KEYS_FILE; null if it is not a key. */
 export function readSigner(text: string): AnySigner | null {
   if (/^0x[0-9a-fA-F]{64}$/.test(text)) return openSigner(text as `0x${string}`)
   const numbers = text.slice(1, -1).split(',')

@@ -2,7 +2,7 @@ import type { Hex } from '../chains/hex.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { Transfer } from './rail.ts'
 
-/** What a claim says of an authorization, as the settling side reads it. */
+/** A claimed authorization as the settling side reads it. */
 export type Authorized<Address extends string = Hex> = {
   readonly network: string
   readonly transfer: Transfer<Address>
@@ -51,16 +51,18 @@ export function toAuthorized<Address extends string>(row: AuthorizationRow<Addre
   }
 }
 
-/** By the column, because the indexes know it, and by the credits, because they are the truth. */
+/** Checks the column because the indexes use it, and the credits because they are authoritative. */
 const isUnsettled = (ofWhom: string) => `not a.is_credited and not exists (select 1 from credits k
   where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
     and k.orphaned_at is null ${ofWhom})`
 /** The nonce has moved no money. */
 const isUncredited = isUnsettled('')
-/** It has moved none for its own checkout. */
+/** The nonce has moved no money for its own checkout. */
 export const isUncreditedHere = isUnsettled('and k.checkout_id is not distinct from a.checkout_id')
 
-/** What a payer has promised and not yet paid or failed to pay: it will need that much more than the next payment. */
+/**
+ * What a payer has authorized that is neither paid nor dead. The balance must cover it in addition to the next payment.
+ */
 export async function readInFlightUnits(
   db: Database,
   network: string,
@@ -75,12 +77,14 @@ export async function readInFlightUnits(
   return BigInt(row?.units ?? '0')
 }
 
-/** A block later than validBefore reverts the transfer, and the next one is about two seconds away. */
+/** A transfer reverts in a block later than validBefore, and the next block is about two seconds away. */
 function sendableUntil(headTime: Date): number {
   return Math.floor(headTime.getTime() / 1_000) + 4
 }
 
-/** Authorizations that wait for a lane, oldest first; for the lane of one settler, where they name it. */
+/**
+ * Authorizations that are waiting to be sent, oldest first: those that name this settler or, for null, that name none.
+ */
 export async function listClaimed<Address extends string = Hex>(
   db: Database,
   network: string,
@@ -99,8 +103,8 @@ export async function listClaimed<Address extends string = Hex>(
 }
 
 /**
- * Authorizations that a settler sent once, in mined transactions with nonces from here to there, without effect. Twice
- * without effect is enough: the rest is waiting until the authorization is dead.
+ * Authorizations that a settler sent without effect, and only once, in mined transactions within this nonce range.
+ * After two sends without effect we stop sending and wait until the authorization is dead.
  */
 export async function listWithoutEffect(
   db: Database,
@@ -120,7 +124,10 @@ export async function listWithoutEffect(
   return rows.map(toAuthorized)
 }
 
-/** Of these payers, what is sent and not settled: a balance must cover it beside anything sent next. */
+/**
+ * What these payers have sent but not settled, by asset and payer: a balance must cover it in addition to anything sent
+ * next.
+ */
 export async function readSentUnits(
   db: Database,
   network: string,
@@ -136,7 +143,9 @@ export async function readSentUnits(
   return new Map(rows.map(({ asset, payer, units }) => [`${asset} ${payer}`, BigInt(units)]))
 }
 
-/** Ends claims that were never sent. `state = 'claimed'` is the whole safety of it: a sent one cannot match. */
+/**
+ * Rejects claims that were never sent. `state = 'claimed'` is what makes this safe: a sent authorization cannot match.
+ */
 export async function rejectAuthorizations(
   tx: Transaction,
   network: string,
@@ -170,7 +179,10 @@ export async function buryAuthorizations(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** Whoever changes an authorization's state locks its checkout first, in order of id: so nobody waits in a circle. */
+/**
+ * Every transaction that changes an authorization's state locks its checkout first, in order of id, so that two of them
+ * cannot deadlock.
+ */
 async function lockCheckoutsOf(
   tx: Transaction,
   network: string,
@@ -187,7 +199,7 @@ async function lockCheckoutsOf(
   )
 }
 
-/** Which of these checkouts have another version now, by their places. A checkout is known here only as an id. */
+/** Returns the positions of the checkouts whose version has changed. In this module a checkout is only an id. */
 export async function findChanged(
   db: Database,
   waiting: readonly { readonly checkoutId: string; readonly version: number }[],
@@ -201,7 +213,7 @@ export async function findChanged(
   return new Set(rows.map(({ place }) => place))
 }
 
-/** Ends the unsent claims of checkouts that were paid otherwise. */
+/** Rejects the unsent claims of checkouts that were paid in another way. */
 export async function rejectUnsent(tx: Transaction, checkoutIds: readonly string[]): Promise<void> {
   if (checkoutIds.length === 0) return
   await tx.query(

@@ -2,12 +2,12 @@ import type { PaymentRequirements } from '@farthing/sdk'
 import type { Offer, Rails } from './rail.ts'
 
 /**
- * How long a signed payment may be valid, from now. Whoever holds it can cash it, and it keeps the checkout busy
- * meanwhile.
+ * How long a signed payment may stay valid from now. During that time anyone who holds it can cash it, and it keeps the
+ * checkout busy.
  */
 export const maxTimeoutSeconds = 300
 
-/** Offers as x402 payment requirements. One that cannot be paid now is left out. */
+/** The offers as x402 payment requirements, without those that cannot be paid now. */
 export async function toTerms(
   rails: Rails,
   checkoutId: string,

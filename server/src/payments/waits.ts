@@ -7,11 +7,11 @@ const lookEveryMs = 500
 const newWaitersMax = 200
 
 /**
- * Waits for checkouts to change. All who wait in a process share one listener and one query; a look is asked for by a
- * wake-up from the process that credited, within milliseconds, or by the clock.
+ * Waits for checkouts to change. All waiters in a process share one listener and one query. The query runs on a wake-up
+ * from the process that credited a payment, within milliseconds, or on a timer.
  */
 export type Outcomes = {
-  /** Resolves when the checkout has another version than this, or after the time. */
+  /** Resolves when the checkout's version differs from this one, or after the timeout. */
   waitForChange(checkoutId: string, version: number, timeoutMs: number): Promise<void>
   close(): void
 }
@@ -26,7 +26,7 @@ export function openOutcomes(ctx: Context): Outcomes {
     now: ctx.now,
     isNeeded: () => waiters.size > 0,
     async look() {
-      // Whoever starts waiting meanwhile is not part of this query, and checks for itself.
+      // Waiters that join during this query are not part of it; each checks for itself when it joins.
       const asked = [...waiters]
       for (const place of await findChanged(ctx.db, asked)) asked[place]?.done()
     },
@@ -34,7 +34,7 @@ export function openOutcomes(ctx: Context): Outcomes {
       ctx.log.warn({ err: error }, 'could not read which checkouts changed; trying again within 500 ms'),
   })
 
-  /** Whoever starts waiting checks for itself alone, so that a thousand others need not be read again. */
+  /** New waiters check only their own checkouts, so that a thousand others need not be read again. */
   const hasChanged = openBatcher<Waiter, boolean>({
     run: async (asked) => {
       const changed = await findChanged(ctx.db, asked)
@@ -60,7 +60,8 @@ export function openOutcomes(ctx: Context): Outcomes {
           },
         }
         waiters.add(waiter)
-        // It may have changed before we began to wait. If that cannot be read, the next look finds it.
+        // The checkout may have changed before we began to wait. If this check fails, the next shared query finds the
+        // change.
         hasChanged(waiter).then(
           (isChanged) => isChanged && waiter.done(),
           () => {},

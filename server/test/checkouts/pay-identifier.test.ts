@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { declarePaymentIdentifierExtension, isValidPaymentId } from '@x402/extensions/payment-identifier'
 import fc from 'fast-check'
-import { readPayment } from '../../src/payments/payload.ts'
+import { readPaymentHeader } from '../../src/payments/payload.ts'
 import { makeStore } from '../support/app.ts'
 import { newPayer, type Payer } from '../support/chain/evm-payment.ts'
 import { openShop, payTo, type Shop } from '../support/shop.ts'
@@ -51,7 +51,7 @@ test('an identifier has 16 to 128 of A-Z, a-z, 0-9, _ and -: what the stock pack
   )
   fc.assert(
     fc.property(identifiers, (identifier) => {
-      const read = readPayment(withIdentifier(header, identifier))
+      const read = readPaymentHeader(withIdentifier(header, identifier))
       assert.equal(read.kind, isValidPaymentId(identifier as string) ? 'present' : 'unreadable')
     }),
     { numRuns: 500 },

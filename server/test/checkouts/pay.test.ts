@@ -6,7 +6,7 @@ import { openChain } from '../../src/chains/evm/chain.ts'
 import { nodesOf } from '../../src/config.ts'
 import { buildApp } from '../../src/http/app.ts'
 import { openVerifier } from '../../src/payments/evm/rail.ts'
-import { readPayment } from '../../src/payments/payload.ts'
+import { readPaymentHeader } from '../../src/payments/payload.ts'
 import { atEnd } from '../support/at-end.ts'
 import { tokenAbi } from '../support/chain/evm.ts'
 import { encodeTransfer, newNonce, type Payer } from '../support/chain/evm-payment.ts'
@@ -122,7 +122,7 @@ test('2. payments that are simulated together do not spoil each other: not its o
     await shop.sign(other, payer, { nonce, validAfter: 1n }),
   ]
   const transfers = [...headers, ...headers, ...headers].map((header) => {
-    const read = readPayment(header)
+    const read = readPaymentHeader(header)
     assert(read.kind === 'present' && read.payment.family === 'EVM')
     return { ...read.payment, isContract: false }
   })

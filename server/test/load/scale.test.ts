@@ -34,7 +34,7 @@ import { adoptUnmatched, advanceCredits, listUnannounced } from '../../src/payme
 import { forgetSpentAbove, listPerhapsDead } from '../../src/payments/evm/rows.ts'
 import { listClaimed, readInFlightUnits, readSentUnits } from '../../src/payments/rows.ts'
 import { listPasted } from '../../src/payments/transfers/paste-rows.ts'
-import { claimByAmount, freeReserved, listTakenBack } from '../../src/payments/transfers/rows.ts'
+import { claimByAmount, freeReserved, listOrphanedTransfers } from '../../src/payments/transfers/rows.ts'
 import { fill, paid } from './fill.ts'
 
 /**
@@ -198,7 +198,7 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     'list payments by disposition': (ctx) =>
       listPayments(ctx, storeId, { ...payments, disposition: 'unmatched' }),
     'what is counted by its amount': ({ db }) => db.transaction((tx) => claimByAmount(tx, network, 'x%')),
-    'what the chain took back': ({ db }) => listTakenBack(db, network, 30, 50),
+    'what the chain took back': ({ db }) => listOrphanedTransfers(db, network, 30, 50),
     'what buyers named': ({ db }) => listPasted(db, network, 30, 3, 20),
     'amounts that are free again': ({ db }) => freeReserved(db, 48),
     'what is new for a page': ({ db }) => findChangedPages(db, [{ checkoutId: id, stamp: '' }]),

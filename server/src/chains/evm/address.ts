@@ -2,7 +2,7 @@ import { getAddress, isAddress } from 'viem/utils'
 
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 
-/** Checks EIP-55 where letters are of mixed case; a single case carries no checksum and is accepted. */
+/** Checks EIP-55 if the letters are in mixed case; a single case carries no checksum and is accepted. */
 export function parseEvmAddress(text: string): { readonly address: string } | { readonly refusal: string } {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text))
     return { refusal: 'An EVM address is 0x followed by 40 hexadecimal digits.' }

@@ -3,7 +3,7 @@ import type { EvmNetwork } from '../../networks.ts'
 import type { Hex } from '../hex.ts'
 import { openRpc, type Rpc, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
 
-/** One EVM chain and how to ask it. All hex that is compared is lower case. */
+/** One EVM chain and its nodes. All hex that is compared is lower case. */
 export type Chain = {
   readonly network: EvmNetwork
   /** The number in the CAIP-2 identifier, which payers sign. */
@@ -59,7 +59,9 @@ export type Heads = {
   readonly finalized: number
 }
 
-/** Where the chain stands, in one request. Nodes without safe or finalized blocks yet answer null: nothing is. */
+/**
+ * The chain's heads, in one request. Nodes without a safe or finalized block yet answer null, which reads as block 0.
+ */
 export async function readHeads(chain: Chain): Promise<Heads | null> {
   const outcomes = await chain.rpc.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
@@ -75,7 +77,7 @@ export async function readHeadNumber(chain: Chain): Promise<number> {
   return Number.parseInt(await chain.rpc.call<Hex>('eth_blockNumber', []), 16)
 }
 
-/** Account nonces after a block: how many transactions of each account are mined by then. */
+/** Account nonces after a block: how many transactions of each account have been mined by then. */
 export async function readNonces(
   chain: Chain,
   accounts: readonly string[],
@@ -105,7 +107,10 @@ export async function readBlocks(chain: Chain, numbers: readonly number[]): Prom
 
 type RawLog = { address: Hex; topics: Hex[]; data: Hex; blockHash: Hex; transactionHash: Hex; logIndex: Hex }
 
-/** Logs of our tokens in the blocks with these hashes, each block's in order. A hash the node has dropped is an error. */
+/**
+ * Logs of our tokens in the blocks with these hashes, in order within each block. A hash that the node has dropped is
+ * an error.
+ */
 export async function readLogs(
   chain: Chain,
   hashes: readonly Hex[],
@@ -121,7 +126,7 @@ export async function readLogs(
   return outcomes.map((outcome) => toLogs(unwrap<RawLog[]>(outcome)))
 }
 
-/** The same, with all that any node has of it, some of it perhaps more than once. */
+/** The same for one block, combined from all nodes; a log may occur more than once. */
 export async function readLogsOfAll(chain: Chain, blockHash: Hex, topics: readonly Hex[]): Promise<Log[]> {
   const params = [{ blockHash, address: tokensOf(chain), topics: [topics] }]
   return toLogs((await chain.rpc.callAll<RawLog[]>('eth_getLogs', params)).flat())
@@ -176,7 +181,7 @@ export const aggregate3 = [
   },
 ] as const
 
-/** Calldata of Multicall3 for calls that may each fail alone. */
+/** Multicall3 calldata for calls that may each fail alone. */
 export function aggregateCalldata(calls: readonly Call[]): Hex {
   const args = calls.map(({ target, callData }) => ({ target: target as Hex, allowFailure: true, callData }))
   return encodeFunctionData({ abi: aggregate3, functionName: 'aggregate3', args: [args] })
@@ -186,18 +191,18 @@ export function decodeAggregate(data: Hex): readonly CallResult[] {
   try {
     return decodeFunctionResult({ abi: aggregate3, functionName: 'aggregate3', data })
   } catch (cause) {
-    throw new RpcUnavailableError('A node answered what Multicall3 cannot have said.', { cause })
+    throw new RpcUnavailableError('A node returned something that is not a Multicall3 result.', { cause })
   }
 }
 
 /**
- * Code that is only called, never deployed: it answers the size of the code at each of the addresses that follow it, a
- * word each. Copy them to memory; for each word: load, EXTCODESIZE, store in its place; return them.
+ * Code that is only called, never deployed. It returns the code size at each of the addresses that follow it, one word
+ * per address: copy them to memory; for each word load it, EXTCODESIZE, store the size in its place; return them.
  */
 const codeSizes =
   '60213803806021 5f39 5f 5b 8181 1015 601d57 8051 3b 8152 602001 600a56 5b 50 5f f3'.replaceAll(' ', '')
 
-/** Whether there is code at each address, in one call. */
+/** Whether each address has code, in one call. */
 export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
   const words = addresses.map((address) => address.slice(2).padStart(64, '0'))
   const data = `0x${codeSizes}${words.join('')}`
@@ -205,10 +210,10 @@ export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Prom
   return addresses.map((_, i) => BigInt(`0x${answer.slice(2 + i * 64, 66 + i * 64)}`) !== 0n)
 }
 
-/** Generous for what is only simulated, and below what common nodes allow. */
+/** Generous for a simulation, and below what common nodes allow. */
 const simulationGas = '0x2625a00'
 
-/** Many reads in one eth_call, at a block tag or, by hash, at exactly one block. */
+/** Parameters for many reads in one eth_call, at a block tag or, by hash, at exactly one block. */
 export function readManyParams(
   calls: readonly Call[],
   from: string,

@@ -5,9 +5,9 @@ import { domainSeparator } from './eip3009.ts'
 const domainSeparatorCall: Hex = '0x3644e515'
 
 /**
- * Whether a chain is what networks.ts says: every token's EIP-712 domain is the one that payers will sign, and
- * Multicall3 is there. Returns the sentences that say what is wrong. A domain that differs would make every payment
- * fail in the token, after it was claimed.
+ * Checks a chain against networks.ts: every token's EIP-712 domain is the one that payers will sign, and Multicall3 is
+ * deployed. Returns one sentence per mistake. With a wrong domain, every payment would fail in the token after it was
+ * claimed.
  */
 export async function checkChain(chain: Chain): Promise<string[]> {
   const mistakes: string[] = []
@@ -25,7 +25,7 @@ export async function checkChain(chain: Chain): Promise<string[]> {
     }
   }
   if ((await chain.rpc.call<Hex>('eth_getCode', [multicall, 'latest'])) === '0x') {
-    mistakes.push(`Multicall3 is not at ${multicall} on ${chain.network.name}.`)
+    mistakes.push(`Multicall3 is not deployed at ${multicall} on ${chain.network.name}.`)
   }
   return mistakes
 }

@@ -21,7 +21,7 @@ const used = (payer: Hex, nonce: number): Event => ({ event: 'used', payer, nonc
 const canceled = (payer: Hex, nonce: number): Event => ({ event: 'canceled', payer, nonce: nonceOf(nonce) })
 const moved = (payer: Hex, to: Hex, value: bigint): Event => ({ event: 'transfer', payer, to, value })
 
-/** Places events one behind the other from log 7 on; every argument is a transaction. */
+/** Numbers events consecutively from log 7 on; every argument is a transaction. */
 function block(...transactions: readonly (readonly Event[])[]): Log[] {
   let logIndex = 7
   return transactions.flatMap((events, n) =>
@@ -44,7 +44,7 @@ function toLog(placed: Placed): Log {
   return { ...place, topics: [topic, payer, placed.nonce], data: '0x' }
 }
 
-test('an authorization paid what its own Transfer says, and its place is that of the Transfer', () => {
+test('an authorization paid the amount of its own Transfer, and has the place of that Transfer', () => {
   assert.deepEqual(readTransfers(block([used(alice, 1), moved(alice, shop, 5n)])), {
     authorized: [
       {
@@ -63,7 +63,7 @@ test('an authorization paid what its own Transfer says, and its place is that of
   })
 })
 
-test('a Transfer of another payer, behind a gap, in another transaction, block or token pays nothing', () => {
+test('a Transfer from another payer, after a gap, or in another transaction, block or token pays nothing', () => {
   const [first, second] = block([used(alice, 1), moved(alice, shop, 5n)])
   assert(first && second)
   const decoys: Log[][] = [
@@ -84,7 +84,7 @@ test('a Transfer of another payer, behind a gap, in another transaction, block o
   }
 })
 
-test('a nonce burned elsewhere beside an equal transfer to the shop is not paid to the shop', () => {
+test('a nonce that paid somebody else does not pay the shop, even next to an equal transfer to the shop', () => {
   const logs = block([used(alice, 1), moved(alice, bob, 5n), moved(alice, shop, 5n)])
   const { authorized, plain } = readTransfers(logs)
   assert.deepEqual(
@@ -97,7 +97,7 @@ test('a nonce burned elsewhere beside an equal transfer to the shop is not paid 
   )
 })
 
-test('two uses before one Transfer: only the nearer one is paid', () => {
+test('of two uses before one Transfer, only the nearer one is paid', () => {
   const { authorized, usedOnly } = readTransfers(
     block([used(alice, 1), used(alice, 2), moved(alice, shop, 5n)]),
   )
@@ -117,7 +117,7 @@ test('one use before two Transfers is paid once', () => {
   assert.deepEqual([authorized.length, plain.length], [1, 1])
 })
 
-test('a batch is read call by call, around the calls that failed and the other tokens between', () => {
+test('a batch is read call by call', () => {
   const events = Array.from({ length: 200 }, (_, n) => [used(alice, n), moved(alice, shop, BigInt(n))]).flat()
   const { authorized, usedOnly, plain } = readTransfers(block(events))
   assert.deepEqual([authorized.length, usedOnly.length, plain.length], [200, 0, 0])
@@ -125,7 +125,7 @@ test('a batch is read call by call, around the calls that failed and the other t
     assert.deepEqual([nonce, value, position], [nonceOf(n), BigInt(n), n])
 })
 
-test('a cancellation moves nothing, whatever stands behind it', () => {
+test('a cancellation moves no money, even if a Transfer follows it', () => {
   const {
     authorized,
     canceled: gone,
@@ -135,7 +135,7 @@ test('a cancellation moves nothing, whatever stands behind it', () => {
   assert.deepEqual([authorized.length, plain.length], [0, 1])
 })
 
-test('position outlives a move to another block, and does not depend on other events being asked for', () => {
+test('position survives inclusion in another block and does not depend on which other events were queried', () => {
   const events = [moved(bob, shop, 1n), used(alice, 1), moved(alice, shop, 5n), { event: 'other' } as const]
   const positions = (logs: readonly Log[]) => {
     const { authorized, plain } = readTransfers(logs)
@@ -153,7 +153,7 @@ test('position outlives a move to another block, and does not depend on other ev
   assert.deepEqual(positions(first ? [first, ...rest] : []), expected)
 })
 
-test('hex in capitals is the same hex', () => {
+test('upper-case hex is read like lower-case hex', () => {
   const logs = block([used(alice, 1), moved(alice, shop, 5n)])
   const capital = (text: Hex): Hex => `0x${text.slice(2).toUpperCase()}`
   const shouted = logs.map((log) => ({
@@ -169,7 +169,7 @@ test('hex in capitals is the same hex', () => {
   assert.deepEqual(readTransfers(second && logs[0] ? [logs[0], second] : []), readTransfers(logs))
 })
 
-test('malformed logs are ignored, and what is well formed is read all the same', () => {
+test('malformed logs are ignored, and well-formed ones are still read', () => {
   const logs = block([used(alice, 1), moved(alice, shop, 5n)])
   const [first, second] = logs
   assert(first && second)
@@ -206,12 +206,12 @@ test('malformed logs are ignored, and what is well formed is read all the same',
   assert.deepEqual(readTransfers([...malformed, first, ...malformed, second]), readTransfers(logs))
 })
 
-test('whatever bytes a node sends, reading does not throw', () => {
+test('reading logs never throws, whatever a node sends', () => {
   const junk = fc.oneof(fc.anything(), fc.record({ topics: fc.array(fc.anything()), logIndex: fc.nat() }))
   fc.assert(fc.property(fc.array(junk), (logs) => void readTransfers(logs as Log[])))
 })
 
-test('however events interleave, each is read once and none is paired wrongly', () => {
+test('each event is read once and paired correctly, however events interleave', () => {
   const payer = fc.constantFrom(alice, bob)
   const number = fc.nat({ max: 3 })
   const anyEvent: fc.Arbitrary<Event> = fc.oneof(
@@ -248,7 +248,7 @@ test('however events interleave, each is read once and none is paired wrongly', 
   )
 })
 
-/** The same from the definition, looking every log up in the whole list. */
+/** A naive readTransfers that follows the definition and searches the whole list for every log. */
 function pairByDefinition(all: readonly Placed[]): ReturnType<typeof readTransfers> {
   const follows = (first: Placed, second: Placed) =>
     first.event === 'used' &&

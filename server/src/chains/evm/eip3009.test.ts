@@ -53,7 +53,7 @@ const anyAuthorization: fc.Arbitrary<Authorization> = fc.record({
 })
 const anyDomain: fc.Arbitrary<Domain> = fc.record({
   name: fc.oneof(fc.constantFrom('USDC', 'USD Coin', ''), fc.string({ unit: 'grapheme' })),
-  // viem takes an empty version for none.
+  // viem treats an empty version as missing.
   version: fc.oneof(fc.constantFrom('1', '2'), fc.string({ minLength: 1 })),
   chainId: fc.oneof(fc.nat(), fc.bigInt({ min: 0n, max: 2n ** 53n })),
   verifyingContract: hex(20),
@@ -73,7 +73,7 @@ const some: Authorization = {
   nonce: `0x${'33'.repeat(32)}`,
 }
 
-test('the digest is the one viem hashes, thousands of times', () => {
+test('the digest equals the one that viem computes', () => {
   fc.assert(
     fc.property(anyDomain, anyAuthorization, (domain, authorization) => {
       const typedData = {
@@ -89,12 +89,12 @@ test('the digest is the one viem hashes, thousands of times', () => {
   )
 })
 
-test('the domain separator of USDC on Base is the one its contract answers', () => {
+test('the domain separator of USDC on Base equals the one its contract returns', () => {
   const published = '0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f'
   assert.equal(toHex(domainSeparator(usdc)), published)
 })
 
-test('no two domains are taken for each other, however their parts run together', () => {
+test('two domains are never confused, even if their parts read the same when joined', () => {
   const names = ['', ':', '1', '1:', ':1', '2:1', '1:2:1']
   const domains = names.flatMap((name) =>
     names.slice(1).flatMap((version) => [1, 11, 12n].map((chainId) => ({ ...usdc, name, version, chainId }))),
@@ -106,7 +106,7 @@ test('no two domains are taken for each other, however their parts run together'
     }
 })
 
-test('viem finds the signature valid over the digest, and the recovered signer is the payer', async () => {
+test('viem accepts a signature over the digest, and the recovered signer is the payer', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyDomain,
@@ -138,7 +138,7 @@ test('viem finds the signature valid over the digest, and the recovered signer i
   )
 })
 
-test('every field is signed: changing one changes the digest', () => {
+test('changing any field changes the digest', () => {
   const changed: Partial<Authorization>[] = [
     { from: some.to },
     { to: some.from },
@@ -155,7 +155,7 @@ test('every field is signed: changing one changes the digest', () => {
   assert.equal(new Set(digests).size, digests.length)
 })
 
-test('what does not fit its field is refused, and leaves nothing behind for the next digest', () => {
+test('a value that does not fit its field is refused and does not affect the next digest', () => {
   const before = toHex(digest(usdc, some))
   const wrong = [
     { from: '0x11' },
@@ -180,7 +180,7 @@ test('what does not fit its field is refused, and leaves nothing behind for the 
   assert.throws(() => domainSeparator({ ...usdc, chainId: 1.5 }))
 })
 
-test('the calldata is the one viem encodes, and the marker stands behind it', () => {
+test('the calldata equals what viem encodes, followed by the marker', () => {
   fc.assert(
     fc.property(
       anyAuthorization,
@@ -199,14 +199,14 @@ test('the calldata is the one viem encodes, and the marker stands behind it', ()
   )
 })
 
-test('a marker is 16 bytes, and signatures are whole bytes of hex', () => {
+test('a marker that is not 16 bytes and a signature that is not whole bytes of hex are refused', () => {
   for (const marker of [`0x${'00'.repeat(15)}`, `0x${'00'.repeat(17)}`, `0x${'0g'.repeat(16)}`] as const)
     assert.throws(() => transferCalldata(some, '0x', marker))
   for (const signature of ['', '0x1', '0xzz', '1234'])
     assert.throws(() => transferCalldata(some, signature as Hex), signature)
 })
 
-test('the topics are those of the events', () => {
+test('the topics match the signatures of the events', () => {
   assert.deepEqual(topics, {
     authorizationUsed: toEventSelector('AuthorizationUsed(address,bytes32)'),
     authorizationCanceled: toEventSelector('AuthorizationCanceled(address,bytes32)'),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { keccak_256 } from '@noble/hashes/sha3'
 import type { Hex } from 'viem'
 
-/** What a payer signs under EIP-3009. Hex is lower case; the window is open at both ends, in seconds. */
+/** What a payer signs under EIP-3009. Hex is lower case; the window is in seconds and excludes both ends. */
 export type Authorization = {
   readonly from: Hex
   readonly to: Hex
@@ -33,18 +33,18 @@ const stateSelector = selectorOf('authorizationState(address,bytes32)')
 
 const uint64Max = 2n ** 64n - 1n
 const markerBytes = 16
-/** Far more tokens than a server knows: a bound, not a working size. */
+/** A bound on memory: far more tokens than a server knows. */
 const domainsMax = 256
 const separators = new Map<string, Uint8Array>()
 
-// Both are filled anew by every call, and no call yields in between. What stands between the fields stays as it is: the
-// type hash, the zeros before addresses, and the two bytes that EIP-712 puts first.
+// Both buffers are filled again by every call, and no call yields in between. The bytes between the fields stay as they
+// are: the type hash, the zeros before addresses, and the two bytes that EIP-712 puts first.
 const struct = Buffer.alloc(7 * 32)
 struct.set(transferTypeHash)
 const envelope = Buffer.alloc(2 + 2 * 32)
 envelope.set([0x19, 0x01])
 
-/** The EIP-712 digest of TransferWithAuthorization: what the payer's key signs. Throws if a field does not fit. */
+/** The EIP-712 digest of TransferWithAuthorization, which the payer's key signs. Throws if a field does not fit. */
 export function digest(domain: Domain, authorization: Authorization): Uint8Array {
   writeAuthorization(struct, 32, authorization)
   envelope.set(domainSeparator(domain), 2)
@@ -52,7 +52,7 @@ export function digest(domain: Domain, authorization: Authorization): Uint8Array
   return keccak_256(envelope)
 }
 
-/** The hash of a token's domain, equal to the token's own `DOMAIN_SEPARATOR()`. Not to be written to. */
+/** The hash of a token's domain, equal to the token's own `DOMAIN_SEPARATOR()`. Callers must not modify it. */
 export function domainSeparator(domain: Domain): Uint8Array {
   const { name, version, chainId, verifyingContract } = domain
   const key = `${chainId}:${verifyingContract}:${version.length}:${version}:${name}`
@@ -71,13 +71,14 @@ export function domainSeparator(domain: Domain): Uint8Array {
 }
 
 /**
- * Calldata of `transferWithAuthorization` with `bytes signature`, which serves ordinary and contract wallets alike. The
- * marker, 16 bytes, follows the encoding: the token ignores it, and whoever reads the chain finds the checkout by it.
+ * Calldata of `transferWithAuthorization` with `bytes signature`, which works for ordinary and contract wallets. The
+ * marker, 16 bytes, follows the encoding: the token ignores it, and it tells anyone who reads the chain which checkout
+ * was paid.
  */
 export function transferCalldata(authorization: Authorization, signature: Hex, marker: Hex = '0x'): Hex {
   const signatureBytes = bytesOf(signature)
   const suffix = bytesOf(marker)
-  assert(suffix.length === 0 || suffix.length === markerBytes, 'a marker is 16 bytes')
+  assert(suffix.length === 0 || suffix.length === markerBytes, 'a marker must be 16 bytes')
   const paddedLength = Math.ceil(signatureBytes.length / 32) * 32
   const data = Buffer.alloc(4 + 8 * 32 + paddedLength + suffix.length)
   data.set(transferSelector)
@@ -89,7 +90,7 @@ export function transferCalldata(authorization: Authorization, signature: Hex, m
   return `0x${data.toString('hex')}`
 }
 
-/** Reads back what transferCalldata made: who paid with which nonce, and the marker, if there is one. */
+/** Reads what transferCalldata wrote: payer, nonce, signature, and the marker, if there is one. */
 export function readTransferCalldata(
   calldata: Hex,
 ): { readonly payer: Hex; readonly nonce: Hex; readonly signature: Hex; readonly marker: Hex | null } | null {
@@ -107,7 +108,9 @@ export function readTransferCalldata(
   }
 }
 
-/** Calldata of `authorizationState`. It answers true for a nonce that was used or canceled: true is not "paid". */
+/**
+ * Calldata of `authorizationState`. It returns true for a nonce that was used or canceled: true does not mean "paid".
+ */
 export function authorizationStateCalldata(payer: Hex, nonce: Hex): Hex {
   const data = Buffer.alloc(4 + 2 * 32)
   data.set(stateSelector)
@@ -116,14 +119,14 @@ export function authorizationStateCalldata(payer: Hex, nonce: Hex): Hex {
   return `0x${data.toString('hex')}`
 }
 
-/** First topics of the events that decide an authorization's fate. */
+/** First topics of the events that decide an authorization's outcome. */
 export const topics = {
   authorizationUsed: topicOf('AuthorizationUsed(address,bytes32)'),
   authorizationCanceled: topicOf('AuthorizationCanceled(address,bytes32)'),
   transfer: topicOf('Transfer(address,address,uint256)'),
 } as const
 
-/** A log as a node gives it, with its index as a number. */
+/** A log as a node returns it, with its index as a number. */
 export type Log = {
   readonly address: Hex
   readonly blockHash: Hex
@@ -135,13 +138,13 @@ export type Log = {
 
 type Place = { readonly transactionHash: Hex; readonly logIndex: number }
 
-/** An event about a payer's nonce, and the place of that event. */
+/** An event about a payer's nonce, with its place. */
 export type NonceEvent = Place & { readonly payer: Hex; readonly nonce: Hex }
 
 /**
- * Money that moved. `position` counts the Transfers of this token in its transaction from 0. Unlike `logIndex` it does
- * not change when the transaction is included in another block behind other transactions, nor does it depend on which
- * other events were asked for.
+ * Money that moved. `position` counts this token's Transfers in the transaction, from 0. Unlike `logIndex`, it does not
+ * change when the transaction is included in another block behind other transactions, and does not depend on which
+ * other events were queried.
  */
 type PlainTransfer = Place & {
   readonly payer: Hex
@@ -154,9 +157,9 @@ type PlainTransfer = Place & {
 type AuthorizedTransfer = PlainTransfer & { readonly nonce: Hex }
 
 type Transfers = {
-  /** AuthorizationUsed with the same payer's Transfer right behind it. */
+  /** AuthorizationUsed, directly followed by the same payer's Transfer. */
   readonly authorized: AuthorizedTransfer[]
-  /** AuthorizationUsed without: the nonce is gone, and no money is known to have moved by it. */
+  /** AuthorizationUsed without that: the nonce is spent, and no money is known to have moved by it. */
   readonly usedOnly: NonceEvent[]
   readonly canceled: NonceEvent[]
   /** Every other Transfer. */
@@ -164,10 +167,10 @@ type Transfers = {
 }
 
 /**
- * Reads a block's logs of a token. An authorization paid what the very next log says, if that is a Transfer from the
- * same payer, of the same token, in the same transaction: a Transfer that merely shares the transaction may belong to
- * somebody else. Every Transfer is in exactly one list. Malformed and repeated logs are ignored, and order is restored:
- * a pair that was torn apart on the way would read as a nonce spent on something else.
+ * Reads the logs of tokens, block by block. An authorization paid what the very next log says, if that is a Transfer
+ * from the same payer, of the same token, in the same transaction: a Transfer that merely shares the transaction may
+ * belong to somebody else. Every Transfer is in exactly one list. Malformed and repeated logs are ignored, and logs are
+ * sorted first: a pair that arrived out of order would read as a nonce spent on something else.
  */
 export function readTransfers(logs: readonly Log[]): Transfers {
   const transfers: Transfers = { authorized: [], usedOnly: [], canceled: [], plain: [] }
@@ -236,7 +239,7 @@ function parseLog(log: Log): Parsed | undefined {
   return undefined
 }
 
-/** Nodes write hex in lower case; comparing must not depend on it. What is not text comes out as no hex at all. */
+/** Nodes write hex in lower case, but comparisons must not depend on it. Anything but text becomes invalid hex. */
 function lower(text: Hex): Hex {
   return typeof text === 'string' ? (text.toLowerCase() as Hex) : '0x?'
 }
@@ -259,13 +262,13 @@ function writeAddress(words: Buffer, offset: number, address: Hex): void {
   writeHex(words, offset + 12, address, 20)
 }
 
-/** Writing hex stops at the first letter that is none, which would leave the bytes of an earlier call in place. */
+/** Buffer.write stops at the first character that is not hex, which would leave bytes of an earlier call in place. */
 function writeHex(words: Buffer, offset: number, hex: Hex, length: number): void {
-  assert(hex.length === 2 + 2 * length && hex.startsWith('0x'), 'hex of the wrong length')
+  assert(hex.length === 2 + 2 * length && hex.startsWith('0x'), 'the hex has the wrong length')
   assert.equal(words.write(hex.slice(2), offset, length, 'hex'), length, 'not hex')
 }
 
-/** Throws a RangeError for what is no uint256. */
+/** Throws a RangeError if the value is not a uint256. */
 function writeUint(words: Buffer, offset: number, value: bigint): void {
   words.writeBigUInt64BE(value >> 192n, offset)
   words.writeBigUInt64BE((value >> 128n) & uint64Max, offset + 8)

@@ -19,12 +19,13 @@ import {
 import { topics } from './eip3009.ts'
 
 /**
- * Follows one chain block by block. What was read is kept as a chain of hashes: the next block must name the last one
- * as its parent. If it does not, the chain was reorganised: the follower steps back to the last block that both agree
- * on, tells what was orphaned, and reads on from there. A gap after a stop is read like any other block, in order.
+ * Follows one chain block by block. Blocks that were read are kept as a chain of hashes: the next block must name the
+ * last one as its parent. If it does not, the chain was reorganised: the follower steps back to the last common block,
+ * reports what was orphaned, and reads on from there. After downtime, the missing blocks are read like any others, in
+ * order.
  *
- * Each block is one transaction: its row, and whatever the listener makes of its logs. So a crash anywhere reads the
- * block again. One process leads; if two should ever believe they do, the row lock makes them take turns, and the
+ * Each block is one transaction: its row, and whatever the listener derives from its logs. So after a crash the block
+ * is read again. One process leads; if two should ever believe they do, the row lock makes them take turns, and the
  * second finds its block already there.
  */
 type Account = { readonly address: string; readonly nonce: number }
@@ -32,30 +33,30 @@ type Account = { readonly address: string; readonly nonce: number }
 export type Listener = {
   /** The logs of our tokens in a block that has become part of the chain. */
   onBlock(tx: Transaction, block: Block, logs: readonly Log[]): Promise<void>
-  /** Blocks that are part of the chain no longer; the chain now ends at `number`. */
+  /** Blocks that are no longer part of the chain, which now ends at `number`. */
   onOrphaned(tx: Transaction, hashes: readonly Hex[], number: number): Promise<void>
-  /** The accounts whose nonces are wanted: every process's, for any of them may lead. */
+  /** The accounts whose nonces are needed: those of every process, because any process may lead. */
   accounts(): Promise<readonly string[]>
-  /** Where the accounts stand at the end of the chain that was read. */
+  /** The nonces of the accounts at the end of the chain that was read. */
   onNonces(tx: Transaction, accounts: readonly Account[]): Promise<void>
-  /** Blocks up to `safe` and `finalized` are that. */
+  /** Blocks up to `safe` and `finalized` have reached that finality. */
   onFinality(tx: Transaction, safe: number, finalized: number): Promise<void>
-  /** After each commit that may have changed something. */
+  /** Called after each commit that may have changed something. */
   onCommit(): void
 }
 
 const leaseSeconds = 10
-/** Read ahead in one request when catching up. */
+/** Blocks per request when catching up. */
 const blocksPerRead = 20
-/** How far a step back looks at a time. */
+/** Blocks compared at a time when stepping back. */
 const stepBack = 32
-/** How often in a block's time it is looked for a block that is due, and how many times at most. */
+/** How often per block time we poll for a block that is due, and how many times at most. */
 const dueLooksPerBlock = 40
 const dueLooksMax = 14
-/** Kept below the finalized block, for questions about the recent past. */
+/** Blocks kept below the finalized one, for queries about the recent past. */
 const blocksKept = 5_000
 
-/** One look at the chain. True if there may be more to read at once. Null if another process leads. */
+/** Looks at the chain once. True if there may be more to read at once. Null if another process leads. */
 export async function followOnce(
   ctx: Context,
   chain: Chain,
@@ -69,7 +70,7 @@ export async function followOnce(
   const heads = await readHeads(chain)
   const tip = await rows.readTip(ctx.db, network)
   if (!heads) return false
-  // The first block ever is where the chain stands now: nothing before it can be ours.
+  // The first time, reading starts at the current head: nothing before it can be ours.
   const from = tip ? tip.number + 1 : heads.latest.number
   if (tip && heads.latest.number <= tip.number) {
     const [stored] = await rows.readStoredBlocks(ctx.db, network, heads.latest.number, 1)
@@ -89,7 +90,7 @@ export async function followOnce(
   const linked = takeLinked(blocks, tip?.hash ?? null)
   if (linked.length === 0) return tip ? await turnBack(ctx, chain, listener) : false
   const end = linked.at(-1)?.number ?? last
-  // Only at the head: many nodes keep no older states, and what is caught up with is passed at once.
+  // Only at the head: many nodes keep no older state, and while catching up, older nonces would be outdated at once.
   const accounts = end === heads.latest.number ? await listener.accounts() : []
   const [logs, nonces] = await Promise.all([
     readLogs(
@@ -116,12 +117,12 @@ export async function followOnce(
 }
 
 /**
- * Blocks come at regular times. If the next one is due before the next look would be, it is waited for here and seen at
- * once: payers are waiting for it. What is overdue is left to the usual looks.
+ * Blocks come at regular times. If the next one is due before the next poll, we wait for it here and see it at once,
+ * because payers are waiting for it. An overdue block is left to the usual polls.
  */
 async function waitForNext(chain: Chain, { headNumber, headAgeSeconds }: rows.Follower): Promise<void> {
   const { blockTimeMs } = chain.network
-  // The last one was written down a little after it came.
+  // The last block was recorded a little after it came.
   const dueMs = 0.9 * blockTimeMs - (headAgeSeconds ?? 0) * 1_000
   if (dueMs > blockTimeMs / 8 || dueMs < -blockTimeMs / 8) return
   await wait(Math.max(0, dueMs))
@@ -129,7 +130,7 @@ async function waitForNext(chain: Chain, { headNumber, headAgeSeconds }: rows.Fo
     await wait(blockTimeMs / dueLooksPerBlock)
 }
 
-/** The blocks up to the first that is missing or does not follow the one before. */
+/** The blocks up to the first one that is missing or does not follow its predecessor. */
 function takeLinked(blocks: readonly (Block | null)[], tip: Hex | null): Block[] {
   const linked: Block[] = []
   let parent = tip
@@ -152,7 +153,7 @@ async function takeBlock(
   const isTaken = await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
     const tip = await rows.readTip(tx, network)
-    // Another process was here meanwhile.
+    // Another process was faster.
     if (tip && tip.hash !== block.parentHash) return false
     await rows.insertBlock(tx, network, block)
     await listener.onBlock(tx, block, logs)
@@ -188,13 +189,13 @@ async function turnBack(ctx: Context, chain: Chain, listener: Listener): Promise
       upTo = lowest.number - 1
       continue
     }
-    // A node that does not have our blocks, and none in their place, is merely behind.
+    // A node that does not have our blocks, and has no others in their place, is merely behind.
     if (!isReplaced) return false
-    // Nothing in common with what we kept: everything we kept is orphaned, and reading starts at its first block.
+    // No block in common: everything we kept is orphaned, and reading starts again at its first block.
     const number = stored[common]?.number ?? (lowest ? lowest.number - 1 : 0)
     const isTurned = await ctx.db.transaction(async (tx) => {
       await rows.lockFollower(tx, network)
-      // Another process was here meanwhile.
+      // Another process was faster.
       if ((await rows.readTip(tx, network))?.hash !== tip) return false
       const orphaned = await rows.deleteBlocksAbove(tx, network, number)
       if (orphaned.length > 0) await listener.onOrphaned(tx, orphaned, number)
@@ -208,8 +209,8 @@ async function turnBack(ctx: Context, chain: Chain, listener: Listener): Promise
 }
 
 /**
- * Moves `safe` and `finalized` up to what was read, and reads the blocks that became safe a second time: whatever the
- * first reading missed is found before anybody relies on it.
+ * Moves `safe` and `finalized` up to what was read, and reads the blocks that became safe a second time, so that
+ * anything the first reading missed is found before anybody relies on it.
  */
 async function advanceFinality(
   ctx: Context,
@@ -236,7 +237,7 @@ async function advanceFinality(
   const isMoved = await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
     for (const [i, block] of again.entries()) {
-      // Another process may have turned back meanwhile: what left the chain does not return by being read again.
+      // Another process may have turned back: reading a block again must not bring it back into the chain.
       if (!(await rows.readStoredBlock(tx, network, block.hash))) return false
       await listener.onBlock(tx, { ...block, baseFee: 0n }, logs[i] ?? [])
     }
@@ -251,17 +252,17 @@ async function advanceFinality(
   return safe < Math.min(safeSeen, end)
 }
 
-/** The logs of blocks that were read before, from another node than the first time if one has them. */
+/** The logs of blocks that were read before, from a different node than the first time if one has them. */
 async function readLogsAgain(chain: Chain, hashes: readonly Hex[]): Promise<Log[][]> {
   const wanted = Object.values(topics)
   return await readLogs(chain, hashes, wanted, chain.rpc.batchElsewhere).catch((error) => {
-    // It may be too far behind to have them.
+    // The other node may be too far behind to have them.
     if (!(error instanceof RpcAnswerError)) throw error
     return readLogs(chain, hashes, wanted)
   })
 }
 
-/** Reads blocks of the chain once more, from every node, for what was missed in them. */
+/** Reads blocks of the chain once more, from every node, to find what was missed in them. */
 export async function readBlocksAgain(
   ctx: Context,
   chain: Chain,

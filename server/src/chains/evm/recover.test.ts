@@ -13,7 +13,7 @@ const key = fc.bigInt({ min: 1n, max: order - 1n })
 
 type Parts = { readonly r: bigint; readonly s: bigint; readonly yParity: number }
 
-/** Every way to write or to spoil a signature. What a form means is decided by the judge, not here. */
+/** Every way to write or corrupt a signature. viem decides what each form means, not this table. */
 const forms: Record<string, (parts: Parts) => Uint8Array> = {
   'v 27 or 28': ({ r, s, yParity }) => bytes(r, s, 27 + yParity),
   'v 0 or 1': ({ r, s, yParity }) => bytes(r, s, yParity),
@@ -40,7 +40,7 @@ const forms: Record<string, (parts: Parts) => Uint8Array> = {
   's of the order less one': ({ r, yParity }) => bytes(r, order - 1n, 27 + yParity),
   's of half the order': ({ r, yParity }) => bytes(r, order >> 1n, 27 + yParity),
   's just above half the order': ({ r, yParity }) => bytes(r, (order >> 1n) + 1n, 27 + yParity),
-  // With so small an r the recovery ids 2 and 3 name points too, which no token's ecrecover would.
+  // With an r this small, recovery ids 2 and 3 also name points, but no token's ecrecover accepts them.
   'small r': ({ s, yParity }) => bytes(1n + (s % 40n), s, 27 + yParity),
   'small r, v 29 or 30': ({ s, yParity }) => bytes(1n + (s % 40n), s, 29 + yParity),
   'small r, v 2 or 3': ({ s, yParity }) => bytes(1n + (s % 40n), s, 2 + yParity),
@@ -53,23 +53,23 @@ const forms: Record<string, (parts: Parts) => Uint8Array> = {
     Buffer.concat([Buffer.alloc(96), bytes(r, s, 27 + yParity)]),
 }
 
-test('libsecp256k1 is loaded where its build is shipped', () => {
+test('libsecp256k1 loads on the platforms that its build is shipped for', () => {
   const shipped = ['linux-x64', 'darwin-arm64', 'win32-x64']
   if (shipped.includes(`${process.platform}-${process.arch}`)) assert(isNative)
 })
 
 for (const [name, spoil] of Object.entries(forms)) {
-  test(`both libraries judge as viem does: ${name}`, async () => {
+  test(`both libraries agree with viem: ${name}`, async () => {
     await fc.assert(
       fc.asyncProperty(word, key, async (digest, secret) => {
-        await checkAgainstJudge(digest, spoil(parse(signDigest(digest, toBytes(secret)))))
+        await checkAgainstViem(digest, spoil(parse(signDigest(digest, toBytes(secret)))))
       }),
       { numRuns: 40 },
     )
   })
 }
 
-test('both libraries judge as viem does: random bytes', async () => {
+test('both libraries agree with viem: random bytes', async () => {
   const signature = fc.oneof(
     fc.uint8Array({ minLength: 65, maxLength: 65 }),
     fc.uint8Array({ minLength: 64, maxLength: 64 }),
@@ -78,10 +78,10 @@ test('both libraries judge as viem does: random bytes', async () => {
       .tuple(fc.uint8Array({ minLength: 64, maxLength: 64 }), fc.constantFrom(0, 1, 27, 28))
       .map(([rs, v]) => Uint8Array.from([...rs, v])),
   )
-  await fc.assert(fc.asyncProperty(word, signature, checkAgainstJudge), { numRuns: 400 })
+  await fc.assert(fc.asyncProperty(word, signature, checkAgainstViem), { numRuns: 400 })
 })
 
-test('every honest form names the signer and has the same normal form, thousands of times', () => {
+test('every valid form of a signature recovers the signer and is normalised to the same bytes', () => {
   const honest = ['v 27 or 28', 'v 0 or 1', 'high s', 'high s, v 0 or 1', 'EIP-2098']
   fc.assert(
     fc.property(word, key, (digest, secret) => {
@@ -99,7 +99,7 @@ test('every honest form names the signer and has the same normal form, thousands
   )
 })
 
-test('another digest names another signer, and the bytes handed in are left as they were', () => {
+test('a different digest recovers a different signer, and the input bytes are not modified', () => {
   fc.assert(
     fc.property(word, word, key, (digest, other, secret) => {
       fc.pre(Buffer.compare(digest, other) !== 0)
@@ -112,7 +112,7 @@ test('another digest names another signer, and the bytes handed in are left as t
   )
 })
 
-test('a digest is 32 bytes', () => {
+test('a digest that is not 32 bytes is refused', () => {
   const { r, s, yParity } = parse(signDigest(new Uint8Array(32), toBytes(1n)))
   for (const curve of Object.values(curves))
     for (const length of [0, 31, 33, 64])
@@ -120,7 +120,7 @@ test('a digest is 32 bytes', () => {
   assert.throws(() => signDigest(new Uint8Array(31), toBytes(1n)))
 })
 
-test('both libraries sign what viem signs, byte for byte', async () => {
+test('both libraries produce the same signatures as viem, byte for byte', async () => {
   await fc.assert(
     fc.asyncProperty(word, key, async (digest, secret) => {
       const { r, s, yParity } = await sign({ hash: toHex(digest), privateKey: toHex(toBytes(secret)) })
@@ -133,7 +133,7 @@ test('both libraries sign what viem signs, byte for byte', async () => {
   )
 })
 
-test('a key that is none is refused without being told', () => {
+test('an invalid key is refused without appearing in the error', () => {
   const wrong = [
     new Uint8Array(32),
     toBytes(order),
@@ -149,7 +149,7 @@ test('a key that is none is refused without being told', () => {
       )
 })
 
-test('without the native build the same answers come from plain JavaScript', () => {
+test('without the native build, plain JavaScript gives the same results', () => {
   const { r, s, yParity } = signDigest(new Uint8Array(32).fill(9), toBytes(42n))
   const script = `
     import { registerHooks } from 'node:module'
@@ -173,13 +173,13 @@ test('without the native build the same answers come from plain JavaScript', () 
 })
 
 /**
- * The judge reads the bytes in its own way and lets viem recover, once from the signature as it was given and once from
- * our normal form of it.
+ * Compares both libraries with viem, which recovers once from the signature as it was given, parsed independently, and
+ * once from our normal form of it.
  */
-async function checkAgainstJudge(digest: Uint8Array, signature: Uint8Array): Promise<void> {
+async function checkAgainstViem(digest: Uint8Array, signature: Uint8Array): Promise<void> {
   const results = Object.values(curves).map((curve) => recoverSigner(digest, signature, curve))
   assert.deepEqual(results[0], results[1])
-  const expected = await judge(digest, signature)
+  const expected = await recoverWithViem(digest, signature)
   const [result] = results
   assert.equal(result?.address ?? null, expected)
   if (!result) return
@@ -190,7 +190,7 @@ async function checkAgainstJudge(digest: Uint8Array, signature: Uint8Array): Pro
   assert.equal((await recoverAddress({ hash: toHex(digest), signature: normalised })).toLowerCase(), expected)
 }
 
-async function judge(digest: Uint8Array, signature: Uint8Array): Promise<string | null> {
+async function recoverWithViem(digest: Uint8Array, signature: Uint8Array): Promise<string | null> {
   const text = toHex(signature).slice(2)
   let [r, s, v] = [text.slice(0, 64), text.slice(64, 128), text.slice(128)].map((part) =>
     BigInt(`0x${part || '0'}`),

@@ -6,7 +6,9 @@ import { keccak_256 } from '@noble/hashes/sha3'
 import type * as Secp256k1 from 'secp256k1'
 import type { Hex } from 'viem'
 
-/** What is needed of a secp256k1 library. `compact` is r and s, 32 bytes each; both functions throw on nonsense. */
+/**
+ * What we need from a secp256k1 library. `compact` is r and s, 32 bytes each; both functions throw on invalid input.
+ */
 type Curve = {
   /** The uncompressed public key, 65 bytes. */
   readonly recover: (digest: Uint8Array, compact: Uint8Array, yParity: number) => Uint8Array
@@ -17,7 +19,7 @@ type Curve = {
   ) => { readonly compact: Uint8Array; readonly yParity: number }
 }
 
-/** The curve in plain JavaScript: right on every machine, some twenty times slower. */
+/** The curve in plain JavaScript: works on every machine, about twenty times slower. */
 export const nobleCurve: Curve = {
   recover: (digest, compact, yParity) =>
     noble.Signature.fromCompact(compact).addRecoveryBit(yParity).recoverPublicKey(digest).toRawBytes(false),
@@ -27,10 +29,12 @@ export const nobleCurve: Curve = {
   },
 }
 
-/** libsecp256k1, where its native build loads. */
+/** libsecp256k1, if its native build loads. */
 export const nativeCurve: Curve | undefined = loadNative()
 
-/** Whether signatures are checked by libsecp256k1. If not, all works, but slowly: `serve` says so when it starts. */
+/**
+ * Whether libsecp256k1 checks signatures. Without it everything works, but slowly: `serve` logs that when it starts.
+ */
 export const isNative: boolean = nativeCurve !== undefined
 
 const fastestCurve = nativeCurve ?? nobleCurve
@@ -41,7 +45,8 @@ const zero = Buffer.alloc(32)
 
 /**
  * Who signed the digest, and the signature in the one form that tokens accept: 65 bytes, low s, v of 27 or 28. Wallets
- * also write v as 0 or 1, high s, or 64 bytes (EIP-2098); all of these are taken. Null for anything else; never throws.
+ * also write v as 0 or 1, high s, or 64 bytes (EIP-2098); all of these are accepted. Null for anything else; never
+ * throws.
  */
 export function recoverSigner(
   digest: Uint8Array,
@@ -55,7 +60,7 @@ export function recoverSigner(
   try {
     publicKey = curve.recover(digest, compact, yParity)
   } catch {
-    // r is not the x of a point of the curve, or the key would be the point at infinity.
+    // r is not the x coordinate of a point on the curve, or the key would be the point at infinity.
     return null
   }
   const hash = Buffer.from(keccak_256(publicKey.subarray(1)))
@@ -65,7 +70,7 @@ export function recoverSigner(
   }
 }
 
-/** Signs a digest. Throws without naming the key if the key is not valid. */
+/** Signs a digest. If the key is not valid, throws without revealing it. */
 export function signDigest(
   digest: Uint8Array,
   privateKey: Uint8Array,
@@ -73,7 +78,7 @@ export function signDigest(
 ): { readonly r: Hex; readonly s: Hex; readonly yParity: 0 | 1 } {
   assert.equal(digest.length, 32)
   const { compact, yParity } = sign(digest, privateKey, curve)
-  // 2 and 3 mean an r above the order: nobody has ever seen one.
+  // 2 and 3 mean an r above the order, which nobody has ever seen.
   assert(yParity === 0 || yParity === 1)
   const text = Buffer.from(compact).toString('hex')
   return { r: `0x${text.slice(0, 64)}`, s: `0x${text.slice(64)}`, yParity }
@@ -83,12 +88,12 @@ function sign(digest: Uint8Array, privateKey: Uint8Array, curve: Curve): ReturnT
   try {
     return curve.sign(digest, privateKey)
   } catch {
-    // Without its cause: a library's message may hold the key.
+    // Without the cause: a library's message may contain the key.
     throw new Error('The private key is not valid.')
   }
 }
 
-/** r and s in range with s low, copied out of the caller's bytes; null if it is no signature at all. */
+/** r and s in range, with s low, copied from the caller's bytes; null if it is not a signature. */
 function parseSignature(signature: Uint8Array): { compact: Buffer; yParity: number } | null {
   if (signature.length !== 65 && signature.length !== 64) return null
   const compact = Buffer.from(signature.subarray(0, 64))
@@ -121,12 +126,12 @@ function negate(scalar: Buffer): void {
   scalar.write(negative.toString(16).padStart(64, '0'), 'hex')
 }
 
-/** The package's own entry falls back to `elliptic` without a word, so its binding is asked for by name. */
+/** The package's own entry point silently falls back to `elliptic`, so we load its binding by name. */
 function loadNative(): Curve | undefined {
   let native: typeof Secp256k1
   try {
     native = createRequire(import.meta.url)('secp256k1/bindings.js')
-    // Blinds the arithmetic on private keys against measurements from beside.
+    // Blinds the arithmetic on private keys against timing side channels.
     native.contextRandomize(randomBytes(32))
   } catch {
     return undefined

@@ -5,7 +5,7 @@ import type { Hex } from '../hex.ts'
 import { type Chain, multicall } from './chain.ts'
 import { signDigest } from './recover.ts'
 
-/** A settler's key. It pays gas and moves nobody's money: the signed transfers fix recipient and amount. */
+/** A settler's key. It pays gas and cannot redirect money: the signed transfers fix recipient and amount. */
 export type Signer = {
   readonly family: 'EVM'
   readonly address: Hex
@@ -23,7 +23,7 @@ export type Unsigned = {
 
 type SignedTransaction = { readonly hash: Hex; readonly bytes: Hex }
 
-/** No batch of ours needs more; a larger one is a bug that would burn the float. */
+/** No batch of ours needs more; a larger one is a bug that would burn the settler's balance. */
 const gasMax = 30_000_000n
 
 export function openSigner(privateKey: Hex): Signer {
@@ -51,11 +51,14 @@ export function openSigner(privateKey: Hex): Signer {
   }
 }
 
-/** What a settler may ever sign: our tokens and Multicall3, no value; or nothing, to itself. */
+/**
+ * All that a settler may ever sign: calls to our tokens and Multicall3 without value, or an empty transaction to
+ * itself.
+ */
 function assertAllowed(chain: Chain, self: string, { to, data, gas, maxFeePerGas }: Unsigned): void {
   const targets = [multicall, ...chain.network.assets.map(({ address }) => address.toLowerCase())]
   const isFill = to === self && data === '0x'
-  assert(isFill || targets.includes(to.toLowerCase()), `a settler does not call ${to}`)
+  assert(isFill || targets.includes(to.toLowerCase()), `a settler must not call ${to}`)
   assert(gas <= gasMax, `gas ${gas} is above the cap`)
   assert(isFill || maxFeePerGas <= chain.network.maxFeePerGas, `fee ${maxFeePerGas} is above the cap`)
 }

@@ -16,28 +16,28 @@ export type SignedTransfer = {
   readonly asset: string
   readonly authorization: Authorization
   readonly signature: Hex
-  /** Whether the payer's address has code: its code runs in the simulation, so it is simulated alone. */
+  /** Whether the payer's address has code: that code runs in the simulation, so the transfer is simulated alone. */
   readonly isContract: boolean
 }
 
-/** What the token would say to a transfer now. A node that cannot be asked throws instead. */
+/** How the token would treat a transfer now. If no node answers, simulating throws instead. */
 export type Simulated = {
   readonly isGood: boolean
   readonly isNonceUsed: boolean
   readonly balance: bigint
-  /** The token's own words, where it refused. */
+  /** The token's own message, if it refused. */
   readonly revertReason: string
-  /** Height of the node that was asked. */
+  /** Block height of the node that answered. */
   readonly blockNumber: number
 }
 
-/** Keeps one eth_call below what nodes accept as a request. */
+/** Keeps one eth_call below the request size that nodes accept. */
 const transfersPerCall = 100
 const callsInFlight = 4
 
 export type Simulate = (transfer: SignedTransfer) => Promise<Simulated>
 
-/** All transfers that are waiting at a moment are simulated in one call; alone, one goes at once. */
+/** All transfers waiting at a moment are simulated in one call; a single transfer is simulated at once. */
 export function openSimulate(chain: Chain, from: string): Simulate {
   const joined = openBatcher<SignedTransfer, Simulated>({
     run: (transfers) => simulateApart(chain, from, transfers),
@@ -49,9 +49,9 @@ export function openSimulate(chain: Chain, from: string): Simulate {
 }
 
 /**
- * As simulateTransfers, but payments that share a nonce do not meet: a payment that is presented twice at once would
- * find its nonce used by its twin, and be refused while the twin is claimed. Twins share one verdict; rivals, which
- * share the nonce and nothing else, get a call of their own.
+ * Like simulateTransfers, but keeps payments that share a nonce apart: a payment that is presented twice at once would
+ * find its nonce used by its own copy, and be refused while the copy is claimed. Copies share one verdict; different
+ * payments with the same nonce are simulated in separate calls.
  */
 async function simulateApart(
   chain: Chain,
@@ -88,13 +88,13 @@ export async function simulateAlone(
   transfer: SignedTransfer,
 ): Promise<Simulated> {
   const [simulated] = await simulateTransfers(chain, from, [transfer])
-  if (!simulated) throw new Error('one transfer in, one verdict out')
+  if (!simulated) throw new Error('a simulated transfer has no verdict')
   return simulated
 }
 
 /**
- * In order, each on what the ones before it left: two transfers of one payer do not both pass on a balance for one.
- * Nonce and balance are read before their transfer.
+ * Simulates transfers in order, each on the state that the ones before it left, so that two transfers of one payer do
+ * not both pass on a balance for one. Nonce and balance are read before their transfer.
  */
 export async function simulateTransfers(
   chain: Chain,
@@ -116,7 +116,7 @@ export async function simulateTransfers(
   return transfers.map((_, i) => {
     const [state, balance, transfer] = results.slice(1 + i * 3, 4 + i * 3)
     if (!state?.success || !balance?.success || !transfer)
-      throw new Error('the token does not answer as EIP-3009 tokens do')
+      throw new Error('the token does not answer like an EIP-3009 token')
     return {
       isGood: transfer.success,
       isNonceUsed: BigInt(state.returnData) !== 0n,
@@ -136,7 +136,7 @@ function readReason({ returnData }: CallResult): string {
   try {
     return String(decodeErrorResult({ abi: errorAbi, data: returnData }).args[0])
   } catch {
-    // Custom errors and empty reverts have no words; the refusal stands without them.
+    // Custom errors and empty reverts have no message; the transfer is refused without one.
     return ''
   }
 }

@@ -3,7 +3,7 @@ import { openRpc, type Rpc, RpcAnswerError, type RpcOutcome, RpcUnavailableError
 import { decodeTransaction, encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
 
-/** One Solana cluster and how to ask it. */
+/** One Solana cluster and its nodes. */
 export type SvmChain = { readonly network: SolanaNetwork; readonly rpc: Rpc }
 
 export function openSvmChain(network: SolanaNetwork, urls: readonly string[], now: () => Date): SvmChain {
@@ -17,7 +17,7 @@ export function openSvmChain(network: SolanaNetwork, urls: readonly string[], no
   return { network, rpc: openRpc(urls, identity, now) }
 }
 
-/** Whether the tokens are what networks.ts says. Returns the sentences that say what is wrong. */
+/** Checks the tokens against networks.ts. Returns one sentence per mistake. */
 export async function checkSvmChain({ network, rpc }: SvmChain): Promise<string[]> {
   const mistakes: string[] = []
   for (const { symbol, address, decimals } of network.assets) {
@@ -28,7 +28,7 @@ export async function checkSvmChain({ network, rpc }: SvmChain): Promise<string[
     // A mint is 82 bytes; its decimals are the 45th.
     const data = Buffer.from(value?.data[0] ?? '', 'base64')
     if (value?.owner !== tokenProgram || data.length !== 82 || data[44] !== decimals)
-      mistakes.push(`${symbol} at ${address} on ${network.name} is no token of ${decimals} decimals.`)
+      mistakes.push(`${symbol} at ${address} on ${network.name} is not a token with ${decimals} decimals.`)
   }
   return mistakes
 }
@@ -40,13 +40,13 @@ export type SvmHeads = {
   readonly slot: number
   readonly time: Date
   readonly finalizedSlot: number
-  /** Blocks up to the finalized one: what a blockhash's life is counted in. */
+  /** Number of blocks up to the finalized one: the life of a blockhash is counted in these. */
   readonly finalizedHeight: number
 }
 
 type EpochInfo = { readonly absoluteSlot: number; readonly blockHeight: number }
 
-/** Where the chain stands; null while the newest block's time is not known. */
+/** The chain's heads; null while the newest block's time is not known. */
 export async function readSvmHeads({ rpc }: SvmChain): Promise<SvmHeads | null> {
   const infos = await rpc.batch(
     ['confirmed', 'finalized'].map((commitment) => ({ method: 'getEpochInfo', params: [{ commitment }] })),
@@ -54,7 +54,7 @@ export async function readSvmHeads({ rpc }: SvmChain): Promise<SvmHeads | null> 
   const [head, final] = infos.map((info) => unwrap<EpochInfo>(info))
   if (!head || !final) return null
   const seconds = await rpc.call<number | null>('getBlockTime', [head.absoluteSlot]).catch((error) => {
-    // A node behind the one that was asked before does not have the block yet.
+    // This node may be behind the one that was queried before, and not have the block yet.
     if (!(error instanceof RpcAnswerError)) throw error
     return null
   })
@@ -67,7 +67,7 @@ export async function readSvmHeads({ rpc }: SvmChain): Promise<SvmHeads | null> 
   }
 }
 
-/** What a node says of a transaction. */
+/** What a node says about a transaction. */
 export type Status = {
   readonly slot: number
   readonly isFailed: boolean
@@ -80,7 +80,7 @@ type RawStatus = {
   readonly confirmationStatus: Status['commitment'] | null
 } | null
 
-/** More is refused by nodes. */
+/** Nodes refuse more. */
 const statusesPerCall = 256
 
 export function statusCalls(hashes: readonly string[]) {
@@ -93,7 +93,7 @@ export function statusCalls(hashes: readonly string[]) {
   return calls
 }
 
-/** In the order of the hashes that were asked for; null for what the node does not know. */
+/** In the order of the hashes that were requested; null if the node does not know the transaction. */
 export function readStatuses(outcomes: readonly RpcOutcome[]): (Status | null)[] {
   return outcomes.flatMap((outcome) =>
     unwrap<{ value: RawStatus[] }>(outcome).value.map((raw) =>
@@ -104,13 +104,13 @@ export function readStatuses(outcomes: readonly RpcOutcome[]): (Status | null)[]
   )
 }
 
-/** A transaction that is in a confirmed block, and what it did to token accounts. */
+/** A transaction in a confirmed block, and what it did to token accounts. */
 export type Landed = {
   readonly slot: number
   readonly time: Date
   readonly isFailed: boolean
   readonly transaction: SvmTransaction
-  /** How many units an account gained, or lost if below zero. */
+  /** How many units an account gained; negative if it lost some. */
   gainOf(account: string): bigint
 }
 
@@ -130,20 +130,21 @@ type RawLanded = {
   } | null
 } | null
 
-/** In the order of the hashes; null for what is not confirmed, or not whole yet. */
+/** In the order of the hashes; null for a transaction that is not confirmed or not complete yet. */
 export async function readLanded({ rpc }: SvmChain, hashes: readonly string[]): Promise<(Landed | null)[]> {
   const settings = { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: 0 }
   const outcomes = await rpc.batch(
     hashes.map((hash) => ({ method: 'getTransaction', params: [hash, settings] })),
   )
   return outcomes.map((outcome) => {
-    // What a node cannot show (of an unknown version, say) must not hide the others. It is asked for again.
+    // A transaction that a node cannot return (of an unknown version, say) must not hide the others. It is requested
+    // again.
     if ('error' in outcome) return null
     const raw = unwrap<RawLanded>(outcome)
     const transaction = raw && decodeTransaction(Buffer.from(raw.transaction[0], 'base64'))
     if (!raw?.meta || raw.blockTime === null || !transaction) return null
     const { preTokenBalances, postTokenBalances, loadedAddresses } = raw.meta
-    // Balances count accounts as the runtime does: those of lookup tables after those of the message.
+    // Balances number accounts as the runtime does: those from lookup tables after those of the message.
     const accounts: readonly string[] = [
       ...transaction.accounts,
       ...(loadedAddresses?.writable ?? []),
@@ -164,12 +165,12 @@ export async function readLanded({ rpc }: SvmChain, hashes: readonly string[]): 
   })
 }
 
-/** What a node would make of a transaction now. */
+/** What a node says would happen to a transaction now. */
 export type SvmSimulated = {
   readonly isGood: boolean
   /** As the node spells it. */
   readonly err: unknown
-  /** Units on the account that would pay; null if there is none. */
+  /** Units in the paying account; null if it does not exist. */
   readonly balance: bigint | null
   readonly slot: number
   /** No blockhash that is valid now is valid in a block above this height. */
@@ -177,7 +178,7 @@ export type SvmSimulated = {
 }
 
 /**
- * Simulates transactions that lack a settler's signature, in one request. Each is judged by itself: nodes do not
+ * Simulates transactions that lack a settler's signature, in one request. Each is simulated by itself: nodes do not
  * simulate one on top of another.
  */
 export async function simulateSvm(
@@ -196,7 +197,7 @@ export async function simulateSvm(
       },
       { method: 'getAccountInfo', params: [source, settings] },
     ]),
-    // Last: a blockhash that was valid above is not newer than this one.
+    // Last, so that no blockhash that was valid above is newer than this one.
     { method: 'getLatestBlockhash', params: [{ commitment: 'processed' }] },
   ])
   const latest = unwrap<{ context: { slot: number }; value: { lastValidBlockHeight: number } }>(
@@ -205,13 +206,13 @@ export async function simulateSvm(
   return asked.map((_, i) => {
     const { context, value } = unwrap<{ context: { slot: number }; value: { err: unknown } }>(outcomes[i * 2])
     const account = unwrap<{ value: RawAccount | null }>(outcomes[i * 2 + 1]).value
-    if (isOurFault(value.err)) throw new RpcUnavailableError('A settler cannot pay the fee of a transaction.')
+    if (isOurFault(value.err)) throw new RpcUnavailableError('A settler cannot pay the transaction fee.')
     return {
       isGood: value.err === null,
       err: value.err,
       balance: account && readUnits(account),
       slot: context.slot,
-      // Behind a balancer, another node may have said which blockhash is the newest. A block takes a slot at least.
+      // Behind a load balancer, the newest blockhash may come from another node. A block takes at least one slot.
       lastValidHeight: BigInt(
         latest.value.lastValidBlockHeight + Math.max(0, context.slot - latest.context.slot),
       ),
@@ -219,7 +220,9 @@ export async function simulateSvm(
   })
 }
 
-/** What a payment that begins now must know: the newest blockhash, its end, and the units on the account that pays. */
+/**
+ * What a new payment needs to know: the newest blockhash, its last valid height, and the units in the paying account.
+ */
 export async function readForPayment({ rpc }: SvmChain, source: string) {
   const [latest, account] = await rpc.batch([
     { method: 'getLatestBlockhash', params: [{ commitment: 'confirmed' }] },
@@ -235,8 +238,8 @@ export async function readForPayment({ rpc }: SvmChain, source: string) {
 }
 
 /**
- * The fee is the settler's to pay: that it cannot is no fault of the payer's. Account 0 is the settler; another account
- * that would be left without its rent is the payer's doing, and must not stop the payments that were asked with it.
+ * The settler pays the fee, so it is not the payer's fault if it cannot. Account 0 is the settler. If another account
+ * would be left without its rent, that is the payer's doing and must not stop the other payments in the request.
  */
 function isOurFault(err: unknown): boolean {
   if (err === 'AccountNotFound' || err === 'InsufficientFundsForFee') return true
@@ -245,7 +248,7 @@ function isOurFault(err: unknown): boolean {
   return account === 0
 }
 
-/** A token account's units stand after its mint and its owner, 32 bytes each. */
+/** A token account's units follow its mint and its owner, 32 bytes each. */
 function readUnits({ owner, data }: RawAccount): bigint | null {
   const bytes = Buffer.from(data[0], 'base64')
   return owner === tokenProgram && bytes.length === 165 ? bytes.readBigUInt64LE(64) : null

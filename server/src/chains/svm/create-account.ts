@@ -14,10 +14,10 @@ import type { SvmSigner } from './signer.ts'
 import { accountProgram, findTokenAccount, tokenProgram } from './transfer.ts'
 
 const systemProgram = address('11111111111111111111111111111111')
-/** Creates it if it is not there, so that doing it twice costs a fee and nothing more. */
+/** Creates the account only if it does not exist, so that doing it twice costs a fee and nothing more. */
 const createIdempotent = Uint8Array.of(1)
 
-/** Sends the transaction that creates a wallet's account for a token, at the settler's cost. */
+/** Sends the transaction that creates a wallet's account for a token, at the settler's expense. */
 export async function createTokenAccount(
   { rpc }: SvmChain,
   signer: SvmSigner,

@@ -13,12 +13,12 @@ import type { Hex } from '../hex.ts'
 
 /**
  * A Solana transaction as bytes. The message is what is signed: who pays the fee (account 0), who else must sign, a
- * recent blockhash that ends its life, and the instructions. Whoever's signature is missing can complete it, and nobody
- * else: so a payment that waits for a settler's signature cannot be sent without us.
+ * recent blockhash that limits its life, and the instructions. Only those whose signatures are missing can complete it,
+ * so a payment that is waiting for a settler's signature cannot be sent without us.
  */
 export type SvmTransaction = {
   readonly message: Uint8Array
-  /** Of the accounts that must sign, in order; all zeros where it is missing. */
+  /** Of the accounts that must sign, in order; all zeros if missing. */
   readonly signatures: readonly Uint8Array[]
   readonly accounts: readonly Address[]
   readonly blockhash: string
@@ -32,10 +32,10 @@ type Instruction = {
   readonly data: Uint8Array
 }
 
-/** What fits into a packet of the network: nodes take nothing larger. */
+/** The size of a network packet: nodes accept nothing larger. */
 const transactionBytesMax = 1_232
 
-/** Null for what is no transaction, or is written in another way than it would be written again. */
+/** Null if the bytes are not a transaction, or are not its canonical encoding. */
 export function decodeTransaction(bytes: Uint8Array): SvmTransaction | null {
   if (bytes.length > transactionBytesMax) return null
   try {
@@ -44,7 +44,7 @@ export function decodeTransaction(bytes: Uint8Array): SvmTransaction | null {
     const message = new Uint8Array(transaction.messageBytes)
     const read = getCompiledTransactionMessageDecoder().decode(message)
     if (read.version !== 0 && read.version !== 'legacy') return null
-    // The decoder leaves bytes after the message unread. Nodes simulate such a transaction, and no leader takes it.
+    // The decoder ignores bytes after the message. Nodes simulate such a transaction, but no leader accepts it.
     if (!Buffer.from(getCompiledTransactionMessageEncoder().encode(read)).equals(message)) return null
     const accounts = read.staticAccounts
     return {
@@ -62,26 +62,26 @@ export function decodeTransaction(bytes: Uint8Array): SvmTransaction | null {
       })),
     }
   } catch {
-    // The decoders throw on whatever they cannot read.
+    // The decoders throw on anything they cannot read.
     return null
   }
 }
 
-/** With the signatures in the order of the accounts. */
+/** Writes the signatures in the order of the accounts. */
 export function encodeTransaction({
   message,
   signatures,
 }: Pick<SvmTransaction, 'message' | 'signatures'>): Uint8Array {
-  assert(signatures.length < 128, 'the count is one byte')
+  assert(signatures.length < 128, 'the count must fit in one byte')
   return Buffer.concat([Buffer.of(signatures.length), ...signatures, message])
 }
 
-/** What a payment is known by: any signature of the same message would do the same. */
+/** Identifies a payment: every signature of the same message has the same effect. */
 export function hashMessage(message: Uint8Array): Hex {
   return `0x${createHash('sha256').update(message).digest('hex')}`
 }
 
-/** Ed25519 keys in the form that the platform reads: a fixed head and the 32 bytes. */
+/** The DER header of an Ed25519 public key; the 32 bytes of the key follow. */
 const publicKeyHead = Buffer.from('302a300506032b6570032100', 'hex')
 
 export function isSignedBy(account: string, message: Uint8Array, signature: Uint8Array): boolean {

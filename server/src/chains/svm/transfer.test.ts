@@ -26,7 +26,7 @@ const accepted: PaymentRequirements = {
 const blockhash = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi'
 const bytes = Buffer.from(await svmTransaction(accepted, payer, { blockhash }), 'base64')
 
-test('a payment is read as it was signed', async () => {
+test('a payment is decoded as it was signed', async () => {
   const transaction = decodeTransaction(bytes)
   assert(transaction)
   assert(isSignedByPayer(transaction))
@@ -44,7 +44,7 @@ test('a payment is read as it was signed', async () => {
   assert.deepEqual(Buffer.from(encodeTransaction(transaction)), bytes)
 })
 
-test('whatever is changed in a payment, it is refused or stays within its bounds, and is no longer signed', () => {
+test('a payment with changed bytes is refused, or stays within its limits and is no longer signed', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 })), {
@@ -70,12 +70,12 @@ test('whatever is changed in a payment, it is refused or stays within its bounds
   )
 })
 
-test('what has bytes after its message is no transaction: nodes simulate it, and no leader takes it', () => {
+test('a transaction with bytes after its message is refused: nodes simulate it, but no leader accepts it', () => {
   for (const more of [[0], [1], [0, 0, 0, 0]])
     assert.equal(decodeTransaction(Buffer.concat([bytes, Buffer.from(more)])), null)
 })
 
-test('bytes of any kind are a transaction or none, and never throw', () => {
+test('decoding and reading arbitrary bytes never throws', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 1_400 }), (any) => {
       const transaction = decodeTransaction(any)

@@ -3,8 +3,8 @@ import type { SolanaNetwork } from '../../networks.ts'
 import { isSignedBy, type SvmTransaction } from './message.ts'
 
 /**
- * The one form that a signed payment may have. A settler pays for whatever it signs, so the form leaves a payer nothing
- * to spend of ours: limits on compute units and their price, no more signatures than two, no programs but these, and
+ * The only form that a signed payment may have. A settler pays for whatever it signs, so this form leaves a payer
+ * nothing of ours to spend: limits on compute units and their price, at most two signatures, no programs but these, and
  * our account in no instruction.
  *
  *   0  compute unit limit
@@ -21,7 +21,7 @@ export type ExactTransfer = {
   readonly amount: bigint
   readonly decimals: number
   readonly memo: string
-  /** The most that it can cost whoever pays its fee, in lamports. */
+  /** The most that it can cost the fee payer, in lamports. */
   readonly feeMax: bigint
 }
 
@@ -33,13 +33,13 @@ const lighthouseProgram = address('L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95')
 
 const instructionsMin = 3
 const instructionsMax = 7
-/** The settler's and the payer's. */
+/** The settler and the payer. */
 const signersMax = 2
 const lamportsPerSignature = 5_000n
 
 const prefix = 'invalid_exact_svm_payload_transaction'
 
-/** The transfer, or the reason, in the protocol's words, why it is not of that form. */
+/** The transfer, or the x402 reason why it does not have that form. */
 export function readExact(
   transaction: SvmTransaction,
   network: SolanaNetwork,
@@ -93,14 +93,14 @@ export function readExact(
   }
 }
 
-/** Whether the payer's own signature is there and right. */
+/** Whether the payer's signature is present and valid. */
 export function isSignedByPayer({ message, accounts, signatures }: SvmTransaction): boolean {
   const [, payer] = accounts
   const [, signature] = signatures
   return payer !== undefined && signature !== undefined && isSignedBy(payer, message, signature)
 }
 
-/** The number in an instruction of the compute budget's program: of 4 bytes for a limit, of 8 for a price. */
+/** The number in an instruction of the compute budget program: 4 bytes for a limit, 8 for a price. */
 function readCompute(
   instruction: SvmTransaction['instructions'][number] | undefined,
   kind: 2 | 3,
@@ -111,7 +111,7 @@ function readCompute(
   return kind === 2 ? BigInt(data.readUInt32LE(1)) : data.readBigUInt64LE(1)
 }
 
-/** Where a wallet keeps a token. Money for a wallet goes here, and only here. */
+/** The account in which a wallet keeps a token. Money for the wallet goes there, and only there. */
 export async function findTokenAccount(owner: string, mint: string): Promise<Address> {
   const { encode } = getAddressEncoder()
   const [found] = await getProgramDerivedAddress({

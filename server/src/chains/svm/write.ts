@@ -14,11 +14,11 @@ import {
 } from '@solana/kit'
 import { computeProgram, findTokenAccount, memoProgram, tokenProgram } from './transfer.ts'
 
-/** As the protocol's own clients ask for; a transfer and a memo use about half of it. */
+/** As much as the protocol's own clients request; a transfer and a memo use about half of it. */
 const computeUnits = 20_000
 const microLamportsPerUnit = 1n
 
-/** A payment in the one form that is taken, which only waits for signatures: for payers who cannot ask a node. */
+/** Builds a payment in the only accepted form, ready to be signed: for payers who cannot query a node. */
 export async function writeExact(wanted: {
   readonly feePayer: string
   readonly payer: string

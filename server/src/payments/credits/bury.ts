@@ -13,15 +13,16 @@ type Dead = {
 }
 
 /**
- * Writes down that authorizations can never pay any more, whatever chain they were for, and that what the chain took
- * back of them is gone. Their payers may be asked to sign again from here on. Returns how many checkouts it concerns.
+ * Buries authorizations of any chain: records that they are dead, which means that they can never pay, and reverses
+ * those of their credits that the chain has removed. From then on, their payers may be asked to sign again. Returns the
+ * number of checkouts affected.
  */
 export async function bury(
   ctx: Context,
   network: string,
   dead: readonly Dead[],
   updateStatus: UpdateStatus,
-  /** What has to be written with it. */
+  /** Further writes for the same transaction. */
   alongside: (tx: Transaction) => Promise<void> = async () => {},
 ): Promise<number> {
   const concerned = await ctx.db.transaction(async (tx) => {

@@ -2,9 +2,9 @@ import type { CheckoutPayment, Disposition, Finality, Payment, PaymentHint } fro
 import { toShown } from '../../chains/families.ts'
 import type { CheckoutId } from '../../ids.ts'
 
-/** Money seen on the chain, as the database has it and as a store is told of it. */
+/** Money seen on the chain, as the database stores it and as it is reported to stores. */
 export type CreditRow = {
-  /** Network, block hash and log index: where exactly it stands. */
+  /** Network, block hash and log index: its exact place on the chain. */
   readonly key: string
   readonly paymentId: string
   readonly checkoutId: CheckoutId | null
@@ -18,9 +18,9 @@ export type CreditRow = {
   readonly logIndex: number
   readonly disposition: Disposition
   readonly announced: string | null
-  /** By an authorization that this checkout claimed and that was not rejected. */
+  /** Paid by an authorization that this checkout claimed and that was not rejected. */
   readonly isClaimed: boolean
-  /** Of the amount that is reserved for plain transfers to this checkout. */
+  /** Has the amount that is reserved for plain transfers to this checkout. */
   readonly isReserved: boolean
   readonly acceptedAt: Date | null
   readonly dismissedAt: Date | null
@@ -31,7 +31,7 @@ export type CreditRow = {
   readonly finalizedAt: Date | null
   readonly isOrphaned: boolean
   readonly isReversed: boolean
-  /** Orphaned here, and standing in another block. */
+  /** Orphaned here, but included in another block. */
   readonly isIncludedAgain: boolean
 }
 
@@ -93,7 +93,7 @@ export function toCreditRow(row: RawCredit): CreditRow {
   }
 }
 
-/** In JSON, times are text and large numbers are numbers; amounts are below 2^53 only by luck, so they are text too. */
+/** From `to_json` of a row: times are strings, and amounts are numbers, which are exact only below 2^53. */
 export function creditFromJson(raw: RawCredit): CreditRow {
   const time = (value: Date | null) => (value === null ? null : new Date(value))
   return toCreditRow({

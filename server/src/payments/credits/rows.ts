@@ -3,7 +3,7 @@ import type { Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 
-/** SQL of credits: money seen on the chain. */
+/** SQL for credits: money seen on the chain. */
 export type SeenPlain = {
   readonly asset: string
   readonly payer: string
@@ -11,17 +11,17 @@ export type SeenPlain = {
   readonly value: bigint
   readonly transactionHash: string
   readonly logIndex: number
-  /** Counts the token's transfers in the transaction. Unlike logIndex it survives a new inclusion. */
+  /** Index among the token's transfers in the transaction. Unlike logIndex, it survives inclusion in another block. */
   readonly position: number
 }
-/** By an authorization that was signed with this nonce. */
+/** A transfer by an authorization with this nonce. */
 export type Seen = SeenPlain & { readonly nonce: string }
 
 type Key = { readonly asset: string; readonly payer: string; readonly nonce: string }
-/** Where money was seen. */
+/** Where the money was seen. */
 export type Place = { readonly hash: string; readonly number: number; readonly time: Date }
 
-/** A transfer by authorization that concerns us: to a claim of ours, or to a wallet of ours. */
+/** A transfer by authorization that concerns us: it has one of our claims, or pays one of our wallets. */
 export type Concern = {
   readonly seen: Seen
   readonly claim: {
@@ -29,7 +29,7 @@ export type Concern = {
     readonly storeId: string | null
     readonly isMatch: boolean
   } | null
-  /** The store whose wallet was paid, where there is no claim. */
+  /** The store whose wallet was paid, if there is no claim. */
   readonly walletStoreId: string | null
 }
 
@@ -38,16 +38,17 @@ export type NewCredit = {
   readonly paymentId: string
   readonly checkoutId: string | null
   readonly storeId: string | null
-  /** Who sent the transaction of a plain transfer, where that is known. */
+  /** Who sent the transaction of a plain transfer, if that is known. */
   readonly sender: { readonly address: string; readonly nonce: number } | null
 }
 
 /**
- * Writes what a block credits. A new inclusion of the same transfer orphans the old one and keeps what was decided about
- * it; a block that is canonical again clears its credits' marks, but what was exact is so no more if another is by now;
- * an unmatched credit that meets its claim is given to it. The disposition is settled under the checkout's lock by whoever updates its status; until
- * then a credit that has a checkout counts as overpaid, which completes nothing. Returns the checkouts of those that
- * were not there like this before: a block is read twice.
+ * Writes the credits found in a block. A new inclusion of the same transfer orphans the old credit and keeps what was
+ * decided about it. When a block becomes canonical again, its credits are no longer orphaned, but one that was exact
+ * becomes overpaid if another credit is exact by then. An unmatched credit whose claim has turned up is assigned to
+ * that claim. The disposition is decided under the checkout's lock when its status is updated; until then, a credit
+ * with a checkout counts as overpaid, which completes nothing. Returns only the checkouts of credits that are new or
+ * changed, since every block is read twice.
  */
 export async function upsertCredits(
   tx: Transaction,
@@ -127,7 +128,7 @@ export async function upsertCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** Live credits that nobody had claimed when they were seen, and whose claim has been made since. */
+/** Assigns live credits that had no claim when they were seen to claims made since. Returns the checkouts affected. */
 export async function adoptUnmatched(tx: Transaction, network: string): Promise<string[]> {
   const rows = await tx.query<{ checkout_id: string }>(
     `with waiting as (
@@ -149,7 +150,7 @@ export async function adoptUnmatched(tx: Transaction, network: string): Promise<
   return rows.map(({ checkout_id }) => checkout_id)
 }
 
-/** Marks the credits of blocks that left the chain. Returns the checkouts concerned. */
+/** Orphans the credits of blocks that left the chain. Returns the checkouts affected. */
 export async function orphanCredits(
   tx: Transaction,
   network: string,
@@ -163,7 +164,7 @@ export async function orphanCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** Records the finality that blocks have reached. Returns the checkouts concerned. */
+/** Records the finality that blocks have reached. Returns the checkouts affected. */
 export async function advanceCredits(
   tx: Transaction,
   network: string,
@@ -181,7 +182,10 @@ export async function advanceCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** Records the finality of single places, where a number says nothing of what is below it. Returns the checkouts. */
+/**
+ * Records the finality of single places, on chains where a block number says nothing about the blocks below it. Returns
+ * the checkouts affected.
+ */
 export async function advancePlaces(
   tx: Transaction,
   network: string,
@@ -204,7 +208,7 @@ export const hintsOf = `(select json_agg(json_build_object('checkoutId', h.check
   order by h.created_at, h.checkout_id) from payment_hints h where h.payment_id = k.payment_id and k.checkout_id is null
 ) as hints`
 
-/** Unmatched money that is safe on the chain and that its store has not been told of. */
+/** Unmatched money that is safe on the chain and that its store has not been notified of. */
 export async function listUnannounced(
   tx: Transaction,
   network: string,
@@ -231,12 +235,17 @@ export async function noteAnnounced(
   )
 }
 
-/** What becomes of a credit `k` that can never return. A payment that was in several blocks is told of by the last one. */
+/**
+ * Marks a credit `k` as one that can never return. If the payment was in several blocks, only its last credit is
+ * announced.
+ */
 export const reversal = `reversed_at = clock(), announced = case when exists (select 1 from credits o
     where o.payment_id = k.payment_id and (o.included_at, o.block_hash) > (k.included_at, k.block_hash))
   then 'reversed' else k.announced end`
 
-/** Ends the orphaned credits of authorizations that have died since: the money went back. Returns their checkouts. */
+/**
+ * Reverses the orphaned credits of authorizations that have died since: the money went back. Returns their checkouts.
+ */
 export async function reverseCredits(
   tx: Transaction,
   network: string,
@@ -253,7 +262,7 @@ export async function reverseCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** An exact credit that stops being one is written before the one that takes its place. */
+/** A credit that stops being exact is written before the one that replaces it. */
 export async function writeDispositions(
   tx: Transaction,
   changed: readonly { key: string; disposition: Disposition }[],

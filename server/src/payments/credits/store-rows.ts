@@ -4,12 +4,12 @@ import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsOf } from './rows.ts'
 
-/** SQL of a store's payments: what it lists and decides about. */
+/** SQL for a store's payments: those it lists and decides about. */
 const columns = `k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsOf}`
 
 /**
- * One row a payment, however often the chain has changed its mind: the inclusion that stands, or else the last one, once
- * it is known that it will not return. While that is not known there is nothing to list.
+ * One row per payment, however often the chain has reorganised: the live inclusion, or else the last one, once it is
+ * known not to return. Until that is known, the payment is not listed.
  */
 const isCurrent = `(k.orphaned_at is null or k.reversed_at is not null) and not exists (
   select 1 from credits o where o.store_id = k.store_id and o.payment_id = k.payment_id and k.orphaned_at is not null
@@ -27,7 +27,7 @@ export async function listPayments(
   if (page.checkoutId !== null) conditions.push(`k.checkout_id = $${values.push(page.checkoutId)}`)
   if (page.disposition !== null) {
     conditions.push(`k.disposition = $${values.push(page.disposition)}`)
-    // The index of what is not exact serves only a query that says so.
+    // The partial index on payments that are not exact is used only if the query states that condition.
     if (page.disposition !== 'exact') conditions.push("k.disposition <> 'exact'")
   }
   const rows = await db.query<RawCredit>(
@@ -51,8 +51,8 @@ export async function readPayment(
 }
 
 /**
- * Takes a payment for a checkout. A transfer by authorization is claimed for it in the same breath, so that nobody can
- * present it for another checkout later. False if somebody has.
+ * Accepts a payment for a checkout. A transfer by authorization is claimed for it in the same statement, so that nobody
+ * can present it for another checkout later. False if somebody already has.
  */
 export async function acceptPayment(
   tx: Transaction,

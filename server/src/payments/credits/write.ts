@@ -5,8 +5,8 @@ import type { Match } from '../transfers/rows.ts'
 import { type Concern, type NewCredit, type Place, upsertCredits } from './rows.ts'
 
 /**
- * Writes down the money that a place on a chain holds for us: what was paid by authorization, unless it is not what the
- * claim says, and what was sent by hand. Returns the checkouts whose facts changed.
+ * Writes the credits for one place on a chain: transfers by authorization, except those that differ from their claim,
+ * and plain transfers. Returns the checkouts whose facts changed.
  */
 export async function writeCredits(
   ctx: Context,

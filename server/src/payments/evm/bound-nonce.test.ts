@@ -8,7 +8,7 @@ import { isBound, isBoundTo, makeBoundNonce } from './bound-nonce.ts'
 const random12 = fc.uint8Array({ minLength: 12, maxLength: 12 })
 const nonce = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHex)
 
-test('a bound nonce is the prefix, the random bytes, and half a SHA-256 of both', () => {
+test('a bound nonce is the prefix, the random bytes, and half of SHA-256(checkout id, random bytes)', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), random12, (checkoutId, random) => {
       const hash = sha256(Buffer.concat([Buffer.from(checkoutId, 'utf8'), random]))
@@ -20,7 +20,7 @@ test('a bound nonce is the prefix, the random bytes, and half a SHA-256 of both'
   )
 })
 
-test('one nonce is written down, so that the page and the SDK can be held to it', () => {
+test('the nonce for fixed inputs does not change, so that the page and the SDK can be tested against it', () => {
   const random = Uint8Array.from({ length: 12 }, (_, i) => i)
   assert.equal(
     makeBoundNonce('ch_00000000000000000000000000', random),
@@ -28,7 +28,7 @@ test('one nonce is written down, so that the page and the SDK can be held to it'
   )
 })
 
-test('a bound nonce is bound to its checkout and to no other, in either case', () => {
+test('a bound nonce is bound to its checkout and no other, in lower-case and upper-case hex', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), random12, (checkoutId, other, random) => {
       fc.pre(checkoutId !== other)
@@ -41,7 +41,7 @@ test('a bound nonce is bound to its checkout and to no other, in either case', (
   )
 })
 
-test('a bound nonce with any bit changed is bound to nothing', () => {
+test('a bound nonce with any bit flipped is not bound to its checkout', () => {
   fc.assert(
     fc.property(random12, fc.nat({ max: 255 }), (random, bit) => {
       const bytes = Buffer.from(makeBoundNonce('ch_1', random).slice(2), 'hex')
@@ -52,7 +52,7 @@ test('a bound nonce with any bit changed is bound to nothing', () => {
   )
 })
 
-test('two sets of random bytes never give a checkout the same nonce', () => {
+test('different random bytes never give a checkout the same nonce', () => {
   fc.assert(
     fc.property(random12, random12, (a, b) => {
       fc.pre(Buffer.compare(a, b) !== 0)
@@ -61,17 +61,17 @@ test('two sets of random bytes never give a checkout the same nonce', () => {
   )
 })
 
-test('random nonces are bound to nothing', () => {
+test('a random nonce is not bound', () => {
   fc.assert(fc.property(nonce, fc.string(), (random, id) => !isBound(random) && !isBoundTo(random, id)))
 })
 
-test('what only begins like a bound nonce is bound to no checkout', () => {
+test('a text that only starts like a bound nonce is bound to no checkout', () => {
   const bound = makeBoundNonce('ch_1', new Uint8Array(12))
   for (const text of ['0x66746867', `${bound}00`, `${bound}\n`, bound.slice(0, -1), `${bound.slice(0, -1)}g`])
     assert(!isBoundTo(text as `0x${string}`, 'ch_1'), text)
 })
 
-test('bound nonces are made of exactly 12 random bytes', () => {
+test('a bound nonce requires exactly 12 random bytes', () => {
   for (const length of [0, 11, 13, 32]) assert.throws(() => makeBoundNonce('ch_1', new Uint8Array(length)))
 })
 

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Hex } from 'viem'
 
 /**
- * EIP-3009 signs no resource: a stolen authorization would pay for any checkout of the same price. A bound nonce names
- * its checkout inside what is signed: "fthg" in ASCII, 12 random bytes (so that a checkout can be signed for again),
- * and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
+ * An EIP-3009 signature does not cover what is paid for: a stolen authorization would pay for any checkout of the same
+ * price. A bound nonce names its checkout inside the signed data: "fthg" in ASCII, 12 random bytes (so that a checkout
+ * can be signed for again), and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
  */
 const prefix = '0x66746867'
 const randomBytes = 12
@@ -14,18 +14,18 @@ const proofBytes = 16
 /** Matches bound nonces in SQL. */
 export const boundPattern = `${prefix}%`
 
-/** The nonce that only this checkout may claim. `random12` must be fresh: a used nonce can never be paid again. */
+/** A nonce that only this checkout may claim. `random12` must be fresh: a used nonce can never pay again. */
 export function makeBoundNonce(checkoutId: string, random12: Uint8Array): Hex {
   assert.equal(random12.length, randomBytes)
   return `${prefix}${Buffer.from(random12).toString('hex')}${prove(checkoutId, random12)}`
 }
 
-/** Whether the nonce belongs to one checkout. A stranger's random nonce looks so once in four billion. */
+/** Whether the nonce is bound to some checkout. One random nonce in four billion looks bound. */
 export function isBound(nonce: Hex): boolean {
   return nonce.startsWith(prefix)
 }
 
-/** Whether the nonce was made for this checkout; false for nonces that are bound to none. */
+/** Whether the nonce was made for this checkout; false if it is not bound. */
 export function isBoundTo(nonce: Hex, checkoutId: string): boolean {
   if (!isBound(nonce) || !/^0x[0-9a-f]{64}$/i.test(nonce)) return false
   const random12 = Buffer.from(nonce.slice(prefix.length, prefix.length + 2 * randomBytes), 'hex')

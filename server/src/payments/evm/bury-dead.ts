@@ -9,14 +9,14 @@ import type { UpdateStatus } from '../rail.ts'
 import { finishReconciling } from '../restores/reconcile.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { openListener } from './credit-blocks.ts'
-import { listPerhapsDead, listTakenBack } from './rows.ts'
+import { listPerhapsDead, listResolvedWithOrphanedCredit } from './rows.ts'
 
 const buriedPerRun = 200
 
 /**
- * Proves authorizations dead: at negative depth, by as many nodes as the network asks for, either a block is as late as
- * validBefore and the nonce is unused in it, or the nonce was spent on something else or canceled. Nothing less lets a
- * payer be asked to sign again after something was sent.
+ * Proves authorizations dead. At negative depth, as many nodes as the network requires must confirm that either a block
+ * is as late as validBefore and the nonce is unused in it, or the nonce was spent on something else or canceled. Once
+ * something was sent, nothing less allows us to ask the payer to sign again.
  */
 export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
   const network = chain.network.caip2
@@ -31,7 +31,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   await finishReconciling(ctx, network, deep.time)
   const candidates = [
     ...(await listPerhapsDead(ctx.db, network, deep, buriedPerRun)),
-    ...(await listTakenBack(ctx.db, network, deep, buriedPerRun)),
+    ...(await listResolvedWithOrphanedCredit(ctx.db, network, deep, buriedPerRun)),
   ]
   if (candidates.length === 0) return 0
   const states = await readStates(
@@ -55,21 +55,21 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
     if (isUsed === true && spentReason !== null) return { ...key, reason: spentReason }
     if (isUsed === false && authorization.validBefore <= seconds)
       return { ...key, reason: 'authorization_expired' }
-    // Used, and not noted by what: it was used before it was claimed. Every block in which it could have paid has been
-    // read twice once one as late as validBefore is safe; until then the follower may still find that it did. And
-    // enough nodes say that it is in none of them.
+    // The nonce is used, but no block that spent it is recorded: it was used before it was claimed. Once a block as
+    // late as validBefore is safe, every block in which it could have paid has been read twice; until then the follower
+    // may still find that it paid. In addition, enough nodes confirm that it paid in none of them.
     if (unpaid.has(authorization)) return { ...key, reason: 'nonce_spent_elsewhere' }
     return []
   })
   return dead.length === 0 ? 0 : await bury(ctx, network, dead, updateStatus)
 }
 
-/** Longer than any authorization is good for when it is claimed. */
+/** Longer than any authorization is valid when it is claimed. */
 const searchedSeconds = maxTimeoutSeconds + 120
 
 /**
- * The blocks in which a nonce was used while it could have paid, as any node has them: two readings through a node that
- * hides a payment miss it twice. Null where too few nodes answered to say that there is none.
+ * The blocks in which a nonce was used while it could have paid, according to any node: reading twice through a node
+ * that hides a payment misses it twice. Null if too few nodes answered to rule out such a block.
  */
 async function findUses(
   ctx: Context,
@@ -103,7 +103,7 @@ async function readSafeSeconds(ctx: Context, network: string): Promise<bigint> {
   return BigInt(Math.floor((safe?.time.getTime() ?? 0) / 1_000))
 }
 
-/** Whether each nonce is used at a block, where enough nodes agree; null where they do not. */
+/** Whether each nonce is used at a block; null if too few nodes answered or they disagree. */
 async function readStates(
   chain: Chain,
   blockHash: Hex,

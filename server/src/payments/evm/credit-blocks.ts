@@ -18,13 +18,13 @@ import { recoverClaims } from './recover-claims.ts'
 import { findConcerns, findMatches, forgetSpentAbove, noteSpent } from './rows.ts'
 
 /**
- * Makes credits of what the follower reads. The only proof of a signed payment is AuthorizationUsed(payer, nonce) and,
- * directly after it, the Transfer it names: same token, same transaction, in a block of the chain, whoever sent it.
+ * Turns what the follower reads into credits. The only proof of a signed payment is AuthorizationUsed(payer, nonce)
+ * directly followed by the Transfer it names: same token, same transaction, in a block of the chain, whoever sent it.
  * Receipts, return values and authorizationState prove nothing: a failed transaction of ours may have been overtaken by
- * another's that paid, and a used nonce may have been canceled or spent on something else.
+ * somebody else's that paid, and a used nonce may have been canceled or spent on something else.
  *
- * Any other Transfer is a plain one. It belongs to the checkout that its amount is reserved for at that address, and to
- * none otherwise. A Transfer by authorization is left to its claim: its amount counts only once it is safe, if nobody
+ * Any other Transfer is a plain one. It belongs to the checkout that its amount is reserved for at that address, or to
+ * none. A Transfer by authorization is left to its claim: its amount counts only once it is safe, and only if nobody
  * has claimed it by then.
  */
 export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Listener {
@@ -81,13 +81,13 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
     },
     onCommit() {
       ctx.db.wakeUps.send('outcomes')
-      // A block makes room in the lanes.
+      // A new block makes room in the lanes.
       ctx.db.wakeUps.send('claims')
     },
   }
 }
 
-/** Told only when it is safe: until then its claim may still be on the way to us. */
+/** Announced only once it is safe: until then its claim may still be on the way to us. */
 async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): Promise<void> {
   const network = chain.network.caip2
   const unmatched = await credits.listUnannounced(tx, network)
@@ -104,15 +104,15 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
     )
 }
 
-/** Less than a cent is dust: a row, but no event. */
+/** Less than a cent is dust: it gets a row, but no event. */
 function dustUnits({ network }: Chain, asset: string): bigint {
   const token = network.assets.find(({ address }) => address.toLowerCase() === asset)
   return 10n ** BigInt((token?.decimals ?? 6) - 2)
 }
 
 /**
- * Who sent the transactions of plain transfers, with which account nonces: it is asked for while the chain has them. A
- * credit does not wait for it; without it, a transfer that the chain takes back is given up only after its time.
+ * The senders of plain transfers and their account nonces, read while the chain still has the transactions. A credit
+ * does not wait for this; without it, a transfer that the chain removes is given up only after half an hour.
  */
 async function readSenders(
   chain: Chain,
@@ -145,7 +145,7 @@ function readByAsset(logs: readonly Log[]): ByAsset {
   const result: ByAsset = { authorized: [], plain: [], usedOnly: [], canceled: [] }
   for (const [asset, group] of Map.groupBy(logs, ({ address }) => address)) {
     const { authorized, plain, usedOnly, canceled } = readTransfers(group)
-    // Tokens let anybody move nothing from anybody: that is not money.
+    // Tokens let anyone transfer zero units from any account; that is not money.
     const isMoney = ({ value }: { value: bigint }) => value > 0n
     result.authorized.push(...authorized.filter(isMoney).map((transfer) => ({ ...transfer, asset })))
     result.plain.push(...plain.filter(isMoney).map((transfer) => ({ ...transfer, asset })))

@@ -7,9 +7,9 @@ import { insertFill } from '../settlers/rows.ts'
 import { freshFees } from './fees.ts'
 
 /**
- * Fills a nonce that was taken and of which nothing is known any more: after a restore its bytes are gone, and if the
- * chain or its nodes lost the transaction too, everything behind it would wait for ever. What a node still has is left
- * alone. Should the lost bytes turn up all the same, one of the two is mined, and both are good.
+ * Fills a nonce that was used, but of which nothing is known any more: after a restore its bytes are lost, and if the
+ * chain or its nodes lost the transaction too, everything behind it would wait forever. Does nothing if a node still
+ * has the transaction. Should the lost bytes turn up after all, one of the two is mined, and either is fine.
  */
 export async function fillLost(
   ctx: Context,
@@ -29,6 +29,6 @@ export async function fillLost(
     nonce,
     ...freshFees(baseFee),
   })
-  // From here on it is tended like any other that nobody needs.
+  // From here on the lane tends it like any other transaction that is no longer needed.
   await insertFill(ctx.db, { network: chain.network.caip2, settler: address, nonce, ...signed })
 }

@@ -4,7 +4,7 @@ import type { Hex } from '../../chains/hex.ts'
 import { readStoredBlocks, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { listTakenBack, reverseTakenBack, type TakenBack } from '../transfers/rows.ts'
+import { listOrphanedTransfers, type OrphanedTransfer, reverseOrphanedTransfers } from '../transfers/rows.ts'
 import { openListener } from './credit-blocks.ts'
 
 /** A wallet that still has the transaction sends it again sooner than this. */
@@ -12,13 +12,14 @@ const oldMinutes = 30
 const lookedAtPerRun = 50
 
 /**
- * Gives up plain transfers that a reorganisation removed: at negative depth their sender has used the same account nonce
- * for something else, or half an hour has passed. As many nodes as the network asks for must say that the transaction
- * is in no block; if one has it, that block is read again. The amount stays reserved, so what lands later is credited.
+ * Gives up plain transfers that a reorganisation removed: once, at negative depth, their sender has used the same
+ * account nonce for something else, or after half an hour. As many nodes as the network requires must confirm that the
+ * transaction is in no block; if one has it, that block is read again. The amount stays reserved, so a transfer that
+ * lands later is still credited.
  */
 export async function reverseGone(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
   const { caip2: network, negativeDepth } = chain.network
-  const candidates = await listTakenBack(ctx.db, network, oldMinutes, lookedAtPerRun)
+  const candidates = await listOrphanedTransfers(ctx.db, network, oldMinutes, lookedAtPerRun)
   if (candidates.length === 0) return 0
   const tip = await readTip(ctx.db, network)
   const [deep] = tip ? await readStoredBlocks(ctx.db, network, tip.number - negativeDepth, 1) : []
@@ -35,7 +36,7 @@ export async function reverseGone(ctx: Context, chain: Chain, updateStatus: Upda
   }
   if (gone.length === 0) return 0
   const reversed = await ctx.db.transaction(async (tx) => {
-    const changed = await reverseTakenBack(tx, network, gone)
+    const changed = await reverseOrphanedTransfers(tx, network, gone)
     if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
     return changed.length
   })
@@ -43,10 +44,13 @@ export async function reverseGone(ctx: Context, chain: Chain, updateStatus: Upda
   return reversed
 }
 
-/** Whether enough nodes say that the sender's account nonce was used by then: by another transaction, as ours is in no block. */
+/**
+ * Whether enough nodes confirm that the sender's account nonce was used by this block: by another transaction, because
+ * ours is in no block.
+ */
 async function isReplaced(
   chain: Chain,
-  { sender, senderNonce }: TakenBack,
+  { sender, senderNonce }: OrphanedTransfer,
   blockNumber: number,
 ): Promise<boolean> {
   if (sender === null || senderNonce === null) return false

@@ -19,53 +19,59 @@ import { fillLost } from './fill-lost.ts'
 import { reasonOf } from './verify.ts'
 
 /**
- * A lane settles from one key. Its life is a loop of small steps, each of which may be the last:
+ * A lane settles payments with one key. It loops over small steps, and may crash in any of them:
  *
- *   lease     hold the settler's row; a holder that lost it can no longer take a nonce
- *   choose    claimed authorizations, oldest first; simulate them together; reject what the token refuses
- *   commit    nonce, calls and signed bytes in one transaction, and what they carry becomes `sent`
- *   broadcast only what is committed; every error means "not known", and the same bytes go out again
- *   tend      send again what is not mined; replace the fee at the same nonce; fill a nonce nobody needs any more
+ *   lease     hold the settler's row; a holder that lost the lease can no longer use a nonce
+ *   choose    take claimed authorizations, oldest first; simulate them together; reject those that the token refuses
+ *   commit    write the nonce, calls and signed bytes in one transaction, which marks the authorizations as `sent`
+ *   broadcast send only committed bytes; every error means "outcome unknown", and the same bytes are sent again
+ *   tend      resend what is not mined; raise the fee at the same nonce; fill a nonce that is no longer needed
  *
- * Batches make themselves: while transactions are in flight new claims gather, and leave together. What became of a
- * call is never decided here: the follower finds it in the logs.
+ * Batches form by themselves: while transactions are in flight, new claims gather and are sent together. A lane never
+ * decides the outcome of a call: the follower finds it in the logs.
  */
 export type Lane = {
   readonly chain: Chain
   readonly signer: Signer
-  /** This process's name in leases. */
+  /** The name under which this process holds leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus
-  /** Below this nonce nothing is left that was mined without effect. Known anew in every process. */
+  /**
+   * Below this nonce, nothing that was mined without effect is left to send. Each process finds this out for itself.
+   */
   settledBelow?: number
-  /** What cannot be sent now, and until when it is passed over: it must not keep out what was claimed after it. */
+  /**
+   * Authorizations that cannot be sent now, and until when they are skipped, so that they do not keep out later claims.
+   */
   resting?: Map<string, number>
 }
 
-/** A new payment need not wait for the block of the last one; from here on, what comes gathers into a batch. */
+/** A new payment need not wait for the previous one's block. From this many unmined transactions on, claims gather. */
 const unminedMax = 3
-/** Full batches go out beyond that, up to here: gathering longer would not make them cheaper. */
+/** Full batches are sent beyond that, up to this many: gathering longer would not make them cheaper. */
 const unminedFullMax = 8
-/** About 90 KB of calldata; nodes take 128 KB. */
+/** About 90 KB of calldata; nodes accept 128 KB. */
 const batchMax = 150
-/** What goes again goes one by one, so more need not be looked at; and it must not keep out what was claimed since. */
+/**
+ * Authorizations are sent again one by one, so there is no need to read more; and they must not keep out newer claims.
+ */
 const againMax = 20
-/** For so long what cannot be sent is passed over: only its payer, or another block, can change that. */
+/** How long an authorization that cannot be sent is skipped: only its payer or another block can change that. */
 const restMs = 5_000
-/** How far back a new process looks: more than a settler sends while an authorization is good. */
+/** How far back a new process looks: more nonces than a settler uses while an authorization is valid. */
 const noncesLookedBack = 2_000
-/** A call in a batch, with room to spare: unused gas costs nothing. */
+/** Per call in a batch, with room to spare: unused gas costs nothing. */
 const callGas = 120_000n
 const batchGas = 80_000n
-/** A contract wallet's own code runs in the call, so it goes alone and under this cap. */
+/** A contract wallet's own code runs in the call, so it is sent alone and under this cap. */
 const contractGas = 500_000n
-/** Again with the same bytes: cheap, and nodes forget. */
+/** Sending the same bytes again is cheap, and nodes forget transactions. */
 const resendSeconds = 3
-/** Five blocks without being mined: the fee was too low. */
+/** Not mined for five blocks: the fee was too low. */
 const replaceSeconds = 10
 const unminedRead = 20
 
-/** One step. True if there may be more to do at once. Null if another process holds the settler. */
+/** Runs one step. True if there may be more to do at once. Null if another process holds the settler. */
 export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
@@ -92,9 +98,10 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   if (unmined.length >= unminedMax && sendable.length < batchMax) return false
   const restingBefore = resting.size
   const chosen = await choose(ctx, lane, sendable, resting, follower.headNumber)
-  // What was put aside may have stood before others.
+  // Authorizations that were just set aside may have kept others out of the list.
   if (chosen.length === 0) return resting.size > restingBefore
-  // Alone: whoever runs code of its own, and whoever was sent before without effect. In turns with the others.
+  // Contract wallets, and authorizations that were sent before without effect, are sent alone, in turns with the
+  // others.
   const isAlone = ({ transfer, sends }: Authorized) => transfer.isContract || sends > 0
   const [alone] = chosen.filter(isAlone)
   const together = chosen.filter((authorized) => !isAlone(authorized))
@@ -103,7 +110,10 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   return isSent && (sendable.length > batch.length || sendable.length >= batchMax)
 }
 
-/** What this settler sent without effect. Each of its transactions is looked at until nothing of it is left to send. */
+/**
+ * Authorizations that this settler sent without effect. Its transactions are checked until nothing in them is left to
+ * send.
+ */
 async function listAgain(
   ctx: Context,
   lane: Lane,
@@ -111,7 +121,7 @@ async function listAgain(
   headTime: Date,
   limit: number,
 ): Promise<Authorized[]> {
-  // A reorganisation takes the nonce back.
+  // A reorganisation can lower the mined nonce.
   const fromNonce = Math.min(lane.settledBelow ?? Math.max(0, minedNonce - noncesLookedBack), minedNonce)
   const sent = { network, settler: address, fromNonce, belowNonce: minedNonce }
   const again = fromNonce < minedNonce ? await listWithoutEffect(ctx.db, sent, headTime, limit) : []
@@ -119,7 +129,7 @@ async function listAgain(
   return again
 }
 
-/** What is still passed over now. */
+/** Removes authorizations whose rest is over and returns those that are still skipped. */
 function wakeRested(ctx: Context, lane: Lane): Map<string, number> {
   lane.resting ??= new Map()
   const now = ctx.now().getTime()
@@ -127,7 +137,7 @@ function wakeRested(ctx: Context, lane: Lane): Map<string, number> {
   return lane.resting
 }
 
-/** Simulates what could be sent, on what is in flight, and rejects what the token refuses. */
+/** Simulates what could be sent on top of what is in flight, and rejects what the token refuses. */
 async function choose(
   ctx: Context,
   lane: Lane,
@@ -149,7 +159,7 @@ async function choose(
   for (const [i, authorized] of sendable.entries()) {
     const verdict = verdicts[i]
     const { asset, authorization } = authorized.transfer
-    // A used nonce is a question for the logs, and what was sent once is never rejected.
+    // A used nonce is decided by the logs, and an authorization that was sent is never rejected.
     if (!verdict || verdict.isNonceUsed || (!verdict.isGood && authorized.state === 'sent')) {
       resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
       continue
@@ -167,7 +177,7 @@ async function choose(
             ? 'invalid_exact_evm_insufficient_balance'
             : reasonOf(verdict.revertReason),
       })
-      // Good, but not beside what its payer has in flight.
+      // The balance covers this payment, but not in addition to what its payer has in flight.
     } else if (verdict.isGood) resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
   }
   if (refused.length > 0) await reject(ctx, chain.network.caip2, refused, lane.updateStatus)
@@ -193,7 +203,7 @@ async function simulate(
     sendable.map(async (authorized) => {
       const known = verdicts.get(authorized)
       if (known) return known
-      // Code of a payer's own, or a joined call that failed as a whole: each by itself.
+      // A contract wallet, or the joint call failed as a whole: simulate each by itself.
       return await simulateAlone(chain, from, authorized.transfer).catch((error) => {
         if (!(error instanceof RpcAnswerError)) throw error
         return null
@@ -249,7 +259,7 @@ function keyText({ asset, authorization }: Authorized['transfer']): string {
   return `${asset} ${authorization.from} ${authorization.nonce}`
 }
 
-/** One goes straight to its token; several through Multicall3, where each may fail alone. */
+/** A single call goes straight to its token; several go through Multicall3, where each may fail alone. */
 function callOf(carried: readonly Authorized[]): Pick<Unsigned, 'to' | 'data' | 'gas'> {
   const calls = carried.map(({ transfer, checkoutId }) => ({
     target: transfer.asset,
@@ -275,7 +285,7 @@ async function sendBytes(
   await broadcast(ctx, hash, () => rpc.send('eth_sendRawTransaction', [bytes]))
 }
 
-/** Looks after what is in flight: only the lowest nonce can be stuck, the others wait for it. */
+/** Looks after transactions in flight. Only the lowest nonce can be stuck; the others wait for it. */
 async function tend(
   ctx: Context,
   lane: Lane,
@@ -291,7 +301,9 @@ async function tend(
   }
 }
 
-/** Signs the same nonce again for more: the same calls while they are wanted, nothing once they are not. */
+/**
+ * Signs the same nonce again with a higher fee: the same calls while they are needed, otherwise an empty transaction.
+ */
 async function replace(ctx: Context, lane: Lane, old: settlers.Unmined, baseFee: bigint): Promise<void> {
   const { chain, signer } = lane
   const before = parseTransaction(old.bytes)
@@ -299,7 +311,7 @@ async function replace(ctx: Context, lane: Lane, old: settlers.Unmined, baseFee:
     { maxFeePerGas: before.maxFeePerGas ?? 0n, maxPriorityFeePerGas: before.maxPriorityFeePerGas ?? 0n },
     baseFee,
   )
-  // A fill frees the nonce, so it is worth more than the cap.
+  // Freeing the nonce is worth paying more than the cap.
   if (old.isWanted && fees.maxFeePerGas > chain.network.maxFeePerGas) return await sendBytes(ctx, chain, old)
   const call = old.isWanted
     ? { to: before.to ?? multicall, data: before.data ?? '0x', gas: before.gas ?? 0n }

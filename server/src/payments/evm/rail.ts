@@ -22,15 +22,15 @@ import { lookUpPasted } from './look-up.ts'
 import { reserveAmount } from './reserve.ts'
 import { type EvmVerifier, findMismatch, verifyPayment } from './verify.ts'
 
-/** Simulations run from this address: which settler sends a transfer makes no difference to the token. */
+/** Simulations run from this address: the token does not care which settler sends a transfer. */
 const nobody = '0x0000000000000000000000000000000000000001'
-/** An address rarely gains code, and a stale answer costs one simulation on its own, no money. */
+/** An address rarely gains code, and a stale answer costs one separate simulation, but no money. */
 const codeRememberedMs = 30_000
 const entriesMax = 50_000
-/** Gas of a settlement that goes alone, rounded up. */
+/** Gas of a settlement that is sent alone, rounded up. */
 const settlementGas = 100_000n
 
-/** EVM chains: EIP-3009 authorizations, sent by lanes and credited by their logs. */
+/** EVM chains: EIP-3009 authorizations, sent by lanes and credited from their logs. */
 export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
   const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)
   const verifier = openVerifier(ctx, chain)
@@ -58,7 +58,7 @@ export function openVerifier(ctx: Context, chain: Chain): EvmVerifier {
   return { chain, simulate: openSimulate(chain, nobody), hasCode: openHasCode(ctx, chain) }
 }
 
-/** Null if the token was removed from the table since. */
+/** Null if the token has since been removed from networks.ts. */
 function toTerms(network: EvmNetwork, offer: Offer): PaymentRequirements | null {
   const extra = network.assets.find(({ address }) => address === offer.asset)?.domain
   return extra ? { scheme: 'exact', ...offer, maxTimeoutSeconds, extra } : null
@@ -79,7 +79,10 @@ function openHasCode(ctx: Context, chain: Chain): (address: Hex) => Promise<bool
   return remember(read, { forMs: codeRememberedMs, entriesMax, now: ctx.now }).get
 }
 
-/** Per network, one loop each to follow the chain, bury the dead, reverse what is gone and look up what buyers name; one lane per key. */
+/**
+ * Per network, one loop each to follow the chain, bury dead authorizations, reverse transfers that are gone and look up
+ * pasted transactions; plus one lane per key.
+ */
 function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: Settling): Loop[] {
   const { caip2, blockTimeMs } = chain.network
   const listener = openListener(ctx, chain, updateStatus)

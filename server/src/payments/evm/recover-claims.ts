@@ -7,12 +7,12 @@ import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { idOfMarker } from '../../ids.ts'
 import type { Concern } from '../credits/rows.ts'
-import { insertRecovered, isRestoring as readIsRestoring } from '../restores/rows.ts'
+import { insertRecovered, readIsRestoring } from '../restores/rows.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
 
 /**
- * Gives transfers without a claim back to the checkouts that their markers name. Returns the concerns with the claims
- * that were found.
+ * Assigns transfers without a claim to the checkouts that their markers name. Returns the concerns with the recovered
+ * claims.
  */
 export async function recoverClaims(
   ctx: Context,
@@ -69,7 +69,7 @@ function readCalls({ to, data }: Input): { payer: Hex; nonce: Hex; signature: He
     const { args } = decodeFunctionData({ abi: aggregate3, data })
     return args[0].flatMap(({ callData }) => readTransferCalldata(lower(callData)) ?? [])
   } catch {
-    // Somebody else's call of Multicall3.
+    // Somebody else's Multicall3 call.
     return []
   }
 }

@@ -5,10 +5,13 @@ import type { Wanted } from '../rail.ts'
 import { heldMax, suffixMax, suffixUnits } from '../transfers/reserve.ts'
 import { insertReserved } from '../transfers/rows.ts'
 
-/** One of these is free: each is taken with a probability of at most one in twenty. */
+/** Enough for one to be free: each is taken with a probability of at most one in twenty. */
 const suffixesTried = 16
 
-/** A transfer of a token carries nothing but its amount: the price and a random suffix that nobody else has there. */
+/**
+ * A token transfer carries nothing but its amount, so we reserve the price plus a random suffix that no other checkout
+ * holds at that address.
+ */
 export async function reserveAmount(
   ctx: Context,
   network: EvmNetwork,

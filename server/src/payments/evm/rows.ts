@@ -8,8 +8,8 @@ type PerhapsDead = Authorized & { readonly spentBlockHash: Hex | null; readonly 
 type PerhapsDeadRow = AuthorizationRow & { spent_block_hash: Hex | null; spent_reason: string | null }
 
 /**
- * Unresolved authorizations that cannot land any more by the time of a block, or whose nonce was spent by then. Money
- * that the nonce moved and that is not this claim's (another amount, say) does not settle the claim.
+ * Unresolved authorizations that can no longer land by the time of this block, or whose nonce was spent by then. If the
+ * nonce moved money that does not match the claim (another amount, say), the claim is not settled.
  */
 export async function listPerhapsDead(
   db: Database,
@@ -28,11 +28,11 @@ export async function listPerhapsDead(
 }
 
 /**
- * The same of what we had given up, which was found on the chain all the same and then taken back: whoever landed it
- * may do so again, and until that is impossible its checkout waits. They are looked for by their checkouts, for only
- * few of these are PROCESSING.
+ * The same for authorizations that we had given up, that landed anyway, and whose credit the chain then removed:
+ * whoever landed one may do so again, and until that is impossible its checkout waits. They are searched by checkout,
+ * because few checkouts are PROCESSING.
  */
-export async function listTakenBack(
+export async function listResolvedWithOrphanedCredit(
   db: Database,
   network: string,
   at: { time: Date; number: number },
@@ -56,7 +56,7 @@ function toPerhapsDead(row: PerhapsDeadRow): PerhapsDead {
   return { ...toAuthorized(row), spentBlockHash: row.spent_block_hash, spentReason: row.spent_reason }
 }
 
-/** Notes the block that spent a nonce on something else, or canceled it. */
+/** Records the block that spent a nonce on something else, or canceled it. */
 export async function noteSpent(
   tx: Transaction,
   network: string,
@@ -79,7 +79,7 @@ export async function forgetSpentAbove(tx: Transaction, network: string, number:
   )
 }
 
-/** Of a block's authorized transfers, those that are ours, in one query however many the block holds. */
+/** Which of a block's transfers by authorization concern us, in one query per block. */
 export async function findConcerns(
   tx: Transaction,
   network: string,
@@ -129,7 +129,7 @@ export async function findConcerns(
   })
 }
 
-/** Of a block's plain transfers, those that are ours, in one query however many the block holds. */
+/** Which of a block's plain transfers concern us, in one query per block. */
 export async function findMatches(
   tx: Transaction,
   network: string,

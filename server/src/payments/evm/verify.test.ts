@@ -19,14 +19,14 @@ const payTo: Hex = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const now = new Date('2026-01-01T12:00:00.500Z')
 const seconds = BigInt(Math.floor(now.getTime() / 1_000))
 const offers = [{ network: network.caip2, asset: address, payTo, amount: '1000000' } as Offer]
-/** Terms are compared with what was offered, and nobody is asked. */
+/** findMismatch only compares terms and must not query a node. */
 const verifier: EvmVerifier = {
   chain: openChain(network, ['http://127.0.0.1:9'], () => now),
   simulate: () => assert.fail(),
   hasCode: () => assert.fail(),
 }
 
-/** What is right, mostly; else something near. */
+/** Mostly the right value, sometimes a wrong one close to it. */
 function near<T>(right: T, ...wrong: T[]): fc.Arbitrary<{ value: T; isRight: boolean }> {
   return fc.oneof(
     { weight: 12, arbitrary: fc.constant({ value: right, isRight: true }) },
@@ -88,7 +88,7 @@ function paymentOf(given: {
   }
 }
 
-test('a payment fits exactly if its scheme, network, token, payee, amount and bound checkout are those that were offered', (t) => {
+test('a payment matches if and only if its scheme, network, token, payee, amount and bound checkout were offered', (t) => {
   const count = openCount('payments')
   fc.assert(
     fc.property(terms, ({ scheme, network, asset, to, value, nonce }) => {
@@ -111,11 +111,12 @@ test('a payment fits exactly if its scheme, network, token, payee, amount and bo
   count.say(t)
 })
 
-test('a window is taken exactly if the token would accept it for the next seconds, and it ends in minutes', (t) => {
+test('a window is accepted if and only if the token would accept it from 1 to 9 seconds from now and it ends within 360 seconds', (t) => {
   const count = openCount('windows')
   fc.assert(
     fc.property(window, ({ after, before }) => {
-      // The token wants a block's time strictly between the two. A block comes a second from now or later.
+      // The token requires the block's time to be strictly between the two. The next block comes at least a second from
+      // now.
       const isOpen = (second: bigint) => after < second && second < before
       const isGood = isOpen(1n) && isOpen(9n) && before <= 360n
       count.add()

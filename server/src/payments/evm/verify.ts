@@ -8,9 +8,9 @@ import type { Offer, Verified } from '../rail.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { isBound, isBoundTo } from './bound-nonce.ts'
 
-/** Clients' clocks differ from ours by this much at most. */
+/** The most that a client's clock may differ from ours. */
 const skewSeconds = 60
-/** Less than this is not enough to be mined. */
+/** With less time than this left, a payment may not be mined in time. */
 const remainingSecondsMin = 10
 
 export type EvmVerifier = {
@@ -20,8 +20,8 @@ export type EvmVerifier = {
 }
 
 /**
- * Compares a payment with what was offered: terms, window, and the checkout that its nonce may be bound to. Costs
- * nothing and asks nobody. The reason, in the protocol's words, why it does not fit, or null.
+ * Compares a payment with the offers: terms, validity window, and the checkout that its nonce may be bound to. Costs
+ * nothing and queries no node. Returns the x402 reason why it does not match, or null.
  */
 export function findMismatch(
   verifier: EvmVerifier,
@@ -60,9 +60,9 @@ function findOffer(verifier: EvmVerifier, offers: readonly Offer[], payment: Evm
 }
 
 /**
- * Decides whether a payment would settle. What costs nothing is checked first: terms, window, signature. Only then is
- * a node asked, once for all payments that are waiting. A node that cannot be asked throws: an outage is ours, and is
- * never told to the payer as a bad payment.
+ * Decides whether a payment would settle. The checks that cost nothing come first: terms, window, signature. Only then
+ * is a node queried, once for all waiting payments. Throws if no node answers: an outage is ours, and is never reported
+ * to the payer as a bad payment.
  */
 export async function verifyPayment(
   verifier: EvmVerifier,
@@ -90,7 +90,7 @@ export async function verifyPayment(
   const recovered = recoverSigner(digest(domain, authorization), Buffer.from(signature.slice(2), 'hex'))
   const isSigned = recovered?.address === authorization.from
   const isContract = await verifier.hasCode(authorization.from)
-  // Only code at the payer's address can make sense of a signature that is not the payer's own.
+  // Only code at the payer's address can accept a signature that is not the payer's own.
   if (!isSigned && !isContract) return refuse('invalid_exact_evm_signature')
   const transfer: SignedTransfer = {
     asset: payment.asset,
@@ -101,7 +101,7 @@ export async function verifyPayment(
 
   const simulated = await verifier.simulate(transfer)
   if (simulated.isNonceUsed) {
-    // Bound to this checkout, it cannot have paid for anything else: claim it, and let its logs decide.
+    // A nonce bound to this checkout cannot have paid for anything else: claim it, and let its logs decide.
     return isBoundTo(authorization.nonce, checkoutId)
       ? { isValid: true, transfer, offer }
       : refuse('invalid_exact_evm_nonce_already_used', simulated.blockNumber)
@@ -112,7 +112,7 @@ export async function verifyPayment(
   return { isValid: true, transfer, offer }
 }
 
-/** The protocol's word for why a token refused. */
+/** The x402 reason for a token's revert message. */
 export function reasonOf(words: string): string {
   if (/signature/i.test(words)) return 'invalid_exact_evm_signature'
   if (/expired/i.test(words)) return 'invalid_exact_evm_payload_authorization_valid_before'

@@ -5,9 +5,9 @@ import type { Database, Transaction } from '../../database/db.ts'
 import type { Seen } from '../credits/rows.ts'
 
 /**
- * Nonces go on from the chain's, the last hour of blocks is forgotten so that it is read again, and payments stop. What
- * was claimed and unsent may have been sent since, or refused and paid with another signature: we do not send it, and
- * its logs or its end decide.
+ * Continues nonces from the chain's, deletes the last hour of blocks so that they are read again, and stops payments.
+ * Claims that are unsent in the restored database may have been sent since, or refused and paid with another signature.
+ * So we do not send them: their logs or their expiry decide.
  */
 export async function beginRestore(
   tx: Transaction,
@@ -45,7 +45,7 @@ export async function finishRestore(
   )
 }
 
-export async function isRestoring(tx: Database | Transaction, network: string): Promise<boolean> {
+export async function readIsRestoring(tx: Database | Transaction, network: string): Promise<boolean> {
   return (
     (await tx.query('select 1 as one from restores where network = $1 and finished_at is null', [network]))
       .length > 0
@@ -53,9 +53,10 @@ export async function isRestoring(tx: Database | Transaction, network: string): 
 }
 
 /**
- * Records an authorization that was found on the chain: for the checkout its marker names, if that offered just this;
- * without a checkout while a restore is being reconciled, so that it cannot be presented again. Where another one of
- * the checkout's awaits its fate, this one is no second such: its credit counts whatever its state.
+ * Records an authorization that was found on the chain: for the checkout that its marker names, if that checkout made
+ * exactly this offer; or, while a restore is being reconciled, without a checkout, so that it cannot be presented
+ * again. If the checkout already has an unresolved authorization, this one is stored as rejected, so that there are
+ * never two; its credit counts in any state.
  */
 export async function insertRecovered(
   tx: Transaction,

@@ -3,16 +3,16 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { noteSent } from './rows.ts'
 
-/** Sends committed bytes to every node. Whatever the nodes answer, what happened is found on the chain. */
+/** Sends committed bytes to every node. The nodes' answers decide nothing: the outcome is read from the chain. */
 export async function broadcast(ctx: Context, hash: string, send: () => Promise<void>): Promise<void> {
   try {
     await send()
   } catch (error) {
     if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
-    // When the same bytes go out again, "already known" and "nonce too low" are what success looks like.
+    // When the same bytes are sent again, "already known" and "nonce too low" mean success.
     ctx.log.debug(
       { txHash: hash, err: error },
-      'no node accepted a transaction; its lane sends it again in a few seconds',
+      'no node accepted the transaction; its lane sends it again within seconds',
     )
   }
   crashPoint(ctx, 'broadcast-before-note')

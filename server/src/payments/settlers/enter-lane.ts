@@ -2,15 +2,15 @@ import { type Follower, readFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import { leaseSettler, noteBalance, type Settler } from './rows.ts'
 
-/** Longer than any step takes; a process that died is replaced after this. */
+/** Longer than any step takes. After this time another process takes over from one that died. */
 const leaseSeconds = 10
 
 type Entered = { readonly settler: Settler; readonly follower: Follower & { readonly headTime: Date } }
 
 /**
- * How a step of every lane begins: hold the settler's row, know where the chain stands, and refresh the balance that
- * readiness is judged by. 'held' if another process has the settler. 'blind' if nobody follows the chain: then nobody
- * would see what became of a transaction, so nothing is sent.
+ * How every lane's step begins: lease the settler's row, read how far the chain was followed, and refresh the balance
+ * that readiness depends on. Returns 'held' if another process has the settler, and 'blind' if nobody follows the
+ * chain: then nobody would see the outcome of a transaction, so nothing is sent.
  */
 export async function enterLane(
   ctx: Context,

@@ -4,24 +4,24 @@ import { remember } from '../../remember.ts'
 import type { Rail, Rails } from '../rail.ts'
 import { readReadiness } from './rows.ts'
 
-/** A lane that has not shown itself for this long is not there. */
+/** A lane that has been silent for longer than this is not running. */
 const laneSilenceSecondsMax = 15
-/** A lane whose oldest transaction has been unmined for this long is stuck. */
+/** A lane whose oldest transaction has been unmined for longer than this is stuck. */
 const unminedSecondsMax = 60
-/** A chain whose head has not moved for this long has halted, or we are cut off from it. */
+/** If the head has not moved for longer than this, the chain has halted or we are cut off from it. */
 const headAgeSecondsMax = 30
-/** Below this many settlements' worth of gas a settler is as good as empty. */
+/** A settler that cannot pay for this many settlements counts as empty. */
 const settlementsLeftMin = 200n
 const rememberedMs = 500
 
 export const whyRestoring = 'The database was restored and is being compared with the chain.'
 
-/** Whether payments can be settled on a network now: null if so, or the sentence that says why not. */
+/** Whether payments can be settled on a network now: null if so, or a sentence that says why not. */
 export type Readiness = (network: string) => Promise<string | null>
 
 /**
- * Asked before a claim, never after: what was claimed is settled whenever it can be. The answer is remembered for half
- * a second.
+ * Checked before a claim, never after: a claimed payment is settled as soon as that is possible. The answer is cached
+ * for half a second.
  */
 export function openReadiness(ctx: Context, rails: Rails): Readiness {
   const { get } = remember((network: string) => findObstacle(ctx, network, rails.get(network)), {
@@ -32,7 +32,7 @@ export function openReadiness(ctx: Context, rails: Rails): Readiness {
   return get
 }
 
-/** How many settlements each active settler of a network can still pay for at the present price of gas. */
+/** How many settlements each of a network's active settlers can still pay for at the current gas price. */
 export async function countSettlementsLeft(
   db: Database,
   { network, settlementCost }: Rail,
@@ -58,5 +58,5 @@ async function findObstacle(ctx: Context, network: string, rail: Rail | undefine
       (!rail.isInOrder || unminedSeconds === null || unminedSeconds <= unminedSecondsMax) &&
       (balanceWei === null || balanceWei >= settlementsLeftMin * rail.settlementCost(baseFee)),
   )
-  return isLive ? null : 'No settler is running that could send the payment.'
+  return isLive ? null : 'No settler can send the payment now.'
 }

@@ -10,7 +10,7 @@ export type Refused = {
   readonly reason: string
 }
 
-/** Ends claims that were never sent, because they would fail. */
+/** Rejects claims that were never sent because they would fail. */
 export async function reject(
   ctx: Context,
   network: string,

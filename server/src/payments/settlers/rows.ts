@@ -1,7 +1,7 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 
-/** SQL of settlers, their nonces and what was signed with them. */
+/** SQL for settlers, their nonces and the transactions signed with them. */
 export type Settler = {
   readonly network: string
   readonly address: string
@@ -69,7 +69,10 @@ export async function drainSettler(db: Database, address: string): Promise<numbe
   return rows.length
 }
 
-/** Takes or keeps the lease on a settler. A new holder gets a new epoch, so the old one can no longer take a nonce. */
+/**
+ * Acquires or renews the lease on a settler. A new holder gets a new epoch, so that the old one can no longer use a
+ * nonce.
+ */
 export async function leaseSettler(
   db: Database,
   network: string,
@@ -101,8 +104,9 @@ export async function releaseSettler(
 }
 
 /**
- * Records what the follower saw of our accounts. A nonce that went back after a reorganisation counts as unmined again.
- * A draining settler is retired once all it has sent is mined, and drains again if the chain takes some of it back.
+ * Records our accounts' nonces as the follower saw them. If a reorganisation lowers a nonce, its transactions count as
+ * unmined again. A draining settler is retired once everything it sent is mined, and drains again if a reorganisation
+ * undoes that.
  */
 export async function noteMined(
   tx: Transaction,
@@ -142,9 +146,9 @@ export async function noteBalance(
 type Key = { readonly asset: string; readonly payer: string; readonly nonce: string }
 
 /**
- * Locks the settler's nonce for this epoch and, of the wanted authorizations, those that may still be sent: an
- * authorization that was sent by another lane since it was chosen has another count of sends. Null if the lease was
- * lost, or the settler takes nothing new any more.
+ * Locks the settler's nonce for this epoch, and those of the wanted authorizations that may still be sent. An
+ * authorization that another lane has sent since it was chosen has a different count of sends and is left out. Null if
+ * the lease was lost or the settler sends nothing new any more.
  */
 export async function lockForSending(
   tx: Transaction,
@@ -170,8 +174,8 @@ export async function lockForSending(
 }
 
 /**
- * Commits a send before it happens: the nonce, what it carries and its signed bytes; and marks what it carries as sent.
- * All in the transaction that locked them.
+ * Commits a send before it happens: the nonce, the authorizations it carries, which become `sent`, and the signed
+ * bytes. Runs in the transaction that locked them.
  */
 export async function insertSend(
   tx: Transaction,
@@ -212,11 +216,11 @@ export type Unmined = {
   readonly bytes: Hex
   readonly ageSeconds: number
   readonly sentAgoSeconds: number | null
-  /** Whether anything it carries could still be settled by it. */
+  /** Whether it could still settle any authorization that it carries. */
   readonly isWanted: boolean
 }
 
-/** A settler's unmined transactions, lowest nonce first, each with the bytes that were signed last. */
+/** A settler's unmined transactions, lowest nonce first, each with its most recently signed bytes. */
 export async function listUnmined(
   db: Database,
   network: string,
@@ -265,7 +269,7 @@ export async function insertReplacement(
   )
 }
 
-/** A nonce without a transaction gets one. If another process was first, nothing happens. */
+/** Records a transaction for a nonce that has none. Does nothing if another process was first. */
 export async function insertFill(
   db: Database,
   send: { network: string; settler: string; nonce: number; hash: Hex; bytes: Hex },
@@ -291,7 +295,7 @@ export async function noteSent(db: Database, hash: string): Promise<void> {
 export type LaneState = {
   readonly address: string | null
   readonly silenceSeconds: number | null
-  /** Age of the oldest transaction that is not mined. */
+  /** Age of the oldest unmined transaction. */
   readonly unminedSeconds: number | null
   readonly balanceWei: bigint | null
 }
@@ -340,7 +344,7 @@ export async function listSettlerAddresses(db: Database | Transaction, network: 
   return rows.map(({ address }) => address)
 }
 
-/** Retires every settler of a chain that was replaced by another of the same name. */
+/** Retires every settler of a chain that was replaced by another with the same id. */
 export async function retireSettlers(db: Database, network: string): Promise<void> {
   await db.query("update settlers set state = 'retired' where network = $1", [network])
 }

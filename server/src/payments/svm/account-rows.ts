@@ -1,9 +1,9 @@
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Mode } from '../../networks.ts'
 
-/** SQL of the accounts that wallets are paid to. */
+/** SQL for the token accounts that wallets are paid to. */
 
-/** Wallets whose account was not looked for lately: every ten seconds while it is missing, every hour once it is there. */
+/** Wallets whose account is due for a check: every ten seconds while it is missing, every hour once it exists. */
 export async function listUnchecked(
   db: Database,
   network: string,
@@ -22,7 +22,10 @@ export async function listUnchecked(
   return rows.map(({ address }) => address)
 }
 
-/** Writes down what was found. Stores whose wallets changed get a new revision, so that new checkouts are made by it. */
+/**
+ * Records what was found. If a wallet's account appeared or disappeared, its store gets a new revision, so that new
+ * checkouts take that into account.
+ */
 export async function noteChecked(
   tx: Transaction,
   network: string,
@@ -50,8 +53,8 @@ export async function noteChecked(
 }
 
 /**
- * Commits that a settler pays for an account, if fewer than this many were paid for in a day. Every time counts: whoever
- * owns an account may close it, keep its rent, and have it made again.
+ * Commits that a settler pays for an account, if fewer than this many were paid for within a day. Every creation
+ * counts: an owner may close the account, keep its rent, and have it created again.
  */
 export async function undertakeCreation(
   db: Database,

@@ -5,13 +5,13 @@ import type { SvmSigner } from '../../chains/svm/signer.ts'
 import type { Context } from '../../context.ts'
 import * as rows from './account-rows.ts'
 
-/** In one request. */
+/** Wallets per request. */
 const walletsPerLook = 100
 
 /**
- * Looks which stores' wallets have the account that money for them goes to, and creates those that are missing as far as
- * the operator lets settlers pay for it. The undertaking is committed before it is tried, and trying it twice is
- * harmless; whether it came about is found by the next look.
+ * Checks which stores' wallets have the token account that their money goes to, and creates missing ones as far as the
+ * operator lets settlers pay for them. A creation is committed before it is sent, and sending it twice is harmless; the
+ * next check finds whether it worked.
  */
 export async function tendAccounts(
   ctx: Context,
@@ -44,9 +44,15 @@ async function create(
 ): Promise<void> {
   try {
     const hash = await createTokenAccount(chain, signer, owner, asset)
-    ctx.log.info({ txHash: hash, owner }, 'a token account was asked for')
+    ctx.log.info(
+      { txHash: hash, owner },
+      'sent a transaction that creates a token account; the next check confirms it',
+    )
   } catch (error) {
     if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
-    ctx.log.warn({ owner, err: error }, 'a token account could not be asked for and will be tried again')
+    ctx.log.warn(
+      { owner, err: error },
+      'could not send a transaction that creates a token account; trying again in 2 minutes',
+    )
   }
 }

@@ -2,10 +2,10 @@ import type { Context } from '../../context.ts'
 import { remember } from '../../remember.ts'
 import { type FeePayer, listFeePayers } from './rows.ts'
 
-/** The settlers of a network that take new payments. */
+/** The settlers of a network that accept new payments. */
 export type FeePayers = (network: string) => Promise<readonly FeePayer[]>
 
-/** Asked for with every payment, while a running lane updates its row every few hundred milliseconds. */
+/** Needed for every payment; a running lane updates its row every few hundred milliseconds. */
 const rememberedMs = 1_000
 const networksMax = 100
 

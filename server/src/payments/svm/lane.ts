@@ -15,34 +15,34 @@ import { listToSendAgain, listUnrecorded, recordSend } from './rows.ts'
 import { reasonOf } from './verify.ts'
 
 /**
- * A lane on Solana completes what payers have signed with its settler's signature, and sends it. Steps, each of which
- * may be the last:
+ * A Solana lane adds its settler's signature to transactions that payers have signed, and sends them. Its steps, in any
+ * of which it may crash:
  *
- *   lease     hold the settler's row; a holder that lost it can no longer sign
- *   choose    claims that name this settler, oldest first; simulate them; reject what would fail
- *   commit    the completed bytes, and what they carry becomes `sent`, in one transaction
- *   broadcast only what is committed; the same bytes again and again until they are seen or cannot land any more
+ *   lease     hold the settler's row; a holder that lost the lease can no longer sign
+ *   choose    take claims that name this settler, oldest first; simulate them; reject those that would fail
+ *   commit    write the completed bytes in one transaction, which marks the authorization as `sent`
+ *   broadcast send only committed bytes, again and again until they are seen or can no longer land
  *
- * There are no account nonces to wait for each other, and no fee to raise: the payer has signed it. What became of a
- * transaction is never decided here: whoever looks at the chain finds it.
+ * There are no account nonces that make transactions wait for each other, and no fee to raise, because the payer has
+ * signed it. A lane never decides the outcome of a transaction: `watch.ts` finds it on the chain.
  */
 export type SvmLane = {
   readonly chain: SvmChain
   readonly signer: SvmSigner
-  /** This process's name in leases. */
+  /** The name under which this process holds leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus
 }
 
-/** In one request of simulations. */
+/** Simulations per request. */
 const batchMax = 20
-/** Whose turn it is, is chosen among these. */
+/** Payers take turns among this many claims. */
 const listedMax = 400
-/** Leaders change every 1.6 s, and each may drop what it is handed. */
+/** Leaders change every 1.6 s, and each may drop a transaction. */
 const resendSeconds = 2
 const resentPerStep = 100
 
-/** One step. True if there may be more to do at once. Null if another process holds the settler. */
+/** Runs one step. True if there may be more to do at once. Null if another process holds the settler. */
 export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean | null> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
@@ -70,14 +70,14 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
 }
 
 /**
- * After a restore, what was claimed and unsent may have been sent since. Signing is the same every time, so its hash is
- * known all the same: it is watched, and not sent.
+ * After a restore, unsent claims may have been sent since. Signing is deterministic, so their hashes are known anyway:
+ * the transactions are watched, but not sent.
  */
 async function recordLost(ctx: Context, { chain, signer }: SvmLane): Promise<void> {
   const network = chain.network.caip2
   for (const { signature, ...key } of await listUnrecorded(ctx.db, network, signer.address, batchMax)) {
     const transaction = decodeTransaction(signature)
-    assert(transaction, 'what was claimed was read before')
+    assert(transaction, 'a claimed transaction must be decodable')
     const signed = signer.complete(chain.network, transaction)
     await ctx.db.transaction((tx) => recordSend(tx, { network, settler: signer.address, ...signed, key }))
   }
@@ -91,8 +91,8 @@ async function readBalance({ rpc }: SvmChain, address: string): Promise<bigint> 
 type Payment = Authorized<string>
 
 /**
- * One payment of each payer before the second of any. What its payer's money is not enough for beside what is in flight
- * has to wait, and as many of them as are simulated at once would hold up everybody else's.
+ * One payment of each payer before the second of any. A payment that its payer's balance does not cover in addition to
+ * what is in flight has to wait, and a whole batch of these would hold up everybody else's.
  */
 function takeTurns(listed: readonly Payment[]): Payment[] {
   const turns = new Map<string, number>()
@@ -107,7 +107,7 @@ function takeTurns(listed: readonly Payment[]): Payment[] {
     .map(({ payment }) => payment)
 }
 
-/** Simulates what could be sent, beside what is in flight, and rejects what would fail. */
+/** Simulates what could be sent in addition to what is in flight, and rejects what would fail. */
 async function choose(
   ctx: Context,
   lane: SvmLane,
@@ -141,7 +141,7 @@ async function choose(
     const needed = authorization.value + (inFlight.get(key) ?? 0n)
     const refuse = (reason: string) =>
       refused.push({ asset, payer: authorization.from, nonce: authorization.nonce, reason })
-    // Signing is the same every time, so what is on the chain already gets the hash that it has there.
+    // Signing is deterministic, so a transaction that is already on the chain gets the hash it has there.
     if (verdict.err === 'AlreadyProcessed') good.push(payment)
     else if (!verdict.isGood) refuse(reasonOf(verdict.err))
     else if ((verdict.balance ?? 0n) < authorization.value) refuse('insufficient_funds')
@@ -154,7 +154,9 @@ async function choose(
   return good
 }
 
-/** Signs under the settler's and the authorization's locks, and commits the bytes. Null if it is not to be sent now. */
+/**
+ * Signs under the locks of the settler and the authorization, and commits the bytes. Null if it must not be sent now.
+ */
 async function commit(ctx: Context, { chain, signer, holder }: SvmLane, epoch: bigint, payment: Payment) {
   const network = chain.network.caip2
   const { asset, authorization } = payment.transfer
@@ -181,7 +183,7 @@ async function commit(ctx: Context, { chain, signer, holder }: SvmLane, epoch: b
 
 function transactionOf({ transfer }: Payment): SvmTransaction {
   const transaction = decodeTransaction(Buffer.from(transfer.signature.slice(2), 'hex'))
-  assert(transaction, 'what was claimed was read before')
+  assert(transaction, 'a claimed transaction must be decodable')
   return transaction
 }
 
@@ -190,7 +192,7 @@ async function sendBytes(
   { rpc }: SvmChain,
   { hash, bytes }: { hash: string; bytes: Uint8Array },
 ): Promise<void> {
-  // It was simulated a moment ago; a preflight would only say no where the chain might say yes.
+  // It was simulated a moment ago; a preflight could only refuse what the chain might accept.
   const settings = { encoding: 'base64', skipPreflight: true, maxRetries: 0 }
   await broadcast(ctx, hash, () =>
     rpc.send('sendTransaction', [Buffer.from(bytes).toString('base64'), settings]),

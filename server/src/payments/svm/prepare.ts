@@ -5,7 +5,7 @@ import { findTokenAccount } from '../../chains/svm/transfer.ts'
 import { writeExact } from '../../chains/svm/write.ts'
 import type { Prepared } from '../rail.ts'
 
-/** The transaction that pays by these terms, for a payer who only has to sign it. */
+/** Builds the transaction that pays these terms, so that the payer only has to sign it. */
 export async function preparePayment(
   chain: SvmChain,
   { network, asset, payTo, amount, extra }: PaymentRequirements,
@@ -14,7 +14,7 @@ export async function preparePayment(
   const token = chain.network.assets.find(({ address }) => address === asset)
   if (network !== chain.network.caip2 || !token || !('feePayer' in extra))
     return { refusal: 'invalid_payment_requirements' }
-  // Who pays the fee may pay nothing else.
+  // The fee payer may pay nothing else.
   if ('refusal' in parseSolanaAddress(payer) || payer === extra.feePayer)
     return { refusal: 'invalid_payload' }
   const { units, ...lifetime } = await readForPayment(chain, await findTokenAccount(payer, asset))

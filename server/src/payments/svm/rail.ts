@@ -16,10 +16,10 @@ import { nameSettler } from './terms.ts'
 import { openSvmVerifier } from './verify.ts'
 import { watchOnce } from './watch.ts'
 
-/** What Solana charges for the two signatures of a payment, in lamports. */
+/** Solana's charge for the two signatures of a payment, in lamports. */
 const signaturesCost = 10_000n
 
-/** Solana: transactions that a settler of ours must sign too, watched by their hashes. */
+/** Solana: transactions that one of our settlers must sign too, watched by their hashes. */
 export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
   const chain = openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now)
   const feePayers = openFeePayers(ctx)
@@ -37,13 +37,16 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     isInOrder: false,
     countAnswering: async () => (await chain.rpc.callAll<number>('getSlot', [])).length,
     findMistakes: () => checkSvmChain(chain),
-    // Accounts have no nonce here: only our own rows count what a settler has signed.
+    // Accounts have no nonce on Solana: only our own rows count what a settler has signed.
     readNonce: async () => 0,
     settle: (work) => settle(ctx, chain, work),
   }
 }
 
-/** Per network, one loop each to create token accounts, watch what was sent and find references; one lane per key. */
+/**
+ * Per network, one loop each to create token accounts, watch sent transactions and look up references; plus one lane
+ * per key.
+ */
 function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }: Settling): Loop[] {
   const { caip2, blockTimeMs } = chain.network
   const check = openCheck(ctx, caip2, () => checkSvmChain(chain))

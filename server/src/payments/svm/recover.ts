@@ -8,16 +8,16 @@ import { insertRecovered } from '../restores/rows.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
 import * as rows from './rows.ts'
 
-/** In one request; the chain lists the newest first. */
+/** Per request; nodes list the newest first. */
 const listedPerRequest = 1_000
 const readPerRequest = 50
 
 type Listed = { readonly signature: string; readonly err: unknown; readonly blockTime: number | null }
 
 /**
- * After a restore: finds what settlers of ours have sent that the database no longer knows. Each such transaction names
- * its checkout in its memo, and is recorded as sent for it if that offered just this; from there on it is watched and
- * credited like any other.
+ * After a restore, finds transactions that our settlers have sent and that the database no longer knows. Each names its
+ * checkout in its memo and is recorded as sent for it, if that checkout made exactly this offer; from then on it is
+ * watched and credited like any other.
  */
 export async function recoverSent(ctx: Context, chain: SvmChain, time: Date): Promise<void> {
   const network = chain.network.caip2
@@ -25,11 +25,11 @@ export async function recoverSent(ctx: Context, chain: SvmChain, time: Date): Pr
   if (since === null) return
   for (const settler of await listSettlerAddresses(ctx.db, network)) {
     const hashes = await listSent(chain, settler, since)
-    const unknown = [...(await rows.listUnknown(ctx.db, hashes))]
+    const unknown = [...(await rows.listNotBroadcast(ctx.db, hashes))]
     for (let i = 0; i < unknown.length; i += readPerRequest)
       await record(ctx, chain, settler, unknown.slice(i, i + readPerRequest))
   }
-  // What was confirmed a minute ago is final, and was listed.
+  // A transaction that was confirmed a minute ago is final by now, and was listed.
   await finishReconciling(ctx, network, new Date(time.getTime() - 60_000))
 }
 
@@ -39,7 +39,7 @@ async function listSent({ rpc }: SvmChain, settler: string, since: Date): Promis
   for (;;) {
     const settings = { limit: listedPerRequest, commitment: 'confirmed', ...(before && { before }) }
     const listed = await rpc.call<Listed[]>('getSignaturesForAddress', [settler, settings])
-    // A block whose time a node does not know may be a late one.
+    // A block whose time the node does not know may be a late one.
     const late = listed.filter(({ blockTime }) => blockTime === null || blockTime * 1_000 >= since.getTime())
     hashes.push(...late.filter(({ err }) => err === null).map(({ signature }) => signature))
     before = listed.at(-1)?.signature
@@ -57,7 +57,7 @@ async function record(
   for (const [i, landed] of (await readLanded(chain, hashes)).entries()) {
     const hash = hashes[i]
     const exact = landed && readExact(landed.transaction, chain.network)
-    // Not ours to credit: a settler also creates accounts.
+    // Not a payment: settlers also create token accounts.
     if (!hash || !landed || !exact || 'refusal' in exact) continue
     const bytes = encodeTransaction(landed.transaction)
     const nonce = hashMessage(landed.transaction.message)

@@ -1,9 +1,9 @@
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Wanted } from '../rail.ts'
 
-/** SQL of transfers that are known by a reference which they carry. */
+/** SQL for transfers that are identified by the reference they carry. */
 
-/** Gives a checkout a reference, unless it has one, cannot be paid, or the chain is not being followed. */
+/** Gives a checkout a reference, unless it already has one, cannot be paid, or the chain is not being followed. */
 export async function insertReference(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
@@ -35,8 +35,8 @@ export type Awaited = {
 }
 
 /**
- * References to look for now, those first that were not looked for the longest. Fresh ones come up often; each is
- * looked for less and less often as it ages, until its amount is freed.
+ * References that are due for a lookup, least recently looked up first. Each is looked up often at first, then less and
+ * less often as it ages, until its amount is freed.
  */
 export async function listAwaited(
   db: Database,
@@ -57,7 +57,7 @@ export async function listAwaited(
   )
 }
 
-/** Of these transactions, those that nothing is known of yet. */
+/** Which of these transactions are neither credited nor sent by us. */
 export async function listUnknown(
   db: Database,
   network: string,
@@ -73,10 +73,10 @@ export async function listUnknown(
   return rows.map(({ hash }) => hash)
 }
 
-/** A transfer by reference, where it stands or stood. */
+/** A transfer by reference, with the place where it is or was included. */
 type Placed = { readonly place: string; readonly hash: string; readonly slot: number }
 
-/** Those whose fate the chain has not made final. */
+/** Credited transfers that are not final yet. */
 export async function listUnsettled(db: Database, network: string, limit: number): Promise<Placed[]> {
   return await db.query<Placed>(
     `select k.block_hash as place, k.transaction_hash as hash, k.block_number::float8 as slot from credits k
@@ -86,8 +86,8 @@ export async function listUnsettled(db: Database, network: string, limit: number
   )
 }
 
-/** Those that left the chain this long ago, and are not on it again. */
-export async function listTakenBack(
+/** Transfers that left the chain at least this long ago and are not on it again. */
+export async function listOrphanedReferenceTransfers(
   db: Database,
   network: string,
   minutes: number,
@@ -103,8 +103,8 @@ export async function listTakenBack(
   )
 }
 
-/** Gives them up. Returns their checkouts. */
-export async function reverseTakenBack(
+/** Gives these transfers up. Returns their checkouts. */
+export async function reverseReferenceTransfers(
   tx: Transaction,
   network: string,
   places: readonly string[],

@@ -9,20 +9,20 @@ import type { UpdateStatus } from '../rail.ts'
 import {
   type Awaited,
   listAwaited,
-  listTakenBack,
+  listOrphanedReferenceTransfers,
   listUnknown,
   listUnsettled,
-  reverseTakenBack,
+  reverseReferenceTransfers,
 } from './reference-rows.ts'
 import { askAll } from './watch.ts'
 
 /**
- * Finds transfers that buyers make by themselves (Solana Pay). Each carries the reference that its checkout was given,
- * as an account that it only names: so the chain is asked for transactions that name it, once somebody has asked for
- * the reference. What the transaction added to the store's token account is the credit, whatever else it did.
+ * Finds transfers that buyers make by themselves (Solana Pay). Each carries its checkout's reference, as an account
+ * that it merely names. So once a reference was requested, we query the chain for transactions that name it. The credit
+ * is what the transaction added to the store's token account, whatever else it did.
  *
- * Their finality is looked at here as well: nobody's signature is ours to send again, so what a fork took back either
- * comes back by itself or is given up.
+ * Their finality is tracked here too: they are not ours to send again, so a transfer that a fork removed either comes
+ * back by itself or is given up.
  */
 export function openReferences(
   ctx: Context,
@@ -30,7 +30,7 @@ export function openReferences(
   updateStatus: UpdateStatus,
 ): () => Promise<boolean> {
   const network = chain.network.caip2
-  /** What named a reference and paid nothing, so that it is read once and not at every look. */
+  /** Transactions that name a reference but paid nothing, so that they are read only once. */
   const idle = new Set<string>()
 
   return async () => {
@@ -63,22 +63,22 @@ export function openReferences(
   }
 }
 
-/** Looked for every two seconds at first, then each time a twentieth of their age has passed. */
+/** References are looked up every two seconds at first, then each time a twentieth of their age has passed. */
 const pace = { ageShare: 20, secondsMin: 2, secondsMax: 300 }
-/** Each is a question of its own to a node. */
+/** Each takes a separate call to a node. */
 const referencesPerRun = 50
 const readPerRequest = 50
-/** As many as a node lists in one answer. More than one names a reference only if somebody means to. */
+/** As many as a node lists in one answer. Several transactions name one reference only if somebody means to. */
 const namingMax = 1_000
-/** What is older stays as it is: no fork takes it back and has it do something else. */
+/** An older transaction stays as it is: no fork can remove it and make it do something else. */
 const forkableMs = 60_000
-/** Bounds memory: beyond it what paid nothing is read again. */
+/** Bounds memory: beyond it, transactions that paid nothing are read again. */
 const idleMax = 100_000
 const settledPerRun = 200
-/** A signed transfer that was not included again by then has lost its blockhash long ago. */
+/** If a transfer was not included again by then, its blockhash has long expired. */
 const lostMinutes = 10
 
-/** The newest transactions that name a reference, and whose reference it is. */
+/** The newest transactions that name a reference, each with the reference that it names. */
 async function findNaming({ rpc }: SvmChain, awaited: readonly Awaited[]): Promise<Map<string, Awaited>> {
   const settings = { commitment: 'confirmed', limit: namingMax }
   const outcomes = await rpc.batch(
@@ -123,7 +123,7 @@ async function credit(
   return true
 }
 
-/** Who ordered the transfer to the account; where another program moved the money, who paid for the transaction. */
+/** Who ordered the transfer to the account; if another program moved the money, who paid for the transaction. */
 function findPayer({ transaction }: Landed, account: string): string {
   for (const { program, accounts, data } of transaction.instructions) {
     if (program !== tokenProgram) continue
@@ -134,11 +134,11 @@ function findPayer({ transaction }: Landed, account: string): string {
   return transaction.accounts[0] ?? account
 }
 
-/** Finality of transfers that are credited, and what became of those that a fork took back. */
+/** Updates the finality of credited transfers, and gives up those that a fork removed. */
 async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateStatus): Promise<boolean> {
   const network = chain.network.caip2
   const standing = await listUnsettled(ctx.db, network, settledPerRun)
-  const lost = await listTakenBack(ctx.db, network, lostMinutes, settledPerRun)
+  const lost = await listOrphanedReferenceTransfers(ctx.db, network, lostMinutes, settledPerRun)
   if (standing.length + lost.length === 0) return false
   const nodes = await askAll(
     chain,
@@ -157,7 +157,7 @@ async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateSt
     const changed = [
       ...(await advancePlaces(tx, network, places(final), 'finalized')),
       ...(await orphanCredits(tx, network, places(gone))),
-      ...(await reverseTakenBack(tx, network, places(given))),
+      ...(await reverseReferenceTransfers(tx, network, places(given))),
     ]
     if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
   })

@@ -2,10 +2,10 @@ import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Concern, Seen } from '../credits/rows.ts'
 
-/** SQL of what Solana needs beside the tables' common use. */
+/** SQL that only Solana needs. */
 export type FeePayer = { readonly address: string; readonly isAlive: boolean }
 
-/** Settlers that take new payments, and whether a lane of theirs has shown itself lately. */
+/** Settlers that accept new payments, and whether a lane of theirs was active recently. */
 export async function listFeePayers(db: Database, network: string): Promise<FeePayer[]> {
   return await db.query<FeePayer>(
     `select address, coalesce(alive_at > clock() - interval '15 seconds', false) as "isAlive"
@@ -14,7 +14,7 @@ export async function listFeePayers(db: Database, network: string): Promise<FeeP
   )
 }
 
-/** A transaction whose fate is not final, with the one authorization that it carries. */
+/** A transaction whose outcome is not final, with the one authorization that it carries. */
 export type Watched = {
   readonly settler: string
   readonly settlerNonce: string
@@ -26,7 +26,7 @@ export type Watched = {
   readonly amount: string
   readonly validBefore: string
   readonly checkoutId: string | null
-  /** Where its live credit stands. */
+  /** The place of its live credit. */
   readonly place: string | null
   readonly slot: string | null
 }
@@ -48,7 +48,7 @@ export async function listWatched(db: Database, network: string, limit: number):
   )
 }
 
-/** Ends the watching of transactions whose fate is final, and retires settlers that drain and have nothing left. */
+/** Stops watching transactions whose outcome is final. */
 export async function finishWatched(
   tx: Transaction,
   network: string,
@@ -62,6 +62,7 @@ export async function finishWatched(
   )
 }
 
+/** Retires draining settlers that have nothing left to watch or to send. */
 export async function retireDrained(db: Database, network: string): Promise<void> {
   await db.query(
     `update settlers s set state = 'retired' where s.network = $1 and s.state = 'draining'
@@ -73,7 +74,7 @@ export async function retireDrained(db: Database, network: string): Promise<void
   )
 }
 
-/** Claims that were never sent and that no block may include any more. */
+/** Claims that were never sent and that no block can include any more. */
 export async function listUnsentExpired(
   db: Database,
   network: string,
@@ -88,7 +89,7 @@ export async function listUnsentExpired(
   )
 }
 
-/** Sent, not seen on the chain, and not sent again for a while. */
+/** Transactions that were sent, were not seen on the chain, and are due to be sent again. */
 export async function listToSendAgain(
   db: Database,
   network: string,
@@ -108,7 +109,7 @@ export async function listToSendAgain(
   )
 }
 
-/** Claims that were unsent when the database was restored: perhaps they have been sent since, by this settler. */
+/** Claims that were unsent when the database was restored: this settler may have sent them since. */
 export async function listUnrecorded(
   db: Database,
   network: string,
@@ -125,8 +126,8 @@ export async function listUnrecorded(
   )
 }
 
-/** Which of these transactions nothing is known of. */
-export async function listUnknown(db: Database, hashes: readonly string[]): Promise<Set<string>> {
+/** Which of these transactions we have no record of sending. */
+export async function listNotBroadcast(db: Database, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ hash: string }>(
     'select hash from unnest($1::text[]) as i (hash) where not exists (select 1 from broadcasts b where b.hash = i.hash)',
     [hashes],
@@ -162,7 +163,7 @@ export async function recordSend(
   )
 }
 
-/** Where a checkout asked to be paid. */
+/** The addresses at which a checkout asked to be paid. */
 export async function listPayTo(
   db: Database,
   checkoutId: string,
@@ -177,7 +178,10 @@ export async function listPayTo(
   return rows.map(({ payTo }) => payTo)
 }
 
-/** An hour before the point up to which the chain had been looked at when the database was restored; null while nothing was restored. */
+/**
+ * One hour before the point up to which the chain had been watched when the database was restored; null if no restore
+ * is being reconciled.
+ */
 export async function readRestorePoint(db: Database, network: string): Promise<Date | null> {
   const [row] = await db.query<{ since: Date }>(
     `select coalesce(r.since, r.started_at - interval '1 day') as since from restores r

@@ -6,9 +6,9 @@ import { maxTimeoutSeconds } from '../terms.ts'
 import type { FeePayers } from './fee-payers.ts'
 
 /**
- * The payer signs who pays the fee and for which checkout it is: a settler of ours and a memo. A checkout keeps its
- * settler while that one is running, but any other active settler would be accepted too. Null if there is none, or if
- * the token was removed from the table since.
+ * The payer signs who pays the fee (one of our settlers) and which checkout the payment is for (a memo). A checkout
+ * keeps its settler while that settler is running, but any other active settler would be accepted too. Null if no
+ * settler is active, or if the token has since been removed from networks.ts.
  */
 export async function nameSettler(
   network: SolanaNetwork,

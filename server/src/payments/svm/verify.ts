@@ -12,13 +12,13 @@ import type { Payment, SvmPayment } from '../payload.ts'
 import type { Offer, Verified, Verifier } from '../rail.ts'
 import type { FeePayers } from './fee-payers.ts'
 
-/** Keeps one request below what nodes take. */
+/** Keeps one request below what nodes accept. */
 const simulationsPerRequest = 20
 const requestsInFlight = 4
-/** A node behind a balancer may be this much newer than the one that named the last valid height. */
+/** Behind a load balancer, a node may be this many blocks ahead of the one that named the last valid height. */
 const heightSlack = 32n
 
-/** What `serve` asks a Solana chain. */
+/** What `serve` needs from a Solana chain. */
 export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier {
   const simulate = openBatcher<Asked, SvmSimulated>({
     run: (asked) => simulateSvm(chain, asked),
@@ -28,8 +28,8 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
   })
   return {
     findMismatch: async (checkoutId, offers, payment) => {
-      const read = await readPayment(chain, feePayers, checkoutId, offers, payment)
-      return 'refusal' in read ? read.refusal : null
+      const matched = await matchOffer(chain, feePayers, checkoutId, offers, payment)
+      return 'refusal' in matched ? matched.refusal : null
     },
     async verify(checkoutId, offers, payment, inFlightUnits) {
       const refuse = (reason: string, blockNumber: number | null = null): Verified => ({
@@ -38,9 +38,9 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
         payer: payment.payer,
         blockNumber,
       })
-      const read = await readPayment(chain, feePayers, checkoutId, offers, payment)
-      if ('refusal' in read) return refuse(read.refusal)
-      const { exact, offer, transaction, isAlive } = read
+      const matched = await matchOffer(chain, feePayers, checkoutId, offers, payment)
+      if ('refusal' in matched) return refuse(matched.refusal)
+      const { exact, offer, transaction, isAlive } = matched
       if (!isAlive) throw new RpcUnavailableError('The settler that the payment names is not running.')
       const simulated = await simulate({ transaction, source: exact.source })
       const transfer = {
@@ -69,7 +69,7 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
 
 type Asked = Pick<SvmPayment, 'transaction'> & { readonly source: string }
 
-type Read = {
+type Matched = {
   readonly exact: ExactTransfer
   readonly offer: Offer
   readonly transaction: SvmPayment['transaction']
@@ -77,14 +77,14 @@ type Read = {
   readonly isAlive: boolean
 }
 
-/** What was signed, if it is what was offered; else why not, in the protocol's words. No node is asked. */
-async function readPayment(
+/** The signed transfer and the offer it matches, or the x402 reason why it matches none. Queries no node. */
+async function matchOffer(
   { network }: SvmChain,
   feePayers: FeePayers,
   checkoutId: string,
   offers: readonly Offer[],
   payment: Payment,
-): Promise<Read | { readonly refusal: string }> {
+): Promise<Matched | { readonly refusal: string }> {
   const refuse = (refusal: string) => ({ refusal })
   if (payment.scheme !== 'exact') return refuse('unsupported_scheme')
   if (payment.family !== 'SOLANA') return refuse('invalid_payload')
@@ -106,10 +106,10 @@ async function readPayment(
   return { exact, offer, transaction, isAlive: settler.isAlive }
 }
 
-/** The protocol's word, where it has one, for why a node would not run a transaction. */
+/** The x402 reason, where there is one, for why a node would not run a transaction. */
 export function reasonOf(err: unknown): string {
   return err === 'BlockhashNotFound' ? blockhashExpired : 'invalid_exact_svm_transaction_simulation_failed'
 }
 
-/** Too old to be included. The payer signs again with a newer blockhash. */
+/** Too old to be included. The payer has to sign again with a newer blockhash. */
 export const blockhashExpired = 'blockhash_expired'

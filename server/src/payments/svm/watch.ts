@@ -22,18 +22,19 @@ import * as rows from './rows.ts'
 import { blockhashExpired } from './verify.ts'
 
 /**
- * Looks what became of what was sent. Solana is not followed block by block: nobody but us can send what a settler of
- * ours must sign, so every transaction that can pay is known by its hash before it is on the chain, and is asked for by
- * that hash until its fate is final.
+ * Finds out what became of sent transactions. Solana is not followed block by block: only we can send a transaction
+ * that one of our settlers must sign, so every transaction that can pay is known by its hash before it is on the chain,
+ * and is queried by that hash until its outcome is final.
  *
- *   confirmed    two thirds of the stake have voted for its block. The transaction is read, and what it did to the
- *                token account that was to be paid becomes a credit: `included`, and `safe` as well
+ *   confirmed    two thirds of the stake have voted for its block. The transaction is read, and what it added to the
+ *                store's token account becomes a credit: `included`, and `safe` as well
  *   finalized    the credit is final, and watching ends
- *   failed       it cost us the fee and moved nothing. It can never run again: at finalized height it is dead
- *   expired      no node has it, and the finalized chain is higher than its blockhash lives: dead
- *   taken back   it was confirmed, and no node has it any more: its credit is orphaned, and the same bytes go out again
+ *   failed       it cost us the fee and moved nothing. It can never run again: once that is finalized, it is dead
+ *   expired      no node has it, and the finalized height is past the life of its blockhash: dead
+ *   orphaned     it was confirmed, and no node has it any more: its credit is orphaned, and the bytes are sent again
  *
- * Whatever is said to be dead or gone is said by as many nodes as the network asks for, each at its own finalized height.
+ * A transaction is dead or orphaned only if as many nodes as the network requires confirm it, each at its own finalized
+ * height.
  */
 export async function watchOnce(
   ctx: Context,
@@ -55,16 +56,16 @@ export async function watchOnce(
     ({ place, status, validBefore }) =>
       place !== null || status?.commitment === 'finalized' || BigInt(validBefore) < heads.finalizedHeight,
   )
-  if (doubtful.length > 0) await judge(ctx, chain, doubtful, updateStatus)
+  if (doubtful.length > 0) await orphanOrBury(ctx, chain, doubtful, updateStatus)
   await buryUnsent(ctx, network, heads.finalizedHeight, updateStatus)
-  // Last: whoever reads how far the chain was looked at finds what stands up to there.
+  // Last, so that anyone who reads how far the chain was watched also finds the credits up to there.
   await writeHead(ctx.db, network, heads)
   await rows.retireDrained(ctx.db, network)
   return isCredited
 }
 
 const leaseSeconds = 10
-/** What can be on its way at once: a hundred payments a second, for the thirteen seconds that finality takes. */
+/** Enough for a hundred payments per second during the thirteen seconds that finality takes. */
 const watchedMax = 2_000
 const readPerRequest = 50
 const buriedPerRun = 200
@@ -94,7 +95,9 @@ function placeOf({ hash }: rows.Watched, slot: number): string {
   return `${slot}/${hash}`
 }
 
-/** Credits what has been confirmed since the last look. Each is a transaction of its own: one does not hold up another. */
+/**
+ * Credits payments that were confirmed since the last look, each in its own transaction so that none holds up another.
+ */
 async function credit(
   ctx: Context,
   chain: SvmChain,
@@ -107,7 +110,10 @@ async function credit(
     if (!one.landed || one.landed.isFailed) continue
     const value = readPaid(chain, one, one.landed)
     if (value === null) {
-      ctx.log.error({ txHash: one.hash }, 'a node tells of a transaction what we did not sign')
+      ctx.log.error(
+        { txHash: one.hash },
+        'a node returned a transaction that differs from the one we signed; it is not credited, check the node',
+      )
       continue
     }
     const { slot, time } = one.landed
@@ -137,7 +143,7 @@ async function credit(
   return isCredited
 }
 
-/** How much it paid by the balances that it left; null if it is not what was signed. */
+/** How much the transaction paid, by the change in balances; null if it is not what was signed. */
 function readPaid(chain: SvmChain, one: rows.Watched, { transaction, gainOf }: Landed): bigint | null {
   const exact = readExact(transaction, chain.network)
   if ('refusal' in exact || hashMessage(transaction.message) !== one.nonce) return null
@@ -168,8 +174,8 @@ async function finalize(
   ctx.db.wakeUps.send('outcomes')
 }
 
-/** Asks every node about what one of them does not have, or says has failed. */
-async function judge(
+/** Queries every node about transactions that one node does not have or reports as failed. */
+async function orphanOrBury(
   ctx: Context,
   chain: SvmChain,
   doubtful: readonly Seen[],
@@ -208,7 +214,7 @@ async function judge(
     const keys = dead.map(({ asset, payer, nonce, reason }) => ({ asset, payer, nonce, reason }))
     await bury(ctx, network, keys, updateStatus, (tx) => rows.finishWatched(tx, network, dead))
   }
-  // What was taken back goes out again.
+  // Orphaned transactions are sent again.
   if (gone.length > 0) ctx.db.wakeUps.send('claims')
 }
 
@@ -219,7 +225,7 @@ type Node = {
 }
 type EpochInfo = { readonly absoluteSlot: number; readonly blockHeight: number }
 
-/** The height is asked for first: what a node does not have then is not in any block up to there. */
+/** The height is queried first: a transaction that a node does not have afterwards is in no block up to that height. */
 export async function askAll({ rpc }: SvmChain, hashes: readonly string[]): Promise<Node[]> {
   const info = (commitment: string) => ({ method: 'getEpochInfo', params: [{ commitment }] })
   const answers = await rpc.batchAll([info('finalized'), info('confirmed'), ...statusCalls(hashes)])
@@ -233,7 +239,7 @@ export async function askAll({ rpc }: SvmChain, hashes: readonly string[]): Prom
   })
 }
 
-/** What was claimed and not sent lacks our signature: once it is too old, it can never be sent. No node need be asked. */
+/** An unsent claim lacks our signature: once it is too old, it can never be sent, so no node needs to be queried. */
 async function buryUnsent(
   ctx: Context,
   network: string,

@@ -1,10 +1,12 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 
-/** SQL of transactions that buyers name as theirs. */
+/** SQL for transactions that buyers paste as theirs. */
 export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'
 
-/** Notes that a transaction is to be looked up for a checkout on each of its networks. False if it has named too many. */
+/**
+ * Queues a transaction to be looked up for a checkout on each of its networks. False if too many were pasted for it.
+ */
 export async function insertPasted(
   db: Database,
   checkoutId: string,
@@ -32,7 +34,7 @@ export async function insertPasted(
   return rows.length > 0
 }
 
-/** What became of it: the best of what its networks say. */
+/** The best outcome among its networks. */
 export async function readPasted(db: Database, checkoutId: string, hash: Hex): Promise<PasteOutcome> {
   const [row] = await db.query<{ outcome: PasteOutcome }>(
     `select outcome from pasted_transactions where checkout_id = $1 and transaction_hash = $2
@@ -44,7 +46,7 @@ export async function readPasted(db: Database, checkoutId: string, hash: Hex): P
 
 export type Pasted = { readonly checkoutId: string; readonly hash: Hex; readonly isOld: boolean }
 
-/** What is to be looked up, those first that were not looked up for longest. */
+/** Pasted transactions that are due for a lookup, least recently looked up first. */
 export async function listPasted(
   db: Database,
   network: string,
@@ -70,11 +72,12 @@ export async function listPasted(
 }
 
 /**
- * Says what a transaction that was read is to the checkout whose buyer named it. If it paid this checkout, that is known.
- * If it paid nobody, reached an address that this checkout asked to be paid at, after the checkout was made, it is a
- * hint for the store, which is told once more. Otherwise it is nothing.
+ * Decides what a transaction that was read means for the checkout whose buyer pasted it. If it paid this checkout, it
+ * is applied. If it paid no checkout, but reached an address that this one offered, after this one was created, it
+ * becomes a hint for the store, which is notified once more. Otherwise it counts as not found. Null if it was not read
+ * yet.
  */
-export async function judgePasted(
+export async function decidePasted(
   tx: Transaction,
   network: string,
   { checkoutId, hash }: Pasted,

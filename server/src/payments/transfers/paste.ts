@@ -6,13 +6,13 @@ import { insertPasted, type PasteOutcome, readPasted } from './paste-rows.ts'
 
 /** A buyer pays once, perhaps twice, and may mistype. */
 const perCheckoutMax = 10
-/** Most transactions are already known, or found at once, so the buyer gets an answer on the spot. */
+/** Most transactions are already known or found at once, so the buyer gets an answer on the spot. */
 const patienceMs = 2_500
 const lookEveryMs = 100
 
 /**
- * Has a transaction that a buyer named looked up for a checkout, and reports what is known within a few seconds. Null if
- * the text is not a transaction hash.
+ * Queues a lookup of a transaction that a buyer pasted, and returns what is known within a few seconds. Null if the
+ * text is not a transaction hash.
  */
 export async function pasteTransaction(
   ctx: Context,

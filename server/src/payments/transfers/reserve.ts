@@ -3,25 +3,25 @@ import type { Rail, Wanted } from '../rail.ts'
 import { freeReserved, readReservable } from './rows.ts'
 
 /**
- * A plain transfer says nothing about the order it pays for. So a buyer who pays from another wallet or an exchange is
- * given something that only this checkout has: an amount slightly above the price, or, where the chain allows it, a
- * reference to attach. It stays reserved for some time after the checkout has ended, because a late transfer must still
- * be told apart from one that is meant for another checkout.
+ * A plain transfer does not say which order it pays for. So a buyer who pays from another wallet or an exchange is
+ * given something unique to this checkout: an amount slightly above the price or, where the chain allows it, a
+ * reference to attach. It stays reserved for some time after the checkout has ended, so that a late transfer is not
+ * mistaken for a payment to another checkout.
  */
 export type Reserved = 'reserved' | 'crowded' | 'in_progress' | 'closed' | 'unavailable'
 
-/** In millionths of a token, so less than a cent: the most that a buyer pays above the price. */
+/** The most that a buyer pays above the price, in millionths of a token: less than a cent. */
 export const suffixMax = 9_999
-/** A twentieth of the suffixes. With more in use, a typing mistake would too often hit another buyer's amount. */
+/** A twentieth of the suffixes. With more in use, a typo would too often hit another buyer's amount. */
 export const heldMax = 500
-/** A wallet app keeps showing an old amount for a day or two, not longer. */
+/** A wallet app keeps showing an old amount for a day or two at most. */
 const coolingHours = 48
-/** As for signed payments: a chain that has not moved for this long is not being followed. */
+/** As for signed payments: if the head has not moved for longer than this, the chain is not being followed. */
 const headAgeSecondsMax = 30
-/** Another process may take the amount we picked. */
+/** Retries, because another process may take the amount we picked. */
 const roundsMax = 3
 
-/** A suffix of 1 in units of the token: a millionth, however many decimals it has, because people have to type it. */
+/** A suffix of 1 in token units: a millionth of a token, whatever its decimals, because people have to type it. */
 export function suffixUnits({ network }: Pick<Rail, 'network'>, asset: string): bigint {
   const decimals = network.assets.find(
     ({ address }) => address.toLowerCase() === asset.toLowerCase(),

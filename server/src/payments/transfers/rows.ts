@@ -3,11 +3,12 @@ import type { Database, Transaction } from '../../database/db.ts'
 import { reversal, type SeenPlain } from '../credits/rows.ts'
 import type { Wanted } from '../rail.ts'
 
-/** SQL of plain transfers: amounts that are reserved for checkouts, and what is matched by them. */
+/** SQL for plain transfers: amounts reserved for checkouts, and transfers matched by amount. */
 
 /**
- * Reserves the first of these amounts that nobody holds, unless the checkout has one, cannot be paid, too many are held
- * nearby, or the chain is not being followed. The unique index has the last word. True if one was reserved now.
+ * Reserves the first of these amounts that nobody holds, unless the checkout already has one or cannot be paid, too
+ * many amounts are held nearby, or the chain is not being followed. The unique index settles races. True if this call
+ * reserved one.
  */
 export async function insertReserved(
   db: Database,
@@ -49,7 +50,7 @@ export async function insertReserved(
   return rows.length > 0
 }
 
-/** Why nothing could be reserved, or that something is. */
+/** Why nothing could be reserved, or that something already is. */
 export async function readReservable(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
@@ -88,8 +89,8 @@ export async function readReservable(
 }
 
 /**
- * Amounts of checkouts that have ended cool down, and are free after that. What is alive again, because the chain took
- * its payment back, cools anew when it ends.
+ * Amounts of checkouts that have ended cool down and are then freed. If a checkout reopens because the chain removed
+ * its payment, its amount cools down again when it ends.
  */
 export async function freeReserved(db: Database, coolingHours: number): Promise<number> {
   const rows = await db.query(
@@ -107,7 +108,7 @@ export async function freeReserved(db: Database, coolingHours: number): Promise<
   return rows.length
 }
 
-/** A plain transfer that concerns us: of a reserved amount, or at least to a wallet of ours. */
+/** A plain transfer that concerns us: of a reserved amount, or at least to one of our wallets. */
 export type Match = {
   readonly seen: SeenPlain
   readonly checkoutId: string | null
@@ -115,9 +116,9 @@ export type Match = {
 }
 
 /**
- * Gives safe transfers by authorization that nobody has claimed to the checkouts that their amounts are reserved for.
- * From now on they are claimed: whoever presents the authorization later finds it taken. Bound ones are left to the
- * checkouts that they name. Returns the checkouts.
+ * Assigns safe transfers by authorization that nobody has claimed to the checkouts that their amounts are reserved for,
+ * and claims them: anyone who presents the authorization later finds it taken. Bound ones are left to the checkouts
+ * that they name. Returns the checkouts affected.
  */
 export async function claimByAmount(
   tx: Transaction,
@@ -151,20 +152,20 @@ export async function claimByAmount(
   return rows.map(({ checkout_id }) => checkout_id)
 }
 
-/** A plain transfer that was part of the chain, is no more, and may come back. */
-export type TakenBack = {
+/** A plain transfer that was on the chain, no longer is, and may come back. */
+export type OrphanedTransfer = {
   readonly transactionHash: Hex
   readonly sender: Hex | null
   readonly senderNonce: number | null
   readonly isOld: boolean
 }
 
-export async function listTakenBack(
+export async function listOrphanedTransfers(
   db: Database,
   network: string,
   oldMinutes: number,
   limit: number,
-): Promise<TakenBack[]> {
+): Promise<OrphanedTransfer[]> {
   const rows = await db.query<{
     transaction_hash: Hex
     sender: Hex | null
@@ -189,8 +190,8 @@ export async function listTakenBack(
   }))
 }
 
-/** Ends what will not come back, unless it has. Returns the checkouts concerned. */
-export async function reverseTakenBack(
+/** Reverses transfers that will not come back, unless they already have. Returns the checkouts affected. */
+export async function reverseOrphanedTransfers(
   tx: Transaction,
   network: string,
   transactionHashes: readonly Hex[],
@@ -208,7 +209,7 @@ export async function reverseTakenBack(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** Lets reserved amounts be paid from the first block on, where their chain was replaced by another of the same name. */
+/** Accepts reserved amounts from the first block on, after their chain was replaced by another with the same id. */
 export async function resetReserved(db: Database, network: string): Promise<void> {
   await db.query('update reserved_amounts set after_block = 0 where network = $1', [network])
 }
