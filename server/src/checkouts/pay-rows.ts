@@ -1,6 +1,6 @@
 import type { Database } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
-import { type CreditRow, creditFromJson, type RawCredit } from '../payments/credits/credit.ts'
+import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
 import type { Payment } from '../payments/payload.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, isRestoring, toCheckout } from './rows.ts'
@@ -43,9 +43,9 @@ export async function readPayView(
       is_identifier_taken: boolean
     }
   >(
-    `select c.*, c.expires_at <= clock() as is_past_expiry, to_json(e) as exact,
+    `select c.*, c.expires_at <= clock() as is_past_expiry, ${creditJson('e')} as exact,
        ${isRestoring} as is_restoring,
-       a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, to_json(k) as known_credit,
+       a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, ${creditJson('k')} as known_credit,
        (select b.hash from transaction_calls tc join broadcasts b on b.network = tc.network and b.settler = tc.settler
           and b.nonce = tc.settler_nonce
         where tc.network = a.network and tc.asset = a.asset and tc.payer = a.payer and tc.nonce = a.nonce

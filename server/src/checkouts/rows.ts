@@ -1,7 +1,7 @@
 import type { CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
-import { creditFromJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
+import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
 import type { Checkout, Option } from './checkout.ts'
 
 type Reader = Database | Transaction
@@ -144,7 +144,7 @@ export async function checkoutExists(db: Reader, checkoutId: CheckoutId): Promis
 }
 
 const storeColumns = `c.*, (
-  select to_json(k) from credits k where k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is null
+  select ${creditJson('k')} from credits k where k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is null
 ) as credit`
 
 type StoreColumns = CheckoutRow & { credit: RawCredit | null }

@@ -3,7 +3,7 @@ import type { CheckoutPayment, Disposition } from '@farthing/sdk'
 import { toShown } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { isId } from '../ids.ts'
-import { creditFromJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
+import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
 import type { Store } from '../stores/store.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, isRestoring, toCheckout } from './rows.ts'
@@ -70,7 +70,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
     `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoring} as is_restoring,
        s.name as store_name, s.mode as store_mode,
        coalesce(s.logo_url like 'data:%', false) as has_logo,
-       s.accent_color, to_json(e) as exact,
+       s.accent_color, ${creditJson('e')} as exact,
        (select b.hash from authorizations a
           join transaction_calls t on t.network = a.network and t.asset = a.asset and t.payer = a.payer
             and t.nonce = a.nonce

@@ -93,7 +93,12 @@ export function toCreditRow(row: RawCredit): CreditRow {
   }
 }
 
-/** From `to_json` of a row: times are strings, and amounts are numbers, which are exact only below 2^53. */
+/** SQL: a row of `credits` as JSON, for `creditFromJson`. Its amount is text, because JSON numbers end at 2^53. */
+export function creditJson(alias: string): string {
+  return `to_jsonb(${alias}) || jsonb_build_object('amount', ${alias}.amount::text)`
+}
+
+/** In JSON, times are strings. */
 export function creditFromJson(raw: RawCredit): CreditRow {
   const time = (value: Date | null) => (value === null ? null : new Date(value))
   return toCreditRow({

@@ -54,13 +54,15 @@ test('its setting exists, and it is offered in units of 18 decimals', async () =
 })
 
 test('a signed payment completes a checkout there, and moves exactly its price', async () => {
-  const id = await shop.create('12.50')
-  const payer = await shop.fund(20n * token)
+  const price = 9_123_456_789n * 10n ** 12n
+  const id = await shop.create('9123.456789')
+  const payer = await shop.fund(10_000n * token)
   const before = await shop.chain.balance(payTo)
   const answer = shop.pay(id, await shop.sign(id, payer))
   await untilStatus(shop, id, 'COMPLETED')
   assert.equal((await answer).statusCode, 200)
-  assert.equal((await shop.chain.balance(payTo)) - before, (125n * token) / 10n)
+  assert.equal((await shop.read(id)).payment?.amount, price.toString(), 'to the last digit')
+  assert.equal((await shop.chain.balance(payTo)) - before, price)
 })
 
 test('a plain transfer is told apart by an amount that a person can type, less than a cent above the price', async () => {
@@ -72,6 +74,7 @@ test('a plain transfer is told apart by an amount that a person can type, less t
   assert.equal(suffix % 10n ** 12n, 0n, 'at most six decimal places')
   await transfer(shop, amount)
   await untilStatus(shop, id, 'COMPLETED')
+  assert.equal((await shop.read(id)).payment?.amount, amount.toString(), 'to the last digit')
 })
 
 test('a price with an exchange rate is rounded up to six decimal places', async () => {
