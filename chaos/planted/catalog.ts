@@ -160,13 +160,13 @@ export const catalog: readonly Planted[] = [
     name: 'price-by-floats',
     about: 'Prices are converted with floating-point arithmetic.',
     file: 'server/src/money.test.ts',
-    test: 'a converted price is the least whole number of units that is worth it',
+    test: 'a converted price is the smallest whole number of units that covers it',
   },
   {
     name: 'rounded-down',
     about: 'The store receives up to one unit less than its price.',
     file: 'server/src/money.test.ts',
-    test: 'a converted price is the least whole number of units that is worth it',
+    test: 'a converted price is the smallest whole number of units that covers it',
   },
   {
     name: 'any-amount-completes',

@@ -15,7 +15,7 @@ test('the two required settings are enough', () => {
   assert.equal(config.bodyLimitBytes, 65_536)
 })
 
-test('every mistake is reported at once, each by its setting’s name', () => {
+test('all mistakes are reported at once, each with the name of its setting', () => {
   const environment = {
     DATABASE_URL: 'mysql://x',
     PORT: '70000',
@@ -37,11 +37,11 @@ test('every mistake is reported at once, each by its setting’s name', () => {
   )
 })
 
-test('an unknown network is refused by name', () => {
+test('an unknown network is refused with its name', () => {
   assert.throws(() => readConfig({ ...needed, NETWORKS: 'BASE_MAINNET,BASE_MAINET' }), /BASE_MAINET/)
 })
 
-test('base addresses with a trailing slash, fragment or credentials are refused', () => {
+test('base URLs with a trailing slash, fragment or credentials are refused', () => {
   for (const url of [
     'https://a.example/',
     'https://a.example#x',
@@ -58,7 +58,7 @@ test('.env.example is a working configuration', () => {
   assert(config.databaseUrl && config.baseUrl)
 })
 
-test('every network has a setting for its nodes, empty unless it is given', () => {
+test('every network has a setting for its nodes, empty by default', () => {
   const config = readConfig({ ...needed, BASE_MAINNET_RPC_URLS: 'https://a.example,https://b.example' })
   assert.deepEqual(
     Object.keys(config.rpcUrls),

@@ -3,7 +3,7 @@ import { type Network, networks } from './networks.ts'
 
 /**
  * The only reader of the environment. `readConfig` is pure and reports every mistake at once, each as a sentence that
- * names the setting, so that an operator can fix a deployment in one go. `npm run generate` writes `.env.example` and
+ * names the setting, so that an operator can fix all of them at once. `npm run generate` writes `.env.example` and
  * the table in docs/operating.md from the settings here.
  */
 export type Config = {
@@ -29,7 +29,7 @@ export type Config = {
   readonly ecbRatesUrl: string
   readonly exchangeRatesUrl: string
   readonly fixedRates: ReadonlyMap<string, string>
-  /** The nodes of each network, by its id; empty where none is named. */
+  /** The nodes of each network, by its id; empty if none are set. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
@@ -101,7 +101,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   },
   networks: {
     name: 'NETWORKS',
-    about: `The networks that payments are accepted on, of: ${networks.map(({ id }) => id).join(', ')}.`,
+    about: `The networks that payments are accepted on, any of: ${networks.map(({ id }) => id).join(', ')}.`,
     fallback: 'BASE_MAINNET,BASE_SEPOLIA',
     parse: knownNetworks,
   },
@@ -239,7 +239,7 @@ export function readConfig(environment: Environment = process.env): Config {
   return { ...fixed, rpcUrls } as Config
 }
 
-/** A network's nodes; none unless it is enabled. */
+/** A network's nodes; none if it is not enabled. */
 export function nodesOf({ networks: enabled, rpcUrls }: Config, id: string): readonly string[] {
   return enabled.includes(id) ? (rpcUrls[id] ?? []) : []
 }
@@ -259,7 +259,7 @@ function rpcSetting({ id, name, witnessesMin }: Network): Setting<readonly strin
   }
 }
 
-/** What `dev` leaves open. Everything else it decides itself. */
+/** The settings that `dev` reads. It decides all others itself. */
 export function readDevChoices(environment: Environment = process.env): {
   readonly databaseUrl: string | null
   readonly port: number
@@ -278,7 +278,7 @@ function readSetting(setting: Setting<unknown>, environment: Environment, mistak
   }
   const parsed = setting.parse(text)
   if ('value' in parsed) return parsed.value
-  // A default built from another setting is that setting's mistake, which is listed already.
+  // If the default is built from another setting, the mistake is in that setting and listed already.
   if (environment[name] !== undefined || typeof fallback === 'string')
     mistakes.push(`${name} ${parsed.mistake}`)
   return undefined
@@ -300,7 +300,7 @@ function list(text: string) {
 function knownNetworks(text: string) {
   const parsed = list(text)
   const unknown = parsed.value.filter((name) => !networks.some(({ id }) => id === name))
-  return unknown.length === 0 ? parsed : { mistake: `names unknown networks: ${unknown.join(', ')}` }
+  return unknown.length === 0 ? parsed : { mistake: `contains unknown networks: ${unknown.join(', ')}` }
 }
 
 function rateList(text: string) {
@@ -322,7 +322,7 @@ function networkRanges(text: string) {
   const wrong = parsed.value.filter((item) => !isRange(item))
   return wrong.length === 0
     ? parsed
-    : { mistake: `must be ranges such as 10.1.0.0/16, but has ${wrong.join(', ')}` }
+    : { mistake: `must be CIDR ranges such as 10.1.0.0/16, but contains ${wrong.join(', ')}` }
 }
 
 function integer(min: number, max: number) {

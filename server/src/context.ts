@@ -3,12 +3,12 @@ import type { Database } from './database/db.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
-/** What every verb may use. Made once, in main.ts. */
+/** What every operation may use. Created once, in main.ts. */
 export type Context = {
   readonly config: Config
   readonly db: Database
   readonly log: Log
   readonly metrics: Metrics
-  /** The process's clock. Doors call it and pass the time down; nothing else reads a clock. */
+  /** The process's clock. Request handlers and loops call it and pass the time down; nothing else reads a clock. */
   readonly now: () => Date
 }

@@ -1,6 +1,6 @@
 import type { Context } from './context.ts'
 
-/** Every place where a test may make a process die. `server/test/payments/crash` drives a payment through each of them. */
+/** Every place where a test can kill a process. `server/test/payments/crash` drives a payment through each of them. */
 export const crashPoints = [
   // serve
   'create-before',
@@ -46,8 +46,8 @@ export const crashPoints = [
 export type CrashPoint = (typeof crashPoints)[number]
 
 /**
- * Dies here as if the machine had, where the setting CRASH_AT names this point: kill -9 of itself, nothing is written,
- * nothing is closed. Without the setting it costs a comparison.
+ * Kills the process here as if the machine had failed, if CRASH_AT names this point: SIGKILL to itself, with nothing
+ * written or closed. Without the setting it costs one comparison.
  */
 export function crashPoint(ctx: Context, name: CrashPoint): void {
   if (ctx.config.crashAt === name) process.kill(process.pid, 'SIGKILL')

@@ -9,7 +9,7 @@ test('an id is its prefix, its cell and 26 characters', () => {
   assert.match(newId('ch', '00', new Date()), /^ch_00[0-9a-hjkmnp-tv-z]{26}$/)
 })
 
-test('ids of one cell sort as their times do', () => {
+test('ids of one cell sort by time', () => {
   fc.assert(
     fc.property(time, time, (a, b) => {
       fc.pre(a.getTime() < b.getTime())
@@ -18,7 +18,7 @@ test('ids of one cell sort as their times do', () => {
   )
 })
 
-test('no id made at a time is below the first id of that time, and none before it is above', () => {
+test('the first id of a time is no greater than any id of that time and greater than all earlier ones', () => {
   fc.assert(
     fc.property(time, (at) => {
       fc.pre(at.getTime() > 0)
@@ -29,12 +29,12 @@ test('no id made at a time is below the first id of that time, and none before i
   )
 })
 
-test('100,000 ids of one millisecond are different', () => {
+test('100,000 ids from one millisecond are all different', () => {
   const now = new Date()
   assert.equal(new Set(Array.from({ length: 100_000 }, () => newId('ch', '00', now))).size, 100_000)
 })
 
-test('only ids are taken for ids', () => {
+test('isId accepts ids and nothing else', () => {
   assert(isId('ch', newId('ch', '00', new Date())))
   fc.assert(fc.property(fc.string(), (text) => !isId('ch', text)))
   const id = newId('ch', '00', new Date())

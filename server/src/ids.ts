@@ -2,8 +2,8 @@ import { randomFillSync } from 'node:crypto'
 
 /**
  * An id is prefix + cell + 26 characters of lower-case Crockford base32: 48 bits of milliseconds, then 80 random bits.
- * Ids of one cell sort by the time they were made, so inserts stay local in an index of any size and a range of time
- * is a range of ids. 80 random bits cannot be guessed.
+ * Ids of one cell sort by creation time, so inserts stay local in an index of any size and a range of time is a range
+ * of ids. 80 random bits cannot be guessed.
  */
 export type Id<Prefix extends string> = `${Prefix}_${string}`
 export type CheckoutId = Id<'ch'>
@@ -21,7 +21,7 @@ export function newId<Prefix extends string>(prefix: Prefix, cell: string, now: 
   return `${prefix}_${cell}${encodeTime(now)}${randomText(randomLength)}`
 }
 
-/** The smallest id that could have been made at this time: for ranges of ids that mean ranges of time. */
+/** The smallest id possible at this time, to turn a range of time into a range of ids. */
 export function firstIdAt<Prefix extends string>(prefix: Prefix, cell: string, time: Date): Id<Prefix> {
   return `${prefix}_${cell}${encodeTime(time)}${'0'.repeat(randomLength)}`
 }
@@ -32,10 +32,7 @@ export function isId<Prefix extends string>(prefix: Prefix, text: string): text 
   )
 }
 
-/**
- * The 128 bits of an id's body: 16 bytes that travel with a settlement on the chain, from which the id can be found
- * again.
- */
+/** The 128 bits of an id's body: 16 bytes that go on the chain with a settlement, so that the id can be recovered. */
 export function markerOf(id: string): `0x${string}` {
   let value = 0n
   for (const character of id.slice(-(timeLength + randomLength)))
@@ -54,7 +51,7 @@ export function idOfMarker<Prefix extends string>(prefix: Prefix, cell: string, 
   return `${prefix}_${cell}${text}`
 }
 
-/** Random Crockford base32, 5 bits a character. */
+/** Random Crockford base32, 5 bits per character. */
 export function randomText(length: number): string {
   let text = ''
   for (let i = 0; i < length; i++) text += alphabet[randomByte() & 31]
@@ -71,7 +68,7 @@ function encodeTime(time: Date): string {
   return text
 }
 
-// Random bytes are drawn by the page: one system call for a few hundred ids.
+// Random bytes are drawn 4,096 at a time: one system call for a few hundred ids.
 const pool = new Uint8Array(4096)
 let used = pool.length
 

@@ -27,7 +27,7 @@ const canaries: readonly [what: string, text: string, secret: string][] = [
 ]
 
 for (const [what, text, secret] of canaries) {
-  test(`${what} never reaches the log, wherever it stands in a line`, () => {
+  test(`${what} never reaches the log, wherever it is in a line`, () => {
     let written = ''
     const log = openLog('debug', {
       write(line) {
@@ -43,7 +43,7 @@ for (const [what, text, secret] of canaries) {
   })
 }
 
-test('what operators need stays readable: ids, transaction hashes, addresses of pages', () => {
+test('ids, transaction hashes and page URLs stay readable', () => {
   let written = ''
   const log = openLog('info', {
     write(line) {

@@ -12,26 +12,26 @@ import { listConnected, openRails } from './payments/rails.ts'
 import { startReconciling } from './payments/restores/reconcile.ts'
 import { Problem } from './problems.ts'
 
-const usage = `Farthing: a hosted crypto checkout that a store can run itself.
+const usage = `Farthing is a self-hosted crypto checkout: a store gets paid in USDC on Base or Solana,
+straight into its own wallet.
 
-  serve                        answer HTTP
-  work                         do what takes time: settling, following chains, expiry, events, rates
-  dev                          both, with a database, a chain and a demo store of their own
-  migrate                      bring the database's schema up to date
-  doctor                       look everything over, and say what is wrong and what to do
+  serve                        answer HTTP requests
+  work                         run background work: settling, following chains, expiry, events, rates
+  dev                          run both, with a private database, a local chain and a demo store
+  migrate                      update the database schema
+  doctor                       check the deployment; print what is wrong and what to do
 
-  store create --name NAME     make a store and its first key; --test for a test store,
-                               --evm-wallet ADDRESS and --solana-wallet ADDRESS to be paid at once
-  store list
-  key create STORE             make another key
-  key list STORE
-  key rotate KEY               a new key; the old one ends after --overlap-hours (default 24)
-  key revoke KEY               end a key now
-  reconcile                    after the database was put back to an earlier point, before serving:
-                               compare the books with the chains
-  settler add NETWORK ADDRESS  let an account pay the gas of settlements, e.g. on BASE_MAINNET
-  settler list
-  settler drain ADDRESS        give an account no more payments, and retire it when it is done
+  store create --name NAME     create a store and its first key; --test for a test store,
+                               --evm-wallet ADDRESS and --solana-wallet ADDRESS to register wallets
+  store list                   list the stores
+  key create STORE             create another key
+  key list STORE               list the store's keys
+  key rotate KEY               create a new key; the old one expires after --overlap-hours (default 24)
+  key revoke KEY               revoke a key now
+  reconcile                    compare a restored database with the chains; run it before serve and work
+  settler add NETWORK ADDRESS  let an account pay for settlements, e.g. on BASE_MAINNET
+  settler list                 list the settlers and their balances
+  settler drain ADDRESS        give an account no new payments, and retire it when it is done
 
 Settings come from the environment: see .env.example.
 `
@@ -46,7 +46,7 @@ try {
     error instanceof SchemaError ||
     error instanceof UsageError ||
     error instanceof Problem ||
-    // What parseArgs says of wrong options is meant for the one who typed them.
+    // parseArgs explains wrong options to the person who typed them.
     (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
   process.stderr.write(
     isExplained ? `${error.message}\n` : `${error instanceof Error ? error.stack : error}\n`,
@@ -63,7 +63,7 @@ async function run(): Promise<void> {
       return await (command === 'serve' ? serve(ctx) : work(ctx))
     }
     case 'dev': {
-      // Loaded only here: nothing of it is in a process that takes real payments.
+      // Loaded only here: a process that accepts real payments contains none of it.
       const { dev } = await import('./dev/dev.ts')
       const { isPart, runPart } = await import('./dev/parts.ts')
       const [part] = rest
@@ -85,7 +85,7 @@ async function run(): Promise<void> {
         await checkSchema(ctx.db)
         await startReconciling(ctx, listConnected(openRails(ctx)))
         print(
-          'Start work and serve now. Payments are taken again when nothing from before can still be on its way: about 7 minutes.',
+          'Start work and serve now. Payments are accepted again once nothing sent before the restore can still arrive: in about 7 minutes.',
         )
       })
     case 'store':
@@ -111,7 +111,7 @@ async function run(): Promise<void> {
     default:
       process.stdout.write(usage)
       if (command !== '' && command !== 'help' && command !== '--help')
-        throw new UsageError(`There is no command ${command}.`)
+        throw new UsageError(`Unknown command: ${command}`)
   }
 }
 

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** What operators watch. No label ever holds an id: the number of series stays small whatever the number of stores. */
+/** Metrics for operators. No label holds an id, so the number of series stays small, however many stores there are. */
 export function openMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -11,59 +11,59 @@ export function openMetrics() {
     registry,
     requests: new Histogram({
       name: 'http_server_request_duration_seconds',
-      help: 'Time from the request’s headers to the end of its answer.',
+      help: 'Time from the request’s headers to the end of the response.',
       labelNames: ['method', 'route', 'status'],
       buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers,
     }),
     problems: new Counter({
       name: 'farthing_problems_total',
-      help: 'Refusals by code.',
+      help: 'Refused requests by problem code.',
       labelNames: ['code'],
       registers,
     }),
     batchRows: new Histogram({
       name: 'farthing_group_commit_rows',
-      help: 'Rows that one group commit carried.',
+      help: 'Rows per group commit.',
       labelNames: ['statement'],
       buckets: [1, 2, 4, 8, 16, 32, 64, 128],
       registers,
     }),
     idempotentReplays: new Counter({
       name: 'farthing_idempotency_replays_total',
-      help: 'Requests answered with the stored answer of an earlier one.',
+      help: 'Requests answered with the stored response of an earlier one.',
       registers,
     }),
     eventsSequenced: new Counter({
       name: 'farthing_events_sequenced_total',
-      help: 'Events that were given their place in their store’s log.',
+      help: 'Events that received their sequence number.',
       registers,
     }),
     deliveryTries: new Counter({
       name: 'farthing_delivery_tries_total',
-      help: 'Tries to deliver a webhook by what came of them: delivered, retry, undeliverable, lost.',
+      help: 'Webhook delivery tries by outcome: delivered, pending (to be retried), undeliverable, lost.',
       labelNames: ['outcome'],
       registers,
     }),
     deliveryLag: new Histogram({
       name: 'farthing_delivery_lag_seconds',
-      help: 'Time from when a delivery was due to when its try began.',
+      help: 'Time from when a delivery was due to the start of its try.',
       buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
       registers,
     }),
     deliveriesOut: new Gauge({
       name: 'farthing_deliveries_out',
-      help: 'Webhooks that this process has under way.',
+      help: 'Webhook deliveries in progress in this process.',
       registers,
     }),
     checkoutsExpired: new Counter({
       name: 'farthing_checkouts_expired_total',
-      help: 'Checkouts that ran out unpaid.',
+      help: 'Checkouts that expired unpaid.',
       registers,
     }),
     livePages: new Gauge({
       name: 'farthing_live_pages',
-      help: 'Payment pages that are kept up to date by a connection.',
+      help: 'Payment pages that are updated over a live connection.',
       registers,
     }),
     rateAge: new Gauge({
@@ -74,7 +74,7 @@ export function openMetrics() {
     }),
     taskFailures: new Counter({
       name: 'farthing_task_failures_total',
-      help: 'Runs of background work that failed and will be tried again.',
+      help: 'Failed runs of background tasks, which are retried.',
       labelNames: ['task'],
       registers,
     }),

@@ -30,7 +30,7 @@ test('prices are decimals above zero with up to 15 and 6 digits, and nothing els
   for (const text of bad) assert.equal(parsePrice(text), null, JSON.stringify(text))
 })
 
-test('a price in dollars is its digits in a token of 6 decimals', () => {
+test('a price in dollars keeps its digits in a token with 6 decimals', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 1n, max: 10n ** 21n - 1n }), (units) => {
       const text = `${units / 1_000_000n}.${String(units % 1_000_000n).padStart(6, '0')}`
@@ -41,7 +41,7 @@ test('a price in dollars is its digits in a token of 6 decimals', () => {
   )
 })
 
-test('a converted price is the least whole number of units that is worth it', () => {
+test('a converted price is the smallest whole number of units that covers it', () => {
   const decimal = fc.record({
     coefficient: fc.bigInt({ min: 1n, max: 10n ** 20n }),
     scale: fc.nat({ max: 20 }),
@@ -58,7 +58,7 @@ test('a converted price is the least whole number of units that is worth it', ()
   )
 })
 
-test('units are written as the decimal that they are, with cents', () => {
+test('units are written as an exact decimal, with cents', () => {
   assert.equal(unitsToText(12_500_000n, 6), '12.50')
   assert.equal(unitsToText(12_500_137n, 6), '12.500137')
   assert.equal(unitsToText(1n, 6), '0.000001')

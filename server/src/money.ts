@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 
-/** A decimal number, exactly: coefficient ÷ 10^scale. */
+/** An exact decimal number: coefficient ÷ 10^scale. */
 export type Decimal = { readonly coefficient: bigint; readonly scale: number }
 
 const pricePattern = /^(0|[1-9]\d{0,14})(\.\d{1,6})?$/
 
-/** A price as a store writes it ("12.50"), or null where it isn't one. Never rounded, never a float. */
+/** A price as a store writes it ("12.50"), or null if it isn't one. Never rounded, never a float. */
 export function parsePrice(text: string): Decimal | null {
   if (!pricePattern.test(text)) return null
   const price = parseDecimal(text)
   return price.coefficient > 0n ? price : null
 }
 
-/** Reads plain decimal digits. For text that was checked before; anything else is our bug. */
+/** Parses plain decimal digits. The text must have been checked; anything else is a bug. */
 export function parseDecimal(text: string): Decimal {
   const match = /^(\d{1,30})(?:\.(\d{1,30}))?$/.exec(text)
   assert(match, `not a decimal: ${text}`)
@@ -21,8 +21,8 @@ export function parseDecimal(text: string): Decimal {
 }
 
 /**
- * What a price is in an asset's smallest unit: price × worth ÷ per, rounded up once, at the end. The store never gets
- * less than it asked for, and the buyer never pays a whole unit more.
+ * Converts a price to an asset's smallest unit: price × worth ÷ per, rounded up once, at the end. The store never gets
+ * less than it asked for, and the buyer never pays a whole unit too much.
  */
 export function toUnits(price: Decimal, worth: Decimal, per: Decimal, decimals: number): bigint {
   assert(price.coefficient > 0n && worth.coefficient > 0n && per.coefficient > 0n)
@@ -33,7 +33,7 @@ export function toUnits(price: Decimal, worth: Decimal, per: Decimal, decimals: 
 
 export const one: Decimal = { coefficient: 1n, scale: 0 }
 
-/** Units of an asset as a plain decimal, to be read and to be typed elsewhere: exact, with at least two decimals. */
+/** Units of an asset as a plain decimal that people can read and type: exact, with at least two decimals. */
 export function unitsToText(units: bigint, decimals: number): string {
   const digits = units.toString().padStart(decimals + 1, '0')
   const whole = digits.slice(0, digits.length - decimals)

@@ -23,13 +23,13 @@ test('every token has at least the 6 decimals that offered amounts use, and its 
     }
 })
 
-test('an EVM address of a single case is taken and comes back checksummed', () => {
+test('an EVM address in a single case is accepted and returned checksummed', () => {
   for (const text of [evm, evm.toLowerCase(), `0x${evm.slice(2).toUpperCase()}`]) {
     assert.deepEqual(parseWalletAddress('EVM', text), { address: evm })
   }
 })
 
-test('one letter of the wrong case is refused', () => {
+test('an EVM address with one letter in the wrong case is refused', () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 41 }), (place) => {
       const letter = evm[place] ?? ''
@@ -41,7 +41,7 @@ test('one letter of the wrong case is refused', () => {
   )
 })
 
-test('what is not a wallet is refused: zero, tokens, other lengths, other families', () => {
+test('an address that is not a wallet is refused: zero, tokens, other lengths, other families', () => {
   const usdc = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
   for (const text of [
     `0x${'0'.repeat(40)}`,
@@ -71,7 +71,7 @@ test('what is not a wallet is refused: zero, tokens, other lengths, other famili
   }
 })
 
-test('every 32 bytes that are not all zero are a Solana address, and no other number of bytes is', () => {
+test('any 32 bytes that are not all zero are a Solana address, and no other number of bytes is', () => {
   const base58 = (bytes: Uint8Array) => {
     const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
     let value = BigInt(`0x${Buffer.from(bytes).toString('hex') || '0'}`)

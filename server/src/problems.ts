@@ -2,7 +2,7 @@ import type * as Wire from '@farthing/sdk'
 
 /**
  * Every error we can explain: each code with its status, a title, and advice on what to do next. A Problem becomes
- * RFC 9457 JSON in http/problem.ts. Anything else that is thrown is our bug and a 500.
+ * RFC 9457 JSON in http/problem.ts. Anything else that is thrown is a bug and a 500.
  */
 export const problems = {
   malformed_json: [

@@ -15,7 +15,7 @@ function open(entriesMax = 10) {
   return { ...memory, state }
 }
 
-test('an answer is read once until its time is up', async () => {
+test('an answer is read once and cached until its time is up', async () => {
   const { get, state } = open()
   assert.deepEqual([await get('a'), await get('a')], ['a 1', 'a 1'])
   state.ms = 999
@@ -24,13 +24,13 @@ test('an answer is read once until its time is up', async () => {
   assert.equal(await get('a'), 'a 2')
 })
 
-test('callers who ask at the same moment share one read', async () => {
+test('concurrent callers share one read', async () => {
   const { get, state } = open()
   assert.deepEqual(await Promise.all([get('a'), get('a'), get('b')]), ['a 1', 'a 1', 'b 2'])
   assert.deepEqual(state.reads, ['a', 'b'])
 })
 
-test('a failed read is not remembered, and what replaced it meanwhile stays', async () => {
+test('a failed read is not cached, and an entry that replaced it stays', async () => {
   const { get, forget, state } = open()
   state.isBroken = true
   const failing = get('a')
@@ -42,13 +42,13 @@ test('a failed read is not remembered, and what replaced it meanwhile stays', as
   assert.equal(await get('a'), 'a 2')
 })
 
-test('beyond the limit the oldest entry goes', async () => {
+test('beyond the limit the oldest entry is dropped', async () => {
   const { get, state } = open(2)
   for (const key of ['a', 'b', 'c', 'c', 'b', 'a']) await get(key)
   assert.deepEqual(state.reads, ['a', 'b', 'c', 'a'])
 })
 
-test('what is forgotten is read again', async () => {
+test('a forgotten key is read again', async () => {
   const { get, forget, state } = open()
   await get('a')
   forget('a')

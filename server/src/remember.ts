@@ -1,6 +1,6 @@
 /**
- * Remembers what `read` answers, per key, for some time. Callers who ask at the same moment share one read, and a read
- * that fails is not remembered. Beyond `entriesMax` the oldest entry goes, which bounds the memory.
+ * Caches what `read` returns, per key, for `forMs`. Concurrent callers share one read, and a failed read is not cached.
+ * Beyond `entriesMax` the oldest entry is dropped, which bounds memory.
  */
 export function remember<Key, Value>(
   read: (key: Key) => Promise<Value>,
@@ -14,7 +14,7 @@ export function remember<Key, Value>(
       if (known && known.until > now) return known.answer
       const answer = read(key)
       const entry = { answer, until: now + options.forMs }
-      // Deleted first, so that the newest entry is the last to go.
+      // Deleted first, so that a renewed entry becomes the newest and is dropped last.
       entries.delete(key)
       entries.set(key, entry)
       if (entries.size > options.entriesMax) entries.delete(entries.keys().next().value as Key)

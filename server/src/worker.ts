@@ -17,14 +17,15 @@ import { refreshRates } from './rates/refresh.ts'
 import { sources } from './rates/sources.ts'
 
 /**
- * Background work: loops that look for something to do, do it, and look again at once; when there was nothing, they
- * rest. Every loop may run in any number of processes, and may be killed anywhere: what is left undone is found again.
+ * Background work: each loop looks for something to do and does it, again at once if there was something, otherwise
+ * after a rest. Every loop may run in any number of processes and may be killed at any point: unfinished work is found
+ * again.
  */
 export type Worker = { stop(): Promise<void> }
 
-/** After a failure: long enough not to hammer a database that is coming back. */
+/** Rest after a failure: long enough not to hammer a database that is coming back. */
 const failureRestMs = 1_000
-/** Twice what the interface promises, so that a repeat at the last minute still finds its answer. */
+/** Twice the 24 hours that the API promises, so that a repeat at the last minute still finds its answer. */
 const answersKeptHours = 48
 const answersPerRun = 5_000
 
@@ -74,7 +75,7 @@ function scheduled(ctx: Context, name: string, everySeconds: number, run: () => 
   }
 }
 
-/** Settling, as each chain does it. */
+/** The settlement loops of every connected network. */
 function settlement(ctx: Context, signers: readonly AnySigner[]): readonly Loop[] {
   const look = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
   const work = { signers, holder: randomText(16), updateStatus: look }
@@ -97,7 +98,7 @@ async function runLoop(ctx: Context, loop: Loop, stopping: AbortSignal): Promise
     } catch (error) {
       restMs = failureRestMs
       ctx.metrics.taskFailures.inc({ task: loop.name })
-      ctx.log.error({ task: loop.name, err: error }, 'background work failed and will be tried again')
+      ctx.log.error({ task: loop.name, err: error }, 'background task failed; retrying in 1 s')
     }
     if (restMs === 0 || (isWoken && restMs !== failureRestMs)) continue
     const rested = new AbortController()
@@ -107,5 +108,7 @@ async function runLoop(ctx: Context, loop: Loop, stopping: AbortSignal): Promise
   unlisten()
   await loop
     .release?.()
-    .catch((error) => ctx.log.warn({ task: loop.name, err: error }, 'a lease could not be given back'))
+    .catch((error) =>
+      ctx.log.warn({ task: loop.name, err: error }, 'could not release a lease; it expires by itself'),
+    )
 }

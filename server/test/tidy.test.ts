@@ -52,7 +52,7 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
     /knows a chain/,
   ],
   [
-    'a door that knows a chain’s rail',
+    'an HTTP route that knows a chain’s rail',
     'http/pay.ts',
     "import { lookOnce } from '../payments/svm/watch.ts'",
     /knows a chain/,

@@ -30,7 +30,7 @@ const bannedNames = /(service|manager|helper|util|utils|shared|common|lib|reposi
 const sqlFiles = /(^|\/)([\w-]*rows|db|migrate|schedule)\.ts$/
 const statement = /[`'"]\s*(?:select|insert into|update|delete from|with(?: recursive)?)\s+[\w"*(]/g
 
-/** What is owed, and the doors, do not know which chain a payment is on. */
+/** Checkouts and HTTP do not know which chain a payment is on. */
 const chainless = /^(checkouts|http)\//
 /** Of the chains' room they may know networks as data, how far they were read, and that a node did not answer. */
 const chainsOpen = /^chains\/(families|wallet-links|rows|rpc)\.ts$/

@@ -6,7 +6,7 @@ import { toStoreWire } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
 import { lockCheckout } from './rows.ts'
 
-/** Withdraws an unpaid checkout. Repeating it changes nothing. */
+/** Cancels an unpaid checkout. Idempotent. */
 export async function cancelCheckout(
   ctx: Context,
   storeId: StoreId,

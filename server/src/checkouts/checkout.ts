@@ -11,10 +11,11 @@ import type { Context } from '../context.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
 
 /**
- * What is owed. Everything but `status` and `version` is fixed at creation.
+ * What a payer owes a store. Everything but `status` and `version` is fixed at creation.
  *
- * OPEN → PROCESSING → COMPLETED is the way of a payment. A payment that is proven not to have happened leads back to
- * OPEN, or to EXPIRED once the time has passed. COMPLETED is left only if the chain takes the payment back.
+ * A payment takes a checkout from OPEN through PROCESSING to COMPLETED. If the payment is proven not to have happened,
+ * the checkout goes back to OPEN, or to EXPIRED once its time has passed. It leaves COMPLETED only if the chain drops
+ * the payment.
  */
 export type Checkout = {
   readonly id: CheckoutId
@@ -33,17 +34,17 @@ export type Checkout = {
 
 export const orderIdBytesMax = 255
 
-/** One way to pay, as it was offered: a wallet or a rate that changes later does not move it. */
+/** One way to pay, fixed at creation: later changes to the wallet or the rate do not affect it. */
 export type Option = {
   /** CAIP-2. */
   readonly network: string
   readonly asset: string
-  /** Units of the asset. A string, because JSON has no such integers. */
+  /** In the asset's smallest unit. A string, because JSON numbers cannot hold such integers exactly. */
   readonly amount: string
   readonly payTo: string
 }
 
-/** Every change of status there is, and the event it leaves. */
+/** Every allowed change of status, with the event it creates. */
 export const arrows: { readonly [From in CheckoutStatus]: { readonly [To in CheckoutStatus]?: EventType } } =
   {
     OPEN: {
@@ -58,24 +59,24 @@ export const arrows: { readonly [From in CheckoutStatus]: { readonly [To in Chec
     CANCELED: { COMPLETED: 'checkout.completed' },
   }
 
-/** A change of status and its event. Whatever is not an arrow is our bug. */
+/** A change of status and its event. A change that is not in `arrows` is a bug. */
 export function arrow<From extends CheckoutStatus, To extends CheckoutStatus>(from: From, to: To) {
   const event = arrows[from][to]
-  assert(event, `no arrow from ${from} to ${to}`)
+  assert(event, `a checkout cannot go from ${from} to ${to}`)
   return { from, to, event }
 }
 
-/** Money that stands on the chain for a checkout. */
+/** Money on the chain for a checkout. */
 export type Credit = {
   readonly key: string
   readonly amount: bigint
-  /** What was asked for in that asset, at that address, by that way of paying; null if nothing was. */
+  /** The amount due in that asset, at that address, by that way of paying; null if none was asked for. */
   readonly due: bigint | null
-  /** Whether the store has taken it for the checkout, whatever it is. */
+  /** Whether the store accepted it for the checkout, whatever its amount or time. */
   readonly isAccepted: boolean
-  /** Whether it is an authorization that was claimed while the checkout could be paid. */
+  /** Whether it comes from an authorization that was claimed while the checkout was payable. */
   readonly isClaimed: boolean
-  /** Time of the first block that included it, kept when it is included again. */
+  /** Time of the first block that included it. Being included again does not change it. */
   readonly firstBlockTime: Date
   readonly blockNumber: number
   readonly logIndex: number
@@ -86,11 +87,14 @@ export type Credit = {
 export type Facts = {
   /** Live credits only: those whose block is part of the chain. */
   readonly credits: readonly Credit[]
-  /** Whether an authorization that we committed may still move money, or what the chain took back may still return. */
+  /**
+   * Whether an authorization that we committed to send may still move money, or a payment that the chain dropped may
+   * still return.
+   */
   readonly hasUnresolved: boolean
   /**
-   * Where an amount is reserved for plain transfers: the time up to which their chains were read. What was sent before
-   * the checkout's end is seen only after it.
+   * The time up to which we have read the chains on which an amount is reserved for plain transfers; null if none is. A
+   * transfer sent before the checkout expires is seen only later.
    */
   readonly readUntil: Date | null
 }
@@ -98,16 +102,16 @@ export type Facts = {
 const finalityRank: Readonly<Record<Finality, number>> = { included: 0, safe: 1, finalized: 2 }
 
 /**
- * What a checkout's facts make of it: a pure function, asked again after every fact, as often as one likes. The exact
- * credit stays exact while it lives; without one, the earliest full payment that was on time, or that the store accepted,
- * becomes it; everything else that arrives is late, underpaid or overpaid.
+ * Computes a checkout's status and dispositions from the facts: a pure function that can run again after every fact.
+ * The exact credit stays exact while it is live. Without one, the earliest credit that is full and on time, or that the
+ * store accepted, becomes exact. All other credits are late, underpaid or overpaid.
  */
 export function evaluate(
   checkout: Pick<Checkout, 'status' | 'expiresAt' | 'finality'>,
   { credits, hasUnresolved, readUntil }: Facts,
   now: Date,
 ): { readonly status: CheckoutStatus; readonly dispositions: ReadonlyMap<string, Disposition> } {
-  // What came too late stays late, also when a canceled checkout is completed by another payment afterwards.
+  // A late credit stays late, even if another payment completes a canceled checkout afterwards.
   const isOnTime = (credit: Credit) =>
     checkout.status !== 'CANCELED' &&
     credit.disposition !== 'late' &&
@@ -128,7 +132,7 @@ export function evaluate(
   return { status: statusFrom(checkout, exact, hasUnresolved, isOver), dispositions }
 }
 
-/** By time, because blocks of two chains are not counted alike; within a block by place. */
+/** By time, because block numbers of two chains cannot be compared; within a block, by position. */
 function compareAge(a: Credit, b: Credit): number {
   const apartMs = a.firstBlockTime.getTime() - b.firstBlockTime.getTime()
   return apartMs || a.blockNumber - b.blockNumber || a.logIndex - b.logIndex
@@ -141,14 +145,14 @@ function statusFrom(
   isOver: boolean,
 ): CheckoutStatus {
   if (exact && finalityRank[exact.finality] >= finalityRank[checkout.finality]) return 'COMPLETED'
-  // Left only for COMPLETED: what is still on its way to being final does not bring them back to life.
+  // These two change only to COMPLETED: a payment that is not final enough yet does not reopen them.
   if (checkout.status === 'EXPIRED' || checkout.status === 'CANCELED') return checkout.status
   if (exact || hasUnresolved) return 'PROCESSING'
   if (checkout.status === 'COMPLETED') return 'PROCESSING'
   return isOver ? 'EXPIRED' : 'OPEN'
 }
 
-/** What anyone who knows its id may see: the interface's Checkout, field for field. */
+/** The public view, which anyone who knows the id may see. */
 export function toWire(ctx: Context, checkout: Checkout): Wire {
   return {
     id: checkout.id,
@@ -163,7 +167,7 @@ export function toWire(ctx: Context, checkout: Checkout): Wire {
   }
 }
 
-/** What its store sees: the same, and the payment. */
+/** The store's view: the public view and the payment. */
 export function toStoreWire(ctx: Context, checkout: Checkout, payment: CheckoutPayment | null) {
   return { ...toWire(ctx, checkout), payment }
 }

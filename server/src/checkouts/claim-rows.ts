@@ -3,18 +3,18 @@ import type { Database, Transaction } from '../database/db.ts'
 import type { Transfer } from '../payments/rail.ts'
 import { arrow } from './checkout.ts'
 
-/** SQL of claims: one statement each for the authorization, the checkout that it moves, and the event that says so. */
+/** SQL for claims: one statement writes the authorization, the checkout's new status and the event. */
 
-/** What a claim does to its checkout. */
+/** The change of status that a claim makes. */
 const claiming = arrow('OPEN', 'PROCESSING')
 
-/** A payment that passed, about to be claimed for a checkout. */
+/** A verified payment, about to be claimed for a checkout. */
 export type NewClaim = {
   readonly checkoutId: string
   /** CAIP-2. */
   readonly network: string
   readonly transfer: Transfer
-  /** Whether what was signed names this checkout. */
+  /** Whether the signed data names this checkout. */
   readonly isBound: boolean
   readonly identifier: string | null
   readonly eventId: string
@@ -24,10 +24,10 @@ export type NewClaim = {
 }
 
 /**
- * Claims a batch in one statement. Take a payment that is in it several times once; lock the checkouts that can be
- * paid; insert the authorizations, where a taken nonce or a checkout that has one already simply inserts nothing; move
- * only the checkouts whose insert came back. (Moving first would leave a checkout PROCESSING without an authorization.)
- * Returns the event ids of those that were claimed.
+ * Claims a batch in one statement: keeps one copy of each payment, locks the payable checkouts, inserts the
+ * authorizations, and moves only the checkouts whose insert succeeded. A nonce that is taken, or a checkout that
+ * already has an authorization, inserts nothing. (Moving first would leave a checkout PROCESSING without an
+ * authorization.) Returns the event ids of the claims it made.
  */
 export async function claimAuthorizations(
   db: Database | Transaction,
@@ -95,8 +95,8 @@ function toInput({ checkoutId, network, transfer, identifier, eventId, data, now
 }
 
 /**
- * Claims a rejected authorization of this checkout again, or one that was found on the chain after a restore and is
- * bound to this checkout. Under the checkout's lock, never part of a batch.
+ * Claims a rejected authorization of this checkout again, or claims one that was found on the chain after a restore and
+ * is bound to this checkout. Runs under the checkout's lock, never in a batch.
  */
 export async function reclaimAuthorization(tx: Transaction, claim: NewClaim): Promise<boolean> {
   const { from, nonce } = claim.transfer.authorization

@@ -11,9 +11,9 @@ const batchRowsMax = 128
 const batchesInFlightMax = 2
 
 /**
- * Claims an authorization for a checkout: from then on it is this checkout's for ever, and nothing else may be claimed
- * for the checkout until its fate is known. True if this call made the claim. False says only that it did not: the
- * caller must look again, and will find why.
+ * Claims an authorization for a checkout. From then on it belongs to this checkout for good, and no other can be
+ * claimed for the checkout until its fate is known. True if this call made the claim. False says only that it did not:
+ * the caller must read the checkout again to learn why.
  */
 export function openClaim(ctx: Context): Claim {
   const joined = openBatcher<NewClaim, boolean>({
@@ -28,13 +28,14 @@ export function openClaim(ctx: Context): Claim {
   })
   const claimOnce = async (input: Omit<NewClaim, 'eventId'>) => {
     const claim = { ...input, eventId: newId('evt', ctx.config.cell, input.now) }
-    // What a batch skipped may only have been locked for a moment.
+    // A batch skips locked checkouts, and the lock may have been brief.
     const isClaimed = (await joined(claim)) || (await claimAlone(ctx, claim))
     if (isClaimed) ctx.db.wakeUps.send('claims')
     return isClaimed
   }
-  // Copies of a payment that is being claimed here wait for that claim and then look again. Each of them would else
-  // borrow a connection to wait for the same checkout, and a few thousand would keep everybody from the database.
+  // Duplicates of a payment that this process is already claiming wait for that claim, and their callers read again.
+  // Otherwise each would hold a connection while it waits for the same checkout, and a few thousand would use up all
+  // connections.
   const underWay = new Map<string, Promise<boolean>>()
   return async (input) => {
     const { from, nonce } = input.transfer.authorization

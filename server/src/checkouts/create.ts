@@ -15,26 +15,26 @@ import { networksFor, type Store, walletFor, walletSegment } from '../stores/sto
 import { type Checkout, type Option, orderIdBytesMax, toWire } from './checkout.ts'
 import { checkoutExists, insertCheckouts, type NewCheckout, readStoredAnswer } from './rows.ts'
 
-/** Where the price needs no rate, nothing drifts; where it does, the rate is only promised for an hour. */
+/** A price that needs no rate cannot drift; a rate is guaranteed for only an hour. */
 const lifetimeSeconds = 86_400
 const lifetimeWithRateSeconds = 3_600
 /** Measured on 2 cores: two batches of up to 128 keep the database busy; more only adds waiting. */
 const batchRowsMax = 128
 const batchesInFlightMax = 2
-/** A commit of its own for one or two rows costs the database as much as ten rows more in the next. */
+/** A separate commit for one or two rows costs the database as much as ten more rows in the next one. */
 const furtherRowsMin = 32
-/** A key that another request holds must not keep a whole batch waiting: its rows then go on singly. */
+/** A key held by another request must not stall a whole batch: after this, its rows are inserted one by one. */
 const batchLockTimeoutMs = 200
-/** How long a request waits for another one with its key. */
+/** How long a request waits for another one with the same Idempotency-Key. */
 const lockTimeoutMs = 5_000
-/** How often a create starts over because its store changed meanwhile. Each time means another change by its owner. */
+/** How often a create starts over because its store changed. Each time means another change by the store's owner. */
 const revisionTriesMax = 5
 
 export type IdempotencyKey = { readonly route: string; readonly key: string; readonly bodyHash: Buffer }
 
 type Created = {
   readonly id: CheckoutId
-  /** The answer's bytes: a repeat of the request gets exactly the same. */
+  /** The response body: a repeated request gets exactly the same bytes. */
   readonly body: string
   readonly isReplay: boolean
 }
@@ -46,7 +46,7 @@ export type CreateCheckoutVerb = (
   now: Date,
 ) => Promise<Created>
 
-/** Creates join into group commits, so the verb is opened once a process. */
+/** Opened once per process, because creates share group commits. */
 export function openCreateCheckout(ctx: Context, authenticator: Authenticator): CreateCheckoutVerb {
   const insert = openBatcher<NewCheckout, boolean>({
     run: async (batch) => {
@@ -64,11 +64,11 @@ export function openCreateCheckout(ctx: Context, authenticator: Authenticator): 
     let current = caller
     for (let attempt = 0; attempt < revisionTriesMax; attempt++) {
       const { store } = current.holder
-      // An answer that was given stands, even if the request would be refused today.
+      // A stored answer stays valid, even if the request would be refused now.
       const draft = await draftCheckout(ctx, current, input, idempotency, now).catch(async (problem) => {
         const replay = await findReplay(ctx, store, idempotency)
         if (replay) return replay
-        // The store as it is remembered may lack the wallet that it was given a moment ago.
+        // The cached store may lack a wallet that was registered a moment ago.
         if (attempt === 0 && problem instanceof Problem && problem.code === 'wallet_required') return null
         throw problem
       })
@@ -97,7 +97,7 @@ async function insertAlone(ctx: Context, row: NewCheckout): Promise<boolean> {
   return await ctx.db
     .transaction(async (tx) => {
       if ((await insertCheckouts(tx, [row], lockTimeoutMs)).size > 0) return true
-      // The batch that failed may have committed: then this is our own row.
+      // The failed batch may have committed after all: then this row is ours.
       return await checkoutExists(tx, row.checkout.id)
     })
     .catch((error) => {
@@ -130,7 +130,7 @@ async function findReplay(
   return { id: stored.resourceId, body: stored.body, isReplay: true }
 }
 
-/** Works out everything about a checkout before it is written. */
+/** Computes everything about a checkout before it is written. */
 async function draftCheckout(
   ctx: Context,
   { holder: { store, wallets } }: Caller,
@@ -218,7 +218,7 @@ function finalityFor(policy: readonly FinalityRule[], units: bigint): FinalityRu
     const { coefficient, scale } = parseDecimal(minAmount)
     return coefficient * 10n ** BigInt(policyDecimals - scale) <= units
   })
-  assert(rule, 'a policy begins at zero')
+  assert(rule, 'a finality policy starts at zero')
   return rule.finality
 }
 

@@ -6,10 +6,10 @@ import { lockExpired } from './rows.ts'
 /** Keeps a transaction short when a backlog has built up. */
 const checkoutsPerRun = 500
 
-/** A chain that nobody follows any more must not keep its checkouts open for ever. */
+/** A chain that no worker follows any more must not keep its checkouts open forever. */
 const followerPatienceHours = 24
 
-/** Moves OPEN checkouts whose time has passed to EXPIRED. Returns how many. Any number of processes may sweep at once. */
+/** Expires OPEN checkouts whose time has passed. Returns how many. Any number of processes may run it at once. */
 export async function expireCheckouts(ctx: Context, now: Date): Promise<number> {
   const expired = await ctx.db.transaction(async (tx) => {
     const due = await lockExpired(tx, checkoutsPerRun, followerPatienceHours)

@@ -7,8 +7,8 @@ import { arrow, type Checkout, toStoreWire } from './checkout.ts'
 import { writeMoves } from './rows.ts'
 
 /**
- * Moves checkouts along an arrow: status, version and event in one statement. The caller holds their row locks, so a
- * version that does not fit is our bug.
+ * Changes the status of checkouts: status, version and event in one statement. The caller holds their row locks, so a
+ * version mismatch is a bug.
  */
 export async function moveCheckouts(
   ctx: Context,

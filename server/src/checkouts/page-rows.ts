@@ -1,16 +1,16 @@
 import type { Database, Transaction } from '../database/db.ts'
 
-/** SQL of what open payment pages are told. */
+/** SQL for updating open payment pages. */
 
-/** Tells pages that there is something new to show. */
+/** Marks checkouts whose pages have something new to show. */
 export async function notePagesChanged(tx: Transaction, checkoutIds: readonly string[]): Promise<void> {
   if (checkoutIds.length === 0) return
   await tx.query('update checkouts set page_version = page_version + 1 where id = any($1)', [checkoutIds])
 }
 
 /**
- * Which of these checkouts have something new for their pages, and the stamps to compare with next time. A stamp holds
- * what changes whenever a page would: the versions, whether the time has passed, and whether something was sent.
+ * Finds which of these checkouts have something new for their pages, with the stamps to compare next time. A stamp
+ * changes whenever the page would: it holds the versions, whether the time has passed, and whether a payment was sent.
  */
 export async function findChangedPages(
   db: Database,

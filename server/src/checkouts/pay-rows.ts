@@ -3,16 +3,16 @@ import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
 import type { Payment } from '../payments/payload.ts'
 import type { Checkout } from './checkout.ts'
-import { type CheckoutRow, isRestoring, toCheckout } from './rows.ts'
+import { type CheckoutRow, isRestoringSql, toCheckout } from './rows.ts'
 
-/** Everything that decides the answer to a payer, in one read. */
+/** Everything that decides the answer to a payer, in one query. */
 export type PayView = {
   readonly checkout: Checkout
   readonly isPastExpiry: boolean
   readonly isRestoring: boolean
   /** The live exact credit. */
   readonly payment: CreditRow | null
-  /** What is known of the authorization that was presented. */
+  /** What we know about the presented authorization. */
   readonly known: {
     readonly checkoutId: string | null
     readonly state: 'claimed' | 'sent' | 'rejected' | 'dead'
@@ -21,7 +21,7 @@ export type PayView = {
     /** Hash of the transaction that was last signed for it. */
     readonly transaction: string | null
   } | null
-  /** The payment-identifier names another authorization of this store. */
+  /** Whether the payment-identifier already names another authorization of this store. */
   readonly isIdentifierTaken: boolean
 }
 
@@ -44,7 +44,7 @@ export async function readPayView(
     }
   >(
     `select c.*, c.expires_at <= clock() as is_past_expiry, ${creditJson('e')} as exact,
-       ${isRestoring} as is_restoring,
+       ${isRestoringSql} as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, ${creditJson('k')} as known_credit,
        (select b.hash from transaction_calls tc join broadcasts b on b.network = tc.network and b.settler = tc.settler
           and b.nonce = tc.settler_nonce

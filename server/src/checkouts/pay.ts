@@ -32,7 +32,7 @@ export type PayEngine = {
   readonly budgets: Budgets
 }
 
-/** What a request to pay gets. Refusals in HTTP's own words are thrown as Problems. */
+/** The answer to a request to pay. Refusals other than a 402 are thrown as Problems. */
 export type PayAnswer =
   | { readonly kind: 'required'; readonly required: PaymentRequired; readonly refused: Refused | null }
   | { readonly kind: 'paid'; readonly checkout: Checkout; readonly payment: CheckoutPayment }
@@ -49,26 +49,26 @@ type Refused = { readonly reason: string; readonly network: string; readonly pay
 export type PayRequest = {
   readonly resourceUrl: string
   readonly payment: ReadPayment
-  /** Where it came from, for what too many bad payments cost. */
+  /** The client's address, to slow it down after too many bad payments. */
   readonly address: string
 }
 
-/** A payer who waits longer would be cut off by something in between. */
+/** A payer who waits longer may be cut off by a proxy in between. */
 const settleTimeoutMs = 25_000
-/** Where a block is not enough to complete a checkout, its coming changes no version: whoever waits looks this often. */
+/** If inclusion in a block is not enough to complete a checkout, it changes no version: waiters check this often. */
 const inclusionLookMs = 2_000
-/** An authorization that finds another one under way waits this long for its verdict. */
+/** How long an authorization waits for the outcome of another one in progress. */
 const otherTimeoutMs = 5_000
-/** A block that came while the node answered makes it look behind once; a node that is behind stays so. */
+/** A node can seem behind once, if a block arrives while it answers; a node that is behind stays behind. */
 const lagsMax = 2
-/** Each round means that somebody else changed the checkout meanwhile. */
+/** Each round means that someone else changed the checkout in the meantime. */
 const roundsMax = 20
 
 /**
- * Answers a request to pay. The situations are tried in a fixed order on fresh reads, and the first that fits answers.
- * Whenever something was waited for, claimed or refused, the order is run again from the top: a duplicate that was
- * overtaken by its twin must see the twin's outcome. A 402 invites the payer to sign, so it is given only while the
- * checkout is OPEN, which it never is while anything that was committed for sending may still move money.
+ * Answers a request to pay. The cases are checked in a fixed order on fresh reads, and the first that matches decides.
+ * After every wait, claim or refusal the checks start again from the top: a duplicate that was overtaken by its twin
+ * must see the twin's outcome. A 402 invites the payer to sign, so it is sent only while the checkout is OPEN, which it
+ * never is while anything committed for sending may still move money.
  */
 export async function payCheckout(
   ctx: Context,
@@ -97,7 +97,7 @@ export async function payCheckout(
 
     if (payment && known?.checkoutId === checkout.id) {
       if (known.credit?.disposition === 'exact') {
-        // In its block, but not yet as final as the store asks for.
+        // In a block, but not yet as final as the store requires.
         if (checkout.status !== 'COMPLETED') return pending(checkout, payment, known.credit.transaction)
         crashPoint(ctx, 'answer-before')
         return { kind: 'paid', checkout, payment: toPayment(known.credit) }
@@ -127,7 +127,7 @@ export async function payCheckout(
     }
 
     if (checkout.status === 'COMPLETED') {
-      if (request.payment.kind !== 'none') throw whyClosed(checkout)
+      if (request.payment.kind !== 'none') throw closedProblem(checkout)
       if (view.payment) return { kind: 'paid', checkout, payment: toPayment(view.payment) }
       throw inProgress()
     }
@@ -138,8 +138,8 @@ export async function payCheckout(
       await engine.outcomes.waitForChange(checkout.id, checkout.version, left)
       continue
     }
-    if (checkout.status !== 'OPEN' || view.isPastExpiry) throw whyClosed(checkout)
-    if (view.isRestoring) throw whyWaiting()
+    if (checkout.status !== 'OPEN' || view.isPastExpiry) throw closedProblem(checkout)
+    if (view.isRestoring) throw restoringProblem()
 
     const required = await requirePayment(engine, checkout, request.resourceUrl, refused)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
@@ -164,7 +164,7 @@ export async function payCheckout(
       now: ctx.now(),
     })
     crashPoint(ctx, 'claim-after')
-    // The claim made the next version. If that is not the newest any more, the wait ends at once.
+    // The claim created the next version. If a newer one exists already, the wait returns at once.
     if (hasClaimed) await waitForFate(checkout, checkout.version + 1)
   }
   throw new Problem('unavailable', 'The checkout is busy. Repeat the same request with the same payment.', {
@@ -172,7 +172,7 @@ export async function payCheckout(
   })
 }
 
-/** Asks whether a payment would settle. Trouble of ours is a 503, never a refusal of the payer's money. */
+/** Checks whether a payment would settle. A failure on our side becomes a 503, never a refusal of the payment. */
 async function verify(
   ctx: Context,
   engine: PayEngine,
@@ -197,7 +197,7 @@ async function verify(
     rail.verifier.verify(checkout.id, checkout.options, payment, inFlight, ctx.now()),
   )
   if (verified.isValid) return verified
-  // A node behind what we have read may not have seen the payer's money arrive.
+  // A node that is behind what we have read may not have seen the payer's money arrive.
   const follower = verified.blockNumber === null ? null : await readFollower(ctx.db, payment.network)
   const isBehind =
     follower !== null && verified.blockNumber !== null && verified.blockNumber < follower.headNumber
@@ -205,7 +205,7 @@ async function verify(
   return { isValid: false, reason: verified.reason, isBehind } as const
 }
 
-/** What a payer has to sign, where it cannot be made without a node; null where nothing is prepared. */
+/** What the payer has to sign, on networks where building it needs a node; null on all others. */
 export async function preparePayment(
   { rails }: PayEngine,
   terms: PaymentRequirements,
@@ -232,7 +232,10 @@ function unsettled(detail: string, cause?: unknown): Problem {
   })
 }
 
-/** A payment header that cannot be read. It may be sent again in the right form, so the terms go with the refusal. */
+/**
+ * A payment header that cannot be parsed. The payer may send it again in the right form, so the refusal includes the
+ * terms.
+ */
 export class MalformedPayment extends Problem {
   readonly required: PaymentRequired
   constructor(required: PaymentRequired, why: string) {
@@ -256,18 +259,18 @@ function pending(checkout: Checkout, payment: Payment, transaction: string | nul
 }
 
 function notApplied(payment: WirePayment): Problem {
-  return new Problem('payment_not_applied', `The disposition of the payment is ${payment.disposition}.`, {
+  return new Problem('payment_not_applied', `The payment was recorded as ${payment.disposition}.`, {
     members: { payment },
   })
 }
 
-/** Why nobody is asked to pay soon after a restore. */
-export function whyWaiting(): Problem {
+/** The refusal of payments while a restored database is being compared with the chains. */
+export function restoringProblem(): Problem {
   return unsettled(whyRestoring)
 }
 
-/** Why a checkout that cannot be paid cannot. */
-export function whyClosed({ status, expiresAt }: Checkout): Problem {
+/** The refusal of a payment for a checkout that cannot be paid. */
+export function closedProblem({ status, expiresAt }: Checkout): Problem {
   switch (status) {
     case 'COMPLETED':
       return new Problem('already_paid', 'The checkout is already paid. This payment was not charged.')
@@ -294,7 +297,7 @@ async function requirePayment(
   refused: Refused | null,
 ): Promise<PaymentRequired> {
   const accepts = await toTerms(rails, checkout.id, checkout.options)
-  if (accepts.length === 0) throw unsettled('No settler is running that could settle a payment.')
+  if (accepts.length === 0) throw unsettled('No running settler can settle a payment.')
   return {
     x402Version: 2,
     ...(refused && { error: refused.reason }),

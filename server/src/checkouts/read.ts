@@ -16,7 +16,7 @@ export async function readCheckout(
   return toStoreWire(ctx, row.checkout, row.payment)
 }
 
-/** Newest first. The cursor is the last id of the page before, so a list does not shift while new checkouts come in. */
+/** Newest first. The cursor is the last id of the previous page, so new checkouts do not shift the list. */
 export async function listCheckouts(
   ctx: Context,
   storeId: StoreId,

@@ -4,7 +4,7 @@ import { updateStatus } from './update-status.ts'
 
 const checkoutsPerRun = 500
 
-/** Looks again at every checkout that waits for a payment: whatever was missed, this finds. */
+/** Re-evaluates every PROCESSING checkout, to catch anything that was missed. */
 export async function reviewCheckouts(ctx: Context, now: Date): Promise<void> {
   let after = ''
   for (;;) {

@@ -21,11 +21,11 @@ export type CheckoutRow = {
   expires_at: Date
 }
 
-/** A checkout about to be made, with its event and, where the request named a key, the answer to keep. */
+/** A checkout about to be inserted, with its event and, if the request has an Idempotency-Key, the answer to keep. */
 export type NewCheckout = {
   readonly checkout: Checkout
   readonly rate: object | null
-  /** The store's revision that the checkout was computed from. */
+  /** The revision of the store that the checkout was computed from. */
   readonly revision: number
   readonly event: { readonly id: string; readonly data: object }
   readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: Buffer } | null
@@ -39,11 +39,11 @@ export type StoredAnswer = {
 }
 
 /**
- * Writes a batch in one statement: the idempotency row first, the checkout only where that row is ours, the event only
- * where the checkout is. Returns the ids that were written now. A row is left out if its key is taken, if its id is
- * (our own earlier try), or if its store has changed since it was computed.
- * Keys are inserted in order: two batches that wait for each other's keys the other way round would deadlock.
- * A key that another transaction holds is waited for, up to `lockTimeoutMs`, set for this statement alone.
+ * Inserts a batch in one statement: the idempotency row first, the checkout only if that row is ours, the event only if
+ * the checkout is. Returns the ids inserted by this call. A row is skipped if its key is taken, if its id exists (from
+ * our own earlier try), or if its store has changed since it was computed.
+ * Keys are inserted in order: two batches that wait for each other's keys in opposite order would deadlock. If another
+ * transaction holds a key, the statement waits up to `lockTimeoutMs`, which applies to this transaction only.
  */
 export async function insertCheckouts(
   db: Reader,
@@ -110,7 +110,7 @@ function toInput({ checkout, rate, revision, event, idempotency, answer }: NewCh
   }
 }
 
-/** The first answer to a request with this key, byte for byte. */
+/** The answer to the first request with this key, byte for byte. */
 export async function readStoredAnswer(
   db: Reader,
   storeId: StoreId,
@@ -124,7 +124,7 @@ export async function readStoredAnswer(
   return row ? { resourceId: row.resource_id, bodyHash: row.body_hash, body: row.body } : null
 }
 
-/** Forgets answers that nobody can still be waiting for. */
+/** Deletes answers that no client can still be waiting for. */
 export async function deleteOldAnswers(db: Database, keptHours: number, limit: number): Promise<number> {
   const [row] = await db.query<{ deleted: number }>(
     `with deleted as (
@@ -167,19 +167,19 @@ export async function readCheckout(
   return row ? toStoreRow(row) : null
 }
 
-/** Newest first. Ids are made in the order of time, so a range of ids is a range of time. */
+/** Newest first. Ids sort by creation time, so a range of ids is a range of time. */
 export async function listCheckouts(
   db: Database,
   storeId: StoreId,
   page: { status: string | null; orderId: string | null; from: string; before: string; limit: number },
 ): Promise<StoreRow[]> {
-  // Each combination of filters is its own statement, so that each is planned for the index that serves it.
+  // Each combination of filters is a separate statement, so that each is planned for the right index.
   const conditions = ['c.store_id = $1', 'c.id >= $2', 'c.id < $3']
   const values: unknown[] = [storeId, page.from, page.before, page.limit]
   if (page.orderId !== null) conditions.push(`c.order_id = $${values.push(page.orderId)}`)
   if (page.status !== null) {
     const isStatus = `c.status = $${values.push(page.status)}`
-    // An order has few checkouts and a status may have millions: "is true" keeps the planner off the status's index.
+    // An order has few checkouts, a status may have millions: "is true" keeps the planner off the status index.
     conditions.push(page.orderId === null ? isStatus : `(${isStatus}) is true`)
   }
   const rows = await db.query<StoreColumns>(
@@ -190,8 +190,9 @@ export async function listCheckouts(
 }
 
 /**
- * Locks checkouts that ran out unpaid, skipping those that another process is busy with. Where an amount is reserved
- * for plain transfers, its chain must have been read up to the end; for one that is followed no more, patience has an end.
+ * Locks unpaid checkouts whose time has passed, and skips those that another process holds. If an amount is reserved
+ * for plain transfers, its chain must have been read up to the expiry; a chain that is no longer followed delays it by
+ * at most `followerPatienceHours`.
  */
 export async function lockExpired(
   tx: Transaction,
@@ -221,7 +222,7 @@ export async function lockCheckout(
   return row ? { checkout: toCheckout(row), isPastExpiry: row.is_past_expiry } : null
 }
 
-/** One change of a checkout, its row locked by the caller: its new status and version, and the event that says so. */
+/** One change to a checkout whose row the caller has locked: the new status and version, and the event for it. */
 export type Move = {
   readonly checkout: Checkout
   readonly type: EventType
@@ -263,10 +264,10 @@ export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promi
 }
 
 /**
- * SQL: whether a network that the checkout `c` is offered on is still compared with the books after a restore. Until then
- * it may have been paid there and be OPEN all the same, so nobody is asked to pay it anywhere.
+ * SQL condition: whether a network that checkout `c` offers is still being compared with the database after a restore.
+ * Until then the checkout may be paid there although it is OPEN, so nobody is asked to pay it on any network.
  */
-export const isRestoring = `exists (select 1 from restores r, json_array_elements(c.options) o
+export const isRestoringSql = `exists (select 1 from restores r, json_array_elements(c.options) o
   where r.finished_at is null and r.network = o ->> 'network')`
 
 export function toCheckout(row: CheckoutRow): Checkout {

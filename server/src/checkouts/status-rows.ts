@@ -4,11 +4,11 @@ import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, toCheckout } from './rows.ts'
 
-/** SQL of the facts that decide a checkout's status. */
+/** The facts that decide the status of checkouts. */
 export type StatusFacts = {
   readonly credits: readonly CreditRow[]
   readonly unresolved: ReadonlySet<string>
-  /** Of checkouts with reserved amounts: how far their chains were read. */
+  /** For checkouts with reserved amounts: the time up to which their chains were read. */
   readonly readUntil: ReadonlyMap<string, Date>
 }
 
@@ -20,7 +20,7 @@ export async function lockCheckouts(tx: Transaction, ids: readonly string[]): Pr
   return rows.map(toCheckout)
 }
 
-/** Read after the checkouts are locked: whoever changes these facts holds that lock too. */
+/** Call this after locking the checkouts: everyone who changes these facts holds that lock too. */
 export async function readFacts(tx: Transaction, ids: readonly string[]): Promise<StatusFacts> {
   const credits = await tx.query<RawCredit>(
     `select k.*, k.orphaned_at is not null and exists (select 1 from credits o where o.payment_id = k.payment_id

@@ -12,9 +12,9 @@ import { notePagesChanged } from './page-rows.ts'
 import { lockCheckouts, readFacts, type StatusFacts } from './status-rows.ts'
 
 /**
- * Looks again at checkouts whose facts changed: credits that came or went, authorizations whose fate was decided, time
- * that passed. Locks them, computes dispositions and status from the facts, and writes what is different, with an event
- * for each difference. Doing it once more changes nothing.
+ * Re-evaluates checkouts whose facts changed: credits that came or went, authorizations whose fate was decided, time
+ * that passed. Locks them, computes dispositions and status from the facts, and writes each difference with its event.
+ * Idempotent.
  */
 export async function updateStatus(
   ctx: Context,
@@ -25,13 +25,15 @@ export async function updateStatus(
   const checkouts = await lockCheckouts(tx, checkoutIds)
   const facts = await readFacts(tx, checkoutIds)
   const creditsOf = Map.groupBy(facts.credits, ({ checkoutId }) => checkoutId)
-  const judged = checkouts.map((checkout) => judge(checkout, creditsOf.get(checkout.id) ?? [], facts, now))
+  const evaluated = checkouts.map((checkout) =>
+    evaluateFacts(checkout, creditsOf.get(checkout.id) ?? [], facts, now),
+  )
 
   await writeDispositions(
     tx,
-    judged.flatMap(({ changed }) => changed),
+    evaluated.flatMap(({ changed }) => changed),
   )
-  for (const [status, group] of Map.groupBy(judged, ({ status }) => status)) {
+  for (const [status, group] of Map.groupBy(evaluated, ({ status }) => status)) {
     const moving = group.filter(({ checkout }) => checkout.status !== status)
     if (moving.length === 0) continue
     const payments = new Map(moving.map(({ checkout, payment }) => [checkout.id, payment]))
@@ -43,15 +45,15 @@ export async function updateStatus(
       now,
     )
   }
-  await announce(ctx, tx, judged, now)
-  // Paid is paid: what was not sent yet need not be.
+  await announce(ctx, tx, evaluated, now)
+  // A paid checkout no longer needs the authorizations that were not sent yet.
   await rejectUnsent(
     tx,
-    judged.filter(({ payment }) => payment !== null).map(({ checkout }) => checkout.id),
+    evaluated.filter(({ payment }) => payment !== null).map(({ checkout }) => checkout.id),
   )
 }
 
-type Judged = {
+type Evaluated = {
   readonly checkout: Checkout
   readonly status: Checkout['status']
   readonly payment: CheckoutPayment | null
@@ -59,7 +61,12 @@ type Judged = {
   readonly changed: readonly { key: string; disposition: Disposition }[]
 }
 
-function judge(checkout: Checkout, all: readonly CreditRow[], facts: StatusFacts, now: Date): Judged {
+function evaluateFacts(
+  checkout: Checkout,
+  all: readonly CreditRow[],
+  facts: StatusFacts,
+  now: Date,
+): Evaluated {
   const live = all.filter(({ isOrphaned }) => !isOrphaned)
   const { status, dispositions } = evaluate(
     checkout,
@@ -100,7 +107,7 @@ function toCredit(checkout: Checkout, row: CreditRow): Credit {
   }
 }
 
-/** What a store must be told of a credit, beside the status of its checkout. */
+/** The announcement that a credit needs in addition to its checkout's status; null if none. */
 function announcementOf(row: CreditRow & { disposition: Disposition }): Announcement['announcement'] | null {
   if (row.isReversed) return 'reversed'
   if (row.isOrphaned) return row.isIncludedAgain ? null : 'reorged'
@@ -108,8 +115,13 @@ function announcementOf(row: CreditRow & { disposition: Disposition }): Announce
   return row.finalizedAt ? 'finalized' : null
 }
 
-async function announce(ctx: Context, tx: Transaction, judged: readonly Judged[], now: Date): Promise<void> {
-  const told = judged.flatMap(({ checkout, status, payment, credits }) =>
+async function announce(
+  ctx: Context,
+  tx: Transaction,
+  evaluated: readonly Evaluated[],
+  now: Date,
+): Promise<void> {
+  const told = evaluated.flatMap(({ checkout, status, payment, credits }) =>
     credits.flatMap((row) => {
       const announcement = announcementOf(row)
       if (announcement === null || announcement === row.announced) return []

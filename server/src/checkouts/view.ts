@@ -6,35 +6,35 @@ import { isId } from '../ids.ts'
 import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
 import type { Store } from '../stores/store.ts'
 import type { Checkout } from './checkout.ts'
-import { type CheckoutRow, isRestoring, toCheckout } from './rows.ts'
+import { type CheckoutRow, isRestoringSql, toCheckout } from './rows.ts'
 
-/** Everything that whoever knows a checkout's id is shown of it: by the payment page, and by its live feed. */
+/** Everything that the payment page and its live feed show to anyone who knows the checkout's id. */
 export type CheckoutView = {
   readonly checkout: Checkout
-  /** Past its time by the database's clock, also while its status does not say so yet. */
+  /** Past its expiry by the database's clock, even if its status is not EXPIRED yet. */
   readonly isPastExpiry: boolean
   readonly isRestoring: boolean
   readonly store: Pick<Store, 'name' | 'mode' | 'accentColor'> & {
-    /** An image that can be shown. */ readonly hasLogo: boolean
+    /** The logo is an image, not a link to one. */ readonly hasLogo: boolean
   }
-  /** Of the exact credit, if one lives. */
+  /** The exact live credit, if there is one. */
   readonly payment: CheckoutPayment | null
-  /** Hash of what was sent to the chain last, while it is not known what became of it. */
+  /** Hash of the last transaction sent, while its outcome is unknown. */
   readonly pendingTransaction: string | null
-  /** Amounts that are kept for plain transfers to this checkout. */
-  readonly transfers: readonly Transfer[]
-  /** Money that was seen and did not complete it. */
+  /** Amounts reserved for plain transfers to this checkout. */
+  readonly transfers: readonly ReservedTransfer[]
+  /** Payments that arrived but did not complete the checkout. */
   readonly notes: readonly Note[]
 }
 
-export type Transfer = {
+export type ReservedTransfer = {
   /** CAIP-2. */
   readonly network: string
   readonly asset: string
   /** Units of the asset. */
   readonly amount: string
   readonly payTo: string
-  /** By which the transfer is known, where it can carry one; otherwise its amount is. */
+  /** Identifies the transfer, if transfers on this network can carry a reference; otherwise the amount does. */
   readonly reference: string | null
   readonly expiresAt: Date
 }
@@ -47,10 +47,10 @@ export type Note = {
   readonly transaction: string
 }
 
-/** A page need not list more of what somebody sends to it by mistake, or out of spite. */
+/** Limits what a page lists if someone sends many payments by mistake or out of spite. */
 const notesMax = 20
 
-/** Null if there is no such checkout. */
+/** Returns null if there is no such checkout. */
 export async function readView(ctx: Context, checkoutId: string): Promise<CheckoutView | null> {
   if (!isId('ch', checkoutId)) return null
   const [row] = await ctx.db.query<
@@ -63,11 +63,11 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       accent_color: string | null
       exact: RawCredit | null
       pending_transaction: string | null
-      transfers: Omit<Transfer, 'expiresAt'>[] | null
+      transfers: Omit<ReservedTransfer, 'expiresAt'>[] | null
       notes: Note[] | null
     }
   >(
-    `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoring} as is_restoring,
+    `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoringSql} as is_restoring,
        s.name as store_name, s.mode as store_mode,
        coalesce(s.logo_url like 'data:%', false) as has_logo,
        s.accent_color, ${creditJson('e')} as exact,
@@ -121,12 +121,12 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
   }
 }
 
-/** Whether it can be paid now. */
+/** Whether the checkout can be paid now. */
 export function isPayable({ checkout, isPastExpiry }: CheckoutView): boolean {
   return checkout.status === 'OPEN' && !isPastExpiry
 }
 
-/** Differs whenever there is something new to show. */
+/** Changes whenever there is something new to show. */
 export function digestOf({ checkout, isPastExpiry, payment, ...view }: CheckoutView): string {
   const shown = [
     checkout.status,

@@ -11,19 +11,19 @@ import { listCurrencies } from '../rates/list.ts'
 import { listStores } from '../stores/rows.ts'
 
 /**
- * Looks a deployment over and says, for everything that would keep a payment from being taken, what is wrong and what
- * to do. It changes nothing. What cannot be looked at because something before it is wrong is not mentioned.
+ * Checks a deployment and reports, for everything that would keep a payment from being accepted, what is wrong and what
+ * to do. It changes nothing. A check that needs one that failed is left out.
  */
 export type Finding = {
   readonly what: string
   readonly says: string
-  /** What to do about it; null where all is well. */
+  /** What to do about it; null if all is well. */
   readonly fix: string | null
 }
 
-/** Expiry is the database's to judge and rates are ours: apart by more than this, a payer would notice. */
+/** The database decides expiry, this process the age of rates: a payer would notice a larger difference. */
 const clockApartMsMax = 2_000
-/** About a day of a busy store. Below the other limit payments are refused. */
+/** About a day of a busy store. Payments are refused only at a lower limit, in settlers/readiness.ts. */
 const settlementsLeftWanted = 5_000n
 const databaseVersionMin = 150_000
 
@@ -56,8 +56,8 @@ function examineCurve(): Finding {
   if (isNative) return { what, says: 'checked by libsecp256k1', fix: null }
   return {
     what,
-    says: 'checked in JavaScript, which is some twenty times slower',
-    fix: 'Install again on this platform, so that the package secp256k1 finds its native build.',
+    says: 'checked in JavaScript, which is about twenty times slower',
+    fix: 'Reinstall on this platform, so that the package secp256k1 finds its native build.',
   }
 }
 
@@ -80,8 +80,8 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
       },
       {
         what: 'clocks',
-        says: `this machine’s and the database’s are ${apartMs} ms apart`,
-        fix: apartMs > clockApartMsMax ? 'Synchronise both by NTP.' : null,
+        says: `this machine and the database are ${apartMs} ms apart`,
+        fix: apartMs > clockApartMsMax ? 'Synchronise both with NTP.' : null,
       },
     ]
     await checkSchema(ctx.db)
@@ -95,7 +95,7 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
       {
         what: 'database',
         says: `${error.message}${cause}`,
-        fix: 'See that PostgreSQL runs, and that DATABASE_URL names it with the right user and password.',
+        fix: 'Check that PostgreSQL is running and that DATABASE_URL has the right address, user and password.',
       },
     ]
   }
@@ -107,8 +107,8 @@ async function examineStores(ctx: Context): Promise<Finding[]> {
   return [
     {
       what: 'stores',
-      says: isEmpty ? 'there is none' : `${stores.length}`,
-      fix: isEmpty ? 'Make one: npm run server store create -- --name NAME --evm-wallet ADDRESS' : null,
+      says: isEmpty ? 'none yet' : `${stores.length}`,
+      fix: isEmpty ? 'Create one: npm run server store create -- --name NAME --evm-wallet ADDRESS' : null,
     },
   ]
 }
@@ -119,11 +119,11 @@ async function examineRates(ctx: Context): Promise<Finding[]> {
   return [
     {
       what: 'rates',
-      says: `${currencies.length} currencies can be priced`,
+      says: `${currencies.length} ${currencies.length === 1 ? 'currency' : 'currencies'} can be priced`,
       fix:
         currencies.length > 1
           ? null
-          : 'Only USD can. Let work reach ECB_RATES_URL or EXCHANGE_RATES_URL, or set both to nothing if USD is enough.',
+          : 'Only USD works. Check that work can reach ECB_RATES_URL or EXCHANGE_RATES_URL, or set both to an empty value if USD is enough.',
     },
   ]
 }
@@ -138,15 +138,15 @@ async function examineNetwork(
   const what = network.id
   const setting = `${network.id}_RPC_URLS`
   if (endpoints === 0) {
-    const fix = `Name its nodes in ${setting}, or take it out of NETWORKS.`
-    return [{ what, says: 'it has no nodes, so nothing is settled there', fix }]
+    const fix = `List its nodes in ${setting}, or remove it from NETWORKS.`
+    return [{ what, says: 'has no nodes, so nothing can be settled there', fix }]
   }
   const nodes = `${what} nodes`
-  const reach = `See that every address in ${setting} can be reached from here and is a node of ${network.name}.`
+  const reach = `Check that every address in ${setting} can be reached from here and is a node of ${network.name}.`
   try {
     const answered = await rail.countAnswering()
     const says = `${answered} of ${endpoints} answer for this chain`
-    const more = `Name at least ${network.witnessesMin} in ${setting}: one alone is not believed.`
+    const more = `List at least ${network.witnessesMin} in ${setting}: a single node is not trusted.`
     if (endpoints < network.witnessesMin) return [{ what: nodes, says, fix: more }]
     if (answered < endpoints) return [{ what: nodes, says, fix: reach }]
     const mistakes = await rail.findMistakes()
@@ -171,21 +171,23 @@ async function examineSettlers(
   const what = `${id} settlers`
   const settlers = (await listSettlers(ctx.db, caip2)).filter(({ state }) => state === 'active')
   if (settlers.length === 0) {
-    const fix = `npm run server settler add ${id} ADDRESS, and put its key into SETTLER_KEYS_FILE of work.`
-    return [{ what, says: 'there is none, so nothing can be settled', fix }]
+    const fix = `Add one: npm run server settler add ${id} ADDRESS, and put its key into the SETTLER_KEYS_FILE of work.`
+    return [{ what, says: 'none is active, so nothing can be settled', fix }]
   }
   const findings: Finding[] = []
-  // Only where work runs is the file set; serve holds no key.
+  // The setting exists only where work runs; serve holds no keys.
   if (ctx.config.settlerKeysFile !== '') {
     const keys = new Set((await readSigners()).map(({ address }) => address))
     for (const { address } of settlers.filter(({ address }) => !keys.has(address))) {
-      const fix = `Put its key into ${ctx.config.settlerKeysFile}, or: npm run server settler drain ${address}`
-      findings.push({ what, says: `the key of ${address} is not here`, fix })
+      const fix = `Put its key into ${ctx.config.settlerKeysFile}, or drain it: npm run server settler drain ${address}`
+      findings.push({ what, says: `the key of ${address} is missing`, fix })
     }
   }
   for (const { address, left } of await countSettlementsLeft(ctx.db, rail)) {
     const says =
-      left === null ? `${address}: work has not read its balance yet` : `${address} can pay ${left} more`
+      left === null
+        ? `${address}: work has not read its balance yet`
+        : `${address} can pay for ${left} more settlements`
     const fix =
       left !== null && left < settlementsLeftWanted ? `Send it ${nativeCurrency.symbol} on ${id}.` : null
     findings.push({ what, says, fix })
@@ -194,7 +196,7 @@ async function examineSettlers(
   findings.push({
     what: `${id} settling`,
     says: obstacle ?? 'payments can be settled now',
-    fix: obstacle === null ? null : 'See that work runs with these settings, and what it logs.',
+    fix: obstacle === null ? null : 'Check that work is running with these settings, and read its log.',
   })
   return findings
 }

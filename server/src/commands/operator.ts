@@ -1,7 +1,8 @@
 import { parseWalletAddress, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
-import { families } from '../networks.ts'
+import { unitsToText } from '../money.ts'
+import { families, networks } from '../networks.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { drainSettler, insertSettler, listSettlers } from '../payments/settlers/rows.ts'
 import type { Mistake } from '../problems.ts'
@@ -12,15 +13,15 @@ import { listKeys, listStores } from '../stores/rows.ts'
 import type { Key } from '../stores/store.ts'
 import { registerWallet } from '../stores/wallets.ts'
 
-/** What an operator does at the command line. Each command returns the text to print. */
+/** The operator's commands. Each returns the text to print. */
 type Options = Readonly<Record<string, string | boolean | undefined>>
 
-/** A command that cannot be understood; the message says what was missing. */
+/** Thrown for a wrong command line; the message says what is wrong. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** The option that registers a wallet of each family. */
+/** The option that registers a wallet, for each family. */
 const wallets = families.map((family) => [`${family.toLowerCase()}-wallet`, family] as const)
 
 function refuse(mistakes: readonly Mistake[]): void {
@@ -39,9 +40,9 @@ export async function storeCommand(
       stores.map(({ id, mode, name }) => `${id}  ${mode}  ${name}`).join('\n') || 'There are no stores yet.'
     )
   }
-  if (verb !== 'create') throw new UsageError('Say: store create --name NAME [--test], or store list.')
+  if (verb !== 'create') throw new UsageError('Usage: store create --name NAME [--test], or store list.')
   if (typeof options.name !== 'string' || options.name === '')
-    throw new UsageError('A store needs --name NAME.')
+    throw new UsageError('store create requires --name NAME.')
   const now = ctx.now()
   refuse(checkText('--name', options.name, 100))
   for (const [option, family] of wallets) {
@@ -66,7 +67,7 @@ export async function storeCommand(
     )
   }
   const { text } = await createKey(ctx, store.id, now)
-  lines.push(`Key    ${text}`, 'The key is shown this once. Keep it secret.')
+  lines.push(`Key    ${text}`, 'The key is shown only once. Keep it secret.')
   return lines.join('\n')
 }
 
@@ -76,11 +77,11 @@ export async function keyCommand(
   options: Options,
 ): Promise<string> {
   if (!subject)
-    throw new UsageError('Say: key create STORE, key list STORE, key rotate KEY or key revoke KEY.')
+    throw new UsageError('Usage: key create STORE, key list STORE, key rotate KEY or key revoke KEY.')
   switch (verb) {
     case 'create': {
       const { text } = await createKey(ctx, parseStore(subject), ctx.now())
-      return `${text}\nThe key is shown this once. Keep it secret.`
+      return `${text}\nThe key is shown only once. Keep it secret.`
     }
     case 'list': {
       const keys = await listKeys(ctx.db, parseStore(subject))
@@ -89,20 +90,20 @@ export async function keyCommand(
     case 'rotate': {
       const hours = options['overlap-hours'] ?? '24'
       if (typeof hours !== 'string' || !/^\d{1,4}$/.test(hours))
-        throw new UsageError('--overlap-hours takes a whole number of hours.')
+        throw new UsageError('--overlap-hours must be a whole number from 0 to 9999.')
       const { text } = await rotateKey(
         ctx,
         parseKeyId(subject),
         Number.parseInt(hours, 10) * 3_600,
         ctx.now(),
       )
-      return `${text}\nThe key is shown this once. The old key ends in ${hours} hours.`
+      return `${text}\nThe new key is shown only once. The old key expires in ${hours} hours.`
     }
     case 'revoke':
       await revokeKey(ctx, parseKeyId(subject), ctx.now())
       return 'Revoked.'
     default:
-      throw new UsageError(`There is no command key ${verb ?? ''}.`)
+      throw new UsageError(`Unknown command: key ${verb ?? ''}.`)
   }
 }
 
@@ -113,7 +114,7 @@ export async function settlerCommand(ctx: Context, [verb, ...subjects]: readonly
       const rail = listConnected(openRails(ctx)).find(({ network }) => network.id === id)
       if (!rail)
         throw new UsageError(
-          `Say: settler add NETWORK ADDRESS, with a network that is in NETWORKS and has nodes (${id ?? 'none'} has not).`,
+          `Usage: settler add NETWORK ADDRESS. ${id ?? 'NETWORK'} must be in NETWORKS and have nodes in its _RPC_URLS setting.`,
         )
       const { caip2, family, name } = rail.network
       const parsed = parseWalletAddress(family, address ?? '')
@@ -121,14 +122,14 @@ export async function settlerCommand(ctx: Context, [verb, ...subjects]: readonly
       const settler = toStored(caip2, parsed.address)
       const isNew = await insertSettler(ctx.db, caip2, settler, await rail.readNonce(settler))
       return isNew
-        ? `${parsed.address} settles on ${name}. Put its key into SETTLER_KEYS_FILE of work.`
-        : 'It is a settler already.'
+        ? `${parsed.address} now settles on ${name}. Put its key into the SETTLER_KEYS_FILE of work and restart work.`
+        : `${parsed.address} is already a settler on ${name}.`
     }
     case 'list': {
       const settlers = await listSettlers(ctx.db, null)
       const lines = settlers.map(
         ({ network, address, state, nextNonce, minedNonce, balanceWei }) =>
-          `${network}  ${address}  ${state}  nonce ${nextNonce}, mined ${minedNonce}  ${balanceWei === null ? 'balance not known' : `${balanceWei} wei`}`,
+          `${network}  ${address}  ${state}  nonce ${nextNonce}, mined ${minedNonce}  balance ${describeBalance(network, balanceWei)}`,
       )
       return lines.join('\n') || 'There are no settlers yet.'
     }
@@ -137,27 +138,36 @@ export async function settlerCommand(ctx: Context, [verb, ...subjects]: readonly
       const settlers = await listSettlers(ctx.db, null)
       const known = settlers.find(({ network, address }) => toStored(network, subject) === address)
       if (!known || (await drainSettler(ctx.db, known.address)) === 0)
-        throw new UsageError('There is no active settler with this address. See: settler list.')
-      return 'It takes no new payments. It is retired when all it has sent is mined; keep its key until then.'
+        throw new UsageError('There is no active settler with this address. Run: settler list')
+      return 'It gets no new payments. It is retired once everything it has sent is mined; keep its key until then.'
     }
     default:
-      throw new UsageError('Say: settler add NETWORK ADDRESS, settler list or settler drain ADDRESS.')
+      throw new UsageError('Usage: settler add NETWORK ADDRESS, settler list or settler drain ADDRESS.')
   }
 }
 
 function parseStore(text: string): StoreId {
   if (!isId('st', text))
-    throw new UsageError(`${text} is not a store's id: it begins with st_. See: store list.`)
+    throw new UsageError(`${text} is not a store id, which begins with st_. Run: store list`)
   return text
 }
 
-/** Takes a key's id, or the whole key, of which only the id is used. */
+/** Accepts a key's id, or the whole key, of which only the id is used. */
 function parseKeyId(text: string): string {
   return /^sk_(?:live|test)_([^_]+)_/.exec(text)?.[1] ?? text
 }
 
 function describe(key: Key): string {
   if (key.revokedAt) return `revoked ${key.revokedAt.toISOString()}`
-  if (key.expiresAt) return `ends ${key.expiresAt.toISOString()}`
-  return `made ${key.createdAt.toISOString()}`
+  if (key.expiresAt) return `expires ${key.expiresAt.toISOString()}`
+  return `created ${key.createdAt.toISOString()}`
+}
+
+/** In the network's native currency; `balance` is in its smallest unit. */
+function describeBalance(network: string, balance: bigint | null): string {
+  if (balance === null) return 'unknown'
+  const found = networks.find(({ caip2 }) => caip2 === network)
+  if (!found) return `${balance} (smallest units)`
+  const { decimals, symbol } = found.nativeCurrency
+  return `${unitsToText(balance, decimals)} ${symbol}`
 }

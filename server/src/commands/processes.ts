@@ -11,15 +11,15 @@ import type { AnySigner } from '../payments/rail.ts'
 import { listConnected, openRails, readSigner } from '../payments/rails.ts'
 import { startWorker } from '../worker.ts'
 
-/** What is in flight when we are told to stop gets this long; orchestrators kill after 30 s by default. */
+/** How long work in flight may take after a stop signal; orchestrators kill after 30 s by default. */
 const stopTimeoutMs = 25_000
 
-/** Answers HTTP until the process is told to stop. `prepare` may add to the application before it listens. */
+/** Serves HTTP until the process gets a stop signal. `prepare` may add to the application before it listens. */
 export async function serve(ctx: Context, prepare: (app: FastifyInstance) => void = () => {}): Promise<void> {
   await untilStopped(ctx, [await orEnd(ctx, () => startServing(ctx, prepare))])
 }
 
-/** Does background work until the process is told to stop. */
+/** Runs background work until the process gets a stop signal. */
 export async function work(ctx: Context): Promise<void> {
   const health: Health = { isDraining: false }
   const { operations, signers } = await orEnd(ctx, async () => {
@@ -38,7 +38,7 @@ export async function work(ctx: Context): Promise<void> {
   ])
 }
 
-/** A process that cannot start ends: what it has opened must not keep it alive, or nobody would start it again. */
+/** A process that cannot start must exit: what it has opened must not keep it alive, or nothing would restart it. */
 async function orEnd<Result>(ctx: Context, start: () => Promise<Result>): Promise<Result> {
   try {
     return await start()
@@ -54,14 +54,14 @@ async function startServing(
 ): Promise<() => Promise<void>> {
   refuseFixedRates(ctx)
   const health: Health = { isDraining: false }
-  // Only `serve` needs it, and it is more than half of what there is to load.
+  // Only `serve` needs this, and it is more than half of the code to load.
   const { buildApp } = await import('../http/app.ts')
   const app = buildApp(ctx, health)
   prepare(app)
   const address = await app.listen({ host: ctx.config.host, port: ctx.config.port })
   if (!isNative)
     ctx.log.warn(
-      'signatures are checked without libsecp256k1, which is slow: install secp256k1 with its native build',
+      'checking signatures without libsecp256k1, about twenty times slower; reinstall so that the package secp256k1 finds its native build',
     )
   const operations = await openOperations(ctx, health).catch(async (error) => {
     await app.close()
@@ -69,7 +69,7 @@ async function startServing(
   })
   ctx.log.info({ address, operationsPort: portOf(operations) }, 'listening')
   return async () => {
-    // First say no to the balancer, then stop listening, then let what is in flight finish.
+    // First fail the readiness check, then stop listening, then let requests in flight finish.
     health.isDraining = true
     await wait(ctx.config.drainSeconds * 1_000)
     await app.close()
@@ -82,14 +82,16 @@ async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve(name))
   })
   ctx.log.info({ signal }, 'stopping')
-  // Being killed is safe at any time; stopping gently only spares clients a retry. So it never takes for ever.
+  // A kill is safe at any time; a graceful stop only spares clients a retry, so it must not take forever.
   setTimeout(() => process.exit(1), stopTimeoutMs + ctx.config.drainSeconds * 1_000).unref()
   for (const stop of stops) await stop()
   await ctx.db.close()
   ctx.log.info('stopped')
 }
 
-/** What is not on the chain must be said by enough nodes: one that lies or lags must not make a payer pay twice. */
+/**
+ * Enough nodes must confirm that a payment is not on the chain: one that lies or lags must not make a payer pay twice.
+ */
 function requireWitnesses(ctx: Context): void {
   for (const { network, endpoints } of listConnected(openRails(ctx))) {
     if (endpoints < network.witnessesMin) {
@@ -98,12 +100,12 @@ function requireWitnesses(ctx: Context): void {
   }
 }
 
-/** A rate that never changes sells for less than the price as soon as the true one moves. */
+/** A fixed rate sells below the price as soon as the real one moves. */
 function refuseFixedRates({ config }: Context): void {
   const live = networks.find(({ id, mode }) => mode === 'live' && config.networks.includes(id))
   if (live && config.fixedRates.size > 0)
     throw new ConfigError(
-      `FIXED_RATES is for development: take ${live.id} out of NETWORKS, or set it to nothing.`,
+      `FIXED_RATES is for development: remove ${live.id} from NETWORKS, or unset FIXED_RATES.`,
     )
 }
 

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 
 /**
- * Joins calls into batches without a timer: items that arrive while a batch is in flight leave together in the next
- * one, and an item that arrives alone leaves at once. Each caller gets its own result, only after its batch is done.
- * For statements this is group commit; reads and RPC calls share round trips in the same way.
+ * Combines calls into batches without a timer: items that arrive while a batch is in flight leave together in the next
+ * one, and an item that arrives alone leaves at once. Each caller gets its own result once its batch is done. For
+ * statements this is group commit; reads and RPC calls share round trips in the same way.
  */
 export function openBatcher<Item, Result>(options: {
   /** Runs a batch and returns the result of each item, in order. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
-  /** Runs one item whose batch failed, perhaps after it took effect: a write must recognise its own earlier row. */
+  /** Runs one item whose batch failed, maybe after it took effect: a write must recognise its own earlier row. */
   readonly runAlone: (item: Item) => Promise<Result>
   readonly itemsMax: number
   readonly inFlightMax: number
-  /** While a batch is in flight, another one leaves only with at least this many items; 1 if not given. */
+  /** While a batch is in flight, another one leaves only with at least this many items; 1 by default. */
   readonly furtherItemsMin?: number
   readonly observe?: (items: number) => void
 }): (item: Item) => Promise<Result> {
@@ -41,7 +41,7 @@ export function openBatcher<Item, Result>(options: {
       results = null
     }
     inFlight--
-    // The next batch leaves before the answers are written, so that the other side is never idle.
+    // The next batch leaves before callers get their results, so that the other side is never idle.
     flush()
     batch.forEach(({ item, resolve, reject }, i) => {
       if (results) resolve(results[i] as Result)

@@ -4,12 +4,12 @@ import { Problem } from '../problems.ts'
 import { openWakeUps, type WakeUps } from './wake.ts'
 
 /**
- * Two ways to PostgreSQL, because they must not mix:
- * - `query` sends one statement, pipelined with other callers' on a few shared connections: one round trip, no waiting
- *   for a free connection. Each statement is its own transaction.
- * - `transaction` borrows a connection of an ordinary pool for statements that belong together. On a shared pipelined
- *   connection, one caller's rollback would take another's write with it.
- * All SQL is prepared once a connection.
+ * Two ways to reach PostgreSQL, which must not mix:
+ * - `query` sends one statement, pipelined with those of other callers on a few shared connections: one round trip, no
+ *   wait for a free connection. Each statement is its own transaction.
+ * - `transaction` borrows a connection from an ordinary pool for statements that belong together. On a shared pipelined
+ *   connection, one caller's rollback would undo another's write.
+ * All SQL is prepared once per connection.
  */
 export type Database = {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
@@ -20,13 +20,13 @@ export type Database = {
 
 export type Transaction = {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
-  /** Runs several statements without parameters, as a migration has them. */
+  /** Runs several statements without parameters, for migrations. */
   script(text: string): Promise<void>
 }
 
-/** A statement that waits for another's lock gives up before its HTTP client does. */
+/** A statement that waits for a lock gives up before its HTTP client does. */
 const lockTimeoutMs = 5_000
-/** Nothing we run takes longer; a query that does is a missing index or a dead network. */
+/** Nothing we run takes longer; a query that does points to a missing index or a dead network. */
 const statementTimeoutMs = 30_000
 const connectTimeoutMs = 5_000
 
@@ -34,7 +34,7 @@ export function openDatabase(options: {
   url: string
   connections: number
   name: string
-  /** For tests: moves what the database takes for the present. */
+  /** For tests: shifts what the database considers the present. */
   clockOffset?: string
 }): Database {
   const connection: pg.ClientConfig = {
@@ -51,10 +51,11 @@ export function openDatabase(options: {
     openPipelined(connection),
   )
   const pool = new pg.Pool({ ...connection, max: Math.floor(options.connections / 2) })
-  // An idle connection that breaks is replaced by the pool; whoever uses the next one is told of any lasting trouble.
+  // The pool replaces an idle connection that breaks; if the trouble lasts, the next caller gets the error.
   pool.on('error', () => {})
-  // One that breaks between two statements, or as soon as it is open, says so as an event; the next statement fails by
-  // itself. Heard from the start: whoever borrows it comes too late for what arrived together with its greeting.
+  // A connection that breaks between two statements, or right after opening, emits an error; the next statement fails
+  // by itself. We listen from the start: a borrower would miss an error that arrives together with the server's
+  // greeting.
   pool.on('connect', (client) => client.on('error', () => {}))
   let turn = 0
 
@@ -97,7 +98,7 @@ export function openDatabase(options: {
   }
 }
 
-/** One shared connection, opened when first used and again after it broke. */
+/** One shared connection, opened on first use and again after it broke. */
 function openPipelined(connection: pg.ClientConfig) {
   let opening: Promise<pg.Client> | null = null
 
@@ -164,30 +165,32 @@ function nameAnew(text: string): string {
 }
 
 /**
- * The statement was prepared before somebody changed a table that it reads all columns of, as a newer program's migration
- * does under an older one that is still running. It did not run, and under another name it is prepared anew.
+ * The statement reads all columns of a table that changed after it was prepared, as happens when a newer program
+ * migrates while an older one is still running. It did not run; under a new name it is prepared again.
  */
 function isOutdated(error: unknown): boolean {
   return sqlState(error) === '0A000' && /cached plan/.test(String(error))
 }
 
-/** SQLSTATE of an error the database gave, if it is one. */
+/** SQLSTATE of an error from the database; undefined for any other error. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
-/** Whether a statement gave up waiting for another's lock. */
+/** Whether a statement gave up waiting for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03'
 }
 
-/** SQLSTATE of a write to a standby. It may lead in a moment, or never: another connection may find who does. */
+/**
+ * SQLSTATE of a write to a standby. It may become the primary soon, or never; a new connection may reach the primary.
+ */
 const readOnly = '25006'
 
-/** The statement did not run, or nobody knows whether it did. */
+/** True if the statement did not run, or may not have run. */
 function isConnectionError(error: unknown): boolean {
   const state = sqlState(error)
-  // Class 08: connection; 57P: shutting down; 53: out of resources. Anything without a state broke on the way.
+  // Class 08: connection; 57P: shutting down; 53: out of resources. Errors without a state come from the transport.
   return state === undefined
     ? error instanceof Error && !(error instanceof Problem) && isTransportError(error)
     : state === readOnly || /^(08|57P|53)/.test(state)

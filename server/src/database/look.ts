@@ -1,12 +1,12 @@
 import type { Channel, WakeUps } from './wake.ts'
 
 /**
- * One look on behalf of everyone who waits in a process. It runs when it is asked for, after every wake-up on its
- * channel, and by the clock in case a wake-up was lost. It never runs twice at once: if it is asked for while it runs,
- * it runs once more afterwards, because what was asked for may have come too late for this one.
+ * One query on behalf of everyone who waits in a process. It runs on request, after every wake-up on its channel, and
+ * on a timer in case a wake-up was lost. It never runs twice at once: if it is requested while it runs, it runs once
+ * more afterwards, because the change may have come too late for the current run.
  */
 export type Look = {
-  /** Starts listening. Until then nothing is looked at. */
+  /** Starts listening. Nothing runs before that. */
   begin(): void
   ask(): void
   close(): void
@@ -16,15 +16,15 @@ export function openLook(
   wakeUps: WakeUps,
   options: {
     readonly channel: Channel
-    /** Everything works without wake-ups, only slower: this is how often it looks anyway. */
+    /** How often it runs without a wake-up: everything works without them, only slower. */
     readonly everyMs: number
-    /** The least time between the beginnings of two looks. */
+    /** The minimum time between the starts of two runs. */
     readonly spacingMs?: number
     readonly now: () => Date
-    /** Whether anyone waits. If not, no look is worth its query. */
+    /** Whether anyone is waiting. If not, the query is not worth running. */
     readonly isNeeded: () => boolean
     readonly look: () => Promise<void>
-    /** A look that failed is not repeated at once: the clock asks for the next one. */
+    /** A failed run is not repeated at once: the timer starts the next one. */
     readonly onError: (error: unknown) => void
   },
 ): Look {
@@ -44,7 +44,7 @@ export function openLook(
       return
     }
     const leftMs = begunAt + spacingMs - options.now().getTime()
-    // A clock that was set back must not make it wait for longer than that.
+    // A clock that was set back must not make it wait any longer than that.
     if (leftMs > 0) delay = setTimeout(() => void run(), Math.min(leftMs, spacingMs)).unref()
     else void run()
   }

@@ -3,18 +3,18 @@ import type { Database, Transaction } from './db.ts'
 
 /**
  * Numbered, forward-only SQL files. Any number of processes may start at once: each migration runs in one transaction
- * that first takes a lock and then looks whether another process was faster. Applied files never change: their text is
- * compared. A newer schema is accepted (that is how a rolling upgrade looks from the old version) unless a newer
- * migration began with the comment "-- breaking".
+ * that first takes a lock and then checks whether another process was faster. Applied files must never change: their
+ * text is compared. A newer schema is accepted (the old version sees one during a rolling upgrade) unless a newer
+ * migration begins with the comment "-- breaking".
  */
 const folder = new URL('../../migrations/', import.meta.url)
-/** Any constant that nothing else in this database locks. */
+/** Any constant that nothing else in this database uses as an advisory lock. */
 const lock = 402_402_402
 
 type Migration = { readonly version: number; readonly name: string; readonly sql: string }
 type Applied = { version: number; name: string; sql: string; breaking: boolean }
 
-/** Thrown when the schema and this program do not fit; the message says what to do. */
+/** Thrown when the schema does not match this program; the message says what to do. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }
@@ -24,7 +24,7 @@ export async function migrate(db: Database): Promise<string[]> {
   const done: string[] = []
   for (const migration of [null, ...migrations]) {
     await db.transaction(async (tx) => {
-      // Whoever comes second waits for the first, however long its migration takes.
+      // A second process waits for the first, however long its migration takes.
       await tx.script('set local lock_timeout = 0; set local statement_timeout = 0')
       await tx.query('select pg_advisory_xact_lock($1)', [lock])
       if (migration === null) return await prepare(tx)
@@ -46,7 +46,7 @@ export async function migrate(db: Database): Promise<string[]> {
   return done
 }
 
-/** Fails unless the schema is this program's, or a newer one that it may still use. */
+/** Throws unless the schema is this program's, or a newer one that it can still use. */
 export async function checkSchema(db: Database): Promise<void> {
   const [table] = await db.query<{ found: string | null }>(
     "select to_regclass('schema_migrations')::text as found",
@@ -60,14 +60,14 @@ export async function checkSchema(db: Database): Promise<void> {
     if (!row) throw new SchemaError(`The schema lacks ${migration.name}. Run: npm run server migrate`)
     if (row.sql !== migration.sql) {
       throw new SchemaError(
-        `${migration.name} is not the file that was applied. Applied migrations must not change.`,
+        `${migration.name} differs from the file that was applied. Applied migrations must not change: restore that file.`,
       )
     }
   }
   const tooNew = applied.find(({ version, breaking }) => breaking && version > known.length)
   if (tooNew)
     throw new SchemaError(
-      `The schema has ${tooNew.name}, which this version cannot work with. Upgrade first.`,
+      `The schema has ${tooNew.name}, which this version does not support. Upgrade first.`,
     )
 }
 

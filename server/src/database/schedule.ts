@@ -1,8 +1,8 @@
 import type { Database } from './db.ts'
 
 /**
- * Work that comes round by the clock, shared by all processes: one row a task. A run is leased, and finished only by
- * the attempt that leased it, so a process that was paused past its lease cannot undo a later one's schedule.
+ * Periodic tasks, shared by all processes: one row per task. A run is leased, and only the attempt that leased it can
+ * finish it, so a process that was paused past its lease cannot overwrite a later run's schedule.
  */
 export async function runIfDue(
   db: Database,

@@ -1,21 +1,21 @@
 import pg from 'pg'
 
 /**
- * Wake-ups between processes: "look again", without saying at what. They only save waiting: everything that listens
- * also looks by itself twice a second, and after every reconnect. NOTIFY takes a lock on the whole database when its
- * transaction commits, so it is never part of a transaction that does anything else, and a process sends at most one
- * in 20 ms.
+ * Wake-ups between processes: "check again", without saying what changed. They only save waiting: every listener also
+ * checks by itself twice per second, and after every reconnect. NOTIFY locks the whole database when its transaction
+ * commits, so it is never part of a transaction that does anything else, and a process sends at most one per channel
+ * every 20 ms.
  */
 export type WakeUps = {
   send(channel: Channel): void
-  /** Calls back on every wake-up, ours or another process's, until the returned function is called. */
+  /** Calls `look` on every wake-up, ours or another process's, until the returned function is called. */
   listen(channel: Channel, look: () => void): () => void
   close(): Promise<void>
 }
 
 /**
- * claims: there is something to settle. outcomes: something was settled, or will not be. events: stores' logs have grown,
- * or there is something to deliver.
+ * claims: there is something to settle. outcomes: something was settled or will never be. events: stores' logs have
+ * grown, or there is something to deliver.
  */
 export type Channel = 'claims' | 'outcomes' | 'events'
 
@@ -37,11 +37,11 @@ export function openWakeUps(
     for (const look of listeners.get(channel) ?? []) look()
   }
 
-  /** Says what is pending, now; what comes meanwhile is said together when the time is up. */
+  /** Sends the pending wake-ups now; those that arrive in the next 20 ms are sent together after that. */
   function flush(): void {
     timer = pending.size > 0 ? setTimeout(flush, spacingMs) : null
     for (const channel of pending) {
-      // A wake-up that is lost costs half a second, and the statement that matters has committed already.
+      // A lost wake-up costs half a second, and the statement that matters has already committed.
       run('select pg_notify($1, $2)', [`farthing_${channel}`, '']).catch(() => {})
     }
     pending.clear()
@@ -62,7 +62,7 @@ export function openWakeUps(
     try {
       await fresh.connect()
       for (const channel of listeners.keys()) await fresh.query(`listen farthing_${channel}`)
-      // Whatever was said while nobody listened is found by looking.
+      // Anything sent while nobody was listening is found by checking once.
       for (const channel of listeners.keys()) wake(channel)
     } catch {
       again()

@@ -13,32 +13,32 @@ import { resetReserved } from '../payments/transfers/rows.ts'
 import { startLocalChain } from './local-chain.ts'
 
 /**
- * The third account of the well-known test phrase, which pays in `dev`: on the page, where a script signs with it, and
- * at the command line. Anybody can spend what it holds, so nothing of value must ever be sent there.
+ * The third account of the well-known test mnemonic. It pays in `dev`: on the page, where a script signs with it, and
+ * on the command line. Anyone can spend what it holds, so never send anything of value there.
  */
 export const testPayer = {
   address: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
   key: '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a',
 } as const
 
-/** The tenth account of that phrase: whoever may mint. */
+/** The tenth account of that mnemonic, which may mint. */
 const faucet = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
-/** What the test payer is given at each start: 1,000 USDC. */
+/** What the test payer gets at each start: 1,000 USDC. */
 const allowance = 1_000_000_000n
 const settlerWei = 100n * 10n ** 18n
-/** A block is 1.8 KB of it, and one comes every second: about five hours. All of it is read at each start. */
+/** Each block adds 1.8 KB, and one is mined per second: about five hours. All of it is read at each start. */
 const stateBytesMax = 32_000_000
 
 type DevChain = {
   readonly url: string
   readonly keysFile: string
-  /** Makes the database agree with the chain. */
+  /** Makes the database match the chain. */
   introduce(ctx: Context): Promise<void>
 }
 
 /**
- * The chain of `dev`, kept in a folder with the key that pays gas on it. The two belong together: a new chain gets a new
- * key, so a database that knows the key as a settler knows this chain, and any other has to forget what it knew.
+ * The chain of `dev`, kept in a folder together with the key that pays gas on it. A new chain gets a new key, so a
+ * database that has this key as a settler knows this chain; any other must forget what it knew.
  */
 export async function openDevChain(
   folder: string,

@@ -11,7 +11,7 @@ import { listStores } from '../stores/rows.ts'
 import { registerWallet } from '../stores/wallets.ts'
 import { testPayer } from './chain.ts'
 
-/** The second account of the well-known test phrase: a wallet that everybody may look into. */
+/** The second account of the well-known test mnemonic, whose key is public. */
 const storeWallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const order = { orderId: 'demo', priceAmount: '4.99', priceCurrency: 'EUR' }
 
@@ -21,14 +21,18 @@ export async function makeDemoStore(ctx: Context): Promise<StoreId> {
   const now = ctx.now()
   const stores = await listStores(ctx.db)
   if (stores.some(({ mode }) => mode === 'live'))
-    throw new ConfigError('DATABASE_URL names a database with live stores. dev wants one of its own.')
+    throw new ConfigError(
+      'DATABASE_URL points to a database with live stores. dev needs a database of its own.',
+    )
   const store = stores[0] ?? (await createStore(ctx, { name: 'Demo store', mode: 'test' }, now))
   const wallet = { walletAddress: storeWallet, custodialType: 'NON_CUSTODIAL' } as const
   await registerWallet(ctx, store.id, 'EVM', wallet, now)
   return store.id
 }
 
-/** A checkout to pay, and a file that a second terminal can read everything from. The key is that of the last start. */
+/**
+ * Creates a checkout to pay, and a file with everything a second terminal needs. Reuses the key from the last start.
+ */
 export async function makeDemoCheckout(ctx: Context, store: StoreId, folder: string): Promise<Demo> {
   const { baseUrl } = ctx.config
   const file = join(folder, 'env')
@@ -52,7 +56,7 @@ export async function makeDemoCheckout(ctx: Context, store: StoreId, folder: str
     `# Written by dev. In a second terminal: . .dev/env
 export FARTHING_URL=${baseUrl}
 export FARTHING_API_KEY=${key}
-# The test payer, an account that the whole world has the key of. Never send it anything of value.
+# The test payer, an account whose key is public. Never send it anything of value.
 export FARTHING_PRIVATE_KEY=${testPayer.key}
 export CHECKOUT=${checkoutUrl}
 export CHAIN_URL=${ctx.config.rpcUrls.LOCAL?.[0]}

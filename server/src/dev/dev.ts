@@ -17,10 +17,10 @@ import { startPart } from './parts.ts'
 import { startCluster } from './postgres.ts'
 import { openScreen } from './screen.ts'
 
-/** Everything of `dev` stays here between starts. */
+/** `dev` keeps everything here between starts. */
 const folder = resolve('.dev')
 const pidFile = join(folder, 'dev.pid')
-/** Units a US dollar. They never change, so that prices can be followed by hand, without a network. */
+/** Units per US dollar. They never change, so that prices can be checked by hand and need no network. */
 const rates = 'EUR=0.86,GBP=0.76,CHF=0.80,INR=88,JPY=155'
 const readyTimeoutMs = 60_000
 const readyLookMs = 50
@@ -30,8 +30,8 @@ type Stops = (() => Promise<unknown>)[]
 
 /**
  * One command from a clone to a payment: a private PostgreSQL, a chain with a token, a demo store, and `serve` and
- * `work` as processes of their own, so that one can be killed to see what happens. Whatever was started is stopped
- * again, the last first, however this ends.
+ * `work` as separate processes, so that you can kill one and see what happens. However this ends, everything it started
+ * is stopped, in reverse order.
  */
 export async function dev(open: Open, now: () => Date): Promise<void> {
   const { databaseUrl, port } = readDevChoices()
@@ -39,9 +39,9 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
   const stops: Stops = []
   const ending = new AbortController()
   let failure: Error | null = null
-  // Ctrl-C may come more than once, from the terminal and from npm; the second must not cut the first one short.
+  // Ctrl-C may come more than once, from the terminal and from npm; the second must not interrupt the shutdown.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => ending.abort())
-  // The terminal was closed: there is nobody to show anything to, and all the more to put away.
+  // The terminal was closed: nobody reads the output, but everything must still be stopped.
   process.stdout.on('error', () => ending.abort())
   const step = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
     ending.signal.throwIfAborted()
@@ -80,7 +80,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       const parts = (['serve', 'work'] as const).map(async (name) => {
         stops.push(await startPart({ name, folder, settings, say: screen.say, fail }))
       })
-      // All of them, so that none comes up after we have stopped the others.
+      // Wait for all of them, so that none starts after we have stopped the others.
       await Promise.allSettled(parts)
       await Promise.all(parts)
       await untilReady(ctx, network.caip2, ending.signal)
@@ -96,14 +96,12 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
   screen.say('Stopped. Data and chain are kept in .dev.')
 }
 
-/** Two in one folder would stop each other's database, and two at one port would answer for each other. */
+/** Two in one folder would stop each other's database, and two on one port would answer each other's requests. */
 async function beAlone(port: number, stops: Stops): Promise<void> {
   await mkdir(folder, { recursive: true })
   const other = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10)
   if (other > 0 && isAlive(other))
-    throw new ConfigError(
-      `dev is running here already, as process ${other}. If it is not, delete ${pidFile}.`,
-    )
+    throw new ConfigError(`dev is already running here as process ${other}. If it is not, delete ${pidFile}.`)
   const probe = createServer()
   await new Promise<void>((resolve, reject) => {
     probe.once('error', () =>
@@ -137,11 +135,13 @@ async function startDatabase(stops: Stops): Promise<string> {
 async function migrateOwn(ctx: Context): Promise<void> {
   await migrate(ctx.db).catch((error) => {
     if (!(error instanceof SchemaError)) throw error
-    throw new SchemaError(`${error.message}\nThe database of dev is in ${folder}. Delete it to begin anew.`)
+    throw new SchemaError(
+      `${error.message}\nThe database of dev is in ${folder}. Delete that folder to start over.`,
+    )
   })
 }
 
-/** Until a payment would be taken: the worker has seen the chain, and its lane has shown itself. */
+/** Waits until a payment would be accepted: the worker has seen the chain, and its lane is live. */
 async function untilReady(ctx: Context, network: string, ending: AbortSignal): Promise<void> {
   const readiness = openReadiness(ctx, openRails(ctx))
   const end = ctx.now().getTime() + readyTimeoutMs

@@ -21,7 +21,7 @@ import {
   toBytes,
 } from 'viem'
 
-/** A compiled contract: what solc, Hardhat and Foundry agree on. */
+/** A compiled contract, with the fields that solc, Hardhat and Foundry share. */
 export type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
 export type Artifacts = Readonly<Record<string, Artifact>>
 
@@ -29,16 +29,16 @@ type LocalAsset = { readonly address: string; readonly name: string; readonly ve
 
 type LocalChainOptions = {
   readonly chainId: number
-  /** null: a block is mined only when somebody asks for one. */
+  /** null: blocks are mined only on request. */
   readonly blockTimeSeconds: number | null
-  /** Where the token is placed, and the EIP-712 domain that it has there. */
+  /** Where to place the token, and its EIP-712 domain there. */
   readonly assets: readonly LocalAsset[]
   readonly port?: number
-  /** Another build of the token. If its constructor takes arguments, these are the domain's name and version. */
+  /** Another build of the token. If its constructor takes arguments, they are the domain's name and version. */
   readonly artifact?: Artifact
-  /** Where the chain is kept between one run and the next. Without it nothing of it is kept. */
+  /** Where the chain is kept between runs. Without it nothing is kept. */
   readonly stateFile?: string
-  /** Further arguments to anvil. */
+  /** Extra arguments for anvil. */
   readonly extraArgs?: readonly string[]
 }
 
@@ -52,15 +52,15 @@ const blockGasLimit = 300_000_000
 const slotsInAnEpoch = 4
 /**
  * Old states kept on disk, besides the newest in memory: how far back a reorg or a read at an old block can go. anvil's
- * default of 3,600 is gigabytes, and with --prune-history it keeps them all in memory.
+ * default of 3,600 takes gigabytes, and with --prune-history it keeps them all in memory.
  */
 const statesKept = 64
 
 /**
- * A private chain in a process of its own: anvil, with our token behind a proxy at each asset's address and Multicall3 where public
- * chains have it. For `dev` and for tests. It listens on loopback only, its accounts are those of the well-known test
- * mnemonic, and nothing of it is kept unless that was asked for. Blocks are timed or asked for, never instant: instant mining leaves transactions
- * of parallel senders pending.
+ * A private chain in its own process: anvil, with our token behind a proxy at each asset's address, and Multicall3
+ * where public chains have it. For `dev` and tests. It listens on loopback only, its accounts are those of the
+ * well-known test mnemonic, and it keeps nothing unless asked to. Blocks are mined on a timer or on request, never
+ * instantly: instant mining leaves transactions of parallel senders pending.
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
   const artifacts = await readArtifacts()
@@ -68,10 +68,10 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chain-'))
   const anvil = spawn(program, anvilArguments(options, folder), {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Not in our process group: Ctrl-C stops us, and we stop the chain when nobody needs it any more.
+    // Not in our process group: Ctrl-C stops us, and we stop the chain once nobody needs it.
     detached: true,
   })
-  // It writes its state down when it is told to stop, and only then.
+  // anvil saves its state only when it gets a stop signal.
   const signal = options.stateFile === undefined ? 'SIGKILL' : 'SIGTERM'
   const guard = guardAgainstOrphan(anvil, folder, signal)
   const stop = async () => {
@@ -119,11 +119,11 @@ function findAnvil(): string {
     const installed = createRequire(import.meta.resolve('@foundry-rs/anvil/package.json'))
     return installed.resolve(`${name}/bin/anvil`)
   } catch (cause) {
-    throw new Error(`A local chain needs ${name}, a development dependency: npm install.`, { cause })
+    throw new Error(`A local chain needs ${name}, a development dependency: run npm install.`, { cause })
   }
 }
 
-/** Ends anvil when this process is gone, however it went: its end closes the pipe that the shell waits on. */
+/** Stops anvil when this process is gone, however it ended: its end closes the pipe that the shell waits on. */
 function guardAgainstOrphan(
   anvil: ChildProcess,
   folder: string,
@@ -142,7 +142,7 @@ function guardAgainstOrphan(
   return guard
 }
 
-/** anvil takes a free port by itself and says which: asking for one beforehand could lose it to somebody else. */
+/** anvil picks a free port and prints it: one chosen in advance could be taken by another process. */
 async function waitUntilListening(anvil: ChildProcess): Promise<string> {
   let output = ''
   anvil.stderr?.on('data', (chunk) => {
@@ -154,7 +154,7 @@ async function waitUntilListening(anvil: ChildProcess): Promise<string> {
     anvil.once('error', reject)
     anvil.once('close', (code) => {
       clearTimeout(timer)
-      fail(`ended with ${code}`)
+      fail(`exited with ${code}`)
     })
     createInterface({ input: anvil.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       const [, address] = /^Listening on (127\.0\.0\.1:\d+)$/.exec(line) ?? []
@@ -180,12 +180,13 @@ async function place(
   await client.setCode({ address: multicallAddress, bytecode: Multicall3.deployedBytecode })
   for (const asset of assets) {
     const address = asset.address as Address
-    // Any address will do that nobody has a key of.
+    // Any address will do, as long as nobody has its key.
     const implementation = slice(keccak256(address), 0, 20)
     const bytecode = await tokenCode(client, artifact ?? Token, asset)
     await client.setCode({ address: implementation, bytecode })
     await client.setCode({ address, bytecode: TokenProxy.deployedBytecode })
-    // Its admin may not call the token. Left empty that would be the sender of every call that names none.
+    // The proxy's admin cannot call the token. Left empty, it would be the zero address, the sender of every call
+    // without one.
     for (const slot of ['implementation', 'admin']) {
       const index = keccak256(toBytes(`org.zeppelinos.proxy.${slot}`))
       await client.setStorageAt({ address, index, value: pad(implementation) })
@@ -193,7 +194,9 @@ async function place(
   }
 }
 
-/** A creation that is only called gives the code with its immutables, and takes no block and no nonce. */
+/**
+ * Calling the creation code instead of deploying it returns the code with its immutables, without a block or a nonce.
+ */
 async function tokenCode(client: PublicClient, token: Artifact, { name, version }: LocalAsset): Promise<Hex> {
   const { abi, bytecode, deployedBytecode } = token
   if (!abi.some((item) => item.type === 'constructor' && item.inputs.length > 0)) return deployedBytecode

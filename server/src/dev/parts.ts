@@ -10,22 +10,22 @@ import type { Context } from '../context.ts'
 import { offerTestWallet } from './test-wallet.ts'
 
 /**
- * `serve` and `work` as children of `dev`. One that ends although nobody asked it to is started again, as a deployment
- * would do it: that is what makes it worth killing. One that never came up ends `dev`.
+ * `serve` and `work` as child processes of `dev`. One that exits unexpectedly is restarted, as in a deployment, which
+ * makes it worth killing. If one fails to start, `dev` stops.
  */
 type Part = 'serve' | 'work'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
-/** Of pino's levels: what a developer should see without looking into the log. */
+/** The pino level from which a developer should see lines without opening the log. */
 const errorLevel = 50
 
 export function isPart(name: string | undefined): name is Part {
   return name === 'serve' || name === 'work'
 }
 
-/** What such a child runs: the command of that name, and on its pages the test wallet. */
+/** What such a child runs: the command of that name, with the test wallet on its pages. */
 export async function runPart(ctx: Context, name: Part): Promise<void> {
-  // Its input is a pipe from dev, which closes when dev is gone, however it went.
+  // Its input is a pipe from dev, which closes when dev is gone, however it ended.
   process.stdin.once('end', () => process.kill(process.pid, 'SIGTERM')).resume()
   await (name === 'serve' ? serve(ctx, (app) => offerTestWallet(app, ctx)) : work(ctx))
   process.stdin.destroy()
@@ -39,7 +39,7 @@ type PartOptions = {
   readonly fail: (error: Error) => void
 }
 
-/** Starts a part and keeps it running. Returns what stops it. */
+/** Starts a part and keeps it running. Returns a function that stops it. */
 export async function startPart(options: PartOptions): Promise<() => Promise<void>> {
   const { name, folder, say, fail } = options
   const log = createWriteStream(join(folder, `${name}.log`))
@@ -50,10 +50,10 @@ export async function startPart(options: PartOptions): Promise<() => Promise<voi
     for (;;) {
       const [code, signal] = await once(child, 'exit')
       if (isStopping) return
-      say(`${name} ended with ${signal ?? `status ${code}`}. Starting it again …`)
+      say(`${name} exited with ${signal ?? `status ${code}`}. Restarting it …`)
       child = await start(options, log)
       if (isStopping) child.kill('SIGTERM')
-      say(`${name} is back, as process ${child.pid}.`)
+      say(`${name} is back as process ${child.pid}.`)
     }
   }
   const kept = keep().catch(fail)
@@ -66,9 +66,9 @@ export async function startPart(options: PartOptions): Promise<() => Promise<voi
   }
 }
 
-/** Resolves when it has said that it is up. */
+/** Resolves when the child has logged that it is up. */
 async function start({ name, folder, settings, say }: PartOptions, log: WriteStream): Promise<ChildProcess> {
-  // Not in our process group: Ctrl-C is for us, and we stop it in its turn.
+  // Not in our process group: Ctrl-C is for us, and we stop the child in order.
   const child = spawn(process.execPath, [main, 'dev', name], { env: settings, detached: true })
   await writeFile(pidFile(folder, name), `${child.pid}\n`)
   child.stderr.on('data', (chunk) => log.write(chunk))
@@ -80,7 +80,7 @@ async function start({ name, folder, settings, say }: PartOptions, log: WriteStr
       if (level >= errorLevel) say(`${name}: ${msg} (see .dev/${name}.log)`)
     })
     child.once('exit', (code, signal) =>
-      reject(new Error(`${name} ended with ${signal ?? code} before it was up. See ${folder}/${name}.log.`)),
+      reject(new Error(`${name} exited with ${signal ?? code} before it was up. See ${folder}/${name}.log.`)),
     )
   })
   return child

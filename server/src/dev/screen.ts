@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import type { Demo } from './demo.ts'
 
-/** What `dev` prints: a line for each thing that it starts, then what to try, then what happens. 80 columns. */
+/** What `dev` prints: one line for each thing it starts, then what to try, then what happens. 80 columns. */
 export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
   const paint = (format: Parameters<typeof styleText>[0], text: string) =>
     styleText(format, text, { stream: out })
@@ -12,7 +12,7 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
   return {
     say,
 
-    /** Shows that something is under way, and how long it took. */
+    /** Shows that something is in progress, and then how long it took. */
     async step<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
       const began = now().getTime()
       if (out.isTTY) out.write(`  ${paint('dim', '…')} ${name}`)
@@ -33,7 +33,7 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
 
     show({ baseUrl, key, checkoutUrl, rates }: Demo & { readonly rates: string }): void {
       out.write(`
-  ${heading('Farthing is running.')} Open your first checkout and pay it by one click:
+  ${heading('Farthing is running.')} Open your first checkout and pay it with one click:
 
     ${paint(['cyan', 'underline'], checkoutUrl)}
 
@@ -50,11 +50,11 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
   Pay it as an agent
     ${code('npx farthing pay $CHECKOUT --yes')}
 
-  Create another, pay it, and kill the worker in the middle of it
+  Create another, pay it, and kill the worker halfway through
     ${code('npx farthing pay $CHECKOUT --yes & sleep 1; kill -9 $(cat .dev/work.pid)')}
 
   ${heading('API')}    ${baseUrl}/docs/api
-  ${heading('Rates')}  ${rates.replaceAll(',', ', ')} a dollar, fixed
+  ${heading('Rates')}  ${rates.replaceAll(',', ', ')} per dollar, fixed
   ${heading('Key')} of the demo store:
  ${key}
 

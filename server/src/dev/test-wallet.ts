@@ -10,18 +10,18 @@ import { chainIdOf, testPayer } from './chain.ts'
 const path = '/dev/test-wallet.js'
 
 /**
- * Puts the test wallet on every payment page, by an element added on the way out: the page itself knows nothing of it,
- * so there is nothing that a deployment could leave switched on.
+ * Adds the test wallet to every payment page, as an element inserted into the response. The page itself does not know
+ * about it, so a deployment has nothing to leave switched on.
  */
 export function offerTestWallet(app: FastifyInstance, ctx: Context): void {
   const [network, ...others] = networks.filter(({ id }) => ctx.config.networks.includes(id))
-  assert(network?.id === 'LOCAL' && others.length === 0, 'the test wallet is for the local chain alone')
+  assert(network?.id === 'LOCAL' && others.length === 0, 'the test wallet is for the local chain only')
   assert(network.family === 'EVM')
   const script = buildTestWallet(testPayer.key, chainIdOf(network))
   const integrity = `sha384-${createHash('sha384').update(script).digest('base64')}`
   const element = `<script type="module" src="${path}" integrity="${integrity}"></script>`
   app.get(path, (_request, reply) => reply.type('text/javascript; charset=utf-8').send(script))
-  // Only text can be added to.
+  // The element can only be added to uncompressed text.
   app.addHook('onRequest', async (request) => void delete request.headers['accept-encoding'])
   app.addHook('onSend', async (request, reply, payload) => {
     const isPage = String(reply.getHeader('content-type')).startsWith('text/html')

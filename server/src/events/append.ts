@@ -22,7 +22,7 @@ export function newEvent(
   return { event_id: newId('evt', ctx.config.cell, now), store_id: storeId, type, data, created_at: now }
 }
 
-/** Writes an event that is about no checkout, in the transaction that made it true. */
+/** Writes an event that concerns no checkout, in the transaction of the change that it reports. */
 export async function appendEvent(tx: Database | Transaction, event: NewEvent): Promise<void> {
   await tx.query('insert into events (id, store_id, type, data, created_at) values ($1, $2, $3, $4, $5)', [
     event.event_id,

@@ -5,20 +5,20 @@ import { assignSequences, lockCounters, storesWithUnsequenced } from './rows.ts'
 /**
  * Gives committed events their place in their store's log: 1, 2, 3 … without gaps.
  *
- * Writers insert events without a number, so a busy store does not serialise its own writes. Here, one process at a
- * time per store holds the store's counter row, and only then looks for events without a number: the look must be a
- * second statement, because a single one would number by a snapshot taken before it had the lock. Numbers follow
- * `position`, which was drawn under the checkout's row lock, so a checkout's versions are always in order. A crash
- * leaves events without a number; the next run finds them.
+ * Writers insert events without a number, so that a busy store does not serialise its own writes. Here one process at a
+ * time locks a store's counter row, and only then reads the events without a number. That must be a second statement: a
+ * single one would use a snapshot taken before it had the lock. Numbers follow `position`, which was drawn under the
+ * checkout's row lock, so a checkout's versions are always in order. A crash leaves events without a number; the next
+ * run finds them.
  */
 const storesPerRun = 200
 /** Bounds how long one store's backlog keeps the others waiting. */
 const eventsPerStore = 1_000
 
-/** Where the last run stopped. The next goes on from there, and so no store waits for all that have lower ids. */
+/** Where the last run stopped. The next one continues there, so that no store waits for all stores with lower ids. */
 export type Turn = { after: string }
 
-/** Numbers what is waiting now, and makes the deliveries. Returns how many events were numbered. */
+/** Numbers the waiting events and creates their deliveries. Returns how many events were numbered. */
 export async function assignWaitingSequences(ctx: Context, turn: Turn = { after: '' }): Promise<number> {
   const behind = await storesWithUnsequenced(ctx.db, turn.after, storesPerRun)
   const waiting =

@@ -6,7 +6,7 @@ import { type EventRow, listEvents, readLogEnd } from './rows.ts'
 
 export type EventFilter = { readonly type: EventType | null; readonly checkoutId: string | null }
 
-/** One page of a store's log, oldest first, from after a cursor. */
+/** One page of a store's log after a cursor, oldest first. */
 export async function readEvents(
   ctx: Context,
   storeId: StoreId,
@@ -21,16 +21,18 @@ export async function readEvents(
   }
   const end = await readLogEnd(ctx.db, storeId)
   const after = parseCursor(end, 'after', query.after)
-  // One more than asked for tells whether there is a next page.
+  // One extra row shows whether there is a next page.
   const rows = await listEvents(ctx.db, storeId, { ...query, after, last: end.last, limit: query.limit + 1 })
   const data = rows.slice(0, query.limit).map(eventToWire)
   const hasMore = rows.length > query.limit
-  // Up to the log's end as it was before the read nothing else fits the filter, so it need not be read again.
+  // Nothing else matches the filter up to the end of the log as it was before the read: the next page starts there.
   const last = hasMore ? (data.at(-1)?.sequence ?? after) : end.last > after ? end.last : after
   return { data, cursor: `${end.epoch}-${last}`, hasMore }
 }
 
-/** A cursor is the log's epoch and a sequence. The epoch rises when the database was put back to an earlier point. */
+/**
+ * A cursor is the log's epoch and a sequence. The epoch increases when the database is restored to an earlier point.
+ */
 export function parseCursor(
   { epoch, last }: { epoch: number; last: bigint },
   pointer: string,
@@ -41,7 +43,7 @@ export function parseCursor(
   if (!match) throw invalid({ pointer, code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   const sequence = BigInt(match[2] ?? '0')
   if (match[1] === String(epoch)) return sequence
-  // What came after a restore was numbered anew: a cursor beyond the end would never hear of it.
+  // Events after a restore are numbered again: a cursor beyond the end would miss them.
   const resumeAfter = `${epoch}-${sequence > last ? last : sequence}`
   throw new Problem(
     'log_restarted',
@@ -50,12 +52,12 @@ export function parseCursor(
   )
 }
 
-/** Where in the log a cursor of ours stands. */
+/** The sequence in a cursor that we created. */
 export function sequenceOf(cursor: string): bigint {
   return BigInt(cursor.slice(cursor.indexOf('-') + 1))
 }
 
-/** The event as the API shows it and as webhooks carry it. */
+/** The event as the API and webhooks send it. */
 export function eventToWire(row: EventRow): Event {
   return {
     id: row.id,

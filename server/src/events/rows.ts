@@ -19,7 +19,7 @@ export async function listEvents(
   storeId: StoreId,
   page: { after: bigint; last: bigint; type: EventType | null; checkoutId: string | null; limit: number },
 ): Promise<EventRow[]> {
-  // Each combination of filters is its own statement: one for all would be planned to sort a store's whole log.
+  // Each combination of filters is a separate statement: a single one for all would sort a store's whole log.
   const conditions = ['store_id = $1', 'sequence > $2', 'sequence <= $4']
   const values: unknown[] = [storeId, page.after.toString(), page.limit, page.last.toString()]
   for (const [column, value] of [
@@ -35,7 +35,7 @@ export async function listEvents(
   )
 }
 
-/** The log's epoch, and the sequence of the store's newest visible event; 0 where there is none. */
+/** The log's epoch, and the sequence of the store's newest visible event; 0 if the log is empty. */
 export async function readLogEnd(db: Reader, storeId: StoreId): Promise<{ epoch: number; last: bigint }> {
   const [row] = await db.query<{ epoch: number; last_sequence: string | null }>(
     `select l.epoch, (select c.last_sequence from event_counters c where c.store_id = $1) as last_sequence
@@ -56,9 +56,9 @@ export async function lastSequences(
   return rows.map((row) => ({ storeId: row.store_id, last: BigInt(row.last_sequence) }))
 }
 
-/** Stores with events that wait for their number, from after one store on, in the order of their ids. */
+/** Stores with events that wait for their number, ordered by id, starting after a given store. */
 export async function storesWithUnsequenced(db: Database, after: string, limit: number): Promise<StoreId[]> {
-  // A walk from store to store along the index: its cost is the number of stores, not of waiting events.
+  // Walks the index from store to store: the cost depends on the number of stores, not of waiting events.
   const rows = await db.query<{ store_id: StoreId }>(
     `with recursive waiting as (
        (select store_id from events where sequence is null and store_id > $2 order by store_id limit 1)
@@ -73,7 +73,7 @@ export async function storesWithUnsequenced(db: Database, after: string, limit: 
   return rows.map(({ store_id }) => store_id)
 }
 
-/** Locks the counters that no other process holds. Their events can only be numbered by us until we commit. */
+/** Locks the counters that no other process holds. Until we commit, only we can number their events. */
 export async function lockCounters(tx: Transaction, storeIds: readonly StoreId[]): Promise<StoreId[]> {
   const rows = await tx.query<{ store_id: StoreId }>(
     'select store_id from event_counters where store_id = any($1) order by store_id for update skip locked',
@@ -83,10 +83,10 @@ export async function lockCounters(tx: Transaction, storeIds: readonly StoreId[]
 }
 
 /**
- * Numbers the oldest waiting events of the locked stores, each store's from where its counter stands, and makes their
- * deliveries. A delivery's id is made of its event's (cell and time) and of both ids' hash. The endpoint's row is written
- * even if it is due already: so whoever takes deliveries at this moment, with that row locked, is waited for, and cannot
- * put the endpoint to rest without having seen these.
+ * Numbers the oldest waiting events of the locked stores, continuing from each store's counter, and creates their
+ * deliveries. A delivery's id is its event's cell and time, followed by a hash of both ids. The endpoint's row is
+ * updated even if it is already due: this waits for a process that is taking deliveries with that row locked, so that
+ * it cannot mark the endpoint as idle without having seen these.
  */
 export async function assignSequences(
   tx: Transaction,
@@ -129,12 +129,12 @@ export async function assignSequences(
   return row?.assigned ?? 0
 }
 
-/** Starts a new epoch of every store's log: cursors of the old one no longer fit. */
+/** Starts a new epoch of every store's log, which makes all earlier cursors invalid. */
 export async function raiseEpoch(db: Database): Promise<void> {
   await db.query('update event_log set epoch = epoch + 1')
 }
 
-/** A store's log begins with its counter. */
+/** Creates a store's counter, with which its log begins. */
 export async function insertCounter(tx: Transaction, storeId: StoreId): Promise<void> {
   await tx.query('insert into event_counters (store_id) values ($1)', [storeId])
 }

@@ -5,21 +5,24 @@ import type { StoreId } from '../ids.ts'
 import { lastSequences } from './rows.ts'
 
 /**
- * Waiting for a store's log to grow. All who wait in this process share one look: after a wake-up, and twice a second in
- * case one was lost, the counters of the stores that somebody waits for are read in one statement.
+ * Waits for a store's log to grow. All waiters in this process share one query: after a wake-up, and twice per second
+ * in case one was lost, it reads the counters of all stores that have waiters.
  */
 export type EventWaits = {
-  /** Resolves when the store's log reaches beyond `after`, when the time is up, or when the caller goes away. */
+  /** Resolves when the log grows beyond `after`, when the time is up, or when the caller disconnects. */
   until(storeId: StoreId, after: bigint, timeoutMs: number, gone: AbortSignal): Promise<void>
-  /** Lets everyone go, now and from now on: the process is about to stop. */
+  /** Releases all waiters, now and from now on, because the process is about to stop. */
   close(): void
   readonly isClosed: boolean
 }
 
 const pollMs = 500
-/** A waiting request costs a socket and a few hundred bytes. Beyond this nobody waits, which is always allowed. */
+/**
+ * A waiting request costs a socket and a few hundred bytes. Beyond this number requests are answered at once, which the
+ * API always allows.
+ */
 const waitersMax = 10_000
-/** So that one store cannot use up the places of all. */
+/** So that one store cannot take all the places. */
 const waitersPerStoreMax = 100
 
 type Waiter = { readonly after: bigint; readonly resolve: () => void }
@@ -38,12 +41,9 @@ export function openEventWaits(ctx: Context): EventWaits {
       for (const { storeId, last } of await lastSequences(ctx.db, [...waiting.keys()]))
         for (const waiter of waiting.get(storeId) ?? []) if (last > waiter.after) waiter.resolve()
     },
-    // A lasting failure reaches everyone who waits: they read the log themselves afterwards.
+    // If the failure lasts, waiters notice it when they read the log themselves.
     onError: (error) =>
-      ctx.log.warn(
-        { err: error },
-        'could not read whether event logs have grown; trying again within 500 ms',
-      ),
+      ctx.log.warn({ err: error }, 'could not check event logs for new events; retrying within 500 ms'),
   })
 
   function enter(storeId: StoreId, waiter: Waiter): boolean {
@@ -74,7 +74,7 @@ export function openEventWaits(ctx: Context): EventWaits {
       if (!enter(storeId, waiter)) return
       const timeout = setTimeout(resolve, timeoutMs)
       gone.addEventListener('abort', () => resolve(), { once: true })
-      // What was numbered between the caller's read and this moment has sent its wake-up already.
+      // Events numbered since the caller's read have already sent their wake-up, so check once now.
       shared.ask()
       await promise
       clearTimeout(timeout)

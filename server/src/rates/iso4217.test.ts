@@ -4,12 +4,12 @@ import { currencies } from './iso4217.ts'
 
 const withdrawn = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL']
 
-test('every currency that this Node knows is in the list, but for those that ISO has withdrawn', () => {
+test('every currency that Node knows is in the list, except those that ISO has withdrawn', () => {
   const missing = Intl.supportedValuesOf('currency').filter((code) => !currencies.has(code))
   assert.deepEqual(missing, withdrawn)
 })
 
-test('codes are unique, in order, and have a name', () => {
+test('codes are unique and sorted, and each has a name', () => {
   const codes = [...currencies.keys()]
   assert.deepEqual(codes, codes.toSorted())
   assert.equal(codes.length, 178)

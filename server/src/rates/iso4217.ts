@@ -1,6 +1,6 @@
 /**
  * ISO 4217 list one as of November 2026 (amendment 180): every active alphabetic code, funds, metals and X-codes
- * included, with the name that people know it by. That a code is here does not mean that a rate source has it.
+ * included, with its common name. Not every code in this list has a rate source.
  */
 export const currencies: ReadonlyMap<string, string> = new Map([
   ['AED', 'United Arab Emirates Dirham'],

@@ -41,7 +41,7 @@ test('USD is listed first and needs no source', async () => {
   assert.deepEqual(await listCurrencies(await freshContext(), now), [usd])
 })
 
-test('currencies come by code, each with the source that would price it', async () => {
+test('currencies are sorted by code, each with the source that would price it', async () => {
   const exchange = { source: 'exchange', asOf: '2026-11-13T17:00:00.000Z' }
   const ecb = { source: 'ecb', asOf: '2026-11-13T00:00:00.000Z' }
   assert.deepEqual(await listCurrencies(await loadedContext(now), now), [
@@ -53,7 +53,7 @@ test('currencies come by code, each with the source that would price it', async 
   ])
 })
 
-test('what is listed can be priced now, and nothing else can', async () => {
+test('exactly the listed currencies can be priced now', async () => {
   for (const exchangeAsOf of [now, stale]) {
     const loaded = await loadedContext(exchangeAsOf)
     const ctx = { ...loaded, config: { ...loaded.config, fixedRates: new Map([['ISK', '125']]) } }

@@ -4,7 +4,7 @@ import { currencies } from './iso4217.ts'
 import { fixedQuote, pickQuote } from './quote.ts'
 import { readAllRates } from './rows.ts'
 
-/** What a checkout can be priced in now: USD, which needs no rate, then the others by code. */
+/** The currencies that a checkout can be priced in now: USD, which needs no rate, then the others by code. */
 export async function listCurrencies(ctx: Context, now: Date): Promise<Currency[]> {
   const byCurrency = Map.groupBy(await readAllRates(ctx.db), ({ currency }) => currency)
   const usdRows = byCurrency.get('USD') ?? []

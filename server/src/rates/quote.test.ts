@@ -53,7 +53,7 @@ test('USD needs no rate, so it can always be priced', async () => {
   assert.equal(await quoteCurrency(await freshContext(), 'USD', now), null)
 })
 
-test('a fresh exchange is preferred to the ECB, and the ECB serves what the exchange does not have', async () => {
+test('a fresh exchange rate is preferred to the ECB’s, and the ECB covers what the exchange lacks', async () => {
   const ctx = await loadedContext()
   assert.deepEqual(await quoteCurrency(ctx, 'JPY', now), {
     source: 'exchange',
@@ -69,7 +69,7 @@ test('a fresh exchange is preferred to the ECB, and the ECB serves what the exch
   })
 })
 
-test('a rate is used up to its limit of age and not a millisecond longer', async () => {
+test('a rate is used up to its maximum age and not a millisecond longer', async () => {
   const ctx = await loadedContext()
   const sourceAt = async (time: number) => (await quoteCurrency(ctx, 'EUR', new Date(time)))?.source
   const exchangeEnd = now.getTime() + 5 * minuteMs
@@ -80,7 +80,7 @@ test('a rate is used up to its limit of age and not a millisecond longer', async
   await assert.rejects(sourceAt(ecbEnd + 1), isProblem('rate_unavailable', 60, /no fresh EUR rate/))
 })
 
-test('a stale rate is refused with its age, when to try again and what works meanwhile', async () => {
+test('a stale rate is refused with its age, when to try again, and what works until then', async () => {
   const ctx = await loadedContext()
   const later = new Date(ecbAsOf.getTime() + 121 * hourMs)
   await assert.rejects(
@@ -97,20 +97,20 @@ test('a stale rate is refused with its age, when to try again and what works mea
   )
 })
 
-test('a rate from further in the future than it may be old is not used', async () => {
+test('a rate further in the future than its maximum age is not used', async () => {
   const ctx = await loadedContext()
   const ahead = new Date(now.getTime() - 5 * minuteMs)
   assert.equal((await quoteCurrency(ctx, 'EUR', ahead))?.source, 'exchange')
   assert.equal((await quoteCurrency(ctx, 'EUR', new Date(ahead.getTime() - 1)))?.source, 'ecb')
 })
 
-test('a currency that no source has is refused for good, with what to use instead', async () => {
+test('a currency that no source covers is refused for good, with what to use instead', async () => {
   const ctx = await loadedContext()
   const detail = /No rate source covers XTS\. Price the checkout in USD, .*GET \/api\/v1\/currencies/
   await assert.rejects(quoteCurrency(ctx, 'XTS', now), isProblem('currency_unsupported', undefined, detail))
 })
 
-test('a fixed rate is used before every source, and says that it is fixed', async () => {
+test('a fixed rate takes precedence over every source and is marked as fixed', async () => {
   const loaded = await loadedContext()
   const ctx = { ...loaded, config: { ...loaded.config, fixedRates: new Map([['EUR', '0.86']]) } }
   const fixed = { source: 'fixed', perBase: '0.86', usdPerBase: '1', asOf: now }
@@ -118,7 +118,7 @@ test('a fixed rate is used before every source, and says that it is fixed', asyn
   assert.equal((await quoteCurrency(ctx, 'JPY', now))?.source, 'exchange')
 })
 
-test('while a source was never reached, nothing is said to be unsupported', async () => {
+test('until every source has been reached, no currency is refused as unsupported', async () => {
   const ctx = await freshContext()
   await assert.rejects(
     quoteCurrency(ctx, 'EUR', now),
@@ -132,7 +132,7 @@ test('while a source was never reached, nothing is said to be unsupported', asyn
   assert.equal((await quoteCurrency(ctx, 'EUR', now))?.source, 'exchange')
 })
 
-test('a currency is never priced with a dollar of another file', async () => {
+test('a currency is never priced with the USD rate of another file', async () => {
   const ctx = await loadedContext()
   await ctx.db.query(
     "update rates set as_of = as_of - interval '1 minute' where source = 'exchange' and currency = 'JPY'",
@@ -140,13 +140,13 @@ test('a currency is never priced with a dollar of another file', async () => {
   assert.equal((await quoteCurrency(ctx, 'JPY', now))?.source, 'ecb')
 })
 
-test('where two fresh sources differ by more than a tenth neither is believed, and the caller is told', async () => {
+test('if two fresh sources differ by more than a tenth, neither is used and the refusal says so', async () => {
   const ctx = await loadedContext()
   const quoteWith = async (jpy: string) => {
     await store(ctx, 'exchange', now, { ...exchangeRates, JPY: jpy })
     return (await quoteCurrency(ctx, 'JPY', now))?.source
   }
-  // The ECB says 154.3147 yen a dollar.
+  // By the ECB, a dollar is 154.3147 yen.
   assert.equal(await quoteWith('140.29'), 'exchange')
   assert.equal(await quoteWith('169.74'), 'exchange')
   for (const jpy of ['140.28', '169.75', '0.0154', '1543147']) {
@@ -163,12 +163,12 @@ test('where two fresh sources differ by more than a tenth neither is believed, a
   assert.equal((await quoteCurrency(ctx, 'JPY', afterTheExchange))?.source, 'ecb')
 })
 
-test('a code outside ISO 4217 is the caller’s mistake', async () => {
+test('a code outside ISO 4217 fails an assertion', async () => {
   const ctx = await freshContext()
   await assert.rejects(quoteCurrency(ctx, 'BTC', now), { name: 'AssertionError' })
 })
 
-test('rates of any length pass through the database digit by digit', async () => {
+test('rates of any length come back from the database digit for digit', async () => {
   const ctx = await freshContext()
   const long = `${'9'.repeat(30)}.${'0'.repeat(29)}1`
   const tiny = `0.${'0'.repeat(29)}1`
@@ -183,7 +183,7 @@ function priceOf(text: string) {
   return price
 }
 
-test('prices become units, rounded up once', async () => {
+test('prices are converted to units and rounded up once', async () => {
   const ctx = await loadedContext()
   const inUnits = async (text: string, currency: string) =>
     priceInUnits(priceOf(text), await quoteCurrency(ctx, currency, now), 6)
@@ -210,13 +210,13 @@ function isPositive(text: string): boolean {
   return /[1-9]/.test(text)
 }
 
-/** The decimal × 10^30, by its digits alone. */
+/** The decimal × 10^30, computed from its digits. */
 function scaled(text: string): bigint {
   const [whole = '', fraction = ''] = text.split('.')
   return BigInt(whole + fraction.padEnd(30, '0'))
 }
 
-/** Whether units is the least integer that is worth at least price × usdPerBase ÷ perBase. */
+/** Whether units is the smallest integer worth at least price × usdPerBase ÷ perBase. */
 function isLeast(
   units: bigint,
   price: string,
@@ -229,7 +229,7 @@ function isLeast(
   return worth(units) >= owed && worth(units - 1n) < owed
 }
 
-test('whatever price, rates and token: the store gets no less than it asked for, the buyer pays no unit too many', () => {
+test('for any price, rates and token, the store gets no less than it asked for and the buyer pays no unit too many', () => {
   const anyDecimals = fc.integer({ min: 0, max: 18 })
   fc.assert(
     fc.property(anyPrice, anyRate, anyRate, anyDecimals, (price, usdPerBase, perBase, decimals) => {

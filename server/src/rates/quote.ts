@@ -6,7 +6,7 @@ import { currencies } from './iso4217.ts'
 import { type RateRow, readRates } from './rows.ts'
 import { type Source, sources } from './sources.ts'
 
-/** How a price becomes US dollars: price × usdPerBase ÷ perBase. */
+/** How a price is converted to US dollars: price × usdPerBase ÷ perBase. */
 export type Quote = {
   readonly source: string
   readonly perBase: string
@@ -14,7 +14,7 @@ export type Quote = {
   readonly asOf: Date
 }
 
-/** The rate to price in this currency now; null for USD, which is USDC one to one. */
+/** The current rate for a currency; null for USD, which equals USDC one to one. */
 export async function quoteCurrency(ctx: Context, currency: string, now: Date): Promise<Quote | null> {
   assert(currencies.has(currency), `not an ISO 4217 code: ${currency}`)
   if (currency === 'USD') return null
@@ -28,21 +28,21 @@ export async function quoteCurrency(ctx: Context, currency: string, now: Date): 
   throw refuse(ctx, currency, rows, usdRows, now)
 }
 
-/** The rate of the first source by preference, unless another that is fresh too says something quite different. */
+/** The rate of the preferred fresh source; null if another fresh source disagrees by more than a tenth. */
 export function pickQuote(rows: readonly RateRow[], usdRows: readonly RateRow[], now: Date): Quote | null {
   const [first, ...others] = freshQuotes(rows, usdRows, now)
   return first && others.every((other) => areNear(first, other)) ? first : null
 }
 
-/** A rate that was written into the settings of a deployment where nobody's money is real. */
+/** A rate from FIXED_RATES, for deployments without real money. */
 export function fixedQuote(ctx: Context, currency: string, now: Date): Quote | null {
   const perBase = ctx.config.fixedRates.get(currency)
   return perBase === undefined ? null : { source: 'fixed', perBase, usdPerBase: '1', asOf: now }
 }
 
 /**
- * Of each source whose rates of the currency and of USD are both fresh. They must also be of one file: a currency that
- * was left behind when two files arrived at once is no rate.
+ * One quote per source whose rates for the currency and for USD are both fresh. They must also come from one file: a
+ * currency that was left behind when two files arrived at once must not be used.
  */
 function freshQuotes(rows: readonly RateRow[], usdRows: readonly RateRow[], now: Date): Quote[] {
   return sources.flatMap((source) => {
@@ -55,15 +55,15 @@ function freshQuotes(rows: readonly RateRow[], usdRows: readonly RateRow[], now:
 }
 
 /**
- * Within a tenth of each other. Currencies seldom move so far in the days that the ECB's rates may be old; a file that is
- * wrong, or has a coin's price under a currency's code, is further off, and a price made with it could not be taken back.
+ * Within a tenth of each other. Currencies rarely move that far in the days that an ECB rate may be old. A wrong file,
+ * or one with a coin's price under a currency's code, is further off, and a price computed from it could not be undone.
  */
 function areNear(a: Quote, b: Quote): boolean {
   const [worthOfA, worthOfB] = [worth(a), worth(b)]
   return worthOfA * 10n <= worthOfB * 11n && worthOfB * 10n <= worthOfA * 11n
 }
 
-/** Of one unit of the currency, in US dollars with many decimals. */
+/** The value of one unit of the currency, in units of 10^-30 US dollars. */
 function worth(quote: Quote): bigint {
   return priceInUnits(one, quote, 30)
 }
@@ -74,7 +74,7 @@ export function priceInUnits(price: Decimal, quote: Quote | null, decimals: numb
   return toUnits(price, parseDecimal(quote.usdPerBase), parseDecimal(quote.perBase), decimals)
 }
 
-/** As far in the future as too old: written by a machine whose clock is wrong, so its true age is not known. */
+/** Too far in the future is as bad as too old: the machine that wrote it has a wrong clock, so its age is unknown. */
 function isFresh(source: Source, asOf: Date, now: Date): boolean {
   return Math.abs(now.getTime() - asOf.getTime()) <= source.maxAgeMs
 }
@@ -99,7 +99,7 @@ function refuse(
       { retryAfterSeconds: Math.min(...sources.map(({ refreshMs }) => refreshMs)) / 1000 },
     )
   }
-  // Every source's file has USD, so one without it was never loaded, and nobody knows what it would have had.
+  // Every source's file has USD, so a source without it was never loaded and might cover the currency.
   const used = sources.filter(({ setting }) => ctx.config[setting] !== '')
   const awaited = used.filter((source) => ofSource(rows, source) || !ofSource(usdRows, source))
   if (awaited.length === 0) {

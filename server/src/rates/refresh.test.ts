@@ -77,7 +77,7 @@ async function rateAge(ctx: Context, source: string): Promise<number | undefined
   return values.find(({ labels }) => labels.source === source)?.value
 }
 
-test('both sources are fetched, stored exactly and their age is measured', async () => {
+test('both sources are fetched and stored exactly, and their age is measured', async () => {
   const ctx = await freshContext()
   serve(exchangeFile())
   await refreshRates(ctx, exchange, now)
@@ -101,7 +101,7 @@ test('both sources are fetched, stored exactly and their age is measured', async
   assert.deepEqual(times, new Set(['exchange 2026-11-13T17:00:00.000Z', 'ecb 2026-11-13T00:00:00.000Z']))
 })
 
-test('a newer file replaces every rate, and a currency that it no longer lists is gone', async () => {
+test('a newer file replaces every rate and removes currencies that it no longer lists', async () => {
   const ctx = await freshContext()
   serve(exchangeFile())
   await refreshRates(ctx, exchange, now)
@@ -111,7 +111,7 @@ test('a newer file replaces every rate, and a currency that it no longer lists i
   assert.deepEqual(await stored(ctx, 'exchange'), { USD: '1', ...fewer })
 })
 
-test('an older file never replaces a newer one, in whole or in part; one of the same time does', async () => {
+test('an older file never replaces any part of a newer one; a file of the same time does', async () => {
   const ctx = await freshContext()
   const friday = { USD: '1.1623', JPY: '179.36', CHF: '0.9214', PLN: '4.2270' }
   const thursday = { USD: '1.1588', JPY: '178.90', CHF: '0.9230', SEK: '10.98' }
@@ -128,7 +128,7 @@ test('an older file never replaces a newer one, in whole or in part; one of the 
   assert.deepEqual(await stored(ctx, 'ecb'), { EUR: '1', ...corrected })
 })
 
-test('one source’s rates do not touch the other’s', async () => {
+test('storing one source’s rates leaves the other’s unchanged', async () => {
   const ctx = await freshContext()
   serve(exchangeFile())
   await refreshRates(ctx, exchange, now)
@@ -138,7 +138,7 @@ test('one source’s rates do not touch the other’s', async () => {
   assert.deepEqual(await stored(ctx, 'exchange'), before)
 })
 
-test('files that arrive at once never fail each other, and the newest stands whole', async () => {
+test('files that arrive at once do not make each other fail, and the newest is stored completely', async () => {
   const { db } = await freshContext()
   const codes = ['AUD', 'BRL', 'CAD', 'DKK', 'EUR', 'GBP', 'HUF', 'ZAR']
   for (let round = 0; round < 20; round++) {
@@ -161,7 +161,7 @@ test('files that arrive at once never fail each other, and the newest stands who
   }
 })
 
-test('whatever goes wrong, the operator is told in a sentence and the stored rates stay as they were', async () => {
+test('every failure gives the operator a sentence and leaves the stored rates unchanged', async () => {
   const ctx = await freshContext()
   serve(exchangeFile())
   await refreshRates(ctx, exchange, now)
@@ -176,10 +176,10 @@ test('whatever goes wrong, the operator is told in a sentence and the stored rat
       /could not be fetched: .*redirect\.$/,
     ],
     [(response) => response.socket?.destroy(), /could not be fetched: .+\.$/],
-    [(response) => response.end(exchangeFile().slice(0, -2)), /were not taken: the file is not JSON\.$/],
+    [(response) => response.end(exchangeFile().slice(0, -2)), /were rejected: the file is not JSON\.$/],
     [
       (response) => response.end(exchangeFile({ EUR: '0.9' })),
-      /were not taken: the file has only 2 currencies/,
+      /were rejected: the file has too few usable currencies \(2 of/,
     ],
     [(response) => response.end(Buffer.from([0xff, 0xfe, 0x00])), /could not be fetched: .*encod.*\.$/],
     [
@@ -203,7 +203,7 @@ test('whatever goes wrong, the operator is told in a sentence and the stored rat
   }
 })
 
-test('a server that does not listen is named by its setting', async () => {
+test('if a server does not listen, the error names its setting', async () => {
   const ctx = await freshContext()
   const closed = createServer().listen(0, '127.0.0.1')
   await once(closed, 'listening')
@@ -217,10 +217,10 @@ test('a server that does not listen is named by its setting', async () => {
   )
 })
 
-test('an answer that does not begin, or stops on its way, is given up at the time limit', async () => {
+test('a response that never begins, or stalls, is abandoned at the time limit', async () => {
   const ctx = await freshContext()
   const limits = { timeoutMs: 100, bytesMax: 100_000 }
-  const gaveUp = /could not be fetched: the answer took too long\.$/
+  const gaveUp = /could not be fetched: the response took too long\.$/
   answer = () => {}
   await assert.rejects(refreshRates(ctx, exchange, now, limits), gaveUp)
   answer = (response) => response.writeHead(200).write(exchangeFile().slice(0, 20))
@@ -228,7 +228,7 @@ test('an answer that does not begin, or stops on its way, is given up at the tim
   assert.deepEqual(await readAllRates(ctx.db), [])
 })
 
-test('an answer without end is cut off at the byte limit, while it arrives', async () => {
+test('an endless response is cut off at the byte limit while it arrives', async () => {
   const ctx = await freshContext()
   const hungUp = Promise.withResolvers<void>()
   answer = (response) => {
@@ -241,12 +241,12 @@ test('an answer without end is cut off at the byte limit, while it arrives', asy
   }
   await assert.rejects(
     refreshRates(ctx, exchange, now),
-    /could not be fetched: the answer is larger than 1048576 bytes\.$/,
+    /could not be fetched: the response is larger than 1048576 bytes\.$/,
   )
   await hungUp.promise
 })
 
-test('an answer of exactly the byte limit is taken, and one byte more is not', async () => {
+test('a response of exactly the byte limit is accepted, and one byte more is not', async () => {
   const ctx = await freshContext()
   const file = exchangeFile()
   serve(file)

@@ -5,14 +5,14 @@ import type { Source } from './sources.ts'
 
 /** Well under the shortest refresh interval, so that runs never pile up. */
 const fetchTimeoutMs = 10_000
-/** Real files have 2 to 40 kB. */
+/** Real files are 2 to 40 kB. */
 const fileBytesMax = 1_048_576
 
 type Limits = { readonly timeoutMs: number; readonly bytesMax: number }
 
 /**
- * Fetches a source's rates and stores them, all or none. Throws an Error with a sentence for the operator; the rates
- * that are stored stay in use until they are too old.
+ * Fetches a source's rates and stores all of them or none. Throws an Error with a sentence for the operator; stored
+ * rates stay in use until they are too old.
  */
 export async function refreshRates(
   ctx: Context,
@@ -20,7 +20,7 @@ export async function refreshRates(
   now: Date,
   limits: Limits = { timeoutMs: fetchTimeoutMs, bytesMax: fileBytesMax },
 ): Promise<void> {
-  // The address may carry a key of the operator's, so messages name its setting instead.
+  // The URL may contain the operator's API key, so messages name its setting instead.
   const place = `${source.name} rates (${settings[source.setting].name})`
   const text = await fetchText(ctx.config[source.setting], limits).catch((cause) => {
     throw new Error(`The ${place} could not be fetched: ${reason(cause)}.`, { cause })
@@ -33,11 +33,11 @@ function parse(source: Source, text: string, now: Date, place: string) {
   try {
     return source.parse(text, now)
   } catch (cause) {
-    throw new Error(`The ${place} were not taken: the file ${reason(cause)}.`, { cause })
+    throw new Error(`The ${place} were rejected: the file ${reason(cause)}.`, { cause })
   }
 }
 
-/** The limits hold for the whole answer: a body that drips or never ends is cut off while it arrives. */
+/** The limits apply to the whole response: a body that trickles in or never ends is cut off while it arrives. */
 async function fetchText(url: string, limits: Limits): Promise<string> {
   const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(limits.timeoutMs) })
   if (response.status !== 200) {
@@ -49,7 +49,7 @@ async function fetchText(url: string, limits: Limits): Promise<string> {
   let bytes = 0
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength
-    if (bytes > limits.bytesMax) throw new Error(`the answer is larger than ${limits.bytesMax} bytes`)
+    if (bytes > limits.bytesMax) throw new Error(`the response is larger than ${limits.bytesMax} bytes`)
     chunks.push(chunk)
   }
   return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
@@ -58,7 +58,7 @@ async function fetchText(url: string, limits: Limits): Promise<string> {
 /** fetch says only "fetch failed"; what happened is in its cause, sometimes without a message. */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (error.name === 'TimeoutError') return 'the answer took too long'
+  if (error.name === 'TimeoutError') return 'the response took too long'
   if (error.cause instanceof Error && error.message === 'fetch failed') return reason(error.cause)
   return error.message || ('code' in error ? String(error.code) : error.name)
 }

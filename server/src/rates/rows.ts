@@ -9,10 +9,10 @@ export type RateRow = {
 }
 
 /**
- * Puts a source's rates in place of its earlier ones and returns the time of its newest. A file older than the stored
- * one changes nothing. The base's row is the gate: it is locked first and decides which file is newer, so two files
- * that arrive at once do not deadlock, and the newer stands whole. A currency that only the older has may stay behind
- * with its own time; quotes ask that times agree.
+ * Replaces a source's rates and returns the time of its newest. A file older than the stored one changes nothing. The
+ * base's row is the gate: it is locked first and decides which file is newer, so two files that arrive at once do not
+ * deadlock, and the newer one is stored completely. A currency that only the older one has may stay behind with its own
+ * time; quotes require equal times.
  */
 export async function replaceRates(db: Database, source: Source, { asOf, perBase }: Rates): Promise<Date> {
   const incoming = [...perBase].map(([currency, rate]) => ({ currency, per_base: rate }))
@@ -40,7 +40,7 @@ export async function replaceRates(db: Database, source: Source, { asOf, perBase
   return row?.newest ?? asOf
 }
 
-/** What is needed to price in one currency: its rates and those of USD, of every source. */
+/** The rates needed to price in one currency: its own and those of USD, from every source. */
 export async function readRates(db: Database, currency: string): Promise<RateRow[]> {
   return await db.query<RateRow>(
     `select source, currency, per_base as "perBase", as_of as "asOf" from rates where currency in ($1, 'USD')`,

@@ -92,7 +92,7 @@ function anyRates(base: string) {
     .map((rates): Entries => rates)
 }
 
-test('the exchange’s rates are taken as they are written, as of the fetch, without coins', () => {
+test('the exchange’s rates are kept exactly as written, dated at the fetch, without coins', () => {
   const { asOf, perBase } = parseExchange(exchangeFile(exchangeUsual))
   assert.equal(asOf, fetchedAt)
   assert.deepEqual(Object.fromEntries(perBase), {
@@ -105,13 +105,13 @@ test('the exchange’s rates are taken as they are written, as of the fetch, wit
   })
 })
 
-test('the ECB’s rates are taken as they are written, as of the start of their day', () => {
+test('the ECB’s rates are kept exactly as written, dated at the start of their day', () => {
   const { asOf, perBase } = parseEcb(ecbFile(usual))
   assert.deepEqual(asOf, new Date('2026-11-13T00:00:00Z'))
   assert.deepEqual(Object.fromEntries(perBase), { EUR: '1', ...Object.fromEntries(usual) })
 })
 
-test('the ECB’s file means the same with double quotes, in one line or with Windows’ line ends', () => {
+test('the ECB’s file means the same with double quotes, on one line or with Windows line endings', () => {
   const { perBase } = parseEcb(ecbFile(usual))
   for (const text of [
     ecbFile(usual).replaceAll("'", '"'),
@@ -123,7 +123,7 @@ test('the ECB’s file means the same with double quotes, in one line or with Wi
   }
 })
 
-test('whatever plain decimals a file lists, exactly those come out', () => {
+test('every plain decimal in a file comes out unchanged', () => {
   fc.assert(
     fc.property(anyRates('USD'), (rates) => {
       assert.deepEqual(parseExchange(exchangeFile(rates)).perBase, new Map([['USD', '1'], ...rates]))
@@ -137,7 +137,7 @@ test('whatever plain decimals a file lists, exactly those come out', () => {
   )
 })
 
-test('a rate that is no plain positive decimal is dropped, and only that one', () => {
+test('only a rate that is not a plain positive decimal is dropped', () => {
   for (const rate of notRates) {
     assert.deepEqual(
       parseExchange(exchangeFile([...exchangeUsual, ['SEK', rate]])).perBase,
@@ -154,7 +154,7 @@ test('a rate that is no plain positive decimal is dropped, and only that one', (
   assert.equal(parseExchange(withNumber).perBase.has('JPY'), false)
 })
 
-test('what comes out of any file is a positive decimal that money understands, under an ISO code', () => {
+test('every rate from any file is a positive decimal that parseDecimal accepts, under an ISO code', () => {
   const entry = fc.tuple(
     fc.oneof(fc.constantFrom(...currencies.keys()), fc.string({ maxLength: 4 })),
     fc.oneof(anyRate, fc.constantFrom(...notRates), fc.string()),
@@ -180,14 +180,14 @@ test('what comes out of any file is a positive decimal that money understands, u
   )
 })
 
-test('a file that was cut off anywhere is refused', () => {
+test('a file that is cut off at any point is refused', () => {
   const exchange = exchangeFile(exchangeUsual)
   for (let length = 0; length < exchange.length; length++) {
     assert.throws(() => parseExchange(exchange.slice(0, length)), /is not JSON/)
   }
   const ecb = ecbFile(usual).trimEnd()
   for (let length = 0; length < ecb.length; length++) {
-    assert.throws(() => parseEcb(ecb.slice(0, length)), /is not a whole gesmes:Envelope/)
+    assert.throws(() => parseEcb(ecb.slice(0, length)), /is not a complete gesmes:Envelope/)
   }
 })
 
@@ -201,12 +201,15 @@ test('an error page or the other source’s file is refused', () => {
   }
 })
 
-test('rates of another base are refused', () => {
+test('rates with another base are refused', () => {
   assert.throws(
     () => parseExchange(exchangeFile(exchangeUsual, 'EUR')),
-    /has rates of "EUR" instead of "USD"/,
+    /has rates based on "EUR" instead of "USD"/,
   )
-  assert.throws(() => parseExchange('{"data":{"rates":{"EUR":"0.86"}}}'), /has rates of undefined instead/)
+  assert.throws(
+    () => parseExchange('{"data":{"rates":{"EUR":"0.86"}}}'),
+    /has rates based on undefined instead/,
+  )
   assert.throws(
     () =>
       parseExchange(exchangeFile([...exchangeUsual.filter(([code]) => code !== 'USD'), ['USD', '1.1623']])),
@@ -215,7 +218,7 @@ test('rates of another base are refused', () => {
   assert.throws(() => parseEcb(ecbFile([...usual, ['EUR', '0.86']])), /one EUR is 0.86 EUR/)
 })
 
-test('a currency with two different rates refuses the file, however it is written; the same twice does not', () => {
+test('a file with two different rates for a currency is refused, however they are written; the same rate twice is accepted', () => {
   const file = exchangeFile(exchangeUsual)
   for (const twice of [
     exchangeFile([...exchangeUsual, ['EUR', '0.9']]),
@@ -225,36 +228,42 @@ test('a currency with two different rates refuses the file, however it is writte
     file.replace('"rates"', '"rates":{"EUR":"0.9"},"rates"'),
     file.replace(/\}\}\}$/, ',"EUR":0.9}}}'),
   ]) {
-    assert.throws(() => parseExchange(twice), /has two rates of EUR/, twice)
+    assert.throws(() => parseExchange(twice), /has two rates for EUR/, twice)
   }
-  assert.throws(() => parseEcb(ecbFile([...usual, ['JPY', '17.936']])), /has two rates of JPY/)
-  assert.throws(() => parseEcb(ecbFile([['JPY', 'N/A'], ...usual])), /has two rates of JPY/)
+  assert.throws(() => parseEcb(ecbFile([...usual, ['JPY', '17.936']])), /has two rates for JPY/)
+  assert.throws(() => parseEcb(ecbFile([['JPY', 'N/A'], ...usual])), /has two rates for JPY/)
 
   assert.deepEqual(parseExchange(exchangeFile([...exchangeUsual, ['EUR', '0.860363']])), parseExchange(file))
   assert.deepEqual(parseEcb(ecbFile([...usual, ['JPY', '179.36']])), parseEcb(ecbFile(usual)))
 })
 
-test('a file of fewer than five currencies, or of the ECB without USD, is refused', () => {
-  assert.throws(() => parseExchange(exchangeFile(exchangeUsual.slice(0, 5))), /has only 4 currencies/)
-  assert.throws(() => parseExchange('{"data":{"currency":"USD","rates":{}}}'), /has only 1 currencies/)
+test('a file with fewer than five currencies, or an ECB file without USD, is refused', () => {
+  assert.throws(
+    () => parseExchange(exchangeFile(exchangeUsual.slice(0, 5))),
+    /too few usable currencies \(4 of/,
+  )
+  assert.throws(
+    () => parseExchange('{"data":{"currency":"USD","rates":{}}}'),
+    /too few usable currencies \(1 of/,
+  )
   assert.throws(() => parseExchange('{"data":{"currency":"USD"}}'), /has no data.rates/)
-  assert.throws(() => parseEcb(ecbFile(usual.slice(0, 3))), /has only 4 currencies/)
-  assert.throws(() => parseEcb(ecbFile(usual.slice(1))), /has no usable rate of USD/)
-  assert.throws(() => parseEcb(ecbFile([['USD', '1e1'], ...usual.slice(1)])), /has no usable rate of USD/)
+  assert.throws(() => parseEcb(ecbFile(usual.slice(0, 3))), /too few usable currencies \(4 of/)
+  assert.throws(() => parseEcb(ecbFile(usual.slice(1))), /has no usable rate for USD/)
+  assert.throws(() => parseEcb(ecbFile([['USD', '1e1'], ...usual.slice(1)])), /has no usable rate for USD/)
 })
 
-test('the ECB’s file must have one date that exists and is not yet to come', () => {
+test('an ECB file must have exactly one valid date that is not in the future', () => {
   const dated = (date: string) => () => parseEcb(ecbFile(usual, date))
-  assert.throws(dated('2026-02-30'), /which is no date/)
-  assert.throws(dated('2026-13-01'), /which is no date/)
-  assert.throws(dated('2026-11-14'), /which is yet to come/)
-  assert.throws(dated('13.11.2026'), /has a strange Cube/)
+  assert.throws(dated('2026-02-30'), /which is not a date/)
+  assert.throws(dated('2026-13-01'), /which is not a date/)
+  assert.throws(dated('2026-11-14'), /which is in the future/)
+  assert.throws(dated('13.11.2026'), /has an unexpected Cube/)
   assert.throws(() => parseEcb(ecbFile(usual).replace(/<Cube time='.*'>/, '<Cube>')), /has 0 dates/)
   const history = ecbFile(usual).replace('\t</Cube>\n</', "<Cube time='2026-11-12'></Cube></Cube></")
   assert.throws(() => parseEcb(history), /has 2 dates/)
 })
 
-test('an ECB file with anything in it that is not understood is refused', () => {
+test('an ECB file with any unknown content is refused', () => {
   const file = ecbFile(usual)
   for (const strange of [
     file.replace("rate='1.1623'", "rate='1.1623' multiplier='100'"),
@@ -271,7 +280,7 @@ test('an ECB file with anything in it that is not understood is refused', () => 
   }
 })
 
-test('two megabytes of anything are answered in linear time', () => {
+test('two megabytes of any input are parsed in linear time', () => {
   const end = '</gesmes:Envelope>'
   const fill = (text: string) => text.repeat(megabytes / text.length)
   const hostile: readonly [(text: string) => unknown, string][] = [
@@ -301,7 +310,7 @@ test('two megabytes of anything are answered in linear time', () => {
       (error) => error instanceof Error && error.message.length < 200,
     )
     const elapsedMs = performance.now() - start
-    // A quadratic reader would take hours; a busy machine makes a linear one slow, not hours slow.
+    // A quadratic parser would take hours; a busy machine makes a linear one slow, but not that slow.
     assert(elapsedMs < 60_000, `${text.slice(0, 30)}: ${Math.round(elapsedMs)} ms`)
   }
 })

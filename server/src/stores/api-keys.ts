@@ -8,15 +8,15 @@ import { expireKey, insertKey, lockStore, readKey, revokeKey as revokeRow } from
 import { type Key, keyToWire, type Store } from './store.ts'
 
 /**
- * A key is `sk_live_` or `sk_test_`, its id (cell and 16 random characters), `_` and a secret of 256 random bits. It is
- * found by its id; of the secret only the SHA-256 is stored, which is enough for a secret that cannot be guessed.
+ * A key is `sk_live_` or `sk_test_`, its id (cell and 16 random characters), `_` and a secret of 260 random bits. It is
+ * looked up by its id. Only the secret's SHA-256 is stored, which is enough for a secret that cannot be guessed.
  */
 const pattern = /^sk_(live|test)_([0-9a-z]{2}[0-9a-hjkmnp-tv-z]{16})_([0-9a-hjkmnp-tv-z]{52})$/
 const idLength = 16
-/** 52 characters of 5 bits: 260 random bits. */
+/** 52 characters of 5 bits each: 260 random bits. */
 const secretLength = 52
 
-export type NewKey = { readonly key: Key /** Shown once; cannot be found again. */; readonly text: string }
+export type NewKey = { readonly key: Key /** Shown once; it cannot be recovered. */; readonly text: string }
 
 export function parseKey(
   text: string,
@@ -37,7 +37,7 @@ export async function createKey(ctx: Context, storeId: StoreId, now: Date): Prom
   })
 }
 
-/** A new key now; the old one goes on for the overlap, so that a store can change over without a gap. */
+/** Creates a new key. The old one stays valid for the overlap, so that a store can switch without a gap. */
 export async function rotateKey(
   ctx: Context,
   keyId: string,

@@ -6,21 +6,21 @@ import { hashSecret, parseKey } from './api-keys.ts'
 import { type KeyHolder, readKeyHolder } from './rows.ts'
 
 /**
- * Who is calling. A key's holder is remembered for a second, so that a busy store costs one look-up a second, not one a
- * request. What must not be a second old says so itself: a create names the store's revision, and the database refuses
- * it if the store has changed since (see checkouts/create.ts); other changes look the caller up again (http/app.ts). So a
- * revoked key stops changing anything at once and stops reading within a second.
+ * Who is calling. A key's holder is cached for one second, so that a busy store costs one lookup per second, not one
+ * per request. Where one second is too old there is a second check: a create names the store's revision, and the
+ * database refuses it if the store has changed since (see checkouts/create.ts); all other changes look the caller up
+ * again (see http/app.ts). So a revoked key can change nothing from that moment on, and stops reading within a second.
  */
 const rememberedMs = 1_000
-/** Bounds memory: beyond it the oldest entry goes. */
+/** Bounds memory: beyond it the oldest entry is dropped. */
 const entriesMax = 10_000
 
 export type Caller = { readonly keyId: string; readonly holder: KeyHolder }
 
 export type Authenticator = {
-  /** The caller, or a Problem. `beforeLookup` runs if the key is not one that was seen to be good. */
+  /** Returns the caller or throws a Problem. `beforeLookup` runs unless the key is known to be valid. */
   authenticate(header: string | undefined, beforeLookup: () => void): Promise<Caller>
-  /** The same caller by what the database says now. */
+  /** The same caller, read from the database now. */
   refresh(caller: Caller): Promise<Caller>
 }
 
@@ -30,7 +30,7 @@ export function openAuthenticator(ctx: Context): Authenticator {
     entriesMax,
     now: ctx.now,
   })
-  /** Keys that were seen to be good. */
+  /** Ids of keys that were valid when last used. */
   const known = new Set<string>()
 
   return {
@@ -42,7 +42,7 @@ export function openAuthenticator(ctx: Context): Authenticator {
       const expected = holder?.secretHash ?? Buffer.alloc(32)
       const isRight = timingSafeEqual(hashSecret(key?.secret ?? ''), expected)
       if (!key || !holder || !isRight || holder.store.mode !== key.mode) {
-        // Whoever guesses at a key in use was not counted yet.
+        // A wrong secret for a known key has not been counted yet.
         if (key && known.has(key.id)) beforeLookup()
         if (key && !holder) known.delete(key.id)
         throw invalidKey('Send a valid store key in the X-API-Key header.')

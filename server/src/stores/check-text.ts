@@ -1,7 +1,7 @@
 import type { Mode } from '../networks.ts'
 import type { Mistake } from '../problems.ts'
 
-/** Control characters, and those that reorder text: what is shown must be what was written. */
+/** Control characters and those that reorder text: people must see what was written. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
 export function checkText(pointer: string, text: string, bytesMax: number): Mistake[] {
@@ -20,15 +20,15 @@ export function checkText(pointer: string, text: string, bytesMax: number): Mist
   return []
 }
 
-/** An image that carries itself, so that a page which shows it asks nobody else for it. */
+/** An image as a data URL, so that a page can show it without asking another server. */
 export const imageForm =
   /^data:(image\/(?:png|jpeg|webp|svg\+xml));base64,((?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/
 
-/** https only; a test store may also use http to this machine, where no certificate is to be had. */
+/** https only; a test store may also use http to this machine, which cannot get a certificate. */
 export function checkWebUrl(pointer: string, text: string, mode: Mode): Mistake[] {
   const mistake = (detail: string) => [{ pointer, code: 'url', detail }]
-  // Whitespace and control characters are stripped by URL parsers, each in its own way: "java\tscript:" is javascript:.
-  // Without its two slashes "https:shop" is a host to one reader and, on an https page, a path to another.
+  // URL parsers strip whitespace and control characters, each in its own way: "java\tscript:" is javascript:. Without
+  // its two slashes, "https:shop" is a host to one parser and, on an https page, a path to another.
   const isPlain = /^[a-z]+:\/\/[^/?#@]/i.test(text) && !/[\s\p{Cc}\\]/u.test(text) && text.isWellFormed()
   if (!isPlain || !URL.canParse(text)) return mistake('Must be an absolute URL without spaces.')
   const url = new URL(text)

@@ -37,19 +37,19 @@ type KeyRow = {
   revoked_at: Date | null
 }
 
-/** Everything a request needs of its store, found by the key it named. */
+/** Everything a request needs to know about its store, found by the key it sent. */
 export type KeyHolder = {
   readonly secretHash: Buffer
   readonly store: Store
-  /** Current active wallet of each family: where new checkouts are paid. */
+  /** The current wallet of each family, to which new checkouts are paid. */
   readonly wallets: readonly Pick<Wallet, 'family' | 'address' | 'readyOn'>[]
 }
 
-/** The networks on which a wallet `w` has the account that it is paid to, where it needs one. */
+/** SQL: the networks on which wallet `w` has the token account that it is paid to, if it needs one. */
 const readyOn = `array(select distinct t.network from token_accounts t
   where t.owner = w.address and t.ready_at is not null)`
 
-/** The holder of a key that is neither revoked nor out of time. */
+/** The holder of a key that is neither revoked nor expired. */
 export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {
   const [row] = await db.query<StoreRow & { secret_hash: Buffer; wallets: KeyHolder['wallets'] | null }>(
     `select k.secret_hash, s.*, (
@@ -76,7 +76,7 @@ export async function listStores(db: Database): Promise<Store[]> {
   return (await db.query<StoreRow>('select * from stores order by id')).map(toStore)
 }
 
-/** The store's logo, if it is an image and not the address of one. */
+/** The store's logo, if it is an image and not a link to one. */
 export async function readLogo(db: Database, storeId: StoreId): Promise<string | null> {
   const [row] = await db.query<{ logo_url: string }>(
     "select logo_url from stores where id = $1 and logo_url like 'data:%'",
@@ -85,7 +85,7 @@ export async function readLogo(db: Database, storeId: StoreId): Promise<string |
   return row?.logo_url ?? null
 }
 
-/** Locks the store for a change that new checkouts must see, and raises its revision. */
+/** Locks the store for a change that new checkouts must see, and increments its revision. */
 export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Store | null> {
   const [row] = await tx.query<StoreRow>(
     'update stores set revision = revision + 1 where id = $1 returning *',
@@ -121,7 +121,7 @@ export async function listKeys(db: Database, storeId: StoreId): Promise<Key[]> {
   )
 }
 
-/** Ends a key at a time that is not later than the end it already has. */
+/** Makes a key expire, never later than it already does. */
 export async function expireKey(tx: Transaction, keyId: string, seconds: number): Promise<Key | null> {
   const [row] = await tx.query<KeyRow>(
     `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
@@ -165,7 +165,7 @@ export async function insertWallet(tx: Transaction, wallet: Wallet): Promise<voi
   )
 }
 
-/** Notes what was found of a wallet's accounts. */
+/** Records which token accounts a wallet was found to have. */
 export async function noteTokenAccounts(
   tx: Transaction,
   owner: string,
@@ -181,7 +181,7 @@ export async function noteTokenAccounts(
   )
 }
 
-/** Makes a wallet the newest registration of its family, which is what current means. */
+/** Makes a wallet the newest registration of its family, and so the current one. */
 export async function renewWallet(tx: Transaction, walletId: WalletId): Promise<void> {
   await tx.query('update wallets set registration = default where id = $1', [walletId])
 }

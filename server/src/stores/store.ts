@@ -11,7 +11,7 @@ export type Store = {
   readonly logoUrl: string | null
   readonly accentColor: string | null
   readonly finalityPolicy: readonly FinalityRule[]
-  /** Rises with every change that a new checkout depends on. */
+  /** Increases with every change that a new checkout depends on. */
   readonly revision: number
   readonly createdAt: Date
 }
@@ -23,7 +23,7 @@ export type Wallet = {
   readonly address: string
   readonly custodialType: 'CUSTODIAL' | 'NON_CUSTODIAL'
   readonly isCurrent: boolean
-  /** The networks (CAIP-2) on which it was found to have the account that money for it goes to, where it needs one. */
+  /** The networks (CAIP-2) on which it has the token account that it is paid to, if it needs one. */
   readonly readyOn: readonly string[]
   readonly createdAt: Date
   readonly retiredAt: Date | null
@@ -39,12 +39,12 @@ export type Key = {
 
 export const defaultFinalityPolicy: readonly FinalityRule[] = [{ minAmount: '0', finality: 'included' }]
 
-/** The networks this deployment settles on that a store of this mode may be offered. */
+/** The networks of this deployment that a store of this mode may use. */
 export function networksFor(ctx: Context, mode: Mode): Network[] {
   return networks.filter((network) => network.mode === mode && ctx.config.networks.includes(network.id))
 }
 
-/** The wallet that is paid on a network. One that needs an account for the token and has none cannot be paid. */
+/** The wallet that is paid on a network. A wallet that lacks the token account it needs cannot be paid. */
 export function walletFor<One extends Pick<Wallet, 'family' | 'readyOn'>>(
   network: Network,
   wallets: readonly One[],
@@ -55,7 +55,7 @@ export function walletFor<One extends Pick<Wallet, 'family' | 'readyOn'>>(
   )
 }
 
-/** The end of the path at which a store that has no wallet registers one. */
+/** The last path segment for registering a store's first wallet. */
 export function walletSegment(offered: readonly Network[]): string {
   return (offered[0]?.family ?? families[0]).toLowerCase()
 }
@@ -88,7 +88,7 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
   }
 }
 
-/** What keeps payments from reaching a wallet; null if nothing does. */
+/** Why a wallet cannot be paid; null if it can. */
 function findObstacle(ctx: Context, mode: Mode, wallet: Wallet): string | null {
   if (wallet.retiredAt !== null) return 'The wallet was retired.'
   const offered = networksFor(ctx, mode).filter(({ family }) => family === wallet.family)

@@ -7,7 +7,7 @@ import { checkText, checkWebUrl, imageForm } from './check-text.ts'
 import { lockStore, updateStore as updateRow } from './rows.ts'
 import type { Store } from './store.ts'
 
-/** Longer than any address that browsers take. */
+/** A longer logoUrl cannot be a link; it must be a data URL. */
 const addressLengthMax = 2_048
 
 export async function updateStore(ctx: Context, storeId: StoreId, change: UpdateStore): Promise<Store> {
@@ -41,7 +41,7 @@ function checkLogo(text: string, mode: Store['mode']): Mistake[] {
     : checkWebUrl('/logoUrl', text, mode)
 }
 
-/** Rules start at zero and rise, so that every amount has exactly one. */
+/** Rules start at zero and increase, so that exactly one applies to each amount. */
 function checkPolicy(policy: readonly FinalityRule[]): Mistake[] {
   const amounts = policy.map(({ minAmount }) => parseDecimal(minAmount))
   const micros = amounts.map(({ coefficient, scale }) => coefficient * 10n ** BigInt(6 - scale))

@@ -9,7 +9,9 @@ import { invalid, Problem } from '../problems.ts'
 import * as rows from './rows.ts'
 import { type Store, type Wallet, walletToWire } from './store.ts'
 
-/** Registers a wallet, or makes a registered one current again. New checkouts of its family are paid to it. */
+/**
+ * Registers a wallet, or makes a registered one current again. New checkouts are paid to it on networks of its family.
+ */
 export async function registerWallet(
   ctx: Context,
   storeId: StoreId,
@@ -51,7 +53,7 @@ export async function registerWallet(
   })
 }
 
-/** Takes a wallet out of use for new checkouts. Those already created still name it, and are still paid to it. */
+/** Takes a wallet out of use for new checkouts. Existing checkouts still name it and are still paid to it. */
 export async function retireWallet(
   ctx: Context,
   storeId: StoreId,
@@ -72,7 +74,7 @@ export async function retireWallet(
   })
 }
 
-/** The store's lock makes registrations of one store follow each other. */
+/** The store's lock serialises its registrations. */
 async function lock(tx: Transaction, storeId: StoreId): Promise<Store> {
   const store = await rows.lockStore(tx, storeId)
   if (!store) throw new Problem('not_found', 'No such store.')

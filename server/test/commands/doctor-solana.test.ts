@@ -31,7 +31,8 @@ test('a settler that cannot pay fees any more takes no payments, and the operato
   const findings = await wrongs()
   assert(
     findings.some(
-      ({ says, fix }) => says.includes('can pay 56 more') && fix === 'Send it SOL on SOLANA_LOCAL.',
+      ({ says, fix }) =>
+        says.includes('can pay for 56 more settlements') && fix === 'Send it SOL on SOLANA_LOCAL.',
     ),
   )
   const id = await shop.create()

@@ -75,7 +75,7 @@ test('a database without a store', async () => {
 
 test('rates that nobody fetches', async () => {
   const config = { ecbRatesUrl: 'http://127.0.0.1:9/' }
-  await assertOnly(wrongs({ config }), 'rates', /1 currencies/, /ECB_RATES_URL/)
+  await assertOnly(wrongs({ config }), 'rates', /1 currency/, /ECB_RATES_URL/)
 })
 
 test('a network without nodes', async () => {
@@ -112,7 +112,7 @@ test('a settler whose key is elsewhere', async () => {
     async () => [openSigner(fundedKey(7))],
   )
   const [finding] = found.filter(({ fix }) => fix !== null)
-  assert.match(finding?.says ?? '', new RegExp(`the key of ${signer.address} is not here`, 'i'))
+  assert.match(finding?.says ?? '', new RegExp(`the key of ${signer.address} is missing`, 'i'))
 })
 
 test('a settler without money, and work that does not run, by the command itself', async () => {
@@ -135,7 +135,7 @@ test('a settler without money, and work that does not run, by the command itself
   assert.match(stdout, /^ok {5}database: PostgreSQL/m)
   assert.match(
     stdout,
-    /^WRONG {2}LOCAL settlers: 0x[0-9a-f]{40} can pay 0 more\n {7}Send it ETH on LOCAL\.$/im,
+    /^WRONG {2}LOCAL settlers: 0x[0-9a-f]{40} can pay for 0 more settlements\n {7}Send it ETH on LOCAL\.$/im,
   )
-  assert.match(stdout, /^WRONG {2}LOCAL settling: .*\n {7}See that work runs/m)
+  assert.match(stdout, /^WRONG {2}LOCAL settling: .*\n {7}Check that work is running/m)
 })

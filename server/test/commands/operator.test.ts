@@ -50,7 +50,7 @@ test('`store create` prints the store, its wallets and a key that works at once,
   assert.equal(await statusOf(create(farthing.app, key)), 201)
   const [list, keys] = await Promise.all([run('store', 'list'), run('key', 'list', storeId)])
   assert.match(list.out, new RegExp(`^${storeId}  test  Café$`, 'm'))
-  assert.match(keys.out, new RegExp(`^${idOf(key)}  made \\S+Z$`, 'm'))
+  assert.match(keys.out, new RegExp(`^${idOf(key)}  created \\S+Z$`, 'm'))
 })
 
 test('`key create`, `key rotate` and `key revoke` do what they say to a running server', async () => {
@@ -62,7 +62,7 @@ test('`key create`, `key rotate` and `key revoke` do what they say to a running 
     run('key', 'rotate', idOf(shop.key), '--overlap-hours', '2'),
     run('key', 'rotate', made, '--overlap-hours', '0'),
   ])
-  assert.match(byId.out, /The old key ends in 2 hours\./)
+  assert.match(byId.out, /The old key expires in 2 hours\./)
   assert.equal(await statusOf(create(farthing.app, shop.key)), 201, 'within its overlap')
   assertProblem(await create(farthing.app, made), 401, 'invalid_api_key')
   for (const outcome of [byId, byKey])
@@ -71,7 +71,7 @@ test('`key create`, `key rotate` and `key revoke` do what they say to a running 
   assertProblem(await create(farthing.app, shop.key), 401, 'invalid_api_key')
   const list = await run('key', 'list', shop.id)
   assert.match(list.out, new RegExp(`^${idOf(shop.key)}  revoked \\S+Z$`, 'm'))
-  assert.match(list.out, new RegExp(`^${idOf(made)}  ends \\S+Z$`, 'm'))
+  assert.match(list.out, new RegExp(`^${idOf(made)}  expires \\S+Z$`, 'm'))
 })
 
 test('a command that cannot be understood fails with one sentence that says why, and prints no key', async () => {

@@ -121,6 +121,6 @@ test('rates that never change are refused where money is real', async () => {
   const { url } = await freshDatabase()
   await assert.rejects(
     startProcess('serve', { DATABASE_URL: url, FIXED_RATES: 'EUR=0.86' }),
-    /FIXED_RATES is for development: take BASE_MAINNET out of NETWORKS/,
+    /FIXED_RATES is for development: remove BASE_MAINNET from NETWORKS/,
   )
 })

@@ -83,7 +83,7 @@ test('a second dev in the same folder, and a database with live stores, are refu
   const folder = await freshFolder()
   const { ctx, databaseUrl } = await openTestApp()
   const running = await startDev(folder, { DATABASE_URL: databaseUrl })
-  await assert.rejects(startDev(folder), /dev is running here already, as process \d+/)
+  await assert.rejects(startDev(folder), /dev is already running here as process \d+/)
   await assert.rejects(
     startDev(await freshFolder(), { PORT: new URL(running.url).port }),
     /Port \d+ is taken\. Choose another: PORT=/,

@@ -10,8 +10,8 @@ import { lockCheckout } from '../rows.ts'
 import { updateStatus } from '../update-status.ts'
 
 /**
- * Takes a payment that is not what was asked for, or that nobody knows the checkout of, as the payment of a checkout.
- * The store's word is a fact like those of the chain: the status is computed from it. Repeating it changes nothing.
+ * Accepts a payment for a checkout although its amount or time is wrong, or although its checkout is unknown. The
+ * store's decision is a fact like those from the chain: the status is computed from it. Idempotent.
  */
 export async function acceptPayment(
   ctx: Context,
@@ -54,7 +54,7 @@ export async function acceptPayment(
   return accepted
 }
 
-/** Says that nothing more is to be done about a payment. Repeating it changes nothing. */
+/** Records that nothing more needs to be done about a payment. Idempotent. */
 export async function dismissPayment(ctx: Context, storeId: StoreId, paymentId: string): Promise<Payment> {
   return await decide(ctx, storeId, paymentId, async (tx, payment) => {
     if (payment.dismissedAt) return
@@ -63,7 +63,7 @@ export async function dismissPayment(ctx: Context, storeId: StoreId, paymentId: 
   })
 }
 
-/** Decides about a payment while nothing on its chain changes. */
+/** Runs a decision about a payment while its chain's follower is locked, so that nothing on the chain changes. */
 async function decide(
   ctx: Context,
   storeId: StoreId,

@@ -5,7 +5,7 @@ import { toPayment } from '../../payments/credits/credit.ts'
 import { listPayments as listRows } from '../../payments/credits/store-rows.ts'
 import { invalid } from '../../problems.ts'
 
-/** Newest first. The cursor is the last id of the page before. */
+/** Newest first. The cursor is the last id of the previous page. */
 export async function listPayments(
   ctx: Context,
   storeId: StoreId,

@@ -3,9 +3,9 @@ import type { Config } from '../../config.ts'
 import type { Mistake } from '../../problems.ts'
 
 /**
- * Which addresses a webhook may be sent to. A store chooses the URL, so it must not lead into our own network: what is
- * not plainly public is refused. Of IPv6 only global unicast counts as public, without the parts of it that stand for
- * something else (documentation, tunnels to IPv4); mapped, translated, local and multicast addresses lie outside.
+ * Which addresses webhooks may be sent to. Stores choose the URL, so it must not lead into our own network: any address
+ * that is not clearly public is refused. For IPv6 only global unicast counts as public, minus its special ranges
+ * (documentation, tunnels to IPv4); mapped, translated, local and multicast addresses are outside it.
  */
 const refused4 = [
   '0.0.0.0/8',
@@ -29,7 +29,7 @@ const refused4 = [
 ]
 const public6 = ['2000::/3']
 const refused6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20']
-/** Receivers speak TLS on these; other ports would make us a scanner of other people's machines. */
+/** Receivers use TLS on these. Other ports would let stores use us to scan other people's machines. */
 const ports = ['', '443', '8443']
 
 const notPublic4 = toList(refused4)
@@ -38,15 +38,15 @@ const special6 = toList(refused6)
 const loopback = toList(['127.0.0.0/8', '::1/128'])
 
 export type Reach = {
-  /** Whether deliveries of such a store may connect to this address. */
+  /** Whether deliveries for such a store may connect to this address. */
   allows(address: string): boolean
-  /** What can be said against a URL before its name is looked up. */
+  /** What is wrong with a URL, as far as that is known before its name is looked up. */
   check(pointer: string, url: URL): Mistake[]
 }
 
 /**
- * What the stores of one mode may reach. Loopback is for test stores of a deployment that is itself reached at a loopback
- * address, as `dev` is: anywhere else it would be the operator's machine that a stranger's store talks to.
+ * What the stores of one mode may reach. Loopback is only for test stores, and only if the deployment's own URL is a
+ * loopback address, as in `dev`: anywhere else a stranger's store would reach the operator's machine.
  */
 export function reachOf(config: Config, mode: 'live' | 'test'): Reach {
   const allowed = toList(config.webhookPrivateNetworks)
@@ -75,13 +75,13 @@ export function reachOf(config: Config, mode: 'live' | 'test'): Reach {
   }
 }
 
-/** The address that a URL holds instead of a name. */
+/** The IP address in a URL that has one instead of a name. */
 export function literalOf(url: URL): string | null {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   return isIP(host) === 0 ? null : host
 }
 
-/** Names that mean this machine, whatever a name server says. */
+/** Whether a name means this machine, whatever DNS says. */
 export function isLocalName(hostname: string): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
   return host === 'localhost' || host.endsWith('.localhost') || isIn(loopback, host)
@@ -89,7 +89,7 @@ export function isLocalName(hostname: string): boolean {
 
 function isIn(list: BlockList, address: string): boolean {
   const family = isIP(address)
-  // Node's list takes ::ffff:10.0.0.1 for 10.0.0.1, as a socket would.
+  // Node's list treats ::ffff:10.0.0.1 as 10.0.0.1, like a socket does.
   return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
 

@@ -5,15 +5,15 @@ import type { Context } from '../../context.ts'
 import { isLocalName, literalOf, type Reach, reachOf } from './address.ts'
 
 /**
- * Sends a webhook, and nothing else: the URL is a stranger's. Names are looked up here, once a try; every address must be
- * allowed; and the connection goes to the very address that was checked, so a name server that answers differently the
- * next time gains nothing. No redirects, no cookies, no proxies, no connections kept for later; limits on time and bytes.
- * Names are resolved without Node's threads, of which there are four: a slow name server holds up nobody else.
+ * Sends webhooks. The URL is a stranger's, so each try looks the name up once, requires every address to be allowed,
+ * and connects to the very address that was checked: a name server that answers differently the next time gains
+ * nothing. No redirects, cookies, proxies or kept connections; time and bytes are limited. Names are resolved without
+ * Node's four threads, so that a slow name server delays nobody else.
  */
 type Request = {
   readonly url: string
   readonly mode: 'live' | 'test'
-  /** Which of a name's addresses to take: tries go round them. */
+  /** Which of a name's addresses to use: tries rotate through them. */
   readonly turn: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -28,9 +28,9 @@ type Answer = {
 
 type Post = (request: Request) => Promise<Answer>
 
-/** Looking up, connecting, TLS, sending and the status: all of it within this. */
+/** Covers everything up to the status: looking up the name, connecting, TLS and sending. */
 export const answerTimeoutMs = 15_000
-/** What the receiver has to say after its status is only for the log. */
+/** The response body is only for the delivery log. */
 const bodyTimeoutMs = 2_000
 const bodyBytesMax = 4_096
 const headerBytesMax = 16_384
@@ -49,7 +49,7 @@ export function openClient(ctx: Context): Post {
   }
 }
 
-/** A name's addresses, IPv4 first: all of them, or none if one may not be reached. */
+/** A name's addresses, IPv4 first; an error if any of them is not allowed. */
 async function lookUp(
   resolver: Resolver,
   url: URL,
@@ -93,7 +93,7 @@ async function send(url: URL, address: string, request: Request): Promise<Answer
       resolve({
         status: response.statusCode ?? null,
         error: null,
-        // PostgreSQL's text holds every character but this one.
+        // PostgreSQL text can hold any character but this one.
         answer: text.replaceAll('\0', '\ufffd'),
         retryAfter: response.headers['retry-after'] ?? null,
       })
@@ -104,7 +104,7 @@ async function send(url: URL, address: string, request: Request): Promise<Answer
       bytes += chunk.length
       if (bytes >= bodyBytesMax) finish()
     })
-    // The status has been said, whatever becomes of the rest.
+    // The status has arrived, whatever happens to the rest.
     response.on('error', finish)
     response.on('close', finish)
   })

@@ -16,30 +16,33 @@ import type { Outcome } from './schedule.ts'
 import { settle } from './settle.ts'
 
 /**
- * Delivers what is due. The pending rows are the queue: they are leased, tried, and settled with the attempt's number as
- * fence. A process that is killed leaves leases behind, and when they end others try again: so every event arrives at
- * least once, and always with the same id.
+ * Delivers due webhooks. The pending rows are the queue: each is leased, tried, and settled with the attempt's number
+ * as the fence. When a process is killed its leases expire and others try again, so every event arrives at least once,
+ * and always with the same id.
  *
- * Nobody waits for somebody else's receiver. An endpoint starts with one delivery at a time; quick successes double that,
- * up to eight; a slow or failed try sets it back to one. So an endpoint that hangs holds one place of many, and while more
- * than half of all places are taken, endpoints that are known to fail get none.
+ * No receiver delays another. An endpoint starts with one delivery at a time; quick successes double that, up to eight;
+ * a slow or failed try resets it to one. So an endpoint that hangs takes one place of many, and while more than half of
+ * all places are taken, failing endpoints get none.
  */
 export type Deliverer = {
-  /** Takes what there is room for and sends it off. Says whether there may be more; `again` is called when there is. */
+  /**
+   * Starts as many deliveries as there is room for. Returns whether there may be more; calls `again` when an endpoint
+   * at its limit has room again.
+   */
   step(again: () => void): Promise<boolean>
-  /** When nothing is under way any more. */
+  /** Resolves when no delivery is in progress. */
   idle(): Promise<void>
 }
 
-/** Sockets that wait cost little: a few kilobytes each. */
+/** A waiting socket costs only a few kilobytes. */
 const placesMax = 2_000
 const endpointsPerStep = 250
 const paceMax = 8
-/** Slower than this is slow. */
+/** A slower try sets the endpoint back to one at a time. */
 const quickMs = 1_000
-/** Bounds memory: beyond it every endpoint starts slowly again. */
+/** Bounds memory: at this number, every endpoint starts with one at a time again. */
 const rememberedMax = 100_000
-/** A try takes 15 s and the answer's body 2 s; the rest is for writing it down. */
+/** A try takes up to 15 s and the response body 2 s; the rest is for writing the result. */
 const leaseSeconds = answerTimeoutMs / 1_000 + 15
 const recordsPerBatch = 128
 
@@ -47,7 +50,7 @@ export function openDeliverer(ctx: Context): Deliverer {
   const post = openClient(ctx)
   const out = new Map<EndpointId, number>()
   const paces = new Map<EndpointId, number>()
-  /** Endpoints that had as much as they may have, and perhaps more behind it. */
+  /** Endpoints at their limit, which may have more waiting. */
   const hungry = new Set<EndpointId>()
   const running = new Set<Promise<void>>()
   const record = openBatcher<Delivered, boolean>({
@@ -86,9 +89,12 @@ export function openDeliverer(ctx: Context): Deliverer {
     try {
       isQuick = await attempt(taken)
     } catch (error) {
-      // The lease ends by itself, and then it is tried again.
+      // The lease expires by itself, and then the delivery is tried again.
       ctx.metrics.deliveryTries.inc({ outcome: 'lost' })
-      ctx.log.error({ deliveryId: taken.id, err: error }, 'what came of a delivery could not be written')
+      ctx.log.error(
+        { deliveryId: taken.id, err: error },
+        'could not record the result of a delivery; it is tried again when its lease expires',
+      )
     }
     const { endpointId } = taken
     const left = (out.get(endpointId) ?? 1) - 1
@@ -112,7 +118,7 @@ export function openDeliverer(ctx: Context): Deliverer {
         const limit = Math.min(endpointsPerStep, Math.ceil(places / paceMax))
         const due = await lockDueEndpoints(tx, full, isCrowded, limit)
         if (due.length === 0) return []
-        // A try that ended meanwhile may have set an endpoint back: it has more under way than it may have now.
+        // A try that ended in the meantime may have reset an endpoint to one, which is less than it has in progress.
         for (const id of due) if (roomOf(id) <= 0) hungry.add(id)
         const wanted = due.map((id) => ({ id, room: roomOf(id) })).filter(({ room }) => room > 0)
         return await takeDeliveries(tx, wanted, leaseSeconds)

@@ -8,13 +8,13 @@ import * as rows from './delivery-rows.ts'
 import { forgetEndpoints, makeDue } from './endpoint-rows.ts'
 import { changeEndpoint, readEndpoint, refuseDisabled } from './endpoints.ts'
 
-/** One request's share, so that it stays one short transaction. */
+/** Per request, so that it stays one short transaction. */
 const eventsPerRedelivery = 5_000
-/** How long a delivery can be looked at and asked for after it was finished. Events themselves are kept. */
+/** How long a finished delivery can be read and redelivered. Events themselves are kept. */
 const keptDays = 30
 const rowsPerRun = 2_000
 
-/** What was sent to an endpoint and what came back, newest event first. */
+/** What was sent to an endpoint and what it answered, newest event first. */
 export async function listDeliveries(
   ctx: Context,
   storeId: StoreId,
@@ -45,7 +45,7 @@ export async function readDelivery(ctx: Context, storeId: StoreId, deliveryId: s
   return delivery
 }
 
-/** Sends one event to its endpoint again, now, with all its tries before it. */
+/** Delivers one event to its endpoint again, now and with all its tries. */
 export async function redeliver(ctx: Context, storeId: StoreId, deliveryId: string): Promise<Delivery> {
   const { id, endpointId } = await readDelivery(ctx, storeId, deliveryId)
   await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
@@ -57,7 +57,7 @@ export async function redeliver(ctx: Context, storeId: StoreId, deliveryId: stri
   return await readDelivery(ctx, storeId, deliveryId)
 }
 
-/** Sends everything to an endpoint again from a point on, so much at a time: the answer says how to go on. */
+/** Redelivers everything after a point to an endpoint, a limited number per call; the answer says how to continue. */
 export async function redeliverSince(
   ctx: Context,
   storeId: StoreId,
@@ -88,7 +88,7 @@ export async function redeliverSince(
   return answer
 }
 
-/** Gives up what can no longer be delivered, and forgets what was finished long ago. */
+/** Gives up deliveries to disabled endpoints, and deletes deliveries that finished long ago. */
 export async function tidyDeliveries(ctx: Context, now: Date): Promise<void> {
   while ((await rows.giveUpDisabled(ctx.db, rowsPerRun)) === rowsPerRun);
   const before = firstIdAt('dlv', ctx.config.cell, new Date(now.getTime() - keptDays * 86_400_000))

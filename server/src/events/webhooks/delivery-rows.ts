@@ -5,7 +5,7 @@ import type { EventRow } from '../rows.ts'
 import type { Secret } from './endpoint.ts'
 import type { Outcome, Verdict } from './schedule.ts'
 
-/** A delivery that this process may try now, with all it needs for that. */
+/** A delivery that this process may try now, with everything it needs. */
 export type Taken = {
   readonly id: DeliveryId
   readonly storeId: StoreId
@@ -15,7 +15,7 @@ export type Taken = {
   readonly secrets: readonly Secret[]
   readonly isOrdered: boolean
   readonly isFailing: boolean
-  /** The fence: only who holds the newest may say what became of the delivery. */
+  /** The fence: only the newest attempt may record what happened to the delivery. */
   readonly attempt: number
   readonly tries: number
   readonly lagSeconds: number
@@ -23,8 +23,8 @@ export type Taken = {
 }
 
 /**
- * Locks endpoints that have something due, those that have waited longest first. The look at their deliveries must be
- * a statement of its own, after the lock: see `assignSequences`.
+ * Locks endpoints with due deliveries, longest waiting first. Their deliveries must be read by a separate statement
+ * after the lock, as explained in assign-sequence.ts.
  */
 export async function lockDueEndpoints(
   tx: Transaction,
@@ -58,8 +58,8 @@ type TakenRow = {
 }
 
 /**
- * Leases due deliveries of locked endpoints, as many of each as there is room for, and notes when each endpoint has to be
- * looked at next. Of an ordered endpoint only the oldest pending one may go, and only when its own time has come.
+ * Leases due deliveries of locked endpoints, as many for each as it has room for, and records when to check each
+ * endpoint again. Of an ordered endpoint only the oldest pending delivery may go, and only once it is due.
  */
 export async function takeDeliveries(
   tx: Transaction,
@@ -131,7 +131,7 @@ export async function takeDeliveries(
 
 export type Delivered = { readonly taken: Taken; readonly outcome: Outcome }
 
-/** Writes a batch of tries that succeeded. Says of each whether it was still the newest. */
+/** Records a batch of successful tries. Returns for each whether it was still the newest. */
 export async function writeDelivered(
   db: Database | Transaction,
   batch: readonly Delivered[],
@@ -155,7 +155,7 @@ export async function writeDelivered(
   return batch.map(({ taken }) => written.has(taken.id))
 }
 
-/** Writes one try that failed. Says whether it was still the newest. */
+/** Records one failed try. Returns whether it was still the newest. */
 export async function writeFailed(
   tx: Transaction,
   failed: Delivered,
@@ -197,7 +197,7 @@ function toAttempt({ taken, outcome }: Delivered) {
   }
 }
 
-/** Gives up what is still pending for disabled endpoints. Returns how many. */
+/** Gives up pending deliveries to disabled endpoints. Returns how many. */
 export async function giveUpDisabled(db: Database, limit: number): Promise<number> {
   const rows = await db.query(
     `update deliveries set state = 'undeliverable', leased_until = null, finished_at = clock()
@@ -210,7 +210,7 @@ export async function giveUpDisabled(db: Database, limit: number): Promise<numbe
   return rows.length
 }
 
-/** Deletes deliveries, and their attempts, that were finished long ago. `before` bounds the search: ids hold time. */
+/** Deletes deliveries that finished long ago, with their attempts. `before` bounds the search: ids contain the time. */
 export async function forgetDeliveries(
   db: Database,
   before: string,
@@ -287,7 +287,7 @@ export async function listDeliveries(
   }))
 }
 
-/** Starts a delivery anew, with all its tries; one that is under way at this moment is left alone. */
+/** Restarts a delivery with all its tries. One that is in progress is left alone. */
 export async function restartDelivery(tx: Transaction, deliveryId: DeliveryId): Promise<void> {
   await tx.query(
     `update deliveries set state = 'pending', tries = 0, run_at = clock(), finished_at = null
@@ -296,7 +296,10 @@ export async function restartDelivery(tx: Transaction, deliveryId: DeliveryId): 
   )
 }
 
-/** The store's newest event before a time. Times and sequences may disagree by a transaction's length: hence a margin. */
+/**
+ * The store's newest event before a time. Times and sequences may disagree by the length of a transaction, hence the
+ * margin.
+ */
 export async function lastSequenceBefore(tx: Transaction, storeId: StoreId, time: Date): Promise<bigint> {
   const [row] = await tx.query<{ sequence: string }>(
     `select sequence from events where store_id = $1 and sequence is not null
@@ -308,9 +311,9 @@ export async function lastSequenceBefore(tx: Transaction, storeId: StoreId, time
 }
 
 /**
- * Delivers events of the log to an endpoint again, from after a sequence on: makes the deliveries that are missing and
- * starts the others anew, those that had arrived only if asked to. Events are taken in the order of the log, so many at
- * a time; returns the last sequence it has dealt with, or null where there was nothing.
+ * Redelivers events to an endpoint, starting after a sequence: creates missing deliveries and restarts the others,
+ * delivered ones only if `isAll`. Takes at most `limit` events in log order. Returns the last sequence it handled, or
+ * null if there were no events.
  */
 export async function redeliverEvents(
   tx: Transaction,

@@ -18,7 +18,7 @@ type EndpointRow = {
   failing_since: Date | null
 }
 
-/** Keeps changes of a store's endpoints one after the other, so that they can be counted. */
+/** Serialises changes to a store's endpoints, so that they can be counted. */
 export async function lockEndpoints(tx: Transaction, storeId: StoreId): Promise<void> {
   await tx.query('select id from stores where id = $1 for no key update', [storeId])
 }
@@ -97,7 +97,7 @@ export async function lockEndpoint(
   return row ? toEndpoint(row) : null
 }
 
-/** Writes what the store may change. An endpoint that is enabled is due at once: something may have been waiting. */
+/** Writes what the store may change. The endpoint is due at once, because deliveries may have been waiting. */
 export async function updateEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void> {
   await tx.query(
     `update webhook_endpoints set url = $2, types = $3, is_ordered = $4, disabled_at = $5, disabled_reason = $6,
@@ -131,14 +131,14 @@ export async function deleteEndpoint(tx: Transaction, endpointId: EndpointId): P
   )
 }
 
-/** There is something to deliver now. */
+/** Marks an endpoint as having something to deliver now. */
 export async function makeDue(tx: Transaction, endpointId: EndpointId): Promise<void> {
   await tx.query('update webhook_endpoints set due_at = least(due_at, clock()) where id = $1', [endpointId])
 }
 
 /**
- * Writes what a try has shown of its endpoint, and says whether nothing has succeeded for too long. `nextSeconds`: when
- * there may be something to take; `restSeconds`: how long it asked to be left alone.
+ * Records what a try showed about its endpoint, and returns whether it has been failing for too long. `nextSeconds`:
+ * when there may be another delivery to take; `restSeconds`: how long the receiver asked to be left alone.
  */
 export async function noteTry(
   tx: Transaction,
@@ -170,7 +170,7 @@ export async function disableEndpoint(
   return row ? toEndpoint(row) : null
 }
 
-/** Rows of endpoints that the store deleted, once nothing tells of them any more. */
+/** Deletes the rows of deleted endpoints that no delivery refers to any more. */
 export async function forgetEndpoints(db: Database): Promise<void> {
   await db.query(
     `delete from webhook_endpoints e where deleted_at is not null

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { EventType, WebhookEndpoint } from '@farthing/sdk'
 import type { EndpointId, StoreId } from '../../ids.ts'
 
-/** Where a store wants to be told what happened. */
+/** Where a store wants events delivered. */
 export type Endpoint = {
   readonly id: EndpointId
   readonly storeId: StoreId
@@ -17,7 +17,7 @@ export type Endpoint = {
   readonly failingSince: Date | null
 }
 
-/** The newest has no end. One that was replaced goes on signing beside it until its end. */
+/** The newest never expires. A replaced one keeps signing alongside it until it expires. */
 export type Secret = { readonly secret: string; readonly expiresAt: string | null }
 
 /** HMAC-SHA256 gains nothing from more. */

@@ -13,11 +13,11 @@ import { appendEvent, newEvent } from '../append.ts'
 import { type Endpoint, endpointToWire, newSecret } from './endpoint.ts'
 import * as rows from './endpoint-rows.ts'
 
-/** Each event is multiplied by them, so there is an end. */
+/** Every event is delivered to each of them, so their number is limited. */
 const endpointsPerStoreMax = 16
 const overlapSecondsDefault = 86_400
 
-/** The URL's form has been checked at the door; where it leads is checked at every try. */
+/** The HTTP layer has checked the URL's form; every try checks where it leads. */
 export async function createEndpoint(
   ctx: Context,
   storeId: StoreId,
@@ -104,7 +104,7 @@ export async function updateEndpoint(
   return endpointToWire(changed)
 }
 
-/** Its row stays, unseen, until its deliveries are forgotten; what was still to be delivered is given up. */
+/** The row stays, hidden, until its deliveries are deleted; pending deliveries are given up. */
 export async function deleteEndpoint(
   ctx: Context,
   storeId: StoreId,
@@ -123,7 +123,10 @@ export async function deleteEndpoint(
   )
 }
 
-/** A new secret now; the one before it signs as well during the overlap. One that was being replaced already ends. */
+/**
+ * Creates a new secret. The previous one also signs during the overlap; one that was already being replaced stops at
+ * once.
+ */
 export async function rollSecret(
   ctx: Context,
   storeId: StoreId,
@@ -144,7 +147,7 @@ export async function rollSecret(
   return { ...endpointToWire(endpoint), secret: secret.secret }
 }
 
-/** Puts an event into the store's log that goes to this endpoint alone, whatever types it asked for. */
+/** Adds an event to the store's log that goes to this endpoint only, whatever types it subscribes to. */
 export async function testEndpoint(
   ctx: Context,
   storeId: StoreId,
@@ -161,7 +164,7 @@ export async function testEndpoint(
   return { eventId }
 }
 
-/** Does something with an endpoint of the store's while its row is locked. */
+/** Runs `work` on one of the store's endpoints while its row is locked. */
 export async function changeEndpoint<Result>(
   ctx: Context,
   storeId: StoreId,

@@ -1,12 +1,11 @@
 /**
- * What a try leads to. A delivery has ten tries over about 75 hours; the delays are data. Only what the receiver says by
- * its status counts: any 2xx is delivered, 410 asks never to be asked again, everything else, redirects included, is a
- * failure that is tried again.
+ * What happens after a try. A delivery has ten tries over about 75 hours. Only the receiver's status counts: any 2xx
+ * means delivered, 410 means never send again, and everything else, redirects included, is a failure that is retried.
  */
 const minute = 60
 const hour = 60 * minute
 
-/** Seconds before each try, counted from the end of the one before. */
+/** Seconds before each try, counted from the end of the previous one. */
 export const delaysSeconds: readonly number[] = [
   0,
   5,
@@ -20,9 +19,9 @@ export const delaysSeconds: readonly number[] = [
   24 * hour,
 ]
 
-/** Up to a tenth is added to each delay, so that what failed together does not come back together. */
+/** Up to a tenth is added to each delay, so that deliveries that failed together are not retried together. */
 const jitterShare = 0.1
-/** A receiver may ask for rest, but not for ever. */
+/** A receiver may ask us to wait, but not forever. */
 const restSecondsMax = 24 * hour
 
 export type Outcome = {
@@ -39,12 +38,12 @@ export type Verdict =
   | {
       readonly state: 'pending'
       readonly delaySeconds: number
-      /** How long the whole endpoint is to be left alone. */
+      /** How long to leave the whole endpoint alone. */
       readonly restSeconds: number
     }
   | { readonly state: 'undeliverable'; readonly isGone: boolean }
 
-/** `tries` counts this one; `random` is from 0 to 1. */
+/** `tries` includes this one; `random` is from 0 to 1. */
 export function judge(outcome: Outcome, tries: number, now: Date, random: number): Verdict {
   const { status } = outcome
   if (status !== null && status >= 200 && status < 300) return { state: 'delivered' }
@@ -56,7 +55,7 @@ export function judge(outcome: Outcome, tries: number, now: Date, random: number
   return { state: 'pending', delaySeconds: Math.max(jittered, restSeconds), restSeconds }
 }
 
-/** Seconds, or an HTTP date; anything else asks for nothing. */
+/** Accepts seconds or an HTTP date; anything else means no wait. */
 function parseRetryAfter(text: string | null, now: Date): number {
   if (text === null) return 0
   const seconds = /^\d{1,9}$/.test(text)

@@ -7,18 +7,18 @@ import { disableEndpoint, noteTry } from './endpoint-rows.ts'
 import { judge } from './schedule.ts'
 
 /**
- * Nothing but failures for this long, and the endpoint is disabled. A little less than all tries of a delivery take, so
- * that the store of a dead endpoint is told once, and not of each event.
+ * An endpoint that has only failed for this long is disabled. That is a little less than all tries of a delivery take,
+ * so the store of a dead endpoint is notified once, not once per event.
  */
 const failingSecondsMax = 72 * 60 * 60
 
-/** What became of a try: `lost` if another has overtaken it. */
+/** The result of a try: `lost` if another one has overtaken it. */
 export type Settled = 'delivered' | 'pending' | 'undeliverable' | 'lost'
 
 /**
- * Writes what came of a try: the attempt, the delivery's new state, what it says about the endpoint, and the event by
- * which the store learns that an endpoint was disabled or an event given up; all of it or nothing. The plain case, a
- * success at an endpoint that is well, needs none of the endpoint's row and goes through `record`, many at a time.
+ * Records the result of a try, all or nothing: the attempt, the delivery's new state, what it shows about the endpoint,
+ * and the event that tells the store that an endpoint was disabled or a delivery given up. The common case, a success
+ * at a healthy, unordered endpoint, does not touch the endpoint's row and goes through `record` in batches.
  */
 export async function settle(
   ctx: Context,
@@ -32,10 +32,10 @@ export async function settle(
   if (verdict.state === 'delivered' && !taken.isOrdered && !taken.isFailing)
     return (await record(delivered)) ? 'delivered' : 'lost'
   return await ctx.db.transaction(async (tx) => {
-    // The endpoint's row first, as everyone does who takes both.
+    // The endpoint's row first: everyone who locks both does it in this order.
     const seen = await noteTry(tx, taken.endpointId, {
       isSuccess: verdict.state === 'delivered',
-      // The one behind it in an ordered endpoint may go now.
+      // On an ordered endpoint the next delivery may go now.
       nextSeconds: verdict.state === 'pending' ? verdict.delaySeconds : taken.isOrdered ? 0 : null,
       restSeconds: verdict.state === 'pending' ? verdict.restSeconds : 0,
       failingSecondsMax,
@@ -69,7 +69,7 @@ async function disable(
   await appendEvent(tx, newEvent(ctx, storeId, 'webhook_endpoint.disabled', data, now))
 }
 
-/** Not of these events themselves: an endpoint that refuses them would make one of each for ever. */
+/** Skips these events themselves: an endpoint that refuses them would create new ones forever. */
 async function tellUndelivered(
   ctx: Context,
   tx: Transaction,

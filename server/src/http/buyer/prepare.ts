@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type PayEngine, preparePayment, whyClosed, whyWaiting } from '../../checkouts/pay.ts'
+import { closedProblem, type PayEngine, preparePayment, restoringProblem } from '../../checkouts/pay.ts'
 import { isPayable } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { toTerms } from '../../payments/terms.ts'
@@ -19,8 +19,8 @@ export function mountPrepare(app: FastifyInstance, ctx: Context, engine: PayEngi
 
     const prepare = async (request: FastifyRequest, reply: FastifyReply) => {
       const view = await findView(ctx, request)
-      if (!isPayable(view)) throw whyClosed(view.checkout)
-      if (view.isRestoring) throw whyWaiting()
+      if (!isPayable(view)) throw closedProblem(view.checkout)
+      if (view.isRestoring) throw restoringProblem()
       const offered = await toTerms(engine.rails, view.checkout.id, view.checkout.options)
       const wanted = offered.find(({ network }) => network === fieldOf(request, 'network'))
       const prepared = wanted && (await preparePayment(engine, wanted, fieldOf(request, 'payer') ?? ''))

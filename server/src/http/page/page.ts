@@ -1,6 +1,6 @@
 import { brotliCompressSync, constants } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { whyWaiting } from '../../checkouts/pay.ts'
+import { restoringProblem } from '../../checkouts/pay.ts'
 import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import type { Rails } from '../../payments/rail.ts'
@@ -34,7 +34,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
       const { checkoutId } = request.params as { checkoutId: string }
       const asked = readAsked(request)
       const view = await readView(ctx, checkoutId)
-      if (view?.isRestoring && isPayable(view)) throw whyWaiting()
+      if (view?.isRestoring && isPayable(view)) throw restoringProblem()
       const accepts = view && isPayable(view) ? await toTerms(rails, checkoutId, view.checkout.options) : []
       return sendDocument(
         request,

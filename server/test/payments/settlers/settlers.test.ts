@@ -209,7 +209,10 @@ test('settler add, list and drain do what they say, and say what is wrong with w
     /settles on Local chain/,
   )
   assert.match((await command('add', 'LOCAL', address)).said, /already/)
-  assert.match((await command('list')).said, new RegExp(`${network}  ${address}  active  nonce 1, mined 1`))
+  assert.match(
+    (await command('list')).said,
+    new RegExp(`${network}  ${address}  active  nonce 1, mined 1  balance unknown`),
+  )
   assert.match((await command('drain', address)).said, /no new payments/)
   assert.match((await command('list')).said, new RegExp(`${address}  draining`))
 })

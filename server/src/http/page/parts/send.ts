@@ -1,6 +1,6 @@
 import { paymentLink } from '../../../chains/wallet-links.ts'
 import type { Option } from '../../../checkouts/checkout.ts'
-import type { CheckoutView, Note, Transfer } from '../../../checkouts/view.ts'
+import type { CheckoutView, Note, ReservedTransfer } from '../../../checkouts/view.ts'
 import { unitsToText } from '../../../money.ts'
 import { fill, type Html, html, plain } from '../html.ts'
 import type { Language, Notice } from '../languages/language.ts'
@@ -59,7 +59,12 @@ function renderChoice(others: readonly Option[], isOnly: boolean, texts: Languag
   return html`<input type="hidden" name="network" value="${first.network}"><button><span>${texts.sendButton}${name}</span></button>`
 }
 
-function renderTransfer(transfer: Transfer, store: string, tag: string, texts: Language['texts']): Html {
+function renderTransfer(
+  transfer: ReservedTransfer,
+  store: string,
+  tag: string,
+  texts: Language['texts'],
+): Html {
   const { symbol, decimals, name, network } = describeOption(transfer)
   const amount = unitsToText(BigInt(transfer.amount), decimals)
   const link = paymentLink(network, transfer, amount, plain(store))
