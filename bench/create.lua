@@ -1,5 +1,5 @@
--- wrk's side of bench/create.ts: every request is a new order under a fresh Idempotency-Key. The request's text is put
--- together by hand because wrk.format costs the load generator as much as sending does.
+-- The wrk script of bench/create.ts: every request creates a new order with a fresh Idempotency-Key. The request is
+-- concatenated by hand because wrk.format costs the load generator as much as sending does.
 local head, made, run
 
 function init(args)

@@ -1,10 +1,10 @@
 /**
- * How much of PostgreSQL's own speed is left once an insert is a checkout: `npm run bench:create -- --seconds 5`.
+ * How fast checkouts are created compared with bare inserts in PostgreSQL: `npm run bench:create -- --seconds 5`.
  *
- * Above the line: durable creates a second over HTTP by one `serve` process, each with a key that is checked, a fresh
- * Idempotency-Key, its stored answer and its event. Below it: `pgbench` inserting the same row, and nothing else, into
- * an identical table of the same server. Both commit to disk (fsync on) and run on this machine, which they share with
- * the load generator. The ratio is the median of five rounds; rates from different runs cannot be compared.
+ * The numerator is durable creates per second over HTTP by one `serve` process, each with an API key to check, a fresh
+ * Idempotency-Key, a stored answer and an event. The denominator is `pgbench` inserting the same row, and nothing else,
+ * into an identical table on the same server. Both commit to disk (fsync on) and share this machine with the load
+ * generator. The ratio is the median of five rounds; rates from different runs are not comparable.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile } from 'node:child_process'
@@ -27,12 +27,12 @@ import {
 
 const { values: options } = parseArgs({
   options: {
-    /** Length of each measurement. A round has three: two of pgbench, one of creates. */
+    /** Length of each measurement. A round has three: two with pgbench, one with creates. */
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '5' },
     /** `serve` processes, each with its own wrk. The headline is one. */
     serve: { type: 'string', default: '1' },
-    /** `work` processes beside them, which number the events that creates leave. */
+    /** Additional `work` processes, which assign sequence numbers to the events. */
     work: { type: 'string', default: '0' },
   },
 })
@@ -41,7 +41,7 @@ const rounds = whole('rounds', options.rounds, 1, 20)
 const servers = whole('serve', options.serve, 1, 4)
 const workers = whole('work', options.work, 0, 4)
 
-/** Of all load generators together. */
+/** All load generators together. */
 const connections = 64
 const warmUpSeconds = 15
 const pgbenchClients = [16, 64] as const
@@ -68,7 +68,7 @@ async function measure(stand: Stand): Promise<void> {
   )
   for (let i = 0; i < workers; i++) await startServer(stand, 'work', environment)
 
-  // A server that has been up for a while: its code is compiled, its statements are prepared.
+  // Measure a server that has been up for a while, with its code compiled and its statements prepared.
   await create(serving, key, 'warm', warmUpSeconds)
   const insert = await prepareBare(db, stand.folder)
   let acknowledged = 0
@@ -84,7 +84,7 @@ async function measure(stand: Stand): Promise<void> {
         load = await create(serving, key, `r${i}`, seconds)
       },
     ]
-    // Whoever goes first in one round goes last in the next.
+    // The order is reversed in every other round.
     for (const step of i % 2 === 0 ? steps : steps.toReversed()) {
       await db.query('checkpoint')
       await step()
@@ -123,7 +123,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** Creates checkouts with all there is for a while. Every answer must be a 201. */
+/** Creates checkouts at full load for `length` seconds. Every answer must be a 201. */
 async function create(serving: readonly Server[], key: string, run: string, length: number): Promise<Load> {
   const loads = await Promise.all(
     serving.map(async ({ address }, i): Promise<Load> => {
@@ -131,7 +131,7 @@ async function create(serving: readonly Server[], key: string, run: string, leng
         '-t1',
         `-c${connections / serving.length}`,
         `-d${length}s`,
-        // wrk's own two seconds are less than a stall of a disk that others write to.
+        // A stall of a shared disk can be longer than wrk's default of two seconds.
         '--timeout',
         '10s',
         '-s',
@@ -159,8 +159,8 @@ async function create(serving: readonly Server[], key: string, run: string, leng
 }
 
 /**
- * A table like `checkouts`, with its checks and indexes, and the statement that fills it. Everything but the id and the
- * order is a constant of the statement; ids rise with time and end in random digits, as real ones do.
+ * Creates a table like `checkouts`, with its checks and indexes, and writes the statement that fills it. Everything but
+ * the id and the order is constant in the statement; ids increase with time and end in random digits, as real ones do.
  */
 async function prepareBare(db: Database, folder: string): Promise<string> {
   await db.query('create table bare (like checkouts including all)')
@@ -184,12 +184,12 @@ values ('ch_00' || :n::text || :r::text, '${row.store_id}', 'order-r0-0-' || :n:
 }
 
 function insertBare(url: string, insert: string, clients: number, i: number): Promise<number> {
-  // Each run goes on where the one before ended, so ids rise as they do in time.
+  // Each run starts above the previous one, so that ids keep increasing.
   const first = 1_000_000_000 * (1 + i) + 100_000_000 * pgbenchClients.indexOf(clients as 16 | 64)
   return runPgbench(url, insert, { clients, seconds, define: `n=${first}` })
 }
 
-/** What was acknowledged is there, each with its event and its answer; and the server gave no answer but 201. */
+/** Every acknowledged checkout is stored with its event and its answer, and the server answered nothing but 201. */
 async function verify(db: Database, serving: readonly Server[], acknowledged: number): Promise<void> {
   const [counts] = await db.query<{ checkouts: number; events: number; answers: number }>(
     `select (select count(*) from checkouts)::int as checkouts,

@@ -1,10 +1,10 @@
 /**
- * What a create pays for its event: `npm run bench:events -- --seconds 5`.
+ * What the event costs a create: `npm run bench:events -- --seconds 5`.
  *
- * Above the line: the server's own creating statement, which writes the checkout, the stored answer and the event. Below
- * it: the same statement without the event. Both in `pgbench`, prepared, on one server that commits to disk (fsync on),
- * turn by turn. The ratio is the median of the rounds, one checkout a statement, as a create that comes alone; beside it
- * the same with 16 a statement, as under load.
+ * The numerator is the server's own statement, which writes the checkout, the stored answer and the event; the
+ * denominator is the same statement without the event. Both run in `pgbench`, prepared, in turns, on one server that
+ * commits to disk (fsync on). The ratio is the median of the rounds with one checkout per statement, as for a single
+ * create; a second ratio has 16 checkouts per statement, as under load.
  */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -40,20 +40,20 @@ async function measure({ cluster, folder }: Stand): Promise<void> {
     for (const rows of batches) {
       const rate = { with: 0, without: 0 }
       const order = ['with', 'without'] as const
-      // Whoever goes first in one round goes last in the next.
+      // The order is reversed in every other round.
       for (const side of i % 2 === 0 ? order : order.toReversed()) {
-        // However long it takes: a busy disk must not end the run.
+        // Without a time-out: a busy disk must not abort the run.
         await sides[side].db.transaction((tx) => tx.script('set local statement_timeout = 0; checkpoint'))
         const path = join(folder, `${side}-${rows}.sql`)
         await writeFile(path, scriptOf(side === 'with' ? withEvent : withoutEvent, rows))
-        // Each client counts for itself, from a start of its own that rises with the rounds.
+        // Each client has its own counter, which starts higher in every round.
         const define = `c=${1_000_000_000 * (10 * (i + 1) + batches.indexOf(rows))}`
         rate[side] = await runPgbench(sides[side].url, path, { clients, seconds, define })
         rates[`${side}${rows}`] = [...(rates[`${side}${rows}`] ?? []), rate[side]]
       }
       ratios.get(rows)?.push(rate.with / rate.without)
       say(
-        `round ${i + 1}, ${rows} a statement: ${Math.round(rate.with * rows)} creates/s with events, ${Math.round(rate.without * rows)} without`,
+        `round ${i + 1}, ${rows} per statement: ${Math.round(rate.with * rows)} creates/s with events, ${Math.round(rate.without * rows)} without`,
       )
     }
   }
@@ -84,7 +84,7 @@ async function prepare(cluster: Cluster, side: string): Promise<{ url: string; d
   return { url, db }
 }
 
-/** The statement as the server sends it, and the same with the part that writes the event cut out. */
+/** The statement as the server sends it, and the same statement without the part that writes the event. */
 async function readStatements(): Promise<{ withEvent: string; withoutEvent: string }> {
   let withEvent = ''
   const listener = {
@@ -99,7 +99,7 @@ async function readStatements(): Promise<{ withEvent: string; withoutEvent: stri
   return { withEvent, withoutEvent }
 }
 
-/** The statement for `pgbench`. Ids rise with time and end in random digits, as real ones do. */
+/** The statement for `pgbench`. Ids increase with time and end in random digits, as real ones do. */
 function scriptOf(statement: string, rows: number): string {
   const checkout = `'id', 'ch_00' || :n::text || '-' || i, 'store_id', '${storeId}', 'revision', 1,
     'order_id', 'order-' || :n::text, 'price_amount', '12.50', 'price_currency', 'USD',
@@ -117,7 +117,7 @@ function scriptOf(statement: string, rows: number): string {
   return `\\set c :c + 1\n\\set r random(100000, 999999)\n\\set n :c * 1000 + :client_id\n${text};\n`
 }
 
-/** Every checkout was written, with its answer, and with its event or without. */
+/** Every checkout was written with its answer, and with or without its event. */
 async function verify(db: Database, hasEvents: boolean): Promise<void> {
   const [counts] = await db.query<{ checkouts: number; events: number; answers: number }>(
     `select (select count(*) from checkouts)::int as checkouts, (select count(*) from events)::int as events,

@@ -1,4 +1,4 @@
-/** Figures of runs: how they are asked for, put together and said. */
+/** Statistics, number options and output that the benchmarks share. */
 import assert from 'node:assert/strict'
 
 export function median(numbers: readonly number[]): number {
@@ -14,7 +14,7 @@ export function round(number: number, digits: number): number {
   return Math.round(number * 10 ** digits) / 10 ** digits
 }
 
-/** A whole number that was given on the command line. */
+/** Parses a whole number from the command line. */
 export function whole(name: string, text: string, min: number, max: number): number {
   const number = /^\d+$/.test(text) ? Number.parseInt(text, 10) : -1
   assert(number >= min && number <= max, `--${name} must be a whole number from ${min} to ${max}`)

@@ -1,13 +1,14 @@
 /**
- * What the payment page costs a buyer, beside the paywall of the x402 packages: `npm run bench:page`, or `-- --short`.
+ * What the payment page costs a buyer, compared with the paywall of the x402 packages: `npm run bench:page`, or
+ * `-- --short`.
  *
- * Both pages are served from this machine, compressed, and opened in Chromium without a cache, on the line of a slow
- * phone: 1.6 Mbit/s down, 0.75 up, 150 ms there and back, a processor four times slower. Each round opens both, in turn.
+ * Both pages are served from this machine, compressed, and opened in Chromium without a cache, under the conditions of
+ * a slow phone: 1.6 Mbit/s down, 0.75 up, 150 ms round trip, a processor four times slower. Each round opens both.
  *
- * - brotliBytes, jsGzipBytes: the page (its style is inside) and its script as sent; the script alone as gzip sends it.
- * - requests, thirdPartyRequests: of our page, until it is quiet; the live feed is one of them.
- * - lcpMs, lcpRatio: largest contentful paint, median; ours to the paywall's.
- * Fails where a budget is exceeded. The ratio is a goal (0.2) and is only reported: a busy machine moves it.
+ * - brotliBytes: the page, with its style inlined, plus its script, as sent; jsGzipBytes: the script alone with gzip.
+ * - requests, thirdPartyRequests: made by our page until it is quiet; the live feed is one of them.
+ * - lcpMs, lcpRatio: median largest contentful paint; ours divided by the paywall's.
+ * Fails if a budget is exceeded. The ratio has a goal (0.2) but is only reported, because a busy machine changes it.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -85,13 +86,13 @@ try {
   process.stdout.write(`${urls.map((url) => `  ${url}`).join('\n')}\n${JSON.stringify(figures)}\n`)
   for (const [name, most] of Object.entries(budget)) {
     const figure = figures[name as keyof typeof budget]
-    assert(figure <= most, `${name} is ${figure}, and may be ${most}`)
+    assert(figure <= most, `${name} is ${figure}, over its budget of ${most}`)
   }
 } finally {
   for (const close of closing.toReversed()) await close()
 }
 
-/** Our page of a checkout that is open. */
+/** Our page, with an open checkout. */
 async function openOurs(): Promise<{ url: string; terms: object }> {
   const { url: database, db } = await makeDatabase(cluster, 'farthing')
   closing.push(() => db.close())
@@ -117,13 +118,13 @@ async function openOurs(): Promise<{ url: string; terms: object }> {
   return { url: checkoutUrl, terms: (await (await fetch(checkoutUrl)).json()) as object }
 }
 
-/** The stock paywall for the same terms, unpacked beside us: it is no dependency. */
+/** The stock paywall for the same terms, unpacked into a temporary folder because it is not a dependency. */
 async function openPaywall(terms: object): Promise<{ url: string; bytes: number }> {
   const unpacked = join(folder, 'paywall')
   await mkdir(unpacked)
   await execute('npm', ['pack', '@x402/paywall@2.12.0', '--silent'], { cwd: unpacked })
   await execute('tar', ['xzf', 'x402-paywall-2.12.0.tgz'], { cwd: unpacked })
-  // It asks for viem, which we have.
+  // It depends on viem, which is installed here.
   await symlink(join(root, 'node_modules'), join(unpacked, 'node_modules'))
   const { evmPaywall } = (await import(join(unpacked, 'package/dist/esm/evm/index.js'))) as {
     evmPaywall: { generateHtml(accepted: unknown, required: object, config: object): string }
@@ -164,7 +165,7 @@ async function visit(browser: Browser, url: string): Promise<Visit> {
   await session.send('Network.enable')
   await session.send('Network.emulateNetworkConditions', line)
   await session.send('Emulation.setCPUThrottlingRate', { rate: cpuSlowdown })
-  // What would be asked of other hosts fails at once, as on a machine without a way out.
+  // Requests to other hosts fail at once, as on a machine without internet access.
   await page.route(
     (address) => address.origin !== new URL(url).origin,
     (route) => route.abort(),
@@ -181,7 +182,7 @@ async function visit(browser: Browser, url: string): Promise<Visit> {
   return { lcp: lcp.at, urls }
 }
 
-/** What a browser that takes brotli, and one that takes gzip, is sent. */
+/** The bytes sent to a browser that accepts brotli, and to one that accepts gzip. */
 async function weigh(url: string): Promise<{ brotliBytes: number; jsGzipBytes: number }> {
   const size = async (address: string, encoding: string) => {
     const answer = await fetch(address, { headers: { accept: 'text/html', 'accept-encoding': encoding } })

@@ -1,4 +1,4 @@
-/** The chain under `pay.ts`: anvil with 2-second blocks, payers with money, what they sign, and what the chain says. */
+/** The chain of `pay.ts`: anvil with 2-second blocks, funded payers, their signatures, and reads from the chain. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -9,16 +9,16 @@ import { recoverSigner, signDigest } from '../server/src/chains/evm/recover.ts'
 import { type LocalChain, startLocalChain } from '../server/src/dev/local-chain.ts'
 import { networks } from '../server/src/networks.ts'
 
-/** Units of every payment: 10 cents. */
+/** The amount of every payment: 10 cents. */
 export const units = 100_000n
-/** What is left keeps the payer's balance from becoming zero, which would make a transfer cheaper than it is. */
+/** More than one payment, because emptying a balance earns a gas refund and would make the transfer look cheaper. */
 const fundedUnits = units * 10n
 export const chainId = 8453
 export const network = 'eip155:8453'
 const blockTimeSeconds = 2
 const mintsPerBlock = 3_000
 const readsPerCall = 1_000
-/** One of the accounts that anvil signs for. */
+/** The bench's own account, one of those that anvil signs for. */
 const hand = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
 const base = networks.find(({ caip2 }) => caip2 === network)
@@ -101,7 +101,7 @@ export async function openChain() {
     },
     async fundedPayers(count: number): Promise<Payer[]> {
       const payers = Array.from({ length: count }, newPayer)
-      // One after the other: anvil loses transactions that do not fit into the block it is making.
+      // One after the other: anvil loses transactions that do not fit into the current block.
       for (let i = 0; i < count; i += mintsPerBlock)
         await perform(mintAll(payers.slice(i, i + mintsPerBlock)))
       return payers
@@ -114,13 +114,13 @@ export async function openChain() {
       const left = await balances(payers.map(({ address }) => address))
       return left.filter((balance) => balance === fundedUnits - units).length
     },
-    /** Gas of one transfer that is sent by itself, to a wallet that has money. */
+    /** The gas of one transfer in its own transaction, to a wallet that already holds the token. */
     async singleGas(payer: Payer, to: string): Promise<bigint> {
       const { authorization, signature } = sign(payer, to)
       const data = transferCalldata(authorization, signature)
       return (await perform({ to: asset, data, gas: 200_000n })).gasUsed
     },
-    /** Until nothing is waiting to be mined, but not for ever: a nonce that was left out is never filled. */
+    /** Waits until no transaction is pending, up to `blocksMax` blocks: a skipped nonce is never filled. */
     async settleDown(blocksMax: number): Promise<void> {
       for (let i = 0; i < blocksMax; i++) {
         const { pending } = await ask<{ pending: Hex }>('txpool_status', [])
@@ -139,7 +139,7 @@ function hex(number: bigint): Hex {
   return `0x${number.toString(16)}`
 }
 
-/** A transaction that gives each of these payers money. */
+/** One transaction that mints tokens to each of these payers. */
 function mintAll(payers: readonly Payer[]): { to: string; data: Hex; gas: bigint } {
   const calls = payers.map(({ address }) => ({
     target: asset,
@@ -148,7 +148,7 @@ function mintAll(payers: readonly Payer[]): { to: string; data: Hex; gas: bigint
   return { to: multicall, data: aggregateCalldata(calls), gas: 100_000n + 60_000n * BigInt(calls.length) }
 }
 
-/** Signs by libsecp256k1: thousands of payments are made before each stage. */
+/** Uses libsecp256k1 for speed, because thousands of payments are signed before each stage. */
 function newPayer(): Payer {
   const key = randomBytes(32)
   const message = Buffer.alloc(32, 1)
@@ -172,7 +172,7 @@ export function sign(payer: Payer, to: string): { authorization: Authorization; 
   return { authorization, signature: `${r}${s.slice(2)}${yParity === 0 ? '1b' : '1c'}` }
 }
 
-/** The PAYMENT-SIGNATURE header, as the stock client makes it, good for five minutes from now. */
+/** The PAYMENT-SIGNATURE header as the stock client builds it, valid for five minutes. */
 export function paymentHeader(payer: Payer, accepted: { payTo: string }, url: string): string {
   const { authorization, signature } = sign(payer, accepted.payTo)
   const { value, validAfter, validBefore } = authorization
@@ -196,13 +196,13 @@ export function paymentHeader(payer: Payer, accepted: { payTo: string }, url: st
 }
 
 type Blocks = {
-  /** When the newest block came, by performance.now(). */
+  /** When the newest block arrived, by performance.now(). */
   readonly lastAt: () => number
   readonly next: () => Promise<void>
   readonly close: () => void
 }
 
-/** Hears of each block from anvil itself, over a connection of its own. */
+/** Subscribes to new blocks from anvil over a separate connection. */
 async function watchBlocks(url: string): Promise<Blocks> {
   const socket = new WebSocket(url.replace('http', 'ws'))
   await new Promise((resolve, reject) => {
@@ -229,8 +229,8 @@ export type Counter = {
 }
 
 /**
- * Counts what is asked of a node on the way there. It only looks at the bytes as they pass: parsing HTTP would slow
- * down whoever asks most.
+ * A proxy that counts the calls to a node. It only scans the bytes as they pass, because parsing HTTP would slow down
+ * the side that makes the most calls.
  */
 export async function countCalls(target: string): Promise<Counter> {
   const { hostname, port } = new URL(target)
@@ -246,7 +246,7 @@ export async function countCalls(target: string): Promise<Counter> {
         calls.set(method, (calls.get(method) ?? 0) + 1)
         end = match.index + whole.length
       }
-      // A name that is cut in two is found with the next piece.
+      // A name that is split between two chunks is found with the next chunk.
       rest = text.slice(Math.max(end, text.length - 64))
     })
     inward.pipe(outward).pipe(inward)

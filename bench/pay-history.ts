@@ -1,12 +1,12 @@
-/** Gives the database of `pay.ts` a past, so that PostgreSQL plans for a service that has been in use. */
+/** Fills the database of `pay.ts` with older payments, so that PostgreSQL plans as for a service in use. */
 import type { Database } from '../server/src/database/db.ts'
 
-/** Said to have sent all of it. Its nonce on the chain must be above `copies`. */
+/** The settler recorded as the sender of the whole history. Its nonce on the chain must be above `copies`. */
 export const historySettler = '0x00000000000000000000000000000000000000aa'
 
 /**
- * Copies each settled payment many times, as of yesterday, under other ids and nonces and one retired settler. On tables
- * that were empty a moment ago every plan looks as good as any other, and the one that is picked is kept.
+ * Copies each settled payment many times, dated yesterday, with other ids and nonces and one retired settler. On nearly
+ * empty tables all query plans cost the same to the planner, and prepared statements keep whichever it picks.
  */
 export async function makeHistory(db: Database, copies: number): Promise<void> {
   const nonce = `'0x' || md5(nonce || g) || md5(g || nonce)`

@@ -1,29 +1,29 @@
-/** The load of `pay.ts`: payments over HTTP, as many at once as asked for, and what they cost the machine. */
+/** The load of `pay.ts`: concurrent payments over HTTP, and the processor time they cost. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Payer } from './pay-chain.ts'
 
-/** A payment that is signed and needs only to be sent. */
+/** A payment that is signed and only needs to be sent. */
 export type Ready = { readonly payer: Payer; readonly url: string; readonly header: string }
 
 export type Load = {
   /** Payers whose answer was 200. */
   readonly paid: readonly Payer[]
   readonly latenciesMs: readonly number[]
-  /** Every last answer, counted. */
+  /** How often each final answer came. */
   readonly answers: ReadonlyMap<string, number>
-  /** From the first request to the last answer, or to the end of the time that was given. */
+  /** From the first request to the last answer, or to the time limit. */
   readonly elapsedMs: number
 }
 
-/** "Not known yet" and "not now": the same request may be repeated, and a client does. */
+/** "Not known yet" and "not now": a client repeats the same request. */
 const repeated = new Set([202, 409, 503])
 const repeatMs = 250
-/** Connections are opened before, not all at once: what is measured is paying, not connecting. */
+/** Connections are opened beforehand, a few at a time: the benchmark measures payments, not connecting. */
 const openedAtOnce = 50
 
-/** Keeps so many payments in flight until all are answered or the time is over. */
+/** Keeps `inFlight` payments in flight until all are answered or the time is up. */
 export async function pay(payments: readonly Ready[], inFlight: number, limitMs: number): Promise<Load> {
   const stopping = new AbortController()
   const paid: Payer[] = []
@@ -67,7 +67,7 @@ export async function pay(payments: readonly Ready[], inFlight: number, limitMs:
   return { paid, latenciesMs, answers, elapsedMs }
 }
 
-/** Each payer comes on a connection of its own, opened by a request that asks for nothing. */
+/** Each payer has its own connection, opened by a HEAD request. */
 async function openConnections(origin: string, count: number): Promise<Agent[]> {
   const agents = Array.from({ length: count }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
   for (let i = 0; i < count; i += openedAtOnce)
@@ -119,34 +119,34 @@ function reasonIn(body: string): string {
 
 const ticksPerSecond = 100
 
-/** Processor time that a process and those it has started have used, in ms: user and system. */
+/** User and system time that a process and its children have used, in ms. */
 export function cpuMs(pid: number): number {
   let ticks = 0
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue
     const stat = readStat(entry)
     if (!stat) continue
-    // Of the process itself also what its ended children used.
+    // The process's own entry includes the time of children that have exited.
     if (stat.pid === pid) ticks += stat.own + stat.ended
     else if (stat.parent === pid) ticks += stat.own
   }
   return (ticks * 1_000) / ticksPerSecond
 }
 
-/** A process that this one has started, by its name. */
+/** Finds a child of this process by name. */
 export function findChild(name: string): number {
   for (const entry of readdirSync('/proc')) {
     const stat = /^\d+$/.test(entry) ? readStat(entry) : null
     if (stat?.parent === process.pid && stat.name === name) return stat.pid
   }
-  throw new Error(`there is no process ${name}`)
+  throw new Error(`no child process named ${name}`)
 }
 
 function readStat(pid: string) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
-    // From the state on: parent is the second, utime, stime, cutime and cstime the 12th to 15th.
+    // Counted from the state field: the parent is the 2nd; utime, stime, cutime and cstime are the 12th to 15th.
     const fields = text
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
@@ -160,7 +160,7 @@ function readStat(pid: string) {
       ended: at(13) + at(14),
     }
   } catch {
-    // It has ended meanwhile.
+    // The process has exited in the meantime.
     return null
   }
 }

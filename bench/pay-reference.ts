@@ -1,10 +1,10 @@
 /**
- * The reference that `pay.ts` measures against: the stock x402 packages as their documentation puts them together, in
- * a process of their own. A plain HTTP server with one priced resource, whose facilitator is in the same process and
- * settles from one key through viem, with viem's nonce manager. Receipts are polled for every 50 ms, because viem's
- * default of 4 s would make it look slower than it can be.
+ * The reference that `pay.ts` measures against: the stock x402 packages, combined as their documentation describes, in
+ * their own process. A plain HTTP server has one priced resource; its facilitator runs in the same process and settles
+ * from one key through viem, with viem's nonce manager. It polls for receipts every 50 ms, because viem's default of
+ * 4 s would make it look slower than it can be.
  *
- * Started by `pay.ts` with the settings in its environment. Says `listening` and its address once it is up.
+ * `pay.ts` starts it with its settings in the environment. It prints `listening` and its URL once it is up.
  */
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -36,7 +36,7 @@ const client = createWalletClient({
   transport: http(REFERENCE_RPC_URL),
   pollingInterval: pollingMs,
 }).extend(publicActions)
-// viem's types are narrower than the signer's: it takes any contract, the client infers from its ABI.
+// viem's types are narrower than the signer's: the signer accepts any contract, the client infers types from its ABI.
 const signer = toFacilitatorEvmSigner({ ...client, address: account.address } as unknown as Parameters<
   typeof toFacilitatorEvmSigner
 >[0])

@@ -1,4 +1,4 @@
-/** The two that `pay.ts` compares, each in processes of its own: ours, and the stock x402 packages. */
+/** The two sides that `pay.ts` compares, each in its own processes: Farthing and the stock x402 packages. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,20 +25,20 @@ import { makeDatabase, makeStore, type Stand, settingsFor, startServer } from '.
 export type Side = {
   readonly name: 'ours' | 'reference'
   readonly payTo: string
-  /** Processes whose time is counted. */
+  /** The processes whose processor time is counted. */
   readonly pids: () => readonly number[]
-  /** What was asked of the node so far, by method. */
+  /** Calls to the node so far, by method. */
   readonly calls: () => ReadonlyMap<string, number>
-  /** Signs a payment of each payer; ours first makes a checkout for each. */
+  /** Signs one payment per payer; ours creates a checkout for each first. */
   readonly prepare: (payers: readonly Payer[]) => Promise<Ready[]>
-  /** Ends what a stage left undone, so that it is not in the way of the next. True if that was by beginning anew. */
+  /** Finishes or discards what a stage left over, so that it does not disturb the next. Returns true if it restarted. */
   readonly settleDown: () => Promise<boolean>
 }
 
 const settleTimeoutMs = 30_000
 const createsAtOnce = 64
 const reference = new URL('pay-reference.ts', import.meta.url).pathname
-/** One serve, one work, one settler. Base asks for two nodes: here they are two doors to one. */
+/** One serve, one work, one settler. Base requires two nodes: here they are two proxies to the same node. */
 export async function openOurs(chain: Chain, stand: Stand): Promise<Side & { db: Database }> {
   const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
   const counters = [await countCalls(chain.url), await countCalls(chain.url)]
@@ -98,7 +98,7 @@ export async function openOurs(chain: Chain, stand: Stand): Promise<Side & { db:
   }
 }
 
-/** A new process and a new key for each stage: a nonce that one stage left out would hold up the next. */
+/** Each stage gets a new process and a new key: a nonce that one stage skipped would block the next. */
 export async function openReference(chain: Chain, { children }: Stand): Promise<Side> {
   const payTo = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
   const counter = await countCalls(chain.url)
@@ -120,7 +120,7 @@ export async function openReference(chain: Chain, { children }: Stand): Promise<
     children.add(child)
     const said = await new Promise<string>((resolve, reject) => {
       child.stdout?.once('data', (chunk) => resolve(String(chunk)))
-      child.once('exit', (code) => reject(new Error(`the reference ended with ${code}`)))
+      child.once('exit', (code) => reject(new Error(`the reference exited with ${code}`)))
     })
     const url = `${said.trim().replace('listening ', '')}/resource`
     return { child, url, terms: await readTerms(url) }

@@ -1,18 +1,18 @@
 /**
- * Payments settled, beside the stock x402 packages: `npm run bench:pay`, or `-- --short` for a minute's worth.
+ * Settled payments, compared with the stock x402 packages: `npm run bench:pay`, or `-- --short` for a one-minute run.
  *
- * Ours is one `serve` and one `work` process on a private PostgreSQL (fsync on), settling from one key. The reference
- * (`pay-reference.ts`) keeps nothing on disk: it verifies, sends and waits for the receipt. Both settle on one anvil
- * with 2-second blocks and the number, token and domain of Base, one after the other, and share the machine with it
- * and with the load. Payments are signed beforehand, each by a payer of its own with money, and count when the answer
- * was 200 and the money has moved.
+ * Our side is one `serve` and one `work` process on a private PostgreSQL (fsync on), settling from one key. The
+ * reference (`pay-reference.ts`) keeps nothing on disk: it verifies, sends and waits for the receipt. Both settle on
+ * one anvil with 2-second blocks and Base's chain id, token and domain, one after the other, and share the machine with
+ * it and with the load. Payments are signed beforehand, each by its own funded payer, and count once the answer was 200
+ * and the money has moved.
  *
- * - throughputRatio: payments a second at the largest number in flight, ours to the reference's.
- * - gasRatio: gas a payment in our batches of 25 or more, to that of one transferWithAuthorization sent by itself.
- * - latencyRatio: median time of one payment alone; both start at the same points between two blocks.
+ * - throughputRatio: payments per second at the largest number in flight, ours divided by the reference's.
+ * - gasRatio: gas per payment in our batches of 25 or more, divided by that of a single transferWithAuthorization.
+ * - latencyRatio: median time of a single payment; both sides start at the same points between two blocks.
  * - rpcCallsPerPayment, cpuMsPerPayment: at the largest number in flight; cpu is user and system time of serve and
- *   work. PostgreSQL's is given beside it.
- * Figures of different runs, or of a busy machine, cannot be compared; ratios within a run can.
+ *   work. PostgreSQL's is reported separately.
+ * Absolute figures from different runs, or from a busy machine, are not comparable; ratios within a run are.
  */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ import { onStand, type Stand } from './stand.ts'
 
 const { values: options } = parseArgs({ options: { short: { type: 'boolean', default: false } } })
 const samples = options.short ? 6 : 30
-/** How many are in flight, how many are paid in all, and how long each side may take for them. */
+/** How many payments are in flight, how many there are in total, and how long each side may take. */
 const stages = options.short
   ? [
       { inFlight: 50, payments: 100, limitMs: 10_000 },
@@ -43,7 +43,7 @@ const stages = options.short
       { inFlight: 2_000, payments: 6_000, limitMs: 60_000 },
     ]
 const warmPayments = 25
-/** Of each payment of the first warm-up, made the day before. */
+/** Copies, dated the day before, of each payment of the first warm-up. */
 const historyCopies = options.short ? 100 : 400
 const blockMs = 2_000
 const sampleLimitMs = 20_000
@@ -52,7 +52,7 @@ const batchMin = 25
 const singles = 5
 
 type Name = Side['name']
-/** What one side did in one stage, or in several. */
+/** The results of one side in one stage, or in several. */
 type Measured = {
   readonly completed: number
   readonly elapsedMs: number
@@ -71,7 +71,7 @@ await onStand('1GB', async (stand) => {
     await chain.close()
   }
 })
-// Sockets of what was killed may still be closing.
+// Sockets of killed processes may still be closing.
 process.exit()
 
 async function measure(chain: Chain, stand: Stand): Promise<void> {
@@ -80,16 +80,16 @@ async function measure(chain: Chain, stand: Stand): Promise<void> {
   const perSide = samples + stages.reduce((sum, { payments }) => sum + payments + warmPayments, warmPayments)
   const payers = await chain.fundedPayers(perSide * 2 + singles)
   const take = (count: number) => payers.splice(0, count)
-  tell(`${payers.length} payers have money`)
+  tell(`${payers.length} payers are funded`)
   for (const side of [ours, reference]) await warmUp(side, take(warmPayments))
   await chain.ask('anvil_setNonce', [historySettler, `0x${(historyCopies + 1).toString(16)}`])
   await makeHistory(ours.db, historyCopies)
-  tell(`${historyCopies * warmPayments} payments of yesterday are in the books`)
+  tell(`${historyCopies * warmPayments} payments dated yesterday are in the database`)
 
   const latency = await measureLatency(chain, [ours, reference], take)
   const measured: { inFlight: number; name: Name; figures: Measured }[] = []
   for (const [i, stage] of stages.entries()) {
-    // Whoever goes first in one stage goes last in the next.
+    // The order is reversed in every other stage.
     for (const side of i % 2 === 0 ? [ours, reference] : [reference, ours]) {
       const figures = await measureStage(chain, stand, side, stage, take(stage.payments))
       measured.push({ inFlight: stage.inFlight, name: side.name, figures })
@@ -115,7 +115,7 @@ function report(
     'in flight',
     'side',
     'paid',
-    'a second',
+    'per s',
     'p50 ms',
     'p99 ms',
     'rpc',
@@ -130,14 +130,14 @@ function report(
   ]
   for (const row of [heads, ...rows]) say(row.map((cell) => cell.padStart(10)).join(''))
   say(
-    `gas a payment: ${gas.batched} in ${gas.batches} batches of ${batchMin} to ${gas.largest}, ${gas.single} alone`,
+    `gas per payment: ${gas.batched} in ${gas.batches} batches of ${batchMin} to ${gas.largest}, ${gas.single} alone`,
   )
   const top = levels.at(-1)
   assert(top)
   const { ours: mine, reference: theirs, inFlight } = top
   say(
     JSON.stringify({
-      // If the reference completed nothing, as if it had completed one.
+      // If the reference completed no payment, count one.
       throughputRatio: round(perSecond(mine) / (perSecond(theirs) || 1_000 / theirs.elapsedMs), 2),
       gasRatio: round(gas.batched / gas.single, 3),
       latencyRatio: round(median(latency.ours) / median(latency.reference), 3),
@@ -191,17 +191,17 @@ function add(stages: readonly Measured[]): Measured {
   }))
 }
 
-/** Compiles the code, opens connections, and gives the recipient its first money: not measured. */
+/** Not measured: compiles the code, opens connections and gives the recipient its first money. */
 async function warmUp(side: Side, payers: readonly Payer[]): Promise<void> {
   const { paid, answers } = await pay(await side.prepare(payers), payers.length, warmLimitMs)
-  // The reference loses some of what it is given at once, here as in the stages.
+  // The reference loses some of its concurrent payments, here as in the stages.
   const leastPaid = side.name === 'ours' ? payers.length : 1
   assert(paid.length >= leastPaid, `${side.name}: ${describe(answers)}`)
 }
 
 /**
- * One payment at a time. A sample starts at its own point between two blocks, the same for both sides: the points are
- * spread evenly, in an order that looks random.
+ * One payment at a time. Each sample starts at its own point between two blocks, the same point for both sides. The
+ * points are spread evenly, in an order that looks random.
  */
 async function measureLatency(
   chain: Chain,
@@ -252,7 +252,7 @@ async function measureStage(
   const load = await pay(payments, inFlight, limitMs)
   const after = use()
   const completed = await chain.countPaid(load.paid)
-  assert.equal(completed, load.paid.length, `${side.name} said paid, and the money has not moved`)
+  assert.equal(completed, load.paid.length, `${side.name} answered 200 although the money has not moved`)
   assert((await chain.balance(side.payTo)) - received >= BigInt(completed) * units)
   const calls = [...after.calls].map(([method, n]) => [method, n - (before.calls.get(method) ?? 0)] as const)
   const figures: Measured = {
@@ -265,7 +265,7 @@ async function measureStage(
     calls: calls.reduce((sum, [, n]) => sum + n, 0),
   }
   tell(
-    `${inFlight} in flight, ${side.name}: ${perSecond(figures)} a second, ${Math.round(load.elapsedMs)} ms, ` +
+    `${inFlight} in flight, ${side.name}: ${perSecond(figures)} per second, ${Math.round(load.elapsedMs)} ms, ` +
       `${describe(load.answers)}; ${calls.map(([method, n]) => `${method} ${n}`).join(', ')}`,
   )
   return figures
@@ -273,7 +273,7 @@ async function measureStage(
 
 type Gas = { batched: number; batches: number; largest: number; single: number }
 
-/** What our batches used on the chain, and what a transfer alone uses. */
+/** The gas that our batches used on the chain, and that of a single transfer. */
 async function readGas(chain: Chain, db: Database, payers: readonly Payer[], to: string): Promise<Gas> {
   const sent = await db.query<{ hash: Hex; calls: number }>(
     `select b.hash, count(*)::int as calls from broadcasts b
@@ -286,7 +286,7 @@ async function readGas(chain: Chain, db: Database, payers: readonly Payer[], to:
   for (const { hash } of sent) {
     const receipt = await chain.receipt(hash)
     gas += receipt?.gasUsed ?? 0n
-    // Each payment leaves AuthorizationUsed and Transfer.
+    // Each payment logs AuthorizationUsed and Transfer.
     payments += (receipt?.logs ?? 0) / 2
   }
   const alone: number[] = []

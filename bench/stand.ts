@@ -1,4 +1,4 @@
-/** Where a measurement stands: a PostgreSQL of its own that commits to disk, servers as an operator runs them, a store. */
+/** The test bed ("stand") of a measurement: a private PostgreSQL that commits to disk, real servers, a store. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -20,13 +20,13 @@ import { registerWallet } from '../server/src/stores/wallets.ts'
 export type Stand = {
   readonly folder: string
   readonly cluster: Cluster
-  /** Killed when the measurement is over, however it ends. */
+  /** Killed when the measurement ends, even if it fails. */
   readonly children: Set<ChildProcess>
 }
 
 export type Server = {
   readonly child: ChildProcess
-  /** Of `serve`. */
+  /** The URL of `serve`. */
   readonly address: string
   readonly operationsPort: number
 }
@@ -35,7 +35,7 @@ const startTimeoutMs = 20_000
 const main = new URL('../server/src/main.ts', import.meta.url).pathname
 const execute = promisify(execFile)
 
-/** Measures, and takes away all that was opened for it, also when it is interrupted. */
+/** Sets up a stand, runs the measurement and cleans everything up, even when it is interrupted. */
 export async function onStand(
   sharedBuffers: string,
   measure: (stand: Stand) => Promise<void>,
@@ -51,7 +51,7 @@ export async function onStand(
   const children = new Set<ChildProcess>()
   const interrupted = new Promise<never>((_, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
-      process.once(signal, () => reject(new Error(`ended by ${signal}`)))
+      process.once(signal, () => reject(new Error(`interrupted by ${signal}`)))
   })
   try {
     await Promise.race([measure({ folder, cluster, children }), interrupted])
@@ -72,7 +72,7 @@ export async function makeDatabase(cluster: Cluster, name: string): Promise<{ ur
   return { url, db }
 }
 
-/** Without limits that a load generator, being one caller at one address, would meet. */
+/** Rate limits are raised, because the load generator is a single caller with one key and one IP address. */
 export function settingsFor(databaseUrl: string): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '',
@@ -88,7 +88,7 @@ export function settingsFor(databaseUrl: string): Record<string, string> {
   }
 }
 
-/** A live store that is paid at this wallet. Returns its key. */
+/** Creates a live store that is paid at this wallet. Returns its API key. */
 export async function makeStore(
   db: Database,
   settings: Readonly<Record<string, string>>,
@@ -106,7 +106,7 @@ export async function makeStore(
   return (await createKey(ctx, store.id, ctx.now())).text
 }
 
-/** Starts a process whose log goes to a file, as an operator's would, and waits for the line that says it is up. */
+/** Starts a process that logs to a file, as an operator would, and waits for the log line that says it is up. */
 export async function startServer(
   { folder, children }: Stand,
   command: 'serve' | 'work',
@@ -131,7 +131,7 @@ export async function startServer(
   throw new Error(`${command} did not start: ${await readFile(path, 'utf8')}`)
 }
 
-/** Runs a script in `pgbench` on a database. Returns transactions a second, none of which may have failed. */
+/** Runs a script with `pgbench`. Returns transactions per second; throws if any transaction failed. */
 export async function runPgbench(
   databaseUrl: string,
   script: string,

@@ -1,9 +1,9 @@
 /**
- * Signature checks a second beside viem's `verifyTypedData`: `npm run bench:verify`.
+ * Signature checks per second, compared with viem's `verifyTypedData`: `npm run bench:verify`.
  *
- * Both start from the same parsed authorizations and signatures in hex, of many different payers, and end with "the
- * payer signed this". They take turns on one thread; the ratio is the median of five rounds, because rates from
- * different runs, or of a machine that is busy with other things, cannot be compared.
+ * Both start from the same parsed authorizations and hex signatures, from many different payers, and decide whether the
+ * payer signed. They take turns on one thread; the ratio is the median of five rounds, because rates from different
+ * runs or from a busy machine are not comparable.
  */
 import assert from 'node:assert/strict'
 import { verifyTypedData } from 'viem'
@@ -50,9 +50,9 @@ for (let round = 0; round < rounds; round++) {
   ours.push(perSecond)
   theirs.push(viemPerSecond)
   ratios.push(perSecond / viemPerSecond)
-  say(`round ${round + 1}: ${Math.round(perSecond)} a second, viem ${Math.round(viemPerSecond)}`)
+  say(`round ${round + 1}: ${Math.round(perSecond)} per second, viem ${Math.round(viemPerSecond)}`)
 }
-say(isNative ? 'by libsecp256k1' : 'by @noble/curves: the native build of secp256k1 does not load here')
+say(isNative ? 'using libsecp256k1' : 'using @noble/curves: the native build of secp256k1 does not load here')
 const result = {
   ratio: Math.round(median(ratios) * 10) / 10,
   perSecond: Math.round(median(ours)),
@@ -76,7 +76,7 @@ function checkByViem({ authorization, signature }: Signed): Promise<boolean> {
   })
 }
 
-/** A bench of something that says yes to everything would be fast. */
+/** Makes sure that both sides reject forgeries: a check that accepts everything would be fast. */
 async function checkBothJudge(): Promise<void> {
   for (const input of inputs) {
     const { authorization, signature } = input

@@ -1,17 +1,21 @@
 /**
- * Torments a deployment for a while and judges what is left: `npm run chaos`. Options:
+ * Injects faults into a deployment under load, then checks the invariants: `npm run chaos`. Options:
  *
- *   --short           a minute and a half of all faults, for every commit
- *   --seconds N       how long faults are injected (default 300)
- *   --seed N          the same faults and buyers in the same order; how they fall in time is the machine's
- *   --plan A,B        only these kinds of fault; `failover`, `upgrade` and `restore` only so
- *   --points REGEXP   of the plan `points`: only crash points whose names match
- *   --after FOLDER    crash points that the runs kept there met least come first
- *   --together        all kinds of fault at all times; otherwise they take turns
+ *   --short           90 seconds of all faults, for every commit
+ *   --seconds N       how long to inject faults (default 300)
+ *   --seed N          repeats the same faults and buyers in the same order; their timing depends on the machine
+ *   --plan A,B        only these kinds of fault; `failover`, `upgrade` and `restore` run only if named here
+ *   --points REGEXP   for the plan `points`: only crash points whose names match
+ *   --after FOLDER    first arm the crash points that the runs stored there reached least often
+ *   --together        all kinds of fault all the time; by default they take turns
  *   --buyers N        default 50
- *   --out FOLDER      where line and plot are kept
+ *   --out FOLDER      where the result and the plot are stored
  *
- * The last line is JSON. It exits with 1 if an invariant is broken, or if so little happened that the run proves nothing.
+ * The last line is JSON. The exit code is 1 if an invariant is broken, or if too little happened to prove anything.
+ *
+ * Words used here: a plan is a kind of fault; the stand is the deployment under test with its database, chain, nodes and
+ * buyers; the fleet is its processes, each of them a member; an injector repeats one plan's faults; the tally counts
+ * what was done.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -42,16 +46,16 @@ const { values } = parseArgs({
 const seconds = Number.parseInt(values.seconds ?? (values.short ? '90' : '300'), 10)
 const seed = Number.parseInt(values.seed ?? `${Date.now() % 1_000_000}`, 10)
 const chosen: readonly Plan[] = values.plan ? (values.plan.split(',') as Plan[]) : plans
-/** Fewer completed payments than this a second of faults prove little. */
+/** A run with fewer completed payments per second than this proves little. */
 const paymentsPerSecondMin = 0.5
 
 /** Long enough for payments to get through between two faults of a kind. */
 const phaseMsMax = 15_000
-const handsPerTurn = 3
-/** One fault at a time. */
+const injectorsPerTurn = 3
+/** These plans have a single injector, so one fault at a time. */
 const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore']
 
-/** What each plan leaves in the counts. */
+/** The names under which each plan's faults are counted. */
 const traces: Readonly<Record<Plan, RegExp>> = {
   kills: /^kill -9/,
   points: /^crash /,
@@ -68,7 +72,7 @@ const traces: Readonly<Record<Plan, RegExp>> = {
 
 const unknown = chosen.filter((plan) => !faults.some((fault) => fault.plan === plan))
 if (unknown.length > 0) {
-  say(`there is no plan called ${unknown.join(', ')}`)
+  say(`unknown plan: ${unknown.join(', ')}`)
   process.exit(1)
 }
 const commit = commitOf()
@@ -89,8 +93,8 @@ process.once('unhandledRejection', (error) => {
 })
 try {
   const tally = openTally()
-  const timeline = await torment(stand, random.fork('faults'), tally)
-  say('faults are over')
+  const timeline = await injectFaults(stand, random.fork('faults'), tally)
+  say('no more faults; waiting for the work to finish')
   const { violations, quietSeconds, history } = await stand.judge()
   const counts = { ...Object.fromEntries(tally.counts), ...countsOf(stand) }
   const complaints = complaintsOf(stand)
@@ -123,14 +127,14 @@ try {
 } finally {
   await stand.close(isKept)
 }
-// Sockets of what was killed may still be open.
+// Sockets of killed processes may still be open.
 process.exit()
 
 /**
- * Injects faults until the time is up. Kinds of fault take turns, now and then two at once, unless all are asked for: most
- * of them together leave nothing to disturb. Returns what each second brought.
+ * Injects faults until the time is up. Plans take turns, occasionally two at once, unless --together is set: most of them
+ * at the same time leave nothing running to disturb. Returns the payments and faults of each second.
  */
-async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]> {
+async function injectFaults(on: Stand, draw: Random, tally: Tally): Promise<Second[]> {
   const timeline: Second[] = []
   let begun = 0
   let before = { paid: 0, begun: 0 }
@@ -143,15 +147,15 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
   const endAt = Date.now() + seconds * 1_000
   const isOnePhase = values.together || chosen.length === 1
   const phaseMs = isOnePhase ? seconds * 1_000 : Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
-  // A phase may take longer than it should; every kind has its turn all the same.
+  // A phase may overrun, but every plan still gets its turn.
   const phasesMin = isOnePhase ? 1 : chosen.length
   for (let phase = 0; phase < phasesMin || Date.now() < endAt; phase++) {
     const phaseEndAt = phase < phasesMin ? Date.now() + phaseMs : Math.min(endAt, Date.now() + phaseMs)
-    const hands = turnsOf(phase, draw).flatMap((turn) => {
+    const injectors = turnsOf(phase, draw).flatMap((turn) => {
       const possible = faults.filter(({ plan }) => turn.includes(plan))
       const isLone = turn.some((plan) => lonePlans.includes(plan))
-      return Array.from({ length: isLone ? 1 : handsPerTurn }, async (_, hand) => {
-        const own = draw.fork(`phase ${phase}, ${turn.join(' ')}, hand ${hand}`)
+      return Array.from({ length: isLone ? 1 : injectorsPerTurn }, async (_, i) => {
+        const own = draw.fork(`phase ${phase}, ${turn.join(' ')}, hand ${i}`)
         for (let times = 0; Date.now() < phaseEndAt; times++) {
           const fault = drawFault(possible, own)
           begun++
@@ -160,18 +164,18 @@ async function torment(on: Stand, draw: Random, tally: Tally): Promise<Second[]>
         }
       })
     })
-    await Promise.all(hands)
+    await Promise.all(injectors)
   }
   clearInterval(ticking)
   for (const member of on.fleet.members) if (!on.fleet.isAlive(member)) on.fleet.start(member)
   return timeline
 }
 
-/** The kinds of fault of a phase: those in one list are drawn by the same hands. */
+/** The plans of a phase. The plans of one list share their injectors. */
 function turnsOf(phase: number, draw: Random): (readonly Plan[])[] {
   if (values.together) return chosen.map((plan) => [plan])
   const first = chosen[phase % chosen.length] as Plan
-  // What is armed must be reached, so points have their turn to themselves.
+  // Armed crash points must be reached undisturbed, so `points` is never combined with another plan.
   const others = first === 'points' ? [] : chosen.filter((plan) => plan !== 'points')
   return [[first, ...(others.length > 0 && draw.isLucky(0.3) ? [draw.pick(others)] : [])]]
 }
@@ -205,7 +209,7 @@ function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<strin
   }
 }
 
-/** How many calls met each fault of a node, by any method. */
+/** How many calls met each fault of a node, over all methods. */
 function sumByFault(committed: ReadonlyMap<string, number>): Record<string, number> {
   const sums: Record<string, number> = {}
   for (const [pair, times] of committed) {
@@ -215,7 +219,7 @@ function sumByFault(committed: ReadonlyMap<string, number>): Record<string, numb
   return sums
 }
 
-/** Answers by status, and what the processes themselves called impossible. */
+/** Answers by status, processes that exited on their own, and assertions that failed in them. */
 function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
   const statuses = Map.groupBy(load.answers, ({ status }) => `answered ${status}`)
   const logs = fleet.members.map(({ name }) => readFileSync(join(folder, `${name}.log`), 'utf8')).join('\n')
@@ -227,7 +231,7 @@ function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
 }
 
 function shortcomingsOf({ load, points }: Stand, counts: Readonly<Record<string, number>>): string[] {
-  // A common point that was armed must be met, and so must all that were asked for by name.
+  // Every common point that was armed must be reached, and so must every point requested by name.
   const wantedPoints = armable.filter((point) =>
     values.points ? points.test(point) : counts[`not reached ${point}`] && commonPoints.includes(point),
   )
@@ -236,12 +240,12 @@ function shortcomingsOf({ load, points }: Stand, counts: Readonly<Record<string,
   const wanted = Math.ceil(seconds * paymentsPerSecondMin)
   return [
     ...(load.counts.paid < wanted
-      ? [`${load.counts.paid} payments were completed, and ${wanted} are the least`]
+      ? [`only ${load.counts.paid} payments were completed; at least ${wanted} are required`]
       : []),
     ...missed.map((point) => `the crash point ${point} was not reached`),
     ...chosen
       .filter((plan) => !done.some((what) => traces[plan].test(what)))
-      .map((plan) => `nothing was done of ${plan}`),
+      .map((plan) => `no fault of the plan ${plan} was injected`),
   ]
 }
 

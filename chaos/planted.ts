@@ -1,11 +1,12 @@
 /**
- * Plants known bugs into a copy of the repository, one at a time, and runs what must catch each: `npm run chaos:planted`.
+ * Plants known bugs in a copy of the repository, one at a time, and runs the test or fault run that must catch each:
+ * `npm run chaos:planted`.
  *
- *   --some N     N of them, others with every commit, for CI
- *   --only A,B   these
- *   --sound      nothing is planted: what catches a bug must pass without it
+ *   --some N     N of them, different ones for every commit, for CI
+ *   --only A,B   only these
+ *   --sound      plant nothing: the same tests must pass without the bugs
  *
- * The last line is JSON. It exits with 1 unless every bug was caught, by name, within its budget.
+ * The last line is JSON. The exit code is 1 unless every bug was caught, by name, within its budget.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { catalog, type Planted } from './planted/catalog.ts'
 
-/** What a bug may cost until it is caught, on a machine that is busy. */
+/** How long it may take to catch one bug on a busy machine. */
 const budgetMs = 360_000
 
 const root = new URL('..', import.meta.url).pathname
@@ -54,7 +55,7 @@ say(
 )
 process.exitCode = missed.length > 0 ? 1 : 0
 
-/** By the number of commits, so that the next commit's are others. */
+/** --some rotates by the number of commits, so that the next commit gets different bugs. */
 function choose(): readonly Planted[] {
   if (values.only) {
     const names = values.only.split(',')
@@ -68,7 +69,7 @@ function choose(): readonly Planted[] {
   return Array.from({ length: some }, (_, i) => quick[(first + i) % quick.length] as Planted)
 }
 
-/** Everything that is not ignored. The dependencies are shared, but for our own packages, which are the copy's. */
+/** Copies every file that git does not ignore. Dependencies are shared, except our own packages, which are copied. */
 function copyTo(folder: string): void {
   const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
     cwd: root,
@@ -85,16 +86,16 @@ function copyTo(folder: string): void {
     symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   for (const name of readdirSync(join(root, 'node_modules/@farthing')))
     symlinkSync(join(folder, name), join(folder, 'node_modules/@farthing', name))
-  // PostgreSQL runs as another user, and reads what the tests give it.
+  // PostgreSQL runs as another user and has to read files of the tests.
   execFileSync('chmod', ['755', folder])
 }
 
-/** What a patch no longer fits would be caught for the wrong reason. What it leaves unused is no reason. */
+/** A bug that does not compile would be caught for the wrong reason. Unused names are allowed. */
 function failToCompile(): { isCaught: false; output: string } | null {
   const tsc = join(root, 'node_modules/.bin/tsc')
   const args = ['-p', 'tsconfig.json', '--noUnusedLocals', 'false', '--noUnusedParameters', 'false']
   const { status, stdout } = spawnSync(tsc, args, { cwd: scratch, encoding: 'utf8' })
-  return status === 0 ? null : { isCaught: false, output: `it does not compile:\n${stdout}` }
+  return status === 0 ? null : { isCaught: false, output: `the patched code does not compile:\n${stdout}` }
 }
 
 async function run(planted: Planted): Promise<{ isCaught: boolean; output: string }> {
@@ -106,7 +107,7 @@ async function run(planted: Planted): Promise<{ isCaught: boolean; output: strin
     cwd: scratch,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
-    // What a run keeps goes with the copy.
+    // The run's files are deleted together with the copy.
     env: { ...process.env, TMPDIR: scratch },
   })
   const bell = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), budgetMs)

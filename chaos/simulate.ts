@@ -1,6 +1,6 @@
 /**
- * Runs simulated histories of payments: `npm run chaos:simulate -- --histories 1000000 --seed 1`. What is modelled and
- * what is not stands in simulation/history.ts. The last line is JSON; a seed that fails is printed, and runs alone with
+ * Runs simulated payment histories: `npm run chaos:simulate -- --histories 1000000 --seed 1`. simulation/history.ts says
+ * what is modelled and what is not. The last line is JSON. A failing seed is printed; run it alone with
  * `--histories 1 --seed SEED`.
  */
 import { parseArgs } from 'node:util'

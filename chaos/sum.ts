@@ -1,4 +1,4 @@
-/** Adds up the runs that were kept in a folder, by commit and all together: `node chaos/sum.ts [FOLDER]`. */
+/** Adds up the runs stored in a folder, per commit and in total: `node chaos/sum.ts [FOLDER]`. */
 import { isCounted, readKept } from './harness/report.ts'
 
 const runs = readKept(process.argv[2] ?? 'chaos/results')
@@ -8,7 +8,7 @@ for (const [commit, group] of [...Map.groupBy(counted, (line) => line.commit), [
     runs: group.length,
     seconds: group.reduce((sum, { seconds }) => sum + seconds, 0),
   }
-  // Pairs that two runs met are mostly the same ones.
+  // Two runs mostly meet the same pairs, so the largest number counts instead of the sum.
   for (const { counts } of group)
     for (const [what, times] of Object.entries(counts))
       sums[what] = what.includes('×') ? Math.max(sums[what] ?? 0, times) : (sums[what] ?? 0) + times

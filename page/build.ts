@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { buildSync, stop } from 'esbuild'
 
-/** The payment page's script and style, each in one piece. Made in memory when a server starts: there is nothing to build beforehand. */
+/** The payment page's script and style, one file each. Built in memory when a server starts: there is no build step. */
 export function buildPage(): { readonly script: string; readonly style: string } {
   return { script: bundle('src/main.ts'), style: bundle('style/main.css') }
 }
 
-/** One file and all it imports, with names replaced by text where they are to be known only when it is built. */
+/** Bundles a file with everything it imports. `define` replaces names with text that is only known at build time. */
 export function bundle(entry: string, define: Readonly<Record<string, string>> = {}): string {
   const { outputFiles } = buildSync({
     absWorkingDir: fileURLToPath(new URL('.', import.meta.url)),
@@ -21,7 +21,7 @@ export function bundle(entry: string, define: Readonly<Record<string, string>> =
     logLevel: 'error',
     define,
   })
-  // The bundler would wait for more work in a process of its own.
+  // Otherwise esbuild's child process keeps running and waits for more work.
   void stop()
   return outputFiles.map(({ text }) => text).join('')
 }

@@ -1,7 +1,7 @@
 import { eventsByCheckout } from './events.ts'
 import type { Credit, History, Violation } from './history.ts'
 
-/** I8. What a reorganisation took back was true when it was said, and its store was told of it. */
+/** I8. An answer that a reorganisation undid was true at the time, and the store was notified of the change. */
 export function checkAcknowledged(history: History): Violation[] {
   const { books, answers } = history
   const wrong: string[] = []
@@ -15,23 +15,25 @@ export function checkAcknowledged(history: History): Violation[] {
     if (checkoutId === null || status < 200 || status >= 300) continue
     const checkout = checkouts.get(checkoutId)
     if (checkout?.storeId !== storeId) {
-      wrong.push(`${checkoutId} was acknowledged to ${storeId} and is not there`)
+      wrong.push(`${checkoutId} was acknowledged to ${storeId} but does not exist`)
       continue
     }
     if (kind !== 'pay' || status !== 200) continue
     const isReorged = byCheckout.get(checkoutId)?.some(({ type }) => type === 'payment.reorged') ?? false
     if (checkout.status !== 'COMPLETED' && !isReorged)
-      wrong.push(`${checkoutId} was answered 200, and is ${checkout.status}`)
+      wrong.push(`${checkoutId} was answered 200 but is ${checkout.status}`)
     const transactions = (paidBy.get(checkoutId) ?? []).map(({ transactionHash }) => transactionHash)
     if (transaction !== undefined && !transactions.includes(transaction))
-      wrong.push(`${checkoutId} was answered 200 for ${transaction}, paid by ${transactions.join(' ')}`)
+      wrong.push(
+        `${checkoutId} was answered 200 for ${transaction} but was paid by ${transactions.join(' ')}`,
+      )
   }
   return wrong.map((what) => ({ invariant: 'I8', what }))
 }
 
 /**
- * I9: from the first signature on a payment until it is proven that it will not pay, a 402 would charge twice; and so
- * would one while a payment that the chain took back may return.
+ * I9. From the first signature of our bytes that carry a payment until it is proven that the payment will never pay, a
+ * 402 would charge the payer twice. So would a 402 while a reorganised payment may return.
  */
 export function checkInvitations({ books, chain, answers }: History): Violation[] {
   const wrong: string[] = []
@@ -47,12 +49,12 @@ export function checkInvitations({ books, chain, answers }: History): Violation[
     if (status !== 402) continue
     for (const { paymentId, from, until } of absences.get(checkoutId) ?? [])
       if (from < askedAt && (until === null || answeredAt < until))
-        wrong.push(`${checkoutId} was answered 402 while ${paymentId}, which was taken back, could return`)
+        wrong.push(`${checkoutId} was answered 402 while ${paymentId}, which was reorganised, could return`)
     for (const { payer, nonce, payTo, amount, firstSignedAt, resolvedAt } of claims.get(checkoutId) ?? [])
       if (
         firstSignedAt !== null &&
         firstSignedAt < askedAt &&
-        // Whatever was said to be proven: what paid in the end could pay.
+        // Whatever was considered proven: a payment that paid in the end could pay.
         (resolvedAt === null || answeredAt < resolvedAt || moved.has(`${payer} ${nonce} ${payTo} ${amount}`))
       )
         wrong.push(`${checkoutId} was answered 402 while ${payer} ${nonce} could pay`)
@@ -60,7 +62,7 @@ export function checkInvitations({ books, chain, answers }: History): Violation[
   return wrong.map((what) => ({ invariant: 'I9', what }))
 }
 
-/** While an exact credit was off the chain: until it was in another block, or was proven gone. */
+/** The time in which an exact credit was off the chain: until it was in another block, or proven gone. */
 function absenceOf(
   { checkoutId, paymentId, disposition, orphanedAt, reversedAt }: Credit,
   all: readonly Credit[],
@@ -73,7 +75,7 @@ function absenceOf(
   return [{ checkoutId, paymentId, from: orphanedAt, until: ends[0] ?? null }]
 }
 
-/** I11. Here an order has one key, so two checkouts of an order are two of a key. */
+/** I11. In these runs every order has one key, so two checkouts of an order are two checkouts of a key. */
 export function checkRepeats({ books, answers }: History): Violation[] {
   const wrong: string[] = []
   const creates = answers.filter(({ kind, key }) => kind === 'create' && key !== undefined)
@@ -83,7 +85,7 @@ export function checkRepeats({ books, answers }: History): Violation[] {
     const [first] = made
     for (const other of made.slice(1))
       if (other.sent !== first?.sent) wrong.push(`${key} was answered 201 for two bodies`)
-      else if (other.body !== first?.body) wrong.push(`${key} was answered with two checkouts or in two ways`)
+      else if (other.body !== first?.body) wrong.push(`${key} got two different answers`)
   }
   for (const [order, made] of orders)
     if (made.length > 1) wrong.push(`${order} has ${made.length} checkouts: ${made.map(({ id }) => id)}`)
@@ -92,7 +94,7 @@ export function checkRepeats({ books, answers }: History): Violation[] {
 
 const anyCheckoutId = /ch_[0-9a-z]{20,}/g
 
-/** I12, of answers and of deliveries. */
+/** I12, for answers and deliveries. */
 export function checkIsolation({ books, answers, received }: History): Violation[] {
   const ownerOf = new Map(books.checkouts.map(({ id, storeId }) => [id, storeId]))
   const endpoints = new Map(books.endpoints.map(({ id, storeId }) => [id, storeId]))

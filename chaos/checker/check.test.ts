@@ -8,9 +8,9 @@ const onChain =
   (change: (chain: Scan) => Partial<Scan>): Change =>
   (history) => ({ ...history, chain: { ...history.chain, ...change(history.chain) } })
 
-/** Changes the rows that fit. */
+/** Changes the rows that match. */
 function where<Row>(rows: readonly Row[], isMeant: (row: Row) => boolean, change: Partial<Row>): Row[] {
-  assert(rows.some(isMeant), 'the test changes nothing')
+  assert(rows.some(isMeant), 'no row matches, so the test changes nothing')
   return rows.map((row) => (isMeant(row) ? { ...row, ...change } : row))
 }
 
@@ -33,18 +33,18 @@ const event = (type: string, checkoutId: string, change: Partial<Books['events']
     events: where(events, (row) => row.type === type && row.checkoutId === checkoutId, change),
   }))
 
-/** Each line breaks a sound history in one place, and says which invariant that breaks. */
+/** Each entry breaks a sound history in one place, and names the invariant that this breaks. */
 const broken: readonly [Invariant, string, Change][] = [
-  ['I1', 'COMPLETED with money that was not asked for', credited(ids.paid, { asset: '0xother' })],
+  ['I1', 'COMPLETED by the wrong token', credited(ids.paid, { asset: '0xother' })],
   [
     'I1',
     'COMPLETED without a credit',
     inBooks(({ credits }) => ({ credits: credits.filter(({ checkoutId }) => checkoutId !== ids.paid) })),
   ],
-  ['I1', 'a credit of a block that left the chain', credited(ids.paid, { blockHash: '0xgone' })],
+  ['I1', 'a credit of an orphaned block', credited(ids.paid, { blockHash: '0xgone' })],
   [
     'I1',
-    'COMPLETED before it is as final as its store asks',
+    'COMPLETED before the payment has the finality that the store requires',
     inBooks(({ checkouts }) => ({
       checkouts: where(checkouts, ({ id }) => id === ids.again, { finality: 'finalized' }),
     })),
@@ -61,14 +61,14 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I3',
-    'a payment that nobody credited',
+    'a payment that was not credited',
     inBooks(({ credits }) => ({ credits: credits.filter(({ checkoutId }) => checkoutId !== ids.again) })),
   ],
   ['I3', 'a payment credited to another checkout', claimed('0x01', { checkoutId: ids.expired })],
   ['I4', 'two payments unresolved at once', claimed('0x03', { resolvedAt: new Date(1_013_000) })],
   [
     'I4',
-    'two charges, and one event',
+    'two charges without a second event',
     onChain(({ transfers }) => ({
       transfers: [
         ...transfers,
@@ -76,10 +76,10 @@ const broken: readonly [Invariant, string, Change][] = [
       ],
     })),
   ],
-  ['I5', 'a wallet that has less than it got', onChain(() => ({ balances: new Map() }))],
+  ['I5', 'a wallet that has less than it received', onChain(() => ({ balances: new Map() }))],
   [
     'I5',
-    'gas that nobody accounts for',
+    'gas that is not accounted for',
     onChain(() => ({ settlerFunds: new Map([['0xsettler', { startWei: 100n, endWei: 70n }]]) })),
   ],
   ['I6', 'a gap in the nonces', onChain(({ mined }) => ({ mined: mined.slice(1) }))],
@@ -90,7 +90,7 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I6',
-    'bytes that a node saw before their commit',
+    'bytes that reached a node before they were committed',
     (history) => ({ ...history, sightings: [{ hash: '0xtx10', isCommitted: false }] }),
   ],
   [
@@ -102,18 +102,18 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I7',
-    'an arrow that does not exist',
+    'a status change that is not documented',
     event('checkout.reopened', ids.again, { type: 'checkout.canceled' }),
   ],
   [
     'I7',
-    'COMPLETED taken back without a reorganisation',
+    'COMPLETED undone without a reorganisation',
     event('payment.reorged', ids.reorged, { type: 'payment.finalized' }),
   ],
-  ['I7', 'called dead while it could be paid', claimed('0x03', { validBefore: 1_021n })],
+  ['I7', 'marked dead while it could still pay', claimed('0x03', { validBefore: 1_021n })],
   [
     'I8',
-    'a create that was acknowledged and is lost',
+    'an acknowledged create that was lost',
     inBooks(({ checkouts, events }) => ({
       checkouts: checkouts.filter(({ id }) => id !== ids.expired),
       events: events.filter(({ checkoutId }) => checkoutId !== ids.expired),
@@ -136,14 +136,14 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I9',
-    'a 402 after a payment was called dead that paid in the end',
+    'a 402 after a payment was marked dead that paid in the end',
     onChain(({ transfers }) => ({
       transfers: [...transfers, ...where(transfers, ({ nonce }) => nonce === '0x04', { nonce: '0x03' })],
     })),
   ],
   [
     'I9',
-    'a 402 while a payment that was taken back may return',
+    'a 402 while a reorganised payment may return',
     (history) => ({
       ...history,
       books: {
@@ -174,12 +174,12 @@ const broken: readonly [Invariant, string, Change][] = [
   ['I10', 'versions out of order', event('checkout.created', ids.paid, { sequence: 3 })],
   [
     'I10',
-    'called delivered and never received',
+    'marked delivered but never received',
     (history) => ({ ...history, received: history.received.slice(1) }),
   ],
   [
     'I10',
-    'a signature that is wrong',
+    'a wrong signature',
     (history) => ({
       ...history,
       received: where(history.received, ({ id }) => id === 'evt_0', { timestamp: '9' }),
@@ -187,7 +187,7 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I10',
-    'an event that is delivered with other words than the log has',
+    'an event that is delivered with other content than the log has',
     (history) => {
       const [first] = history.books.events
       assert(first?.data.checkout)
@@ -197,7 +197,7 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I10',
-    'an event that is delivered and was never committed',
+    'an event that is delivered but was never committed',
     (history) => {
       const [first] = history.books.events
       assert(first)
@@ -206,7 +206,7 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I10',
-    'an overpayment that nobody was told of',
+    'an overpayment without a notification',
     inBooks(({ credits }) => ({
       credits: where(credits, (row) => row.isOrphaned, {
         isOrphaned: false,
@@ -217,7 +217,7 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I11',
-    'one key, two answers',
+    'two answers to one key',
     (history) => ({
       ...history,
       answers: where(history.answers, (row) => row === history.answers[0], { body: '{"id":"other"}' }),
@@ -232,12 +232,12 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I12',
-    'an answer that shows an id of another store',
+    'an answer that shows another store’s checkout',
     answered(({ kind }) => kind === 'pay', { body: JSON.stringify({ id: ids.expired }) }),
   ],
   [
     'I13',
-    'a row that its events do not make',
+    'a row whose status differs from its events',
     inBooks(({ checkouts }) => ({
       checkouts: where(checkouts, ({ id }) => id === ids.expired, { status: 'OPEN' }),
     })),
@@ -246,8 +246,8 @@ const broken: readonly [Invariant, string, Change][] = [
   ['I14', 'work that is left', (history) => ({ ...history, undone: ['3 authorizations are unresolved'] })],
 ]
 
-describe('the checker bites', () => {
-  test('a history in which everything holds has no violation', () => {
+describe('the checker finds every kind of violation', () => {
+  test('a sound history has no violations', () => {
     assert.deepEqual(check(soundHistory()), [])
   })
 
@@ -258,7 +258,7 @@ describe('the checker bites', () => {
     })
   }
 
-  test('every invariant is broken at least once', () => {
+  test('every invariant is broken by at least one case', () => {
     const tried = new Set(broken.map(([invariant]) => invariant))
     assert.deepEqual(
       Object.keys(invariants).filter((invariant) => !tried.has(invariant as Invariant)),

@@ -12,8 +12,8 @@ import { checkNonces } from './nonces.ts'
 import { checkCursors, leaveOutLost } from './restored.ts'
 
 /**
- * Decides I1 to I14 on a history. Pure: whoever keeps a history can judge it again. It shares nothing with the server,
- * so that a mistake in how the server reads a chain or its own tables is not made here a second time.
+ * Checks I1 to I14 on a history. It is a pure function, so a stored history can be checked again. It shares no code with
+ * the server, so that it cannot repeat a mistake in how the server reads the chain or its own tables.
  */
 export function check(history: History): Violation[] {
   const judged = leaveOutLost(history)

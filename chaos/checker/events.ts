@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Event, History, Violation } from './history.ts'
 
-/** Which event may follow which, of those that change a status. */
+/** Which status change may follow which. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   '': ['created'],
   created: ['processing', 'completed', 'expired', 'canceled'],
@@ -22,7 +22,7 @@ const statusAfter: Readonly<Record<string, string>> = {
   canceled: 'CANCELED',
 }
 
-/** I7. */
+/** I7: statuses change only as documented, and a payment declared dead can never pay. */
 export function checkArrows(history: History): Violation[] {
   const wrong: string[] = []
   for (const [id, events] of eventsByCheckout(history)) {
@@ -31,7 +31,7 @@ export function checkArrows(history: History): Violation[] {
       const before = moves[i - 1] ?? ''
       if (!arrows[before]?.includes(move)) wrong.push(`${id} went from ${before || 'nothing'} to ${move}`)
       if (before === 'completed' && !events.some(({ type }) => type === 'payment.reorged'))
-        wrong.push(`${id} was taken back without a reorganisation`)
+        wrong.push(`${id} left COMPLETED without a reorganisation`)
     }
   }
   const { books, chain } = history
@@ -45,12 +45,12 @@ export function checkArrows(history: History): Violation[] {
     const transfer = spent.get(key)
     const isSpentElsewhere = transfer && (transfer.to !== payTo || transfer.value !== amount)
     if (!isSpentElsewhere && !chain.canceled.has(key) && BigInt(chain.headTime) < validBefore)
-      wrong.push(`${key} is called dead, and the chain would still take it`)
+      wrong.push(`${key} is marked dead, but the chain would still accept it`)
   }
   return wrong.map((what) => ({ invariant: 'I7', what }))
 }
 
-/** I10. */
+/** I10: every change has one event, in order, without gaps, delivered word for word. */
 export function checkLog(history: History): Violation[] {
   const { books } = history
   const wrong: string[] = []
@@ -59,21 +59,21 @@ export function checkLog(history: History): Violation[] {
       .filter(({ type }) => type.startsWith('checkout.'))
       .map(({ checkoutVersion }) => checkoutVersion)
     const isWhole = versions.length === version && versions.every((told, i) => told === i + 1)
-    if (!isWhole) wrong.push(`${id} has version ${version}, and its events have ${versions.join(' ')}`)
+    if (!isWhole) wrong.push(`${id} has version ${version}, but its events have ${versions.join(' ')}`)
   }
   for (const [storeId, events] of Map.groupBy(books.events, ({ storeId }) => storeId)) {
     const sequences = events.map(({ sequence }) => sequence ?? 0).toSorted((a, b) => a - b)
     const gap = sequences.findIndex((sequence, i) => sequence !== i + 1)
-    if (gap !== -1) wrong.push(`the log of ${storeId} has ${sequences[gap]} in place ${gap + 1}`)
+    if (gap !== -1) wrong.push(`the log of ${storeId} has sequence ${sequences[gap]} instead of ${gap + 1}`)
     for (const [id, own] of Map.groupBy(events, ({ checkoutId }) => checkoutId ?? '')) {
       const inOrder = own.toSorted((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0))
       const isOrdered = inOrder.every(
         ({ checkoutVersion }, i) => (inOrder[i - 1]?.checkoutVersion ?? 0) <= (checkoutVersion ?? 0),
       )
-      if (id !== '' && !isOrdered) wrong.push(`the log of ${storeId} tells of ${id} out of order`)
+      if (id !== '' && !isOrdered) wrong.push(`the log of ${storeId} has the events of ${id} out of order`)
     }
   }
-  return [...wrong, ...findBadDeliveries(history), ...findUntold(history)].map((what) => ({
+  return [...wrong, ...findBadDeliveries(history), ...findUnreported(history)].map((what) => ({
     invariant: 'I10',
     what,
   }))
@@ -88,23 +88,23 @@ function findBadDeliveries({ books, received }: History): string[] {
     const secret = endpoints.get(endpointId)?.secret ?? ''
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
     const expected = `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
-    if (!signature.split(' ').includes(expected)) wrong.push(`${id} came with a wrong signature`)
+    if (!signature.split(' ').includes(expected)) wrong.push(`${id} was delivered with a wrong signature`)
     const event = events.get(id)
     const told = JSON.parse(body) as { id?: string; type?: string; sequence?: number; data?: object }
-    if (!event) wrong.push(`${id} was delivered and is in no log`)
+    if (!event) wrong.push(`${id} was delivered but is in no log`)
     else if (
       told.id !== id ||
       told.type !== event.type ||
       told.sequence !== event.sequence ||
       !isDeepStrictEqual(told.data, event.data)
     )
-      wrong.push(`${id} was delivered as another event than the log has`)
+      wrong.push(`${id} was delivered with other content than the log has`)
     if (status >= 200 && status < 300) taken.add(`${endpointId} ${id}`)
   }
   const made = new Set(books.deliveries.map(({ endpointId, eventId }) => `${endpointId} ${eventId}`))
   for (const { endpointId, eventId, state } of books.deliveries) {
     if (state === 'delivered' && !taken.has(`${endpointId} ${eventId}`))
-      wrong.push(`${eventId} is called delivered, and never arrived`)
+      wrong.push(`${eventId} is marked delivered but never arrived`)
   }
   for (const { id, storeId } of books.endpoints)
     for (const event of books.events)
@@ -113,17 +113,17 @@ function findBadDeliveries({ books, received }: History): string[] {
   return wrong
 }
 
-/** Money that is not what was asked for, or that the chain took back, is told to its store. */
-function findUntold(history: History): string[] {
+/** A payment that is not exact must have an event. */
+function findUnreported(history: History): string[] {
   const byCheckout = eventsByCheckout(history)
   return history.books.credits.flatMap(({ checkoutId, paymentId, disposition, isOrphaned }) => {
     if (checkoutId === null || isOrphaned || disposition === 'exact') return []
     const isTold = byCheckout.get(checkoutId)?.some(({ type }) => type === `payment.${disposition}`)
-    return isTold ? [] : [`${paymentId} of ${checkoutId} is ${disposition}, and its store was not told`]
+    return isTold ? [] : [`${paymentId} of ${checkoutId} is ${disposition}, but its store was not notified`]
   })
 }
 
-/** I13: the last event of a checkout says what its row says, and names the payment that its credit is. */
+/** I13: a checkout's last event has the same status as its row, and names the payment of its exact credit. */
 export function checkReplay(history: History): Violation[] {
   const wrong: string[] = []
   const exact = new Map(
@@ -137,11 +137,11 @@ export function checkReplay(history: History): Violation[] {
     const last = events.findLast(({ type }) => type.startsWith('checkout.'))
     const replayed = statusAfter[movesOf(events).at(-1) ?? '']
     if (replayed !== status || last?.data.checkout?.status !== status)
-      wrong.push(`${id} is ${status}, and its events make it ${replayed}`)
+      wrong.push(`${id} is ${status}, but its events make it ${replayed}`)
     const transaction = last?.data.checkout?.payment?.transaction
     if (status === 'COMPLETED' && transaction !== exact.get(id)?.transactionHash)
       wrong.push(
-        `${id} was told to be paid by ${transaction}, its credit is ${exact.get(id)?.transactionHash}`,
+        `the events of ${id} name ${transaction}, but its credit is ${exact.get(id)?.transactionHash}`,
       )
   }
   return wrong.map((what) => ({ invariant: 'I13', what }))
@@ -149,7 +149,7 @@ export function checkReplay(history: History): Violation[] {
 
 const grouped = new WeakMap<History, Map<string, Event[]>>()
 
-/** A checkout's events by version, as they were written. */
+/** Each checkout's events, ordered by version. */
 export function eventsByCheckout(history: History): Map<string, Event[]> {
   const known = grouped.get(history)
   if (known) return known

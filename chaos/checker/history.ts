@@ -1,6 +1,6 @@
 /**
- * Everything that a run left behind, as the checker judges it: what the database says, what the chain says, what clients
- * were answered, and what the receiver of webhooks got. None of it comes from code of the server.
+ * The history of a run, which is the checker's input: the contents of the database ("books"), a scan of the chain, the
+ * answers that clients got, and the webhooks that the receiver got. The harness reads all of it without server code.
  */
 export type History = {
   readonly books: Books
@@ -8,21 +8,21 @@ export type History = {
   readonly answers: readonly Answer[]
   readonly received: readonly Received[]
   readonly sightings: readonly Sighting[]
-  /** What was still to do a minute after the last fault, in words. */
+  /** The work that was still left at the time limit after the last fault, in words. */
   readonly undone: readonly string[]
-  /** How often the database was put back to an earlier point, in order. */
+  /** Every restore of the database to an earlier point, in order. */
   readonly restores?: readonly Restore[]
 }
 
-/** One restore, by the books on either side of what it took back. */
+/** One restore, with the books before and after the changes that it undid. */
 export type Restore = {
-  /** Just before the backup was begun: the backup has all of it. */
+  /** Just before the backup started: the backup contains all of it. */
   readonly copied: Books
-  /** When every process had ended, just before the database was put back. */
+  /** After every process had exited, just before the database was restored. */
   readonly lost: Books
-  /** When that was: nothing was answered or delivered after it that the backup does not know. */
+  /** When `lost` was read. Every later answer and delivery comes from the restored database. */
   readonly lostAt: Date
-  /** What stores were answered that went on from where they were in the lost log, and then from where they were told to. */
+  /** The answers to stores that continued from a cursor of the lost log, and then from the cursor they were given. */
   readonly cursors: readonly {
     readonly storeId: string
     readonly status: number
@@ -35,20 +35,20 @@ export type Restore = {
 export type Violation = { readonly invariant: Invariant; readonly what: string }
 
 export const invariants = {
-  I1: 'a COMPLETED checkout has one exact credit, which the chain has, as it was asked for',
-  I2: 'no log and no authorization is credited twice, and no checkout has two exact credits',
-  I3: 'what was paid on the chain is credited',
-  I4: 'a checkout has one unresolved payment at a time, and its store is told of a second charge',
-  I5: 'balances are the sum of what moved: wallets, and the settlers’ gas',
-  I6: 'settlers use each nonce once, with bytes that were committed before any node saw them',
-  I7: 'statuses change only as documented, and what is called dead can never pay',
-  I8: 'what a client was told is true for good',
-  I9: 'nobody is asked to sign while an earlier signature may pay, or what the chain took back may return',
-  I10: 'every change has one event, in order, without gaps, and it is delivered word for word',
-  I11: 'the same key and body get the same answer, and make one checkout',
-  I12: 'no store sees another’s checkout by its id',
-  I13: 'the events alone say every checkout’s status and what paid it',
-  I14: 'two minutes after the last fault nothing is left to do',
+  I1: 'a COMPLETED checkout has one exact credit, and the chain has it at the required finality',
+  I2: 'no transfer log and no authorization is credited twice, and no checkout has two exact credits',
+  I3: 'every payment on the chain is credited',
+  I4: 'a checkout has at most one unresolved payment, and its store is notified of a second charge',
+  I5: 'wallet balances and settlers’ gas equal the sum of what moved',
+  I6: 'a settler uses each nonce once, and its signed bytes are committed before any node sees them',
+  I7: 'statuses change only as documented, and a payment declared dead can never pay',
+  I8: 'a success answer stays true, unless a reorganisation undoes the payment and the store is notified',
+  I9: 'nobody is asked to sign while an earlier signature may pay, or a reorganised payment may return',
+  I10: 'every change has one event, in order, without gaps, delivered word for word',
+  I11: 'the same idempotency key and body get the same answer and create one checkout',
+  I12: 'no store sees another store’s checkout by its id',
+  I13: 'the events alone give every checkout’s status and the payment that completed it',
+  I14: 'no work is left two minutes after the last fault, or seven after a restore',
 } as const
 
 export type Invariant = keyof typeof invariants
@@ -57,7 +57,7 @@ export type Books = {
   readonly firstBlock: number
   readonly checkouts: readonly Checkout[]
   readonly authorizations: readonly Authorization[]
-  /** Orphaned ones too. */
+  /** Includes orphaned ones. */
   readonly credits: readonly Credit[]
   readonly broadcasts: readonly Broadcast[]
   readonly settlers: readonly { readonly address: string; readonly nextNonce: number }[]
@@ -78,7 +78,7 @@ export type Checkout = {
   readonly version: number
   readonly finality: string
   readonly options: readonly Terms[]
-  /** What plain transfers to it must be. */
+  /** The exact amounts reserved for plain transfers to it. */
   readonly reserved: readonly Terms[]
 }
 
@@ -91,9 +91,9 @@ export type Authorization = {
   readonly validBefore: bigint
   readonly state: string
   readonly claimedAt: Date
-  /** When it was found that it would never pay; null while it may, or has. */
+  /** When it was proven that it will never pay; null while it still may, or if it has paid. */
   readonly resolvedAt: Date | null
-  /** When bytes that carry it were first signed. */
+  /** When a transaction that carries it was first signed. */
   readonly firstSignedAt: Date | null
 }
 
@@ -155,7 +155,7 @@ export type Transfer = {
   readonly from: string
   readonly to: string
   readonly value: bigint
-  /** Of the AuthorizationUsed that stands directly before it, by the same payer in the same transaction. */
+  /** The nonce of the AuthorizationUsed directly before it, by the same payer in the same transaction. */
   readonly nonce: string | null
 }
 
@@ -165,38 +165,38 @@ export type Scan = {
   readonly safe: number
   readonly finalized: number
   readonly transfers: readonly Transfer[]
-  /** `payer nonce` of what was canceled. */
+  /** `payer nonce` of canceled authorizations. */
   readonly canceled: ReadonlySet<string>
-  /** Transactions of the settlers, in the order of the chain. */
+  /** Transactions of the settlers, in chain order. */
   readonly mined: readonly {
     readonly hash: string
     readonly from: string
     readonly nonce: number
     readonly feeWei: bigint
   }[]
-  /** Units of the token, by account: of wallets and settlers. */
+  /** Token balances of wallets and settlers, in units. */
   readonly balances: ReadonlyMap<string, bigint>
   readonly settlerFunds: ReadonlyMap<string, { readonly startWei: bigint; readonly endWei: bigint }>
 }
 
-/** One request and its answer, as its client saw them. Requests without an answer prove nothing and are not here. */
+/** One request and its answer, as the client saw them. Unanswered requests prove nothing and are not recorded. */
 export type Answer = {
   readonly kind: 'create' | 'pay' | 'read'
-  /** Whose key asked, or whose checkout is paid. */
+  /** The store whose key was used, or whose checkout is paid. */
   readonly storeId: string
   readonly checkoutId: string | null
   readonly status: number
   readonly body: string
   readonly askedAt: Date
   readonly answeredAt: Date
-  /** Of a create. */
+  /** The idempotency key of a create. */
   readonly key?: string
   readonly sent?: string
   /** The transaction that a 200 to a payer named. */
   readonly transaction?: string
 }
 
-/** A delivery as the receiver got it, and what it answered. */
+/** A delivery as the receiver got it, and the status that it answered. */
 export type Received = {
   readonly endpointId: string
   readonly id: string
@@ -206,9 +206,9 @@ export type Received = {
   readonly status: number
 }
 
-/** The first time that signed bytes passed the node's door, and whether the database had them by then. */
+/** The first time that signed bytes reached a node, and whether they were committed by then. */
 export type Sighting = {
   readonly hash: string
-  /** Null where the database could not be asked at that moment. */
+  /** Null if the database could not be queried at that moment. */
   readonly isCommitted: boolean | null
 }

@@ -1,6 +1,6 @@
 import type { Authorization, Books, Credit, History, Scan, Terms, Transfer, Violation } from './history.ts'
 
-/** I1: what is COMPLETED was paid on the chain, with what was asked for, as firmly as was asked for. */
+/** I1: a COMPLETED checkout was paid on the chain, by its terms and at its finality. */
 export function checkSoundness({ books, chain }: History): Violation[] {
   const wrong: string[] = []
   const exact = Map.groupBy(
@@ -13,7 +13,7 @@ export function checkSoundness({ books, chain }: History): Violation[] {
     const [credit] = exact.get(id) ?? []
     if (!credit) wrong.push(`${id} is COMPLETED without an exact credit`)
     else if (!credit.isAccepted && ![...options, ...reserved].some((terms) => fits(terms, credit)))
-      wrong.push(`${id} is COMPLETED by ${credit.paymentId}, which is not what it asked for`)
+      wrong.push(`${id} is COMPLETED by ${credit.paymentId}, which does not match its terms`)
     else if (credit.blockNumber > (reached[finality as keyof typeof reached] ?? -1))
       wrong.push(`${id} is COMPLETED by ${credit.paymentId}, which is not ${finality} yet`)
   }
@@ -28,12 +28,12 @@ export function checkSoundness({ books, chain }: History): Violation[] {
       transfer.to === credit.payTo &&
       transfer.value === credit.amount &&
       transfer.nonce === credit.nonce
-    if (!isSame) wrong.push(`credit ${credit.paymentId} at ${placeOf(credit)} is not what the chain says`)
+    if (!isSame) wrong.push(`credit ${credit.paymentId} at ${placeOf(credit)} differs from the chain`)
   }
   return wrong.map((what) => ({ invariant: 'I1', what }))
 }
 
-/** I2. */
+/** I2: no transfer log and no authorization is credited twice, and no checkout has two exact credits. */
 export function checkSingleCredits({ books }: History): Violation[] {
   const credits = live(books)
   const signed = credits.filter(({ nonce }) => nonce !== null)
@@ -51,7 +51,7 @@ function repeated(credits: readonly Credit[], nameOf: (credit: Credit) => string
     .map(([name, group]) => `${name}: ${group.map(({ paymentId }) => paymentId).join(', ')}`)
 }
 
-/** I3: every transfer that was claimed, or that reached a wallet of ours, is credited, to whom it was claimed for. */
+/** I3: every transfer that was claimed or reached a store's wallet is credited, to the checkout that claimed it. */
 export function checkCompleteness({ books, chain }: History): Violation[] {
   const wrong: string[] = []
   const claims = new Map(books.authorizations.map((claim) => [keyOf(claim), claim]))
@@ -60,7 +60,7 @@ export function checkCompleteness({ books, chain }: History): Violation[] {
   for (const transfer of chain.transfers) {
     if (transfer.blockNumber < books.firstBlock || transfer.value === 0n) continue
     const claim = transfer.nonce === null ? undefined : claims.get(`${transfer.from} ${transfer.nonce}`)
-    // A nonce that was claimed and then spent on something else pays nobody.
+    // A claimed nonce that was spent on something else pays no checkout.
     if (claim ? !isPaidBy(claim, transfer) : !wallets.has(transfer.to)) continue
     const credit = credited.get(placeOf(transfer))
     if (!credit) wrong.push(`${transfer.transactionHash} paid ${claim?.checkoutId ?? transfer.to}: no credit`)
@@ -70,7 +70,7 @@ export function checkCompleteness({ books, chain }: History): Violation[] {
   return wrong.map((what) => ({ invariant: 'I3', what }))
 }
 
-/** I4: the times in which a checkout's claims were unresolved do not overlap; more than one charge is told. */
+/** I4: a checkout's claims are never unresolved at the same time, and its store is notified of a second charge. */
 export function checkCharges({ books, chain }: History): Violation[] {
   const wrong: string[] = []
   const moved = new Map(chain.transfers.map((transfer) => [`${transfer.from} ${transfer.nonce}`, transfer]))
@@ -93,19 +93,19 @@ export function checkCharges({ books, chain }: History): Violation[] {
     const notices = told.get(id)?.length ?? 0
     if (paid.length - 1 > notices)
       wrong.push(
-        `${id} was charged ${paid.length} times and told of ${notices}: ${paid.map(keyOf).join(', ')}`,
+        `${id} was charged ${paid.length} times with ${notices} notices: ${paid.map(keyOf).join(', ')}`,
       )
   }
   return wrong.map((what) => ({ invariant: 'I4', what }))
 }
 
-/** I5. */
+/** I5: wallet balances and settlers' gas equal the sum of what moved. */
 export function checkConservation({ books, chain }: History): Violation[] {
   const wrong: string[] = []
   for (const wallet of books.wallets) {
     const balance = chain.balances.get(wallet) ?? 0n
     const sum = sumFor(chain, wallet)
-    if (balance !== sum) wrong.push(`${wallet} has ${balance} units, and its transfers make ${sum}`)
+    if (balance !== sum) wrong.push(`${wallet} has ${balance} units, but its transfers add up to ${sum}`)
     const seen = chain.transfers.filter(
       ({ to, blockNumber }) => to === wallet && blockNumber >= books.firstBlock,
     )
@@ -115,14 +115,16 @@ export function checkConservation({ books, chain }: History): Violation[] {
         .filter(({ payTo }) => payTo === wallet)
         .map(({ amount }) => amount),
     )
-    if (arrived !== credited) wrong.push(`${wallet} got ${arrived} units, and was credited ${credited}`)
+    if (arrived !== credited) wrong.push(`${wallet} received ${arrived} units, but was credited ${credited}`)
   }
   for (const { address } of books.settlers) {
-    if ((chain.balances.get(address) ?? 0n) !== 0n) wrong.push(`settler ${address} holds money`)
+    if ((chain.balances.get(address) ?? 0n) !== 0n) wrong.push(`settler ${address} holds tokens`)
     const funds = chain.settlerFunds.get(address)
     const spent = total(chain.mined.filter(({ from }) => from === address).map(({ feeWei }) => feeWei))
     if (funds && funds.startWei - funds.endWei !== spent)
-      wrong.push(`settler ${address} spent ${funds.startWei - funds.endWei} wei, its fees make ${spent}`)
+      wrong.push(
+        `settler ${address} spent ${funds.startWei - funds.endWei} wei, but its fees add up to ${spent}`,
+      )
   }
   return wrong.map((what) => ({ invariant: 'I5', what }))
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { ask } from './read-chain.ts'
 
-/** I14. Waits until nothing is left to do, for so long. What is still undone then comes back as sentences. */
+/** I14. Waits until no work is left, for at most `withinMs`. Returns the remaining work in words. */
 export async function untilQuiet(
   db: Client,
   url: string,
@@ -18,8 +18,8 @@ export async function untilQuiet(
   }
 }
 
-/** Waits until every event has its place in the log and has been delivered, for so long. */
-export async function untilTold(db: Client, withinMs: number): Promise<void> {
+/** Waits until every event has its sequence number and has been delivered, for at most `withinMs`. */
+export async function untilDelivered(db: Client, withinMs: number): Promise<void> {
   const giveUpAt = Date.now() + withinMs
   for (;;) {
     const { rows } = await db.query(
@@ -55,7 +55,9 @@ async function findUndone(db: Client, url: string, network: string, head: number
   for (const { address, next_nonce } of settlers.rows) {
     const [mined = '0x0'] = await ask<string>(url, [['eth_getTransactionCount', address, 'latest']])
     if (`${Number.parseInt(mined, 16)}` !== next_nonce)
-      undone.push(`settler ${address} is at ${next_nonce}, the chain at ${Number.parseInt(mined, 16)}`)
+      undone.push(
+        `settler ${address} is at nonce ${next_nonce}, but the chain at ${Number.parseInt(mined, 16)}`,
+      )
   }
   return undone
 }

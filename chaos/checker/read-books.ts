@@ -2,7 +2,7 @@ import type { Client } from 'pg'
 import { type Hex, parseTransaction } from 'viem'
 import type { Authorization, Books, Broadcast, Checkout, Credit, Event } from './history.ts'
 
-/** What the database says of one network, in one consistent reading. */
+/** Reads the database's contents for one network, in one consistent snapshot. */
 export async function readBooks(db: Client, network: string): Promise<Books> {
   await db.query('begin isolation level repeatable read read only')
   try {

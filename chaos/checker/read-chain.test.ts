@@ -18,7 +18,7 @@ function log(index: number, topics: string[], transactionHash = '0xa') {
   }
 }
 
-test('a Transfer is by authorization only directly behind AuthorizationUsed of its payer in its transaction', () => {
+test('a Transfer is by authorization only directly after its payer’s AuthorizationUsed in its transaction', () => {
   const noncesOf = (logs: Parameters<typeof readLogs>[0]) =>
     readLogs(logs).transfers.map(({ nonce }) => nonce)
   const pay = [transfer, word('1'), word('2')]

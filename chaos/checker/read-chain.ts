@@ -8,12 +8,12 @@ const topics = {
 }
 
 const callsPerRequest = 200
-/** What the local chain gives each of its accounts. */
+/** The initial balance of each account of the local chain. */
 const startWei = 10_000n * 10n ** 18n
 
 type Call = readonly [method: string, ...params: unknown[]]
 
-/** Asks a node, many calls to a request. The first error throws. */
+/** Queries a node, with many calls per request. Throws the first error. */
 export async function ask<Result>(url: string, calls: readonly Call[]): Promise<Result[]> {
   const results: Result[] = []
   for (let from = 0; from < calls.length; from += callsPerRequest) {
@@ -49,7 +49,7 @@ type RawBlock = {
   readonly transactions: readonly { readonly hash: string; readonly from: string; readonly nonce: string }[]
 }
 
-/** Reads the whole chain, the token's logs, and what these accounts sent and have. */
+/** Reads the whole chain, the token's logs, and these accounts' transactions and balances. */
 export async function scanChain(
   url: string,
   token: string,
@@ -109,7 +109,7 @@ export async function scanChain(
   }
 }
 
-/** A Transfer is by authorization if AuthorizationUsed of the same payer is the log directly before it. */
+/** A Transfer is by authorization if the log directly before it is AuthorizationUsed of the same payer. */
 export function readLogs(raw: readonly RawLog[]): Pick<Scan, 'transfers' | 'canceled'> {
   const logs = raw.toSorted(
     (a, b) => integer(a.blockNumber) - integer(b.blockNumber) || integer(a.logIndex) - integer(b.logIndex),

@@ -8,8 +8,8 @@ const lostAt = new Date(1_016_000)
 const lostId = `ch_${'lost'.padEnd(24, '0')}`
 
 /**
- * The sound history, put back to before its last payment: what the database had then lacked the claim of `again` that
- * paid, its bytes, and its last events; and a checkout was made and paid that the books do not know at the end.
+ * The sound history, restored to before its last payment. The backup lacks the claim of `again` that paid, its bytes and
+ * its last events; and a checkout was created and paid that the final books do not have.
  */
 function restoredHistory(): History {
   const history = soundHistory()
@@ -54,7 +54,7 @@ function restoredHistory(): History {
     ...history,
     books: {
       ...books,
-      // As `reconcile` finds them: claimed when they were read on the chain, their bytes unknown.
+      // As `reconcile` restores them: claimed when they were read on the chain, their bytes unknown.
       authorizations: [
         ...books.authorizations.map((row) =>
           row === claim ? { ...row, claimedAt: new Date(1_017_000), firstSignedAt: null } : row,
@@ -109,7 +109,7 @@ const inRestore =
     restores: (history.restores ?? []).map((restore) => ({ ...restore, ...change(restore) })),
   })
 
-/** As if nobody had looked for what was lost on the chain. */
+/** As if the lost payments had not been looked for on the chain. */
 const forget: Change = inBooks(({ checkouts, credits, events }) => ({
   checkouts: checkouts.map((row) => (row.id === ids.again ? { ...row, status: 'OPEN', version: 3 } : row)),
   credits: credits.filter(({ nonce }) => nonce !== '0x04'),
@@ -118,10 +118,10 @@ const forget: Change = inBooks(({ checkouts, credits, events }) => ({
   ),
 }))
 
-/** What a restore does not excuse, and what names it. */
+/** Violations that a restore does not excuse, with the invariant that each breaks. */
 const broken: readonly [Invariant, string, Change][] = [
-  ['I8', 'a 200 of a checkout that the books know, which is not COMPLETED', forget],
-  ['I3', 'a payment with a marker that nobody credited', forget],
+  ['I8', 'a 200 for a checkout that the books have and that is not COMPLETED', forget],
+  ['I3', 'a payment with a marker that was not credited', forget],
   [
     'I3',
     'a payment with a marker that is unmatched',
@@ -134,12 +134,12 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I3',
-    'money of a lost checkout that is on no list',
+    'a payment of a lost checkout that was not credited',
     inBooks(({ credits }) => ({ credits: credits.filter(({ nonce }) => nonce !== '0x05') })),
   ],
   [
     'I4',
-    'two charges of one checkout, and no event',
+    'two charges of one checkout without an event',
     (history) => {
       const claim = history.books.authorizations.find(({ nonce }) => nonce === '0x05')
       assert(claim)
@@ -159,24 +159,24 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I6',
-    'a nonce that was used again for another call',
+    'a nonce that was reused for another call',
     inBooks(({ broadcasts }) => ({
       broadcasts: [...broadcasts, { ...bytes, hash: '0xagain', call: 'pay 6' }],
     })),
   ],
   [
     'I8',
-    'a create that the backup has, and that is gone',
+    'a checkout that is in the backup and was lost',
     inRestore(({ copied, lost }) => ({ copied: { ...copied, checkouts: lost.checkouts } })),
   ],
   [
     'I8',
-    'a create that came after the restore, and that is gone',
+    'a checkout that was created after the restore and was lost',
     inRestore(() => ({ lostAt: new Date(1_012_050) })),
   ],
   [
     'I8',
-    'a create that a restore kept, and that the next one may not lose',
+    'a checkout that one restore kept and the next one lost',
     (history) => {
       const [first] = history.restores ?? []
       assert(first)
@@ -185,7 +185,7 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I9',
-    'a 402 after the restore for what was paid before it',
+    'a 402 after the restore for a checkout that was paid before it',
     (history) => ({
       ...history,
       answers: [
@@ -199,29 +199,29 @@ const broken: readonly [Invariant, string, Change][] = [
   ],
   [
     'I10',
-    'a webhook that no log had',
+    'a webhook whose event was in no log',
     inRestore(({ lost }) => ({
       lost: { ...lost, events: lost.events.filter(({ id }) => id !== 'evt_lost') },
     })),
   ],
   [
     'I10',
-    'an old cursor that is taken',
+    'an old cursor that is accepted',
     inRestore(() => ({ cursors: [{ storeId: 'st_a', status: 200, code: '', resumedStatus: 200 }] })),
   ],
 ]
 
-describe('a restore excuses what it may lose, and nothing else', () => {
-  test('a restored history in which everything holds has no violation', () => {
+describe('a restore excuses what it may lose and nothing else', () => {
+  test('a sound restored history has no violations', () => {
     assert.deepEqual(check(restoredHistory()), [])
   })
 
-  test('without the restore the same history is broken', () => {
+  test('without the restore, the same history has violations', () => {
     const found = new Set(check({ ...restoredHistory(), restores: [] }).map(({ invariant }) => invariant))
     assert.deepEqual([...found].sort(), ['I10', 'I6', 'I8'])
   })
 
-  test('a payment that its payer handed in is on no checkout, and its 200 is excused', () => {
+  test('a payment that its payer submitted to the chain may be unmatched, and its 200 is excused', () => {
     const handedIn: Change = (history) => ({
       ...inRestore(({ lost }) => ({
         lost: {

@@ -1,18 +1,19 @@
 import type { Authorization, Books, Broadcast, Event, History, Restore, Violation } from './history.ts'
 
 /**
- * What a restore may lose is left out before a history is judged, and nothing else: rows that were written after the
- * backup was begun and that the books do not have at the end, and what was said of them until the database was put back.
+ * Removes from a history what a restore is allowed to lose, and nothing else: rows that were written after the backup
+ * started and are missing from the final books, and what clients heard about them before the database was restored.
  *
- *   checkouts   and every answer about them
- *   events      and the webhooks that told of them; of those that the backup has, the number that they got after it
- *   bytes       that a settler committed and sent: these are put back into the books, as they have used their nonces
- *   claims      that our own bytes paid: they are put back as they were, so that their money must be credited to their
- *               checkouts where these are known, and no 402 may have come after their signing
- *   refusals    that a claim could still pay: it had been found before, so that it counts from when it was
- *   a 200       for a payment that its payer handed in: no marker names its checkout, so it is on the unmatched list
+ *   checkouts   removed with every answer about them
+ *   events      removed with their webhooks; for events that the backup has, only the sequence they got after it
+ *   bytes       that a settler committed and sent: added back to the books, because they have used their nonces
+ *   claims      that our own bytes paid: added back as they were, so that their money must be credited to their
+ *               checkouts if the books have these, and a 402 after their signing is a violation
+ *   refusals    a claim that was proven dead after the backup counts as resolved from that first proof on
+ *   a 200       removed for a payment that its payer submitted to the chain: no marker names its checkout, so the
+ *               payment is unmatched
  *
- * A 200 for a checkout that the books know, two charges, nonces and gaps are judged as in any other history.
+ * A 200 for a checkout that the books have, double charges, nonces and gaps are checked as in any other history.
  */
 export function leaveOutLost(history: History): History {
   const { books, chain, answers, received, sightings, restores = [] } = history
@@ -53,7 +54,7 @@ export function leaveOutLost(history: History): History {
   }
 }
 
-/** I10: whoever stood in a log that was lost is told so, and where to go on. */
+/** I10: a reader of a lost log is told so, and where to continue. */
 export function checkCursors({ restores = [] }: History): Violation[] {
   return restores
     .flatMap(({ cursors }) => cursors)
@@ -63,7 +64,7 @@ export function checkCursors({ restores = [] }: History): Violation[] {
     )
     .map(({ storeId, status, code, resumedStatus }) => ({
       invariant: 'I10',
-      what: `an old cursor of ${storeId} was answered ${status} ${code}, and the one to go on from ${resumedStatus}`,
+      what: `an old cursor of ${storeId} was answered ${status} ${code}, and the cursor to resume from ${resumedStatus}`,
     }))
 }
 
@@ -74,7 +75,7 @@ type AllLost = {
   readonly events: Lost<Event>
   readonly broadcasts: Lost<Broadcast>
   readonly claims: Lost<Authorization>
-  /** When claims that a backup has were found to be dead after it. */
+  /** When claims that the backup contains were proven dead after it. */
   readonly refusals: ReadonlyMap<string, Date>
 }
 
@@ -91,7 +92,7 @@ function findLost(restores: readonly Restore[]): AllLost {
       ({ broadcasts }) => broadcasts,
       ({ hash }) => hash,
     ),
-    // One that is found on the chain is claimed anew, so that it does not stand for the one that was lost.
+    // A payment that is found on the chain is claimed again: that new claim does not replace the lost one.
     claims: new Map(
       [...lostOf(restores, ({ authorizations }) => authorizations, claimOf).values()].map((claim) => [
         keyOf(claim.row),
@@ -107,7 +108,7 @@ function findLost(restores: readonly Restore[]): AllLost {
   }
 }
 
-/** Rows that came after a backup was begun. One that is there when the next is begun was not lost. */
+/** Rows that were written after a backup started. A row that exists when the next backup starts was not lost. */
 function lostOf<Row>(
   restores: readonly Restore[],
   rowsOf: (books: Books) => readonly Row[],
@@ -145,7 +146,7 @@ function putBackClaims(
   }))
 }
 
-/** An event under the number that it got; it gets another if that was lost. */
+/** An event with its sequence. If that sequence was lost, the event gets another one. */
 function numberOf({ id, sequence }: { readonly id: string; readonly sequence: number | null }): string {
   return `${id} ${sequence}`
 }
@@ -154,7 +155,7 @@ function keyOf({ payer, nonce }: { readonly payer: string; readonly nonce: strin
   return `${payer} ${nonce}`
 }
 
-/** One claim of an authorization, which can be claimed again. */
+/** Identifies one claim of an authorization, because an authorization can be claimed again. */
 function claimOf(claim: Authorization): string {
   return `${keyOf(claim)} ${claim.claimedAt.getTime()}`
 }

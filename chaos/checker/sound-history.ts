@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import type { Answer, Authorization, Books, Credit, Event, History, Received, Transfer } from './history.ts'
 
 /**
- * A small history in which everything holds: two stores; a checkout that was paid, one that was paid, taken back by a
- * reorganisation and paid again, one whose first payment died and whose second paid, one that expired; a settler with
+ * A small history in which every invariant holds. It has two stores and four checkouts: one was paid; one was paid,
+ * reorganised and paid again; one had a first payment that died and a second that paid; one expired. Its settler has
  * four transactions, the first of which was signed twice.
  */
 const asset = '0xtoken'
@@ -249,7 +249,7 @@ export function deliver(endpointId: string, { id, type, sequence, checkoutId, da
   return { endpointId, id, timestamp: '1000', signature: `v1,${signature}`, body, status: 204 }
 }
 
-/** One thing that is otherwise than in a sound history. */
+/** One difference from a sound history. */
 export type Change = (history: History) => History
 
 export const inBooks =

@@ -12,27 +12,27 @@ const execute = promisify(execFile)
 export type ChaosDatabase = {
   readonly port: number
   url(database: string): string
-  /** Whether it has a disk that can be filled. */
+  /** Whether it has its own disk, which can be filled. */
   readonly isOwnDisk: boolean
-  /** Where it is three instead of one. */
+  /** Set if it is a cluster of three. */
   readonly cluster: Patroni | null
   isDown(): boolean
   killAndStart(): Promise<void>
-  /** Leaves no byte for so long. PostgreSQL may end itself over it, and is then started again. */
+  /** Leaves no free byte for this long. PostgreSQL may exit over it, and is then started again. */
   fillDisk(ms: number): Promise<void>
-  /** Takes every connection that is left, for so long. */
+  /** Takes every free connection for this long. */
   crowd(ms: number): Promise<void>
-  /** Where it is one: a copy of it while it runs, and that copy in place of its data after it was killed. */
+  /** Only for a single PostgreSQL: copies it while it runs, and replaces its data with that copy after a kill. */
   readonly backup?: { take(): Promise<void>; putBack(): Promise<void> }
   stop(): Promise<void>
 }
 
-/** So small that it can be filled, so large that a run fits in beside the write-ahead log. */
+/** Small enough to be filled, large enough for a run and its write-ahead log. */
 const diskMegabytes = 1_500
 const connectionsMax = 70
 const closeMs = 2_000
 
-/** A PostgreSQL of the run's own, which can be killed, filled and crowded. It has a disk of its own where we may mount. */
+/** A private PostgreSQL that can be killed, run out of disk space and run out of connections. */
 export async function openDatabase(folder: string): Promise<ChaosDatabase> {
   const bin = await findBinaries()
   const disk = join(folder, 'disk')
@@ -86,7 +86,7 @@ export async function openDatabase(folder: string): Promise<ChaosDatabase> {
         ])
         return
       } catch (error) {
-        // The backends of a postmaster that was killed hold its memory for a moment.
+        // The backends of a killed postmaster hold its shared memory for a moment.
         if (tries === 100) throw error
         await wait(100)
       }
@@ -98,7 +98,7 @@ export async function openDatabase(folder: string): Promise<ChaosDatabase> {
   const copy = join(disk, 'copy')
   let isDown = false
 
-  /** Ends the postmaster without warning. */
+  /** Kills the postmaster without warning. */
   const kill = async (): Promise<void> => {
     const [pid = ''] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')
     process.kill(Number.parseInt(pid, 10), 'SIGKILL')
@@ -144,7 +144,7 @@ export async function openDatabase(folder: string): Promise<ChaosDatabase> {
       async putBack(): Promise<void> {
         isDown = true
         await kill()
-        // What is left of it may write on for a moment, into what is not the data any more.
+        // Remaining backends may still write for a moment, but no longer into the live data folder.
         const lost = join(disk, 'lost')
         await rename(data, lost)
         await rename(copy, data)
@@ -178,8 +178,8 @@ export async function freePort(): Promise<number> {
   })
 }
 
-/** A connection that is opened again when the database was away. For the harness's own looks, beside all proxies. */
-export function openEyes(url: string) {
+/** A connection for the harness's own queries. It bypasses the proxies, and reconnects after the database was down. */
+export function openObserver(url: string) {
   let client: pg.Client | null = null
   const connect = async (): Promise<pg.Client> => {
     if (client) return client
@@ -192,7 +192,7 @@ export function openEyes(url: string) {
     return fresh
   }
   return {
-    /** Asks until there is an answer. */
+    /** Retries until there is an answer. */
     async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
       for (let tries = 0; ; tries++) {
         try {
@@ -204,8 +204,11 @@ export function openEyes(url: string) {
         }
       }
     },
-    /** Asks once. Null if the database is away. */
-    async glance<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[] | null> {
+    /** Tries once. Returns null if the database is down. */
+    async queryOnce<Row extends pg.QueryResultRow>(
+      text: string,
+      values: unknown[] = [],
+    ): Promise<Row[] | null> {
       try {
         return (await (await connect()).query<Row>(text, values)).rows
       } catch {
@@ -219,4 +222,4 @@ export function openEyes(url: string) {
   }
 }
 
-export type Eyes = ReturnType<typeof openEyes>
+export type Observer = ReturnType<typeof openObserver>

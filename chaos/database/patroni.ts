@@ -14,23 +14,24 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
 import { type ChaosDatabase, freePort } from './database.ts'
+import { haproxyConfig, patroniConfig } from './patroni-config.ts'
 
 /**
- * Three PostgreSQL under Patroni in strict synchronous mode, three etcd, and HAProxy before them, all on loopback: what
- * an acknowledged write needs to outlive the machine it was written on. Debian: apt-get install patroni etcd-server
- * haproxy. Nodes that were killed are started again and rejoin by themselves, and whoever cannot is made anew.
+ * Three PostgreSQL under Patroni in strict synchronous mode, three etcd, and HAProxy in front, all on loopback: this is
+ * what an acknowledged write needs to survive the loss of its machine. On Debian: apt-get install patroni etcd-server
+ * haproxy. Killed nodes are started again and rejoin by themselves; one that cannot is recreated from the leader.
  */
 const members = ['n1', 'n2', 'n3'] as const
-/** Some times what the slowest blow takes on a busy machine: whoever is not there by then will not come. */
+/** Several times what the slowest takeover needs on a busy machine: after this, none is coming. */
 const takeoverMs = 60_000
 const remakeMs = 60_000
 const wholeMs = 180_000
 const lookMs = 100
-/** A write takes milliseconds where it is acknowledged. */
+/** An acknowledged write takes milliseconds. */
 const secondMs = 500
-/** A member's answer takes milliseconds; one that was killed has none. */
+/** A member answers within milliseconds; a killed one never does. */
 const answerMs = 2_000
-/** What three PostgreSQL and three etcd keep at most, of which most is write-ahead log. */
+/** The most that three PostgreSQL and three etcd keep, mostly write-ahead log. */
 const diskMegabytes = 4_000
 
 type Node = {
@@ -43,20 +44,23 @@ type Node = {
 }
 
 /**
- * What is done to the leader. A switchover is asked for. A postmaster is killed below its Patroni, which gives the lock
- * away. A node loses Patroni and every process of PostgreSQL at once, and another takes over when its lock has run out.
- * When Patroni alone is killed its PostgreSQL runs on as a second primary, until it is started again and steps down: what
- * is written there must not be acknowledged, because its synchronous standby has become the new leader.
+ * Faults of the leader.
+ *
+ *   switchOver      a requested switchover
+ *   killPostmaster  PostgreSQL dies under its Patroni, which releases the lock
+ *   killNode        Patroni and every process of PostgreSQL die at once; another takes over when the lock expires
+ *   killPatroni     only Patroni dies; its PostgreSQL keeps running as a second primary until Patroni is started again
+ *                   and demotes it. It must not acknowledge writes, because its synchronous standby is the new leader
  */
-export const blows = ['switchOver', 'killPostmaster', 'killNode', 'killPatroni'] as const
-type Blow = (typeof blows)[number]
+export const leaderFaults = ['switchOver', 'killPostmaster', 'killNode', 'killPatroni'] as const
+type LeaderFault = (typeof leaderFaults)[number]
 
 export type Patroni = {
   /**
-   * Strikes the leader and returns when all three are whole again. It counts a failover only if another leads on a new
-   * timeline, and counts what else came of it.
+   * Injects a fault into the leader and returns when the cluster is whole again. It counts a failover only if another
+   * member leads on a new timeline, and counts any other consequences.
    */
-  strike(blow: Blow, count: (what: string, times?: number) => void): Promise<void>
+  strike(fault: LeaderFault, count: (what: string, times?: number) => void): Promise<void>
 }
 
 type Seen = {
@@ -105,7 +109,7 @@ export async function openPatroni(folder: string): Promise<ChaosDatabase> {
   writeFileSync(proxyConfig, haproxyConfig(port, nodes))
   const haproxy = run('/usr/sbin/haproxy', ['-db', '-f', proxyConfig], 'haproxy')
 
-  /** As the first member that answers sees it; empty if none does. */
+  /** The cluster as seen by the first member that answers; empty if none does. */
   const readCluster = async (): Promise<Seen[]> => {
     const asked = nodes.map(async ({ api }) => {
       const signal = AbortSignal.timeout(answerMs)
@@ -129,7 +133,7 @@ export async function openPatroni(folder: string): Promise<ChaosDatabase> {
     await ended
   }
 
-  /** Until there is a leader with a synchronous standby, and all three follow one timeline. */
+  /** Waits until there is a leader with a synchronous standby and all three follow one timeline. */
   const untilWhole = async (): Promise<{ leader: Seen; remade: number }> => {
     const startedAt = Date.now()
     const remade = new Set<string>()
@@ -141,7 +145,7 @@ export async function openPatroni(folder: string): Promise<ChaosDatabase> {
         return { leader, remade: remade.size }
       const elapsedMs = Date.now() - startedAt
       if (elapsedMs > wholeMs) throw new Error(`the cluster is not whole: ${JSON.stringify(seen)}`)
-      // The leader has whatever was acknowledged, so that the others can be copied from it.
+      // The leader has every acknowledged write, so the others can be copied from it.
       const isLost = ({ name }: Node) => !following.some((one) => one.name === name) && !remade.has(name)
       if (leader && elapsedMs > remakeMs)
         for (const node of nodes.filter(isLost)) {
@@ -153,7 +157,7 @@ export async function openPatroni(folder: string): Promise<ChaosDatabase> {
       await wait(lookMs)
     }
   }
-  /** False if the same one leads after all that time. */
+  /** Returns false if no other member takes over in time. */
   const untilAnotherLeads = async (before: Seen): Promise<boolean> => {
     const giveUpAt = Date.now() + takeoverMs
     while (Date.now() < giveUpAt) {
@@ -163,7 +167,7 @@ export async function openPatroni(folder: string): Promise<ChaosDatabase> {
     }
     return false
   }
-  const hit: Record<Blow, (node: Node) => Promise<void>> = {
+  const hit: Record<LeaderFault, (node: Node) => Promise<void>> = {
     async switchOver({ name, api }) {
       const body = JSON.stringify({ leader: name })
       const signal = AbortSignal.timeout(takeoverMs)
@@ -174,16 +178,16 @@ export async function openPatroni(folder: string): Promise<ChaosDatabase> {
     killPatroni: endPatroni,
   }
   const cluster: Patroni = {
-    async strike(blow, count) {
+    async strike(fault, count) {
       const before = (await untilWhole()).leader
       const struck = nodeOf(before.name)
-      await hit[blow](struck)
+      await hit[fault](struck)
       const isTaken = await untilAnotherLeads(before)
-      if (blow === 'killPatroni' && isTaken && (await isSecondPrimary(struck)))
+      if (fault === 'killPatroni' && isTaken && (await isSecondPrimary(struck)))
         count('second primary, which acknowledged nothing')
-      if (blow === 'killNode' || blow === 'killPatroni') start(struck)
+      if (fault === 'killNode' || fault === 'killPatroni') start(struck)
       const { leader, remade } = await untilWhole()
-      count(isTaken ? `failover: ${blow}` : `no failover: ${blow}`)
+      count(isTaken ? `failover: ${fault}` : `no failover: ${fault}`)
       const timelines = (leader.timeline ?? 0) - (before.timeline ?? 0)
       if (timelines > 1) count('failover: unasked', timelines - 1)
       if (remade > 0) count('member made anew', remade)
@@ -202,7 +206,7 @@ export async function openPatroni(folder: string): Promise<ChaosDatabase> {
   }
 
   const refuse = async () => {
-    throw new Error('this is done to a single PostgreSQL only')
+    throw new Error('this fault needs a single PostgreSQL, not a cluster')
   }
   return {
     port,
@@ -217,7 +221,7 @@ export async function openPatroni(folder: string): Promise<ChaosDatabase> {
   }
 }
 
-/** Where we may mount, files are in memory: they outlive killed processes just so, and are gone with the run. */
+/** Keeps files in memory if we may mount: they survive killed processes just as well, and vanish with the run. */
 function mountMemory(folder: string): boolean {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m`, 'tmpfs', folder], {
@@ -229,7 +233,7 @@ function mountMemory(folder: string): boolean {
   }
 }
 
-/** Kills a postmaster, with or without the processes below it. It may have ended before, and another have its number. */
+/** Kills a postmaster, with or without its child processes. It may have exited already and its pid been reused. */
 function endPostmaster(data: string, isWithAll: boolean): void {
   const pids: string[] = []
   try {
@@ -248,7 +252,7 @@ function endPostmaster(data: string, isWithAll: boolean): void {
     }
 }
 
-/** Whether it still is a primary of its own, beside the one that leads. It may take a write, but not acknowledge it. */
+/** Whether the node is still a primary alongside the new leader. Throws if it acknowledges a write. */
 async function isSecondPrimary({ name, port }: Node): Promise<boolean> {
   const client = new pg.Client(`postgres://farthing@127.0.0.1:${port}/postgres`)
   client.on('error', () => {})
@@ -271,7 +275,7 @@ async function isSecondPrimary({ name, port }: Node): Promise<boolean> {
     if (isAcknowledged) throw new Error(`${name} acknowledged a write after another had taken over`)
     return true
   } finally {
-    // It hangs in its write.
+    // The connection hangs in its write.
     client.end().catch(() => {})
   }
 }
@@ -302,7 +306,7 @@ async function startEtcds(
           `http://127.0.0.1:${peer}`,
         ],
         ...['--initial-cluster', initial, '--initial-cluster-state', 'new'],
-        // A lock is written anew twice a second: of all that, little is kept.
+        // The lock is renewed twice per second, so keep little history.
         ...['--auto-compaction-mode', 'periodic', '--auto-compaction-retention', '1m'],
         ...['--snapshot-count', '5000', '--max-snapshots', '1', '--max-wals', '1'],
       ],
@@ -310,97 +314,4 @@ async function startEtcds(
     ),
   )
   return { children, hosts: ports.map(({ client }) => `127.0.0.1:${client}`) }
-}
-
-/** JSON is YAML too. */
-function patroniConfig(node: {
-  name: string
-  api: number
-  port: number
-  data: string
-  home: string
-  etcd: readonly string[]
-}) {
-  const api = `127.0.0.1:${node.api}`
-  const address = `127.0.0.1:${node.port}`
-  const account = (username: string) => ({ username, password: 'chaos' })
-  return JSON.stringify({
-    scope: 'farthing-chaos',
-    name: node.name,
-    restapi: { listen: api, connect_address: api },
-    etcd3: { hosts: node.etcd },
-    bootstrap: {
-      dcs: {
-        // As low as they work: Patroni 3.0 gives no lock away within a retry of a second, makes whole seconds of all
-        // three, and wants the first to be no less than the second and twice the third.
-        ttl: 5,
-        loop_wait: 1,
-        retry_timeout: 2,
-        maximum_lag_on_failover: 1_048_576,
-        // Another takes over at once instead of waiting for the one that crashed.
-        primary_start_timeout: 0,
-        synchronous_mode: true,
-        synchronous_mode_strict: true,
-        postgresql: {
-          use_pg_rewind: true,
-          // A slot is made after its standby has asked for it, which then waits; and it keeps logs without end.
-          use_slots: false,
-          parameters: {
-            max_connections: 100,
-            shared_buffers: '64MB',
-            wal_level: 'replica',
-            hot_standby: 'on',
-            // More than is written while a member is away, and little: pg_rewind copies all that is kept.
-            wal_keep_size: '64MB',
-            min_wal_size: '32MB',
-            max_wal_size: '64MB',
-            wal_retrieve_retry_interval: '250ms',
-            // A new leader writes a checkpoint before others can rewind to it.
-            checkpoint_completion_target: 0,
-            wal_log_hints: 'on',
-            synchronous_commit: 'on',
-          },
-        },
-      },
-      // Every new timeline begins a segment of its own: at 16 MB each, a long run would fill its disk with them.
-      initdb: [{ encoding: 'UTF8' }, 'data-checksums', { 'wal-segsize': '1' }],
-      pg_hba: ['host replication all 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 trust'],
-    },
-    postgresql: {
-      listen: address,
-      connect_address: address,
-      data_dir: node.data,
-      bin_dir: '/usr/lib/postgresql/15/bin',
-      // Whoever cannot be rewound copies the leader.
-      remove_data_directory_on_rewind_failure: true,
-      remove_data_directory_on_diverged_timelines: true,
-      pgpass: join(node.home, `pgpass-${node.name}`),
-      authentication: {
-        superuser: account('farthing'),
-        replication: account('replicator'),
-        rewind: account('rewinder'),
-      },
-      parameters: { unix_socket_directories: node.home },
-    },
-    watchdog: { mode: 'off' },
-  })
-}
-
-function haproxyConfig(port: number, nodes: readonly Node[]): string {
-  const servers = nodes.map(({ name, port, api }) => `  server ${name} 127.0.0.1:${port} check port ${api}`)
-  return `global
-  maxconn 500
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-  timeout check 1s
-listen primary
-  bind 127.0.0.1:${port}
-  option httpchk OPTIONS /primary
-  http-check expect status 200
-  default-server inter 200ms fall 2 rise 1 on-marked-down shutdown-sessions
-${servers.join('\n')}
-`
 }

@@ -6,7 +6,7 @@ import { openDatabaseProxy } from './proxy.ts'
 const cluster = new URL(process.env.FARTHING_TEST_CLUSTER ?? '')
 const table = `proxy_${process.pid}`
 
-describe('what the database proxy loses', () => {
+describe('the database proxy', () => {
   const direct = new pg.Client(`${cluster.href}postgres`)
   let proxy: Awaited<ReturnType<typeof openDatabaseProxy>>
 
@@ -21,7 +21,7 @@ describe('what the database proxy loses', () => {
     await direct.end()
   })
 
-  /** What a client hears of its work through the proxy, and whether the work was done. */
+  /** Whether a client got an answer through the proxy, and whether its work was done. */
   async function tell(number: number, work: (client: pg.Client) => Promise<unknown>) {
     const client = new pg.Client({
       host: '127.0.0.1',
@@ -49,30 +49,30 @@ describe('what the database proxy loses', () => {
 
   const lose = (what: 'reply' | 'request') => proxy.choosers.add(() => what)
 
-  test('nothing, unless it is told to', async () => {
+  test('loses nothing by default', async () => {
     assert.deepEqual(await tell(1, insert(1)), { isAnswered: true, isDone: true })
     assert.deepEqual(await tell(2, inTransaction(2)), { isAnswered: true, isDone: true })
   })
 
-  test('the reply to a write that is done for good', async () => {
+  test('loses the reply to a write that is durable', async () => {
     lose('reply')
     assert.deepEqual(await tell(3, insert(3)), { isAnswered: false, isDone: true })
     assert.equal(proxy.lostReplies, 1)
   })
 
-  test('the reply to a commit, and to nothing before it', async () => {
+  test('loses the reply to a commit, and to nothing before it', async () => {
     lose('reply')
     assert.deepEqual(await tell(4, inTransaction(4)), { isAnswered: false, isDone: true })
     assert.equal(proxy.lostReplies, 2)
   })
 
-  test('a write before it is done', async () => {
+  test('loses a write before it reaches the database', async () => {
     lose('request')
     assert.deepEqual(await tell(5, insert(5)), { isAnswered: false, isDone: false })
     assert.equal(proxy.lostRequests, 1)
   })
 
-  test('no reply to a read', async () => {
+  test('loses no reply to a read', async () => {
     lose('reply')
     assert.deepEqual(await tell(1, (client) => client.query('select 1')), { isAnswered: true, isDone: true })
   })

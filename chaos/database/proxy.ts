@@ -2,19 +2,19 @@ import { createServer, connect as dial, type Socket } from 'node:net'
 import { freePort } from './database.ts'
 
 /**
- * Stands between the processes and PostgreSQL and knows enough of its protocol to lose the reply to a commit. Every
- * write is one, whether it is a COMMIT or a single statement: when PostgreSQL says that it is ready and idle after a
- * write, the write is durable. At that moment the connection is cut, and the process cannot know.
+ * A proxy between the processes and PostgreSQL that knows enough of the protocol to lose the reply to a commit. That can
+ * be a COMMIT or a single writing statement: once PostgreSQL reports after a write that it is ready and idle, the write
+ * is durable. At that moment the proxy cuts the connection, and the process cannot know whether it was committed.
  *
- * Messages are a letter, a length of four bytes that counts itself, and a body; the first message of a client has no
- * letter. Statements are prepared (P) once under a name and bound (B) by it; Q is a simple query; Z is ready for query.
+ * A message is a letter, a four-byte length that includes itself, and a body; a client's first message has no letter.
+ * Statements are prepared (P) once under a name and bound (B) by it; Q is a simple query; S is a sync; Z means ready.
  */
 type Loss = 'reply' | 'request' | null
 
 export async function openDatabaseProxy(target: { readonly port: number }) {
   const proxy = {
     port: await freePort(),
-    /** What to lose of the next write. Of several, the newest says. */
+    /** Decide what to lose of the next write. If there are several, the newest decides. */
     choosers: new Set<() => Loss>(),
     lostReplies: 0,
     lostRequests: 0,
@@ -38,7 +38,7 @@ export async function openDatabaseProxy(target: { readonly port: number }) {
     upstream.once('close', () => client.destroy())
 
     const writing = new Map<string, boolean>()
-    /** What was asked between two syncs, oldest first: whether it wrote, and whether its reply is to be lost. */
+    /** The requests between two syncs, oldest first: whether each wrote, and what to lose of it. */
     const asked: { isWrite: boolean; loss: Loss }[] = []
     let isWriteSoFar = false
     const fromClient = readMessages(true, (type, body) => {
@@ -100,7 +100,7 @@ function isWrite(text: string): boolean {
   return /\b(insert into|update|delete from|commit)\b/i.test(text)
 }
 
-/** Splits a stream into messages. False as soon as the reader says so of one. */
+/** Splits a stream into messages. Returns false as soon as the reader returns false for one. */
 function readMessages(hasStart: boolean, read: (type: string, body: Buffer) => boolean) {
   let rest: Buffer = Buffer.alloc(0)
   let isStarted = !hasStart

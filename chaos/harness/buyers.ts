@@ -14,28 +14,29 @@ export type Load = {
   readonly chain: ChaosChain
   readonly answers: Answer[]
   readonly counts: { created: number; paid: number; refused: number; signed: number; unanswered: number }
-  /** Who came for one purpose only, and whom of them nobody has asked for yet. */
+  /** Additional buyers that exist only to provoke a crash point. */
   readonly guests: Promise<unknown>[]
+  /** Guests that are prepared and not used yet: each pays, then spends the money elsewhere. */
   readonly withdrawers: ReturnType<typeof prepareToWithdraw>[]
-  /** Before the shortest life is over since then, nothing can end unpaid. */
+  /** No checkout can expire before the shortest lifetime has passed since then. */
   readonly begunAt: number
   isOver: boolean
-  /** How long some take to sign once they know the terms. */
+  /** How long some buyers take to sign once they know the terms. */
   hesitateMsMax: number
-  /** When the last of them must have given up. */
+  /** When the last buyer gives up. */
   giveUpAt: number
 }
 
-/** Longer than a server waits for an outcome. */
+/** Longer than the server waits for an outcome. */
 const requestTimeoutMs = 40_000
 const signaturesMax = 4
-/** The shortest life that a checkout can have. */
+/** The shortest lifetime that a checkout can have. */
 export const shortLifeSeconds = 300
-/** Of all turns: so many checkouts are also left to their end. */
+/** The share of turns in which a second checkout is created and left to expire. */
 const leftShare = 0.5
 /** Long enough for a payment to be checked and claimed. */
 const claimMs = 150
-/** What every checkout here costs. */
+/** The price of every checkout here. */
 const priceUnits = 1_000_000n
 
 type Asked = {
@@ -47,10 +48,10 @@ type Asked = {
 }
 
 /**
- * A buyer as the documentation asks for: it repeats what was not answered, or not about the payment, with the same key
- * or the same signature, at any of the processes. It signs again only when it was answered 402. Some are hasty: they send
- * everything twice at once, sign for a very short time, hand their payment in themselves as well, or try it elsewhere;
- * some leave a checkout to its end, or have the money for one of two.
+ * A buyer that behaves as documented: it repeats requests that got no answer, or none about the payment, with the same
+ * key or signature, at any of the processes. It signs again only after a 402. Some buyers misbehave: they send
+ * everything twice at once, sign with a very short window, also submit their payment to the chain themselves, or try it
+ * on another checkout. Some leave a checkout to expire, or pay two checkouts with money for one.
  */
 export async function buy(load: Load, name: string, key: Hex, random: Random): Promise<void> {
   const account = privateKeyToAccount(key)
@@ -69,7 +70,7 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
       if (!signed) break
       load.counts.signed++
       if (random.isLucky(0.05)) await load.chain.frontRun(signed.authorized, signed.signature).catch(() => {})
-      // The same payment twice at once, or, as from two tabs, two payments; both to the same process first.
+      // The same payment twice at once, or two payments as from two tabs. All go to the same process first.
       const isTwin = random.isLucky(0.1)
       const rival = random.isLucky(0.1) ? await sign(account, terms.body, random) : null
       const headers = [signed.header, ...(isTwin ? [signed.header] : []), ...(rival ? [rival.header] : [])]
@@ -114,7 +115,7 @@ async function create(
   return first
 }
 
-/** Repeats one create until it is answered with anything but "not known". */
+/** Repeats a create until its outcome is known. */
 export async function createOnce(load: Load, store: Store, key: string, sent: string, random: Random) {
   while (Date.now() < load.giveUpAt) {
     const asked = await request(load, random, '/api/v1/checkouts', {
@@ -126,13 +127,13 @@ export async function createOnce(load: Load, store: Store, key: string, sent: st
       headers: { 'x-api-key': store.key, 'content-type': 'application/json', 'idempotency-key': key },
     })
     if (asked?.status === 201) return (JSON.parse(asked.body) as { id: string }).id
-    if (asked && asked.status < 500 && asked.code !== 'idempotency_key_in_use') return null
+    if (asked && asked.status < 500 && asked.code !== 'idempotency_in_progress') return null
     await wait(random.between(50, 300))
   }
   return null
 }
 
-/** Presents a payment, or asks for the terms, until the answer is about the payment. */
+/** Submits a payment, or requests the terms, until the answer is about the payment. */
 export async function payUntilKnown(
   load: Load,
   store: Store,
@@ -150,14 +151,14 @@ export async function payUntilKnown(
     const isKnown =
       asked && asked.status !== 202 && asked.status < 500 && asked.code !== 'payment_in_progress'
     if (isKnown) return asked
-    // Half of them wait as long as they are asked to.
+    // Half of them honour Retry-After.
     const isPatient = asked && asked.retryAfterSeconds > 0 && random.isLucky(0.5)
     await wait(isPatient ? asked.retryAfterSeconds * 1_000 : random.between(50, 300))
   }
   return null
 }
 
-/** Asks for the terms while a payment is under way: as a page that is loaded again. There must be none. */
+/** Requests the terms while a payment is in progress, as a reloaded page does. It must not get any. */
 async function lookMeanwhile(load: Load, store: Store, checkoutId: string, random: Random): Promise<void> {
   for (let looks = 0; looks < 3; looks++) {
     await wait(random.between(100, 800))
@@ -170,15 +171,15 @@ async function lookMeanwhile(load: Load, store: Store, checkoutId: string, rando
   }
 }
 
-/** A payment that has been taken is presented for a second checkout of the same store. It must not pay that too. */
+/** Submits an accepted payment for a second checkout of the same store, which it must not pay too. */
 async function tryElsewhere(load: Load, store: Store, order: string, header: string, random: Random) {
   const checkoutId = await create(load, store, order, random)
   if (checkoutId !== null) await payUntilKnown(load, store, checkoutId, random, header)
 }
 
 /**
- * One who has the price once, and pays two checkouts with it at the same time. The second must be refused. Brief, because
- * a reorganisation can take the money back: then neither can pay, which is known only when the time is over.
+ * A payer with money for one checkout pays two at the same time. The second must be refused. The windows are short,
+ * because a reorganisation can take the money back: then neither can pay, which is known only once the windows end.
  */
 async function spendTwice(load: Load, store: Store, order: string, random: Random): Promise<void> {
   const account = privateKeyToAccount(randomBytes32(random))
@@ -195,8 +196,8 @@ async function spendTwice(load: Load, store: Store, order: string, random: Rando
 }
 
 /**
- * One who pays with money that is gone a moment later: he spends it elsewhere while his payment waits to be sent, and a
- * lane must refuse it. Does it when the returned function is called.
+ * Prepares a payer that spends its money elsewhere while its payment waits to be sent, so that a lane must refuse the
+ * payment. It pays and spends when the returned function is called.
  */
 export async function prepareToWithdraw(load: Load, store: Store, order: string, random: Random) {
   const account = privateKeyToAccount(randomBytes32(random))
@@ -260,7 +261,7 @@ type Terms = {
   resource: object
 }
 
-/** Some sign for a few seconds only. */
+/** Some payments are signed with a window of only a few seconds. */
 async function sign(
   account: ReturnType<typeof privateKeyToAccount>,
   body: string,
@@ -304,7 +305,7 @@ async function sign(
   return { authorized, signature, header: Buffer.from(JSON.stringify(payload)).toString('base64') }
 }
 
-/** As if from anywhere: many refused payments from one address make all others from it wait. */
+/** A random client address, because many refused payments from one address slow down all others from it. */
 function anyAddress(random: Random): string {
   return `203.${[0, 0, 0].map(() => random.between(0, 255)).join('.')}`
 }

@@ -27,9 +27,9 @@ export const domain = { name: 'USDC', version: '2', chainId: 31_337, verifyingCo
 
 const multicall = '0xca11bde05977b3631167028862be2a173976ca11'
 const contracts = new URL('../../server/contracts/artifacts.json', import.meta.url)
-/** Older than any reorganisation may be deep: what payers have is not taken back. */
+/** More blocks than any reorganisation is deep, so that the payers' initial funds are never taken back. */
 const blocksBefore = 70
-/** The tenth of the chain's accounts, whose key the node has: the hand of the harness. */
+/** The account from which the harness itself sends: the tenth of the chain's accounts, for which the node signs. */
 const hand = mnemonicToAccount('test test test test test test test test test test test junk', {
   addressIndex: 9,
 }).address
@@ -41,16 +41,16 @@ const abi = parseAbi([
 
 export type ChaosChain = Awaited<ReturnType<typeof openChain>>
 
-/** Shorter than the server believes, so that more blocks are taken back, and payments included, in the same time. */
+/** Shorter than the server's configured block time, so that a run sees more blocks, payments and reorganisations. */
 const blockMs = 500
 
 /**
- * States of blocks that anvil keeps, all of them in memory: more than any reorganisation is deep. What it puts on disk,
- * and does so after some hundred blocks unless told otherwise, it reads back without the contracts' code.
+ * How many block states anvil keeps, all in memory: more than any reorganisation is deep. By default it moves states to
+ * disk after some hundred blocks, and reads them back without the contracts' code.
  */
 const statesKept = 256
 
-/** anvil with our token. */
+/** Starts anvil with our token. */
 export async function openChain(folder: string) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -68,7 +68,7 @@ export async function openChain(folder: string) {
     return result as Result
   }
   let last: Promise<unknown> = Promise.resolve()
-  /** One change of the chain at a time: anvil loses blocks when two reorganise it at once. */
+  /** Changes the chain one at a time: anvil loses blocks if two reorganisations overlap. */
   const alone = <Result>(change: () => Promise<Result>): Promise<Result> => {
     const mine = last.then(change)
     last = mine.catch(() => {})
@@ -81,7 +81,7 @@ export async function openChain(folder: string) {
   const mining = setInterval(async () => {
     if (isHalted || isMining) return
     isMining = true
-    // With our time: anvil's own falls behind with every block that is taken back.
+    // With our clock: anvil's own falls behind with every reorganised block.
     await alone(() => call('evm_mine', Math.floor(Date.now() / 1_000))).catch(() => {})
     isMining = false
   }, blockMs)
@@ -96,13 +96,13 @@ export async function openChain(folder: string) {
       }
       await call('anvil_mine', `0x${blocksBefore.toString(16)}`)
     },
-    /** Gives an account units, and waits for a block or two. */
+    /** Mints units to an account and waits for three block times. */
     async fund(account: string, units: bigint): Promise<void> {
       const data = encodeFunctionData({ abi, functionName: 'mint', args: [account as Hex, units] })
       await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
       await wait(3 * blockMs)
     },
-    /** Somebody else hands a payment in, before or after we do. */
+    /** A third party submits a payment to the chain, before or after we do. */
     async frontRun(authorized: Authorized, signature: Hex): Promise<void> {
       const { from, to, value, validAfter, validBefore, nonce } = authorized
       const args = [
@@ -117,9 +117,9 @@ export async function openChain(folder: string) {
       const data = encodeFunctionData({ abi, functionName: 'transferWithAuthorization', args })
       await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
     },
-    /** Replaces the newest blocks by empty ones; their transactions are gone from the node altogether. */
+    /** Replaces the newest blocks with empty ones; the node forgets their transactions. */
     reorg: (depth: number) => alone(() => call('anvil_reorg', depth, [])),
-    /** One at a time. False if it halts already. */
+    /** Stops mining for a while. Returns false if it is already stopped. */
     async halt(ms: number): Promise<boolean> {
       if (isHalted) return false
       isHalted = true
@@ -127,7 +127,7 @@ export async function openChain(folder: string) {
       isHalted = false
       return true
     },
-    /** The last block has been made. */
+    /** Stops mining for good, once the last block is done. */
     async end(): Promise<void> {
       clearInterval(mining)
       await last
@@ -141,7 +141,7 @@ export async function openChain(folder: string) {
   }
 }
 
-/** As it is written in a PAYMENT-SIGNATURE header. */
+/** An authorization as it appears in a PAYMENT-SIGNATURE header. */
 export type Authorized = {
   readonly from: Hex
   readonly to: Hex
@@ -157,7 +157,7 @@ export function settlerKey(index: number): { key: Hex; address: string } {
     addressIndex: index,
   })
   const key = account.getHdKey().privateKey
-  if (!key) throw new Error('an account without a key')
+  if (!key) throw new Error('the account has no key')
   return { key: `0x${Buffer.from(key).toString('hex')}`, address: account.address.toLowerCase() }
 }
 
@@ -169,7 +169,7 @@ function findAnvil(): string {
 
 async function untilListening(anvil: ChildProcess, look: () => Promise<unknown>): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
-    if (anvil.exitCode !== null) throw new Error(`anvil ended with ${anvil.exitCode}`)
+    if (anvil.exitCode !== null) throw new Error(`anvil exited with ${anvil.exitCode}`)
     if (await look().catch(() => null)) return
     await wait(100)
   }
@@ -178,7 +178,7 @@ async function untilListening(anvil: ChildProcess, look: () => Promise<unknown>)
 
 type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
 
-/** The token stands behind a proxy at its address, as USDC does. */
+/** The token is behind a proxy contract at its address, as USDC is. */
 async function placeContracts(call: <Result>(method: string, ...params: unknown[]) => Promise<Result>) {
   const artifacts = JSON.parse(await readFile(contracts, 'utf8')) as Record<string, Artifact>
   const { Token, TokenProxy, Multicall3 } = artifacts

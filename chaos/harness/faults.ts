@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { blows } from '../database/patroni.ts'
+import { leaderFaults } from '../database/patroni.ts'
 import type { Member } from './fleet.ts'
 import { allLeased, endLeases } from './leases.ts'
 import { type NodeFault, nodeFaults } from './node-proxy.ts'
@@ -10,20 +10,20 @@ import type { Stand } from './stand.ts'
 import type { Tally } from './tally.ts'
 import { makeNextVersion, rollOver } from './upgrade.ts'
 
-/** What can be done to a deployment. Each draws its details from the seed, and returns when it is over. */
+/** A fault that can be injected into a deployment. It draws its details from the seed and returns when it is over. */
 export type Fault = {
   readonly name: string
   readonly plan: Plan
-  /** How often it is drawn beside the others. */
+  /** How often it is drawn, relative to the others. */
   readonly weight: number
   readonly inject: (stand: Stand, random: Random, tally: Tally, turnEndsAt: number) => Promise<void>
 }
 
-/** Drawn by themselves. `failover` needs three PostgreSQL, `upgrade` and `restore` have the fleet to themselves. */
+/** The default plans. `failover` needs three PostgreSQL; `upgrade` and `restore` need the whole fleet. */
 export const plans = ['kills', 'points', 'database', 'disk', 'node', 'chain', 'freeze', 'skew'] as const
 export type Plan = (typeof plans)[number] | 'failover' | 'upgrade' | 'restore'
 
-/** A member that nothing else is at, and whose twin works: with both away there would be nothing to disturb. */
+/** Reserves a member that no other fault uses and whose twin is running: without either, nothing is left to disturb. */
 function takeIdle({ fleet }: Stand, random: Random, command?: Member['command']): Member | null {
   const idle = fleet.members.filter(
     (member) =>
@@ -44,13 +44,13 @@ async function kill(stand: Stand, random: Random, tally: Tally): Promise<void> {
   tally.count(`kill -9 ${member.command}`)
   if (member.command === 'work' && random.isLucky(0.8)) await endLeases(stand, allLeased, tally)
   stand.fleet.start(member)
-  // Killed again while it starts is one way to die; more often it gets to work first.
+  // Sometimes it may be killed again while it starts; mostly it gets to work first.
   if (random.isLucky(0.9)) await stand.fleet.untilReady(member)
   await wait(random.between(0, 500))
   member.isBusy = false
 }
 
-/** Frozen past its lease, a worker wakes up in the middle of what another has taken over. */
+/** A worker that is frozen past its lease wakes up in the middle of work that another has taken over. */
 async function freeze(stand: Stand, random: Random, tally: Tally): Promise<void> {
   const isPast = random.isLucky(0.7)
   const member = takeIdle(stand, random, isPast ? 'work' : undefined)
@@ -131,7 +131,7 @@ export const faults: readonly Fault[] = [
       const some: readonly NodeFault[] = random.isLucky(0.5) ? nodeFaults : [random.pick(nodeFaults)]
       const choose = () => {
         const fault = random.isLucky(chance) ? random.pick(some) : null
-        // A call that hangs takes the time of many others.
+        // A hanging call takes as much time as many others, so it is drawn less often.
         return fault === 'hanging' && random.isLucky(0.8) ? null : fault
       }
       nodes.choosers.add(choose)
@@ -144,7 +144,7 @@ export const faults: readonly Fault[] = [
     plan: 'chain',
     weight: 3,
     async inject({ chain }, random, tally) {
-      // Mostly shallow, as they are: payments must get through between them.
+      // Mostly shallow, as in reality: payments must get through between them.
       await chain.reorg(random.isLucky(0.8) ? random.between(1, 3) : random.between(4, 12))
       tally.count('reorganisation')
       await wait(random.between(100, 800))
@@ -155,22 +155,22 @@ export const faults: readonly Fault[] = [
     plan: 'chain',
     weight: 0.3,
     async inject({ chain }, random, tally) {
-      // Now and then past the window of whoever signed for a short time.
+      // Sometimes longer than the window of payments with a short one.
       const ms = random.isLucky(0.1) ? random.between(15_000, 25_000) : random.between(1_000, 4_000)
       if (await chain.halt(ms)) tally.count('halt')
     },
   },
   { name: 'freeze', plan: 'freeze', weight: 1, inject: freeze },
   { name: 'skew', plan: 'skew', weight: 0.7, inject: skew },
-  ...blows.map(
-    (blow): Fault => ({
-      name: blow,
+  ...leaderFaults.map(
+    (leaderFault): Fault => ({
+      name: leaderFault,
       plan: 'failover',
       weight: 1,
       async inject({ database: { cluster } }, random, tally) {
         if (!cluster) return
         await wait(random.between(0, 1_000))
-        await cluster.strike(blow, tally.count)
+        await cluster.strike(leaderFault, tally.count)
       },
     }),
   ),

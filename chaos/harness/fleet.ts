@@ -11,35 +11,35 @@ const execute = promisify(execFile)
 const here = new URL('../..', import.meta.url).pathname
 const skewModule = new URL('skew.ts', import.meta.url).pathname
 
-/** Times 50 ms: a start takes some seconds on a machine that is busy. */
+/** Times 50 ms: a start takes seconds on a busy machine. */
 const readyTriesMax = 600
 
 const restartMs = 500
 
 type Command = 'serve' | 'work'
 
-/** One place in the fleet: a process that is started again whenever it has ended. */
+/** One member of the fleet: a process that is restarted whenever it has exited. */
 export type Member = {
   readonly name: string
   readonly command: Command
   readonly port: number
   child: ChildProcess | null
-  /** Whether a fault is at it: it is left alone by others meanwhile. */
+  /** Whether a fault is using it: other faults leave it alone until then. */
   isBusy: boolean
-  /** Whether it has said that it is at work. */
+  /** Whether it has logged that it is up. */
   isReady: boolean
-  /** Whether it is being ended by the harness. */
+  /** Whether the harness is stopping it. */
   isEnding: boolean
 }
 
-/** Every place in the server where it can be told to kill itself, read from its source as text. */
+/** The names of all places where the server can be told to kill itself, read from its source text. */
 export function readCrashPoints(): string[] {
   const source = readFileSync(join(here, 'server/src/crash.ts'), 'utf8')
   const list = source.slice(source.indexOf('['), source.indexOf(']'))
   return [...list.matchAll(/'([a-z-]+)'/g)].map(([, name]) => name ?? '')
 }
 
-/** Two `serve` and two `work`, each started again by `start` after its death. */
+/** Two `serve` and two `work` processes. */
 export async function openFleet(folder: string, environment: Readonly<Record<string, string>>) {
   const cache = join(folder, 'compiled')
   mkdirSync(cache)
@@ -88,10 +88,10 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
     child.once('exit', (_, signal) => {
       if (member.child !== child) return
       const isMeant = member.isEnding || (options.crashAt !== undefined && signal === 'SIGKILL')
-      // Whoever cannot start ends; whoever was at work must not, whatever happens to it.
+      // A process may exit if it cannot start; once it is up, it must not, whatever happens.
       if (member.isReady && !isMeant) falls.push(member.name)
       member.isReady = false
-      // As a supervisor does. Who was killed or armed is started again by who did it.
+      // Restarts it like a supervisor. A fault that killed or armed a process restarts it itself.
       if (!isMeant && options.crashAt === undefined)
         setTimeout(() => {
           if (member.child === child && !member.isEnding)
@@ -110,7 +110,7 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
     return await Promise.race([once(child, 'exit').then(() => true), wait(boundMs, false)])
   }
 
-  /** False if it died, or took too long, before it was at work. */
+  /** Returns false if the process died or took too long before it was up. */
   const untilReady = async (member: Member): Promise<boolean> => {
     for (let tries = 0; tries < readyTriesMax && !member.isReady && isAlive(member); tries++) await wait(50)
     return member.isReady
@@ -120,12 +120,12 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
     member.isEnding = true
     member.child?.kill('SIGCONT')
     member.child?.kill(signal)
-    if (!(await untilEnded(member, 40_000))) throw new Error(`${member.name} does not end`)
+    if (!(await untilEnded(member, 40_000))) throw new Error(`${member.name} does not exit`)
   }
 
   return {
     members,
-    /** Who ended by itself while it was at work. */
+    /** Members that exited on their own while they were up. */
     falls,
     environment,
     start,
@@ -133,7 +133,7 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
     untilReady,
     end,
     isAlive,
-    /** Runs an operator's command to its end. */
+    /** Runs an operator's command and returns its output. */
     run: async (...args: string[]): Promise<string> => {
       const env = { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: cache, ...environment }
       return (await execute(process.execPath, [main, ...args], { env })).stdout

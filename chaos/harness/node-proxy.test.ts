@@ -8,13 +8,13 @@ import { type NodeFault, nodeFaults, openNodeProxy } from './node-proxy.ts'
 
 type Reply = { readonly id: number; readonly result?: unknown; readonly error?: { readonly message: string } }
 
-/** Shorter than any answer of a node that means to give one would take. */
+/** Longer than any real answer takes, and shorter than the hanging fault. */
 const patienceMs = 2_000
 const account = '0x1000000000000000000000000000000000000001'
-/** One that has ether, and whose key the node has. */
+/** An account with ether, for which the node signs. */
 const payer = settlerKey(8).address
 
-describe('what a bad node does', () => {
+describe('a misbehaving node', () => {
   let folder: string
   let chain: Awaited<ReturnType<typeof openChain>>
   let proxy: Awaited<ReturnType<typeof openNodeProxy>>
@@ -22,10 +22,10 @@ describe('what a bad node does', () => {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'node-proxy-'))
     chain = await openChain(folder)
-    // Blocks come only when a test makes them.
+    // Blocks are mined only by the tests.
     await chain.end()
     await chain.call('anvil_mine', '0x10')
-    proxy = await openNodeProxy(chain.url, { glance: async () => [] })
+    proxy = await openNodeProxy(chain.url, { queryOnce: async () => [] })
   })
   after(async () => {
     proxy.close()
@@ -33,7 +33,7 @@ describe('what a bad node does', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  /** What the client of a node hears that commits this fault: replies, a status, or nothing. */
+  /** What a client hears from a node with this fault: replies, a status, or nothing. */
   async function ask(fault: NodeFault, ...calls: (readonly [method: string, ...params: unknown[]])[]) {
     proxy.choosers.clear()
     proxy.choosers.add(() => fault)
@@ -54,14 +54,14 @@ describe('what a bad node does', () => {
   }
   const balance = async () => BigInt(await chain.call<string>('eth_getBalance', account, 'latest'))
   let units = 1
-  /** Asks for something that has an effect, and says whether it had. */
+  /** Makes a request that has an effect, and checks whether it took effect. */
   async function askToAct(fault: NodeFault) {
     const wanted = BigInt(units++)
     const { heard, replies } = await ask(fault, ['anvil_setBalance', account, `0x${wanted.toString(16)}`])
     return { heard, replies, isDone: (await balance()) === wanted }
   }
 
-  test('what it has done and not told is done', async () => {
+  test('lost, hanging, denied and nothing: the request is executed', async () => {
     for (const [fault, heard] of [
       ['lost', 'broken'],
       ['hanging', 'no answer'],
@@ -74,7 +74,7 @@ describe('what a bad node does', () => {
     assert.deepEqual([nothing.isDone, nothing.replies[0]?.result], [true, null])
   })
 
-  test('what it has refused is not done', async () => {
+  test('refused, limited, garbage and internal: the request is not executed', async () => {
     for (const [fault, heard] of [
       ['refused', 'broken'],
       ['limited', '429 slow down'],
@@ -85,18 +85,18 @@ describe('what a bad node does', () => {
     assert.deepEqual([internal.isDone, internal.replies[0]?.error?.message], [false, 'internal error'])
   })
 
-  test('one that does everything twice does it twice', async () => {
+  test('twice: the request is executed twice', async () => {
     const head = Number(await chain.call<string>('eth_blockNumber'))
     await ask('twice', ['evm_mine'])
     assert.equal(Number(await chain.call<string>('eth_blockNumber')), head + 2)
   })
 
-  test('one of another chain says so, and answers', async () => {
+  test('stranger: it reports another chain id, and answers everything else', async () => {
     const { replies } = await ask('stranger', ['eth_chainId'], ['eth_getBalance', account, 'latest'])
     assert.deepEqual([replies[0]?.result, typeof replies[1]?.result], ['0x1', 'string'])
   })
 
-  test('one that is behind knows three blocks less, whatever it is asked', async () => {
+  test('stale: it is three blocks behind for every method', async () => {
     const old = await balance()
     await chain.call('anvil_setBalance', account, '0xffff')
     const paid = await chain.call('eth_sendTransaction', { from: payer, to: account, value: '0x1' })
@@ -124,7 +124,7 @@ describe('what a bad node does', () => {
     assert.equal(receipt?.result, null)
   })
 
-  test('one that is behind has no new logs, and does not call a new block empty', async () => {
+  test('stale: it has no new logs, and reports a new block as unknown instead of empty', async () => {
     await chain.fund(account, 1n)
     await chain.call('anvil_mine', '0x1')
     const { hash, number } = await chain.call<{ hash: string; number: string }>(
@@ -134,13 +134,13 @@ describe('what a bad node does', () => {
     )
     const asked = [{ fromBlock: number, toBlock: number }, { blockHash: hash }]
     for (const filter of asked)
-      assert.equal((await chain.call<object[]>('eth_getLogs', filter)).length, 1, 'it is there')
+      assert.equal((await chain.call<object[]>('eth_getLogs', filter)).length, 1, 'the log exists')
     const { replies } = await ask('stale', ...asked.map((filter) => ['eth_getLogs', filter] as const))
     assert.deepEqual(replies[0]?.result, [])
     assert.equal(replies[1]?.error?.message, 'unknown block')
   })
 
-  test('every fault is told apart in the tally', () => {
+  test('every fault is counted separately', () => {
     const met = new Set([...proxy.committed.keys()].map((pair) => pair.split(' ')[1]))
     assert.deepEqual(
       nodeFaults.filter((fault) => !met.has(fault)),

@@ -4,20 +4,20 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Hex, keccak256 } from 'viem'
 import type { Sighting } from '../checker/history.ts'
-import type { Eyes } from '../database/database.ts'
+import type { Observer } from '../database/database.ts'
 
 /**
- * refused   the connection breaks before the node has seen the request
- * lost      the node does what it was asked; the connection breaks before it has answered
- * hanging   the same, and nobody says that there will be no answer
+ * refused   the connection breaks before the node sees the request
+ * lost      the node executes the request; the connection breaks before the answer
+ * hanging   the node executes the request; the connection stays open without an answer
  * limited   429
- * internal  each call is answered with -32603, the node having done nothing
- * denied    each call is answered with -32603 "nonce too low", the node having done what it was asked
- * nothing   each result is null
- * garbage   not JSON
- * twice     the node is asked twice
- * stale     the node knows nothing of the newest blocks
- * stranger  the node is one of another chain
+ * internal  the node does nothing and answers every call with -32603
+ * denied    the node executes the request and answers every call with -32603 "nonce too low"
+ * nothing   every result is null
+ * garbage   the answer is not JSON
+ * twice     the node executes the request twice
+ * stale     the node does not know the newest blocks
+ * stranger  the node belongs to another chain
  */
 export const nodeFaults = [
   'refused',
@@ -41,27 +41,27 @@ type Reply = { readonly id: number; readonly jsonrpc: '2.0'; result?: unknown; e
 const lagBlocks = 3
 const hangMs = 6_000
 
-/** Two nodes of one chain that do their work badly, as they are told. They also note when signed bytes first pass. */
-export async function openNodeProxy(target: string, eyes: Pick<Eyes, 'glance'>) {
+/** Two nodes of one chain that misbehave on demand. They also record when signed bytes first pass. */
+export async function openNodeProxy(target: string, observer: Pick<Observer, 'queryOnce'>) {
   const proxy = {
     urls: [] as string[],
-    /** What is wrong with the next call. Of several, the newest says. */
+    /** Choose the fault of the next request. If there are several, the newest decides. */
     choosers: new Set<() => NodeFault | null>(),
     /** How often each fault met each method. */
     committed: new Map<string, number>(),
-    /** Calls that a fault met. */
+    /** Calls that met a fault. */
     faults: 0,
     sightings: [] as Sighting[],
   }
   const seen = new Set<string>()
 
-  /** Before the bytes go on: whoever sent them has committed them, or has broken its word. */
+  /** Called before the bytes are forwarded: by then their sender must have committed them. */
   const note = async (bytes: Hex): Promise<void> => {
     const hash = keccak256(bytes)
     if (seen.has(hash)) return
     seen.add(hash)
-    // Looked at once: by a second look, what was not committed at the first may be.
-    const found = await eyes.glance('select 1 as one from broadcasts where hash = $1', [hash])
+    // Checked only once: bytes that were not committed at first may be by a second look.
+    const found = await observer.queryOnce('select 1 as one from broadcasts where hash = $1', [hash])
     proxy.sightings.push({ hash, isCommitted: found && found.length > 0 })
   }
 
@@ -73,7 +73,7 @@ export async function openNodeProxy(target: string, eyes: Pick<Eyes, 'glance'>) 
     for (const { method, params } of calls)
       if (method === 'eth_sendRawTransaction') await note(params[0] as Hex)
     const fault = [...proxy.choosers].at(-1)?.() ?? null
-    // Every request asks for the chain's id first; what it is about comes after it.
+    // Every request begins with eth_chainId, which is not counted.
     for (const { method } of fault ? calls.filter((call, i) => i > 0 || call.method !== 'eth_chainId') : []) {
       proxy.faults++
       proxy.committed.set(`${method} ${fault}`, (proxy.committed.get(`${method} ${fault}`) ?? 0) + 1)
@@ -126,10 +126,10 @@ async function forward(target: string, calls: readonly Call[]): Promise<Reply[]>
   return (await response.json()) as Reply[]
 }
 
-/** As a node answers that is some blocks behind: it takes an older block for the newest, and knows nothing above. */
+/** Answers like a node that is some blocks behind: an older block is its newest, and it knows nothing above it. */
 async function forwardStale(target: string, calls: readonly Call[]): Promise<Reply[]> {
   const [newest] = await forward(target, [{ id: 1, method: 'eth_blockNumber', params: [] }])
-  assert(typeof newest?.result === 'string', 'the chain says how long it is')
+  assert(typeof newest?.result === 'string', 'the node returned no block number')
   const head = Math.max(0, Number.parseInt(newest.result, 16) - lagBlocks)
   const at = `0x${head.toString(16)}`
   const isAbove = (number: unknown) =>
@@ -149,7 +149,7 @@ async function forwardStale(target: string, calls: readonly Call[]): Promise<Rep
     if (error) return reply
     if (method === 'eth_blockNumber') return { ...reply, result: at }
     if (!Array.isArray(result)) return isNew(result) ? { ...reply, result: null } : reply
-    // Of a block that a node does not have it does not say that it is empty.
+    // A node that does not have a block reports an error, not an empty block.
     const isByHash = (params?.[0] as { blockHash?: string } | undefined)?.blockHash !== undefined
     return isByHash && result.some(isNew)
       ? errorOf(id, 'unknown block')

@@ -1,7 +1,7 @@
 /**
- * Deaths at the places that `server/src/crash.ts` names. A process is started with one of them, kills itself there, and is
- * started with the next. Where the usual course of things does not lead to a place, what leads there is done: a payer's
- * money is gone, a block is taken back.
+ * Crashes at the points that `server/src/crash.ts` names. A process is started with one point armed, kills itself there,
+ * and is started again with the next. If normal operation does not reach a point, the harness provokes it: a payer's
+ * money disappears, or a block is reorganised.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { prepareToWithdraw, shortLifeSeconds } from './buyers.ts'
@@ -11,37 +11,37 @@ import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
 import type { Tally } from './tally.ts'
 
-/** Any payment reaches a common point, but payments may be few at the moment. */
+/** Any payment reaches a common point, but there may be few payments at the moment. */
 const pointPatienceMs = 20_000
-/** What is provoked comes a few seconds after it was asked for, if it comes. */
+/** A provoked point is reached within a few seconds, if at all. */
 const provokedPatienceMs = 8_000
 /** A rare point may not be reached at all. */
 const rarePatienceMs = 3_000
 /** Long enough for a lane or a follower to take a lease and do something with it. */
 const leasePatienceMs = 750
-/** Long enough for a payment to be in the blocks that are taken back next. */
+/** Long enough for a payment to be in the blocks that are reorganised next. */
 const reorgRestMs = 2_000
 const takenBackMax = 5
-/** Long enough for a payment to be claimed, and for a block in which its payer's money goes elsewhere. */
+/** Long enough for a payment to be claimed, and for a block in which its payer spends the money elsewhere. */
 const withdrawnMs = 800
-/** Long enough for a lane to look at what waits, under this process's lease or its twin's. */
+/** Long enough for a lane to process waiting payments, under this process's lease or its twin's. */
 const refusedMs = 1_500
-/** Half of them meet the twin. */
+/** On average half of them are handled by the twin. */
 const withdrawersMax = 4
-/** Prepared before they are needed: it takes some blocks until their money is there. */
+/** Prepared in advance, because it takes some blocks until they are funded. */
 const withdrawersAhead = 4
 
-/** Reached by any payment: a run that arms one must reach it. */
+/** Points that any payment reaches: a run that arms one must reach it. */
 export const commonPoints = readCrashPoints().filter((name) =>
   /^(create|verify|claim|wait|answer|simulate|send|broadcast|block|finality|sequence)-/.test(name),
 )
 
-/** Reached where a payer's money is gone, somebody leaves a checkout to its end, or a block is taken back. */
+/** Points that are reached if a payer's money is gone, a checkout expires, or a block is reorganised. */
 const provokedPoints = readCrashPoints().filter((name) => /^(reject|expire|orphan)-/.test(name))
 
-/** Reached by chance: a halt past a window, a fee that rose. */
+/** Points that are reached only by chance, for example by a halt past a payment's window or a higher fee. */
 const rarePoints = readCrashPoints().filter((name) => /^(bury|fill|replace|adopt)-/.test(name))
-/** How many of the points that `work` is armed with are rare ones. */
+/** The share of rare points among those that `work` is armed with. */
 const rareShare = 0.03
 export const armable = [...commonPoints, ...provokedPoints, ...rarePoints]
 
@@ -49,7 +49,7 @@ function belongsTo(point: string): Member['command'] {
   return /^(create|verify|claim|wait|answer)-/.test(point) ? 'serve' : 'work'
 }
 
-/** What was armed least often comes next, or now and then a rare one. */
+/** The point that was armed least often, or occasionally a rare one. */
 function nextPoint(stand: Stand, command: Member['command'], random: Random): string {
   const rare = pointsOf(stand, command, rarePoints)
   const others = pointsOf(stand, command, [...commonPoints, ...provokedPoints])
@@ -62,7 +62,7 @@ function nextPoint(stand: Stand, command: Member['command'], random: Random): st
   return point
 }
 
-/** Those of them that a process of this kind may be armed with now. */
+/** Those of `some` that a process of this kind can be armed with now. */
 function pointsOf({ load, points }: Stand, command: Member['command'], some: readonly string[]): string[] {
   const isEarly = Date.now() < load.begunAt + shortLifeSeconds * 1_000
   return some.filter(
@@ -71,7 +71,7 @@ function pointsOf({ load, points }: Stand, command: Member['command'], some: rea
   )
 }
 
-/** Only the holder of a lease gets far in `work`, so both are armed; of `serve` one is, and payers go to either. */
+/** Arms both `work`, because only the holder of a lease gets far; of `serve` only one, because payers use either. */
 export async function crash(stand: Stand, random: Random, tally: Tally, turnEndsAt: number): Promise<void> {
   const [serve, ...others] = stand.fleet.members
   const workers = others.filter(({ command }) => command === 'work')
@@ -89,7 +89,7 @@ export async function crash(stand: Stand, random: Random, tally: Tally, turnEnds
   }
 }
 
-/** Armed again at every start after a death, until the turn is over. */
+/** Crashes a process again and again, with a new point armed at every start, until the turn is over. */
 async function dieInARow(
   stand: Stand,
   member: Member,
@@ -108,7 +108,7 @@ async function dieInARow(
     await fleet.untilReady(member)
     const isEnded = await untilMet(stand, member, point, random, tally)
     const isReached = isEnded && child?.signalCode === 'SIGKILL'
-    // One that ended otherwise could not start, because the database was away.
+    // If it exited otherwise, it could not start because the database was down.
     if (isEnded && !isReached) continue
     tally.count(isReached ? `crash ${point}` : `not reached ${point}`)
     if (!isReached) await fleet.end(member, 'SIGKILL')
@@ -117,7 +117,7 @@ async function dieInARow(
   if (command === 'work') await endLeases(stand, allLeased, tally)
 }
 
-/** Does what brings the process to the point, where something must be done for it. False if it did not get there. */
+/** Waits until the process has reached the point, and provokes it if needed. Returns false if it was not reached. */
 function untilMet(
   stand: Stand,
   member: Member,
@@ -130,13 +130,13 @@ function untilMet(
   return untilDead(stand, member, patienceMsFor(point), leasesFor(point), tally)
 }
 
-/** Whose leases a process must have to reach the point. */
+/** The leases that a process must hold to reach the point. */
 function leasesFor(point: string): readonly Leased[] {
   if (/^(simulate|reject|send|broadcast|replace|fill)-/.test(point)) return ['settlers']
   return /^(block|orphan|finality|adopt)-/.test(point) ? ['followers'] : []
 }
 
-/** Whoever waits for a lease that its twin holds gets nowhere, so leases end again and again: one time it is faster. */
+/** Expires leases repeatedly, because a process gets nowhere while its twin holds them: sooner or later it is faster. */
 async function untilDead(
   stand: Stand,
   member: Member,
@@ -160,7 +160,7 @@ function patienceMsFor(point: string): number {
   return provokedPoints.includes(point) ? provokedPatienceMs : rarePatienceMs
 }
 
-/** Has payments refused that were taken in, until the process has met one. The lanes rest until the money is gone. */
+/** Makes claimed payments fail until the process meets one. The lanes are held until the payer's money is gone. */
 async function refuseUntilDead(stand: Stand, member: Member, random: Random, tally: Tally): Promise<boolean> {
   const { load } = stand
   for (let tries = 0; tries < withdrawersMax; tries++) {
@@ -185,7 +185,7 @@ function nextWithdrawer({ load }: Stand, random: Random) {
   return withdrawers.shift() as (typeof withdrawers)[number]
 }
 
-/** Takes blocks back until the process has met one that it knew. */
+/** Reorganises the chain until the process loses a block that it had read. */
 async function takeBackUntilDead(
   stand: Stand,
   member: Member,

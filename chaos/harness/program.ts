@@ -6,14 +6,14 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { build, type Plugin } from 'esbuild'
 
-/** Loaded from where they are: native code, what only `dev` needs, and what need not be there at all. */
+/** Not bundled: native code, packages that only `dev` needs, and optional ones. */
 const external = ['secp256k1', 'pg-native', 'litesvm', 'esbuild']
 const appEntry = 'server/src/http/app.ts'
 
 /**
- * Packs the server into a few files, compiles them into the cache, and returns the one to start. Nothing else is changed:
- * a run's number of deaths is limited by what a start costs, which is a third when a thousand modules need not be looked
- * for.
+ * Bundles the server into a few files, fills the compile cache and returns the file to start. Nothing else changes. The
+ * number of crashes in a run is limited by how long a start takes, and a start without resolving a thousand modules
+ * takes a third of the time.
  */
 export async function packServer(root: string, folder: string, cache: string): Promise<string> {
   const { metafile } = await build({
@@ -29,23 +29,23 @@ export async function packServer(root: string, folder: string, cache: string): P
     target: 'node24',
     external,
     plugins: [keepPlaces, await pageOf(root)],
-    // Some of what is packed is CommonJS.
+    // Some bundled packages are CommonJS.
     banner: {
       js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(${JSON.stringify(join(root, 'server/package.json'))});`,
     },
     logLevel: 'error',
   })
   const main = join(folder, 'main.mjs')
-  // Whoever is killed saves nothing of what it compiled, so one start that loads everything and ends well comes first.
+  // A killed process does not save its compile cache, so first run one that loads everything and exits normally.
   const [app] = Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint === appEntry) ?? []
-  if (!app) throw new Error(`${appEntry} is not loaded by itself any more`)
+  if (!app) throw new Error(`${appEntry} is no longer imported dynamically`)
   await promisify(execFile)(process.execPath, ['--import', join(root, app), main, 'help'], {
     env: { NODE_COMPILE_CACHE: cache },
   })
   return main
 }
 
-/** What is read from beside a module is still found there. */
+/** Keeps import.meta.url as it was, so that bundled modules still find the files next to their source. */
 const keepPlaces: Plugin = {
   name: 'places',
   setup({ onLoad }) {
@@ -58,7 +58,7 @@ const keepPlaces: Plugin = {
   },
 }
 
-/** The payment page as every `serve` would make it, made once. */
+/** The payment page, built once instead of by every `serve`. */
 async function pageOf(root: string): Promise<Plugin> {
   const { resolve } = createRequire(join(root, 'server/package.json'))
   const { buildPage } = (await import(resolve('@farthing/page'))) as { buildPage(): unknown }

@@ -1,11 +1,11 @@
 export type Random = {
-  /** From 0 to 1. */
+  /** From 0 up to, but not including, 1. */
   next(): number
-  /** A whole number from `low` to `high`, both possible. */
+  /** A whole number from `low` to `high`, inclusive. */
   between(low: number, high: number): number
   pick<Item>(items: readonly Item[]): Item
   isLucky(chance: number): boolean
-  /** A stream of its own, so that what one part of a run draws does not depend on how fast another runs. */
+  /** An independent stream, so that the draws of one part of a run do not depend on the speed of another. */
   fork(name: string): Random
 }
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Received } from '../checker/history.ts'
 import type { Random } from './random.ts'
 
-/** Takes webhooks, and keeps all of them. The first try of some fails, as it does in the world. */
+/** Receives webhooks and records all of them. The first try of some fails, as in production. */
 export async function openReceiver(random: Random) {
   const received: Received[] = []
   const failed = new Set<string>()
@@ -33,7 +33,7 @@ export async function openReceiver(random: Random) {
   return {
     url: `http://127.0.0.1:${port}`,
     received,
-    /** Which endpoint a path belongs to. */
+    /** Endpoint ids by path. */
     endpoints,
     close(): void {
       server.close()

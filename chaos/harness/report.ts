@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Invariant, invariants, type Violation } from '../checker/history.ts'
 
-/** What a second of a run brought. */
+/** One second of a run. */
 export type Second = { readonly paid: number; readonly faults: number }
 
 export type Result = {
@@ -15,11 +15,11 @@ export type Result = {
   readonly violations: readonly Violation[]
   readonly counts: Readonly<Record<string, number>>
   readonly timeline: readonly Second[]
-  /** Why the run proves nothing, if it does not. */
+  /** Why the run proves nothing; empty if it counts. */
   readonly shortcomings: readonly string[]
 }
 
-/** A run as it is kept. */
+/** A run as it is stored. */
 type Kept = Omit<Result, 'violations' | 'timeline'> & {
   readonly violations: number
   readonly broken: readonly string[]
@@ -55,11 +55,11 @@ export function toTable({ counts, violations, shortcomings }: Result): string {
     '',
     ...broken,
     ...violations.slice(0, 40).map(({ invariant, what }) => `  ${invariant} ${what}`),
-    ...shortcomings.map((sentence) => `  does not count: ${sentence}`),
+    ...shortcomings.map((sentence) => `  the run does not count: ${sentence}`),
   ].join('\n')
 }
 
-/** Payments a second as an area, faults a second as strokes above it. */
+/** Plots payments per second as an area, and faults per second as strokes above it. */
 function toPlot({ timeline, seed, plans, commit }: Result): string {
   const width = 900
   const height = 240
@@ -77,12 +77,12 @@ function toPlot({ timeline, seed, plans, commit }: Result): string {
 <rect width="${width}" height="${height + 24}" fill="#fff"/>
 <path d="M0 ${height}${area}L${width} ${height}Z" fill="#9cc3e6"/>
 <path d="${strokes}" stroke="#c0392b" stroke-width="1.5"/>
-<text x="4" y="${height + 16}">payments completed a second (blue, at most ${paidMax}) and faults begun (red, at most ${faultsMax}) over ${timeline.length} s · ${plans.join(' ')} · seed ${seed} · ${commit}</text>
+<text x="4" y="${height + 16}">payments completed per second (blue, at most ${paidMax}) and faults begun (red, at most ${faultsMax}) over ${timeline.length} s · ${plans.join(' ')} · seed ${seed} · ${commit}</text>
 </svg>
 `
 }
 
-/** Keeps what a run left: the line, the table, the plot. */
+/** Stores the result and the plot of a run. */
 export async function keep(folder: string, result: Result): Promise<void> {
   await mkdir(folder, { recursive: true })
   const name = `${result.commit}-${result.plans.join('+')}-${result.seed}`
@@ -96,7 +96,7 @@ export function readKept(folder: string): Kept[] {
     .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Kept)
 }
 
-/** What proves nothing, or the opposite, does not count. */
+/** A run counts if it has no shortcomings and broke no invariant. */
 export function isCounted({ shortcomings, violations }: Kept): boolean {
   return shortcomings.length === 0 && violations === 0
 }

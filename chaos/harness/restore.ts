@@ -8,19 +8,19 @@ import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
 import type { Tally } from './tally.ts'
 
-/** Until what processes had sent when they were killed has passed the nodes' doors. */
+/** Long enough for everything that killed processes had sent to pass the node proxy. */
 const drainMs = 500
-/** How long after a restore payments are refused by the server, in seconds of the chain. */
+/** How long the server refuses payments after a restore, in seconds of the chain. */
 const refusedSeconds = 360
 const waitingMs = (refusedSeconds + 60) * 1_000
 const repeatsMax = 10
-/** So that checkouts which the backup has as OPEN are paid after it. */
+/** Makes buyers slow, so that checkouts which are OPEN in the backup are paid after it. */
 const hesitateMsMax = 5_000
 
 /**
- * Puts the database back to a backup that was taken under load: buyers go on for a while after it, then every process and
- * PostgreSQL are killed, and what follows is what the documentation tells an operator to do. Then some of what was
- * asked before is asked again; the checker compares the answers.
+ * Restores the database from a backup that was taken under load. Buyers continue for a while after the backup; then
+ * every process and PostgreSQL are killed, and the harness follows the documented procedure for operators. Finally it
+ * repeats some of the earlier requests, and the checker compares the answers.
  */
 export async function restore(stand: Stand, random: Random, tally: Tally): Promise<void> {
   const { database, fleet, load } = stand
@@ -66,7 +66,7 @@ async function look({ database }: Stand): Promise<Books> {
   }
 }
 
-/** In the order of the documentation: `serve` answers for a moment before anybody has read the chain. */
+/** In the documented order: `serve` answers for a moment before any process has read the chain. */
 async function startAll({ fleet }: Stand): Promise<void> {
   for (const command of ['serve', 'work']) {
     const own = fleet.members.filter((member) => member.command === command)
@@ -88,31 +88,31 @@ async function readLog({ ports }: Load, { key }: Store, query: string): Promise<
 }
 
 /**
- * Payments are refused after a restore for as long as an authorization whose claim was lost could be valid, because its
- * bytes may still be on their way. Here it is seen when none are: every process that could have sent some was killed,
- * buyers hand theirs in at the moment in which they sign, and the node holds no transaction any more. From then on time
- * proves nothing, so it is passed over, as if the restore had begun so much earlier. A deep block that is later than now
- * is still asked for. As long as the node holds one, nothing is passed over.
+ * After a restore, the server refuses payments for as long as an authorization whose claim was lost could be valid,
+ * because its bytes may still be on their way. The harness knows when none are: every process that could have sent some
+ * was killed, buyers submit their payments as soon as they sign, and the node's pool is empty. From then on waiting
+ * proves nothing, so it is skipped by dating the restore's start back. The server still waits for a deep block that is
+ * newer than now. As long as the pool holds a transaction, nothing is skipped.
  */
-async function endWaiting({ chain, eyes }: Stand): Promise<void> {
+async function endWaiting({ chain, observer }: Stand): Promise<void> {
   const giveUpAt = Date.now() + waitingMs
   for (let isPassedOver = false; ; ) {
-    const waiting = await eyes.query('select 1 as one from restores where finished_at is null')
+    const waiting = await observer.query('select 1 as one from restores where finished_at is null')
     if (waiting.length === 0) return
     const pool = await chain.call<{ pending: string; queued: string }>('txpool_status')
     if (!isPassedOver && [pool.pending, pool.queued].every((count) => BigInt(count) === 0n)) {
-      await eyes.query(
+      await observer.query(
         'update restores set started_at = now() - make_interval(secs => $1) where finished_at is null',
         [refusedSeconds],
       )
       isPassedOver = true
     }
-    if (Date.now() > giveUpAt) throw new Error('payments are refused for ever after a restore')
+    if (Date.now() > giveUpAt) throw new Error('the server still refuses payments long after a restore')
     await wait(200)
   }
 }
 
-/** Creates that the backup has, with their keys. */
+/** Repeats creates that the backup contains, with their keys. */
 async function createAgain(load: Load, copied: Books, random: Random): Promise<void> {
   const ids = new Set(copied.checkouts.map(({ id }) => id))
   const creates = load.answers.filter(
@@ -124,7 +124,7 @@ async function createAgain(load: Load, copied: Books, random: Random): Promise<v
   }
 }
 
-/** What was paid after the backup, as by a page that is loaded again: nobody must be asked to pay it a second time. */
+/** Requests checkouts that were paid after the backup, as a reloaded page does: nobody must be asked to pay again. */
 async function askForTermsAgain(load: Load, copied: Books, lost: Books, random: Random): Promise<void> {
   const before = new Set(copied.checkouts.flatMap(({ id, status }) => (status === 'COMPLETED' ? [id] : [])))
   const paid = lost.checkouts.filter(({ id, status }) => status === 'COMPLETED' && !before.has(id))

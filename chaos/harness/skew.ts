@@ -1,4 +1,4 @@
-/** Loaded before a process's own code: its clock is wrong by SKEW_SECONDS from then on. */
+/** Loaded before a process's own code. Skews its clock by SKEW_SECONDS. */
 const skewMs = Number.parseInt(process.env.SKEW_SECONDS ?? '0', 10) * 1_000
 const TrueDate = Date
 

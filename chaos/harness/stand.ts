@@ -7,10 +7,10 @@ import { keccak256, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { check } from '../checker/check.ts'
 import type { History, Restore, Violation } from '../checker/history.ts'
-import { untilQuiet, untilTold } from '../checker/quiet.ts'
+import { untilDelivered, untilQuiet } from '../checker/quiet.ts'
 import { readBooks } from '../checker/read-books.ts'
 import { scanChain } from '../checker/read-chain.ts'
-import { openDatabase, openEyes } from '../database/database.ts'
+import { openDatabase, openObserver } from '../database/database.ts'
 import { openPatroni } from '../database/patroni.ts'
 import { openDatabaseProxy } from '../database/proxy.ts'
 import { buy, type Load, type Store } from './buyers.ts'
@@ -20,22 +20,22 @@ import { openNodeProxy } from './node-proxy.ts'
 import type { Random } from './random.ts'
 import { openReceiver } from './receiver.ts'
 
-/** Two of the chain's accounts that nobody here has a use for. */
+/** Two accounts of the chain that nothing else uses. */
 const wallets = ['0x90F79bf6EB2c4f870365E785982E1f101E93b906', '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65']
-/** I14. */
+/** The time limit of I14. */
 const quietMs = 120_000
-/** What a backup has as claimed and unsent is not sent after a restore: it waits until its signature has run out. */
+/** A payment that the backup holds as claimed and unsent is not sent after a restore: it waits until it expires. */
 const unsentMs = 300_000
-/** Far longer than a delivery takes once nothing is wrong. */
-const toldMs = 10_000
+/** Far longer than a delivery takes without faults. */
+const deliveredMs = 10_000
 const readyMs = 90_000
 const closeMs = 20_000
 
 export type Stand = Awaited<ReturnType<typeof openStand>>
 
 /**
- * A whole deployment to be tormented: PostgreSQL behind a proxy that loses replies, a chain behind nodes that do their
- * work badly, two `serve` and two `work`, two stores (one waits for `safe`) with webhooks, and buyers.
+ * The stand: a whole deployment for fault injection. PostgreSQL behind a proxy that loses replies, a chain behind nodes
+ * that misbehave, two `serve` and two `work`, two stores with webhooks (one waits for `safe`), and buyers.
  */
 export async function openStand(
   random: Random,
@@ -49,26 +49,26 @@ export async function openStand(
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chaos-'))
   const closers: (() => unknown)[] = []
   const close = async (isKept = false) => {
-    // What hangs must not keep the rest from being ended.
+    // A part that hangs must not keep the rest from closing.
     for (const end of closers.toReversed()) await Promise.race([end(), wait(closeMs)])
     if (!isKept) await rm(folder, { recursive: true, force: true })
   }
   try {
     const database = await (options.isCluster ? openPatroni(folder) : openDatabase(folder))
     closers.push(database.stop)
-    const admin = openEyes(database.url('postgres'))
+    const admin = openObserver(database.url('postgres'))
     await admin.query('create database farthing')
     await admin.close()
-    const eyes = openEyes(database.url('farthing'))
-    closers.push(eyes.close)
+    const observer = openObserver(database.url('farthing'))
+    closers.push(observer.close)
     const databaseProxy = await openDatabaseProxy(database)
     closers.push(databaseProxy.close)
     const chain = await openChain(folder)
     closers.push(chain.stop)
-    // Beside everything else that the harness asks, so that no look is late.
-    const nodeEyes = openEyes(database.url('farthing'))
-    closers.push(nodeEyes.close)
-    const nodes = await openNodeProxy(chain.url, nodeEyes)
+    // On its own connection, so that the harness's other queries never delay it.
+    const nodeObserver = openObserver(database.url('farthing'))
+    closers.push(nodeObserver.close)
+    const nodes = await openNodeProxy(chain.url, nodeObserver)
     closers.push(nodes.close)
     const receiver = await openReceiver(random.fork('receiver'))
     closers.push(receiver.close)
@@ -109,9 +109,9 @@ export async function openStand(
     for (const member of fleet.members) fleet.start(member)
     const ports = fleet.members.filter(({ command }) => command === 'serve').map(({ port }) => port)
     await prepareStores(stores, ports[0] ?? 0, receiver)
-    await untilReady(eyes)
-    // Asked for now: the server forgets old blocks.
-    const [{ firstBlock } = { firstBlock: 0 }] = await eyes.query<{ firstBlock: number }>(
+    await untilReady(observer)
+    // Read now, because the server forgets old blocks.
+    const [{ firstBlock } = { firstBlock: 0 }] = await observer.query<{ firstBlock: number }>(
       'select min(number)::int as "firstBlock" from blocks where network = $1',
       [network],
     )
@@ -132,15 +132,15 @@ export async function openStand(
       nodes,
       fleet,
       load,
-      eyes,
+      observer,
       receiver,
       restores,
-      /** Which crash points may be armed, by name. */
+      /** Only crash points with matching names are armed. */
       points: options.points,
-      /** How often each was, counting those that were met in earlier runs. */
+      /** How often each crash point was armed, including those that earlier runs reached. */
       armed: new Map(options.metBefore),
       close,
-      /** Lets the buyers finish what they have begun, waits until nothing is left to do, and judges it all. */
+      /** Lets the buyers finish, waits until no work is left, and checks the invariants. */
       async judge(): Promise<{ violations: Violation[]; quietSeconds: number; history: History }> {
         const startedAt = Date.now()
         load.isOver = true
@@ -153,10 +153,10 @@ export async function openStand(
           const left = Math.max(1_000, startedAt + patienceMs - Date.now())
           const undone = await untilQuiet(db, chain.url, network, left)
           const quietSeconds = Math.round((Date.now() - startedAt) / 1_000)
-          // Nothing moves while it is read, or the books and the chain would be of two moments. Without blocks no checkout
-          // ends, so what ended just now is the last that has to be told.
+          // The chain stops first, so that the database and the chain are read in the same state. Without blocks no
+          // checkout changes any more, so only the latest changes are still to be delivered.
           await chain.end()
-          await untilTold(db, toldMs)
+          await untilDelivered(db, deliveredMs)
           await Promise.all(fleet.members.map((member) => fleet.end(member, 'SIGTERM')))
           const books = { ...(await readBooks(db, network)), firstBlock }
           const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
@@ -207,16 +207,16 @@ async function prepareStores(
   }
 }
 
-/** Until lanes have shown themselves and blocks are read: from then on payments are taken. */
-async function untilReady(eyes: ReturnType<typeof openEyes>): Promise<void> {
+/** Waits until lanes are active and blocks are read: from then on payments are accepted. */
+async function untilReady(observer: ReturnType<typeof openObserver>): Promise<void> {
   const giveUpAt = Date.now() + readyMs
   for (;;) {
-    const rows = await eyes.query(
+    const rows = await observer.query(
       `select 1 as one from settlers s join followers f on f.network = s.network
        where s.balance_wei is not null and f.head_time is not null`,
     )
     if (rows.length > 0) return
-    if (Date.now() > giveUpAt) throw new Error('the fleet does not settle')
+    if (Date.now() > giveUpAt) throw new Error('the fleet did not become ready to settle')
     await wait(200)
   }
 }

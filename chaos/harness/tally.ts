@@ -1,4 +1,4 @@
-/** What was done, by name. */
+/** Counts what the harness did, by name. */
 export type Tally = {
   count(what: string, times?: number): void
   readonly counts: Map<string, number>

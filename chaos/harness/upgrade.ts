@@ -7,7 +7,7 @@ import type { Stand } from './stand.ts'
 const execute = promisify(execFile)
 const here = new URL('../..', import.meta.url).pathname
 
-/** A next version of the server: the same program with one migration more. */
+/** The next version of the server: the same program with one more migration. */
 export function makeNextVersion(folder: string): { readonly root: string; addMigration(): void } {
   const root = join(folder, 'next')
   for (const part of ['server', 'sdk', 'page'])
@@ -28,7 +28,7 @@ export function makeNextVersion(folder: string): { readonly root: string; addMig
   }
 }
 
-/** Migrates under load with the next version, then replaces the processes one by one, gently, by it or by the old one. */
+/** Migrates under load, then replaces the processes one by one with the next version; or, back, with the old one. */
 export async function rollOver(
   stand: Stand,
   next: ReturnType<typeof makeNextVersion>,

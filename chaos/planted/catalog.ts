@@ -1,18 +1,17 @@
 /**
- * Known bugs, each a patch beside this file, and what must catch it: a test of the server or a run of the chaos harness,
- * by the name it fails under. A harness that finds nothing in sound code has shown little; one that finds these has
- * shown that it looks.
+ * Known bugs. Each is a patch in this folder, with the server test or the invariant of a fault run that must catch it.
+ * A harness that finds nothing in correct code proves little; one that finds these bugs proves that it can find bugs.
  */
 export type Planted = {
-  /** Of the patch, without its ending. */
+  /** The patch's file name without its extension. */
   readonly name: string
-  /** What the bug is, in a sentence. */
+  /** The bug in one sentence. */
   readonly about: string
-  /** Caught only when a test's patience of minutes ends: left out where time is short. */
+  /** Caught only when a test times out after minutes, so `--some` leaves it out. */
   readonly isSlow?: boolean
 } & (
   | {
-      readonly file: string /** The test that must fail, or what stands in its name. */
+      readonly file: string /** The test that must fail, or a part of its name. */
       readonly test: string
     }
   | {
@@ -21,69 +20,70 @@ export type Planted = {
     }
 )
 
-const payments = 'server/test/payments'
-const flows = 'server/test/flows'
-const events = 'server/test/events'
+const tests = 'server/test'
+const payments = `${tests}/payments`
+const webhooks = `${tests}/events/webhooks`
 
 export const catalog: readonly Planted[] = [
   {
     name: 'unresolved-index-dropped',
-    about: 'Two signatures of one checkout that arrive together are both claimed.',
+    about: 'Two signatures for one checkout that arrive at the same time are both claimed.',
     file: `${payments}/adversity/races.test.ts`,
     test: 'of two payments for one checkout in one batch, one is claimed and the other is not',
   },
   {
     name: 'broadcast-before-commit',
-    about: 'Signed bytes leave before the database has them.',
+    about: 'Signed bytes are sent before they are committed.',
     chaos: ['--plan', 'freeze', '--seconds', '10', '--buyers', '10', '--seed', '7'],
     invariant: 'I6',
   },
   {
     name: 'terms-while-restoring',
-    about: 'After a restore, payers are asked to sign before the chain was read.',
+    about: 'After a restore, payers are asked to sign before the chain has been read.',
     file: `${payments}/crash/restore.test.ts`,
     test: 'a database put back to an earlier point loses no payment and charges nobody twice',
   },
   {
     name: 'terms-while-processing',
-    about: 'Whoever asks while a payment is under way is asked to sign another.',
+    about: 'A client that requests the checkout during a payment is asked to sign another one.',
     chaos: ['--plan', 'chain', '--seconds', '15', '--buyers', '20', '--seed', '7'],
     invariant: 'I9',
   },
   {
     name: 'idempotency-key-not-unique',
-    about: 'Nothing keeps two requests with one key apart.',
-    file: `${flows}/idempotency.test.ts`,
+    about: 'Two requests with the same idempotency key can both take effect.',
+    file: `${tests}/http/idempotency.test.ts`,
     test: 'requests at once with one key, through two processes, make one checkout and get one answer',
   },
   {
     name: 'answer-made-anew',
-    about: 'A repeated create gets a fresh answer instead of the first one.',
-    file: `${flows}/idempotency.test.ts`,
+    about: 'A repeated create gets a new answer instead of the stored one.',
+    file: `${tests}/http/idempotency.test.ts`,
     test: 'a repeated request gets the first answer byte for byte, and makes nothing new',
   },
   {
     name: 'reserved-amount-not-unique',
-    about: 'Two checkouts may wait for the same amount at the same address.',
-    file: 'server/test/transfers/reserve.test.ts',
+    about: 'Two checkouts can reserve the same amount at the same address.',
+    file: `${payments}/transfers/reserve.test.ts`,
     test: 'of many that want the same few amounts in the same moment, each amount goes to one',
   },
   {
     name: 'time-out-answered-402',
-    about: 'A payment whose fate is not known in time is answered with an invitation to sign again.',
-    file: `${payments}/availability.test.ts`,
+    about:
+      'A payment whose outcome is not known in time is answered with 402, which asks for another signature.',
+    file: `${tests}/checkouts/pay-availability.test.ts`,
     test: '13. not known within 25 s: 202 with Retry-After and the transaction; the same payment gets 200 once it is',
   },
   {
     name: 'refusal-not-looked-at-again',
-    about: 'A duplicate that simulates after its twin was mined is refused instead of told that it paid.',
+    about: 'A duplicate that is simulated after its twin was mined is refused instead of reported as paid.',
     file: `${payments}/adversity/twins.test.ts`,
     test: 'a duplicate that simulates after its twin was mined gets the twin’s answer',
   },
   {
     name: 'sweep-decides-expiry',
-    about: 'A checkout past its time can be paid until a sweep has marked it.',
-    file: `${flows}/pay.test.ts`,
+    about: 'An expired checkout can be paid until a sweep marks it as expired.',
+    file: `${tests}/checkouts/pay-endpoint.test.ts`,
     test: 'EXPIRED, CANCELED, or OPEN past its time: 410, and no terms',
   },
   {
@@ -95,125 +95,125 @@ export const catalog: readonly Planted[] = [
   {
     name: 'pair-by-transaction',
     about:
-      'Any Transfer behind AuthorizationUsed in its transaction counts as its payment, not the next log alone.',
-    file: 'server/src/chains/evm/eip3009.test.ts',
+      'Any Transfer after AuthorizationUsed in the same transaction counts as its payment, not only the next log.',
+    file: 'server/src/chains/evm/eip3009-transfers.test.ts',
     test: 'a Transfer of another payer, behind a gap, in another transaction, block or token pays nothing',
   },
   {
     name: 'sent-payment-rejected',
-    about: 'A payment that was committed for sending can still be rejected.',
+    about: 'A payment can still be rejected after it was committed for sending.',
     file: `${payments}/adversity/races.test.ts`,
     test: 'of a rejection and a broadcast of the same authorization, exactly one happens',
   },
   {
     name: 'claim-moves-first',
-    about: 'A checkout is moved to PROCESSING before it is known that the authorization is free.',
+    about: 'A checkout moves to PROCESSING before it is known that the authorization is unclaimed.',
     file: `${payments}/adversity/races.test.ts`,
     test: 'an authorization that another checkout has claimed moves no checkout',
   },
   {
     name: 'lease-without-fence',
-    about: 'A lane that lost its lease may still take a nonce.',
-    file: `${payments}/settlers.test.ts`,
+    about: 'A lane that has lost its lease can still take a nonce.',
+    file: `${payments}/settlers/settlers.test.ts`,
     test: 'a nonce is given only to the holder of the newest lease, and not once the settler drains',
   },
   {
     name: 'no-parent-check',
-    about: 'The follower does not notice that a block does not follow the one before.',
+    about: 'The follower does not check that a block’s parent is the previous block.',
     isSlow: true,
     file: `${payments}/crash/reorgs.test.ts`,
     test: 'reorganisations of 1 to',
   },
   {
     name: 'orphans-stay-credited',
-    about: 'Credits of blocks that left the chain go on counting.',
-    file: `${payments}/finality.test.ts`,
+    about: 'Credits of orphaned blocks still count.',
+    file: `${payments}/credits/finality.test.ts`,
     test: 'a payment that the chain takes back is sent again with the same bytes, and completes the checkout again',
   },
   {
     name: 'one-node-is-enough',
-    about: 'One node’s word that a nonce is unused lets a payment be given up for dead.',
+    about: 'One node is enough to declare a payment dead because its nonce is unused.',
     isSlow: true,
     file: `${payments}/crash/rpc-faults.test.ts`,
     test: 'a payment that one node calls unused is not given up for dead',
   },
   {
     name: 'safe-blocks-not-read-again',
-    about: 'What the first reading of a block missed is never found.',
+    about: 'Payments that the first reading of a block missed are never found.',
     isSlow: true,
     file: `${payments}/crash/rpc-faults.test.ts`,
     test: 'a payment that one node hides is found through the other',
   },
   {
     name: 'signature-kept-as-sent',
-    about: 'A form of signature that the token refuses is sent to it all the same.',
-    file: `${payments}/wallets.test.ts`,
+    about: 'Signatures are not converted to the form that the token accepts.',
+    file: `${payments}/evm/wallets.test.ts`,
     test: 'a signature of 64 bytes, with v of 0 or 1, with a high s or in upper case pays like any other',
   },
   {
     name: 'bound-nonce-ignored',
-    about: 'A stolen signature pays for a thief’s checkout although its nonce names the victim’s.',
-    file: `${payments}/wallets.test.ts`,
+    about: 'A stolen signature pays the thief’s checkout although its nonce is bound to the victim’s.',
+    file: `${payments}/evm/wallets.test.ts`,
     test: 'a nonce that is bound to a checkout pays that one, and is refused by every other before it is claimed',
   },
   {
     name: 'price-by-floats',
-    about: 'Prices are converted in floating point.',
+    about: 'Prices are converted with floating-point arithmetic.',
     file: 'server/src/money.test.ts',
     test: 'a converted price is the least whole number of units that is worth it',
   },
   {
     name: 'rounded-down',
-    about: 'The store gets up to a unit less than it asked for.',
+    about: 'The store receives up to one unit less than its price.',
     file: 'server/src/money.test.ts',
     test: 'a converted price is the least whole number of units that is worth it',
   },
   {
     name: 'any-amount-completes',
-    about: 'Any money for a checkout completes it.',
+    about: 'Any amount completes a checkout.',
     file: `${payments}/adversity/properties.test.ts`,
     test: 'a credit becomes exact only if it is accepted, or the whole amount and on time, and the earliest such',
   },
   {
     name: 'never-late',
-    about: 'Money that came after the time counts as if it had come within it.',
+    about: 'A payment that arrives after the checkout has expired counts as on time.',
     file: `${payments}/adversity/properties.test.ts`,
     test: 'a payment is late exactly if it came after the time and was not claimed within it',
   },
   {
     name: 'store-forgotten',
-    about: 'A checkout is read by its id alone, whoever asks.',
-    file: `${flows}/isolation.test.ts`,
+    about: 'A checkout is read by its id alone, without checking whose it is.',
+    file: `${tests}/stores/isolation.test.ts`,
     test: 'every keyed operation answers another store’s ids exactly as ids that do not exist, and changes nothing',
   },
   {
     name: 'literal-address-not-checked',
-    about: 'A webhook address that is a number is not checked: only names are.',
-    file: `${events}/ssrf.test.ts`,
+    about: 'Webhook URLs with an IP address are not checked, only those with a host name.',
+    file: `${webhooks}/ssrf.test.ts`,
     test: 'forms of address and a rebinding name server no canary is reached',
   },
   {
     name: 'name-looked-up-twice',
-    about: 'The address that was checked is not the one that is connected to.',
-    file: `${events}/ssrf.test.ts`,
+    about: 'The name is resolved again to connect, so the address that was checked may not be the one used.',
+    file: `${webhooks}/ssrf.test.ts`,
     test: 'forms of address and a rebinding name server no canary is reached',
   },
   {
     name: 'body-signed-alone',
-    about: 'The signature of a webhook says nothing about its id and time.',
-    file: `${events}/sdk.test.ts`,
+    about: 'A webhook’s signature does not cover its id and timestamp.',
+    file: `${webhooks}/signature.test.ts`,
     test: 'our signer and verifier agree with the standard’s own library',
   },
   {
     name: 'old-delivery-accepted',
-    about: 'A delivery that was recorded an hour ago is believed.',
-    file: `${events}/sdk.test.ts`,
+    about: 'A delivery that was signed an hour ago is accepted.',
+    file: `${webhooks}/signature.test.ts`,
     test: 'what is missing, malformed, too old or too new is refused by name',
   },
   {
     name: 'revoked-key-accepted',
-    about: 'A key that was revoked goes on working.',
-    file: `${flows}/keys.test.ts`,
+    about: 'A revoked key still works.',
+    file: `${tests}/stores/keys.test.ts`,
     test: 'a revoked key changes nothing more in any process, although its holder is remembered there',
   },
 ]

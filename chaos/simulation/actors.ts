@@ -2,9 +2,9 @@ import type { Act, Chain } from './chain.ts'
 import type { Checkout, Database, Mutation } from './database.ts'
 
 /**
- * What the processes do, as generators: at every `yield` anything else may happen first, the process may die, or what it
- * waits for may get lost on the way back. The steps and their order are those of `checkouts/pay.ts`, `payments/lanes`,
- * `chains/evm/follower.ts` and `payments/evm/credit-blocks.ts`; between two yields nothing is awaited there either.
+ * The processes as generators. At every `yield` another actor may run first, the process may die, or the reply that it
+ * waits for may get lost. The steps and their order are those of `checkouts/pay.ts`, `payments/lanes`,
+ * `chains/evm/follower.ts` and `payments/evm/credit-blocks.ts`; a yield stands for an await there.
  */
 export type Actor = Generator<void, void, void>
 
@@ -12,7 +12,7 @@ export type World = {
   readonly chain: Chain
   readonly db: Database
   readonly mutation: Mutation | null
-  /** Until when each authorization is good. */
+  /** Until when each authorization is valid. */
   readonly validBefore: number[]
   readonly answers: Answer[]
   readonly sightings: { readonly hash: string; readonly isCommitted: boolean }[]
@@ -30,10 +30,10 @@ type Answer = {
   readonly answeredAt: number
 }
 
-/** The reply never came: whether it was done is not known. */
+/** The reply got lost: the process does not know whether its request took effect. */
 export class Lost extends Error {}
 
-/** How many blocks lie on top of one that is believed in for a "no". */
+/** How many blocks must be on top of a block before it proves that a payment can never arrive. */
 export const negativeDepth = 3
 const safeDepth = 2
 const roundsMax = 20
@@ -41,7 +41,7 @@ const patience = 12
 const secondsAfterHead = 2
 const signaturesMax = 3
 
-/** A buyer who does as the documentation says, until an answer is about the payment. */
+/** A buyer that behaves as documented: it signs again only after a 402. */
 export function* buyer(world: World, checkout: number): Actor {
   for (let signatures = 0; signatures < signaturesMax; signatures++) {
     const terms = yield* askUntilKnown(world, checkout, null)
@@ -77,7 +77,7 @@ function* askUntilKnown(world: World, checkout: number, auth: number | null) {
   }
 }
 
-/** One request, in the order of situations that `payCheckout` has. */
+/** One request, which checks the situations in the same order as `payCheckout`. */
 function* pay(world: World, id: number, auth: number | null): Generator<void, Answer['status'], void> {
   const { db, chain } = world
   let hasClaimed = false
@@ -109,7 +109,7 @@ function* pay(world: World, id: number, auth: number | null): Generator<void, An
     const isPast = checkout.expiresAt.getTime() <= world.now * 1_000
     if (checkout.status === 'EXPIRED' || checkout.status === 'CANCELED' || isPast) return 410
     if (auth === null || isRefused) return 402
-    // The node that simulates is at the head, or behind it: then its no is not believed.
+    // The node that simulates may be behind the head. A refusal from such a node does not count.
     const lag = world.random() < 0.1 ? 1 : 0
     const at = Math.max(0, chain.head().number - lag)
     const { used, isRefused: isBlocked } = chain.stateAt(at)
@@ -131,7 +131,7 @@ function structuredCopy<Row extends object>(row: Row | undefined): Row | undefin
   return row && { ...row }
 }
 
-/** A lane of one process: lease, choose, commit, broadcast, tend. */
+/** A lane of one process: it takes the lease, then chooses, commits, broadcasts and follows up on transactions. */
 export function* lane(world: World, holder: string): Actor {
   const { db, chain } = world
   const epoch = db.lease(holder)
@@ -186,7 +186,7 @@ export function* lane(world: World, holder: string): Actor {
         }
         const made = db.commitSend(epoch, good, hash)
         yield
-        // Whoever lost its lease ends, and would begin again with a new one.
+        // A lane that has lost its lease stops, and starts again with a new one.
         if (!made && db.settler.epoch !== epoch) return
         if (made) broadcast(world, hash, made.nonce, acts(made.auths))
         yield
@@ -201,7 +201,7 @@ function broadcast(world: World, hash: string, nonce: number, acts: readonly Act
   if (world.random() < 0.9) world.chain.submit({ hash, nonce, acts })
 }
 
-/** Reads the chain in order, steps back where it was reorganised, and moves what is safe. */
+/** Reads the chain in order, steps back after a reorganisation, and advances the safe block. */
 export function* follower(world: World): Actor {
   const { db, chain } = world
   for (;;) {
@@ -225,7 +225,7 @@ export function* follower(world: World): Actor {
     } else if (head.number === tip?.number) {
       const safe = head.number - safeDepth
       yield
-      // Nothing that was overtaken meanwhile is called safe.
+      // If another follower has moved the tip in the meantime, nothing is marked safe.
       if (db.blocks.at(-1)?.hash === tip.hash) db.advance(safe)
       yield
     }
@@ -233,8 +233,8 @@ export function* follower(world: World): Actor {
   }
 }
 
-/** Proves authorizations dead, and lets checkouts run out. */
-export function* undertaker(world: World): Actor {
+/** Proves authorizations dead and expires checkouts. */
+export function* sweeper(world: World): Actor {
   const { db, chain } = world
   for (;;) {
     const depth = world.mutation === 'dead-too-early' ? 0 : negativeDepth
@@ -252,7 +252,7 @@ export function* undertaker(world: World): Actor {
         const isEarly =
           world.mutation === 'dead-too-early' && world.now >= (world.validBefore[auth] as number) - 3
         const isSpent = used.has(auth) && row?.spentAt != null && row.spentAt <= deep.number
-        // Used, and not noted by what: it was used before it was claimed, and every block in which it could pay is read.
+        // Used by an unknown transaction, so before it was claimed; and every block in which it could pay was read.
         const isOver = deep.time >= (world.validBefore[auth] as number)
         const isUnpaid = !chain.blocks.some(({ logs }) =>
           logs.some((log) => log.auth === auth && log.kind === 'paid'),

@@ -1,7 +1,7 @@
 /**
- * A chain in memory, as far as payments care: blocks with a time and a parent, a pool, account nonces of one settler,
- * authorizations that are good once and until their time, and a payer whom the token may refuse for a while. Blocks can
- * be taken back; their transactions are then gone from the node, as anvil does it and as a node may.
+ * A chain in memory, as far as payments need it: blocks with a time and a parent, a pool, one settler's account nonces,
+ * authorizations that are valid once and until their time, and a payer whom the token may refuse for a while. Blocks
+ * can be reorganised; the node then forgets their transactions, as anvil does and a real node may.
  */
 export type Act =
   | { readonly kind: 'pay'; readonly auth: number }
@@ -10,7 +10,7 @@ export type Act =
 
 export type Tx = {
   readonly hash: string
-  /** Of the settler; null for a stranger, whose nonces nobody counts. */
+  /** The settler's nonce; null for a stranger, whose nonces are not modelled. */
   readonly nonce: number | null
   readonly acts: readonly Act[]
 }
@@ -34,7 +34,7 @@ export function openChain(validBefore: (auth: number) => number) {
   let pool: Tx[] = []
 
   const head = (): Block => blocks.at(-1) as Block
-  /** What holds after each block, by its place. */
+  /** The state after each block, by block number. */
   const states: State[] = []
   const stateAt = (number: number): State => states[number] ?? { used: new Set(), nonce: 0, isRefused: false }
 
@@ -70,7 +70,7 @@ export function openChain(validBefore: (auth: number) => number) {
     stateAt,
     mine,
     poolSize: () => pool.length,
-    /** Of two transactions at one nonce the later one is kept, as if it paid more. */
+    /** Of two transactions with one nonce, the later one is kept, as if it paid a higher fee. */
     submit(tx: Tx): void {
       if (tx.nonce !== null && tx.nonce < stateAt(head().number).nonce) return
       pool = [

@@ -2,8 +2,8 @@ import { arrows, evaluate } from '../../server/src/checkouts/checkout.ts'
 import type { Block } from './chain.ts'
 
 /**
- * The tables of a payment in memory, with the constraints that the real ones have. Every function is one transaction:
- * it happens whole, or not at all. Status and dispositions are computed by the server's own `evaluate`.
+ * The payment tables in memory, with the constraints of the real ones. Every function is one atomic transaction. Status
+ * and dispositions are computed by the server's own `evaluate`.
  */
 type Status = keyof typeof arrows
 type Finality = 'included' | 'safe' | 'finalized'
@@ -37,7 +37,7 @@ export type Credit = {
   disposition: 'exact' | 'late' | 'underpaid' | 'overpaid' | 'unmatched'
   isOrphaned: boolean
   isReversed: boolean
-  /** When the chain took it back, and when that was over: it was there again, or can never be. */
+  /** The times in which it was off the chain: until it was included again, or proven gone for good. */
   gone: { readonly from: number; until: number | null }[]
   announced: string | null
 }
@@ -49,7 +49,7 @@ export type Sent = {
   isMined: boolean
 }
 
-/** Bugs that a test can put in, to see that they are found. */
+/** Bugs that a test can inject, to prove that the simulation finds them. */
 export type Mutation =
   | 'sent-rejected'
   | 'two-unresolved'
@@ -76,7 +76,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
   const liveOf = (auth: number) => credits.find((credit) => credit.auth === auth && !credit.isOrphaned)
   const finalityOf = ({ number }: Credit): Finality => (number <= safe ? 'safe' : 'included')
 
-  /** Given up, found on the chain all the same, and taken back: it may return. */
+  /** An exact payment that was reorganised and not proven gone: it may return. */
   const isTakenBack = (auth: number) =>
     mutation !== 'taken-back-forgotten' &&
     credits.some(
@@ -130,7 +130,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
         credit.disposition = dispositions.get(`${credit.block} ${credit.place}`) ?? credit.disposition
       if (status !== checkout.status) {
         const event = arrows[checkout.status][status]
-        if (!event) throw new Error(`no arrow from ${checkout.status} to ${status}`)
+        if (!event) throw new Error(`no transition from ${checkout.status} to ${status}`)
         checkout.status = status
         checkout.version++
         checkout.events.push(event)
@@ -197,7 +197,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
       }
       return settler.epoch
     },
-    /** Nonce, calls and signed bytes, and what they carry becomes sent. Null if the lease was lost. */
+    /** Stores nonce, calls and signed bytes, and marks the authorizations as sent. Returns null if the lease was lost. */
     commitSend(epoch: number, wanted: readonly { auth: number; sends: number }[], hash: string): Sent | null {
       if (settler.epoch !== epoch) return null
       const taken = wanted.filter(({ auth, sends }) => {
@@ -234,7 +234,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
       row.resolvedAt = step()
       updateStatus([row.checkout])
     },
-    /** False if the block does not follow what was read. */
+    /** Returns false if the block's parent is not the tip. */
     takeBlock(block: Block, minedBelow: number | null): boolean {
       const tip = blocks.at(-1)
       if (tip && tip.hash !== block.parent) return false
@@ -244,7 +244,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
         const row = auths.get(auth)
         if (row && kind === 'spent' && mutation !== 'spent-is-paid') row.spentAt = block.number
       }
-      // Money that was seen before its claim was written is given to the claim with the next block.
+      // A payment that was on the chain before its claim was written is credited with the next block.
       for (const [auth, row] of auths) {
         if (liveOf(auth)) continue
         const found = findPaid(auth)
@@ -304,7 +304,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
         }
       updateStatus([row.checkout])
     },
-    /** Looks again at everything that waits, and at what has run out. */
+    /** Reevaluates checkouts that are PROCESSING, and OPEN ones that have expired. */
     review(): void {
       updateStatus(checkouts.filter(({ status }) => status === 'PROCESSING').map(({ id }) => id))
       const over = checkouts.filter(

@@ -1,18 +1,20 @@
 import { seededRandom } from '../harness/random.ts'
-import { type Actor, buyer, follower, Lost, lane, negativeDepth, undertaker, type World } from './actors.ts'
+import { type Actor, buyer, follower, Lost, lane, negativeDepth, sweeper, type World } from './actors.ts'
 import { openChain } from './chain.ts'
 import { type Mutation, openDatabase } from './database.ts'
 
 /**
- * One short history: one or two checkouts, a buyer or two each, two workers, and at every step, by the seed, an actor
- * goes on, dies, or loses a reply; or the chain makes a block, halts, forgets a transaction or takes blocks back. Then
- * the world calms down, everything still alive goes on, and what is left is judged. Returns what is wrong.
+ * Runs one short history: one or two checkouts with one or two buyers each, and two workers. At every step, chosen by
+ * the seed, an actor continues, dies or loses a reply; or the chain mines a block, halts, forgets a transaction or
+ * reorganises. Then the faults stop, the actors run until no work is left, and the invariants are checked. Returns the
+ * violations.
  *
  * Modelled: claims, the lane with its lease and fence, nonces, signed bytes, fills, the follower with reorganisations,
- * finality, burial, expiry, answers to payers, front-runs, nonces spent elsewhere, a token that refuses, lost replies,
- * crashes at every await. Not modelled: SQL and its isolation (each statement is atomic here), batches, fees, contract
- * wallets, plain transfers, restores, webhooks, several networks, nodes that lie, and reorganisations deeper than what is
- * believed in for a "no": these can bring back what was proven dead, which is then credited and told.
+ * finality, proofs that a payment is dead, expiry, answers to payers, front-running, nonces spent elsewhere, a token
+ * that refuses, lost replies, and crashes at every await. Not modelled: SQL and its isolation (each statement is atomic
+ * here), batches, fees, contract wallets, plain transfers, restores, webhooks, several networks, nodes that lie, and
+ * reorganisations deeper than `negativeDepth`: these can bring back a payment that was proven dead, which is then
+ * credited and reported.
  */
 export function runHistory(seed: number, mutation: Mutation | null = null): string[] {
   const random = seededRandom(seed)
@@ -46,7 +48,7 @@ export function runHistory(seed: number, mutation: Mutation | null = null): stri
       clock.step = value
     },
   }
-  // Nothing is taken before the chain has been seen.
+  // No payment is accepted before the chain has been read.
   db.takeBlock(chain.head(), 0)
   const count = random.between(1, 2)
   for (let id = 0; id < count; id++)
@@ -64,7 +66,7 @@ export function runHistory(seed: number, mutation: Mutation | null = null): stri
     () => lane(world, `b${lives++}`),
     () => follower(world),
     () => follower(world),
-    () => undertaker(world),
+    () => sweeper(world),
   ]
   const actors = workers.map((open) => ({ open, actor: open(), isDone: false, isBuyer: false }))
   for (let id = 0; id < count; id++)
@@ -128,7 +130,7 @@ export function runHistory(seed: number, mutation: Mutation | null = null): stri
   }
 }
 
-/** More than any window takes to pass at the depth that counts. */
+/** More than any payment window needs to end at `negativeDepth`. */
 const calmRounds = 160
 
 function judge({ chain, db, answers, sightings, validBefore }: World, isQuiet: boolean): string[] {
@@ -136,7 +138,7 @@ function judge({ chain, db, answers, sightings, validBefore }: World, isQuiet: b
   const canonical = new Map(chain.blocks.map((block) => [block.hash, block]))
   const paid = chain.blocks.flatMap(({ logs }) => logs).filter(({ kind }) => kind === 'paid')
   const live = db.credits.filter(({ isOrphaned }) => !isOrphaned)
-  if (!isQuiet) wrong.push('I14 something is left to do')
+  if (!isQuiet) wrong.push('I14 work is left')
   for (const { auth, block } of live)
     if (!canonical.get(block)?.logs.some((log) => log.kind === 'paid' && log.auth === auth))
       wrong.push(`I1 the credit of ${auth} is not on the chain`)
@@ -155,9 +157,9 @@ function judge({ chain, db, answers, sightings, validBefore }: World, isQuiet: b
     }
     const charges = paid.filter(({ auth }) => db.auths.get(auth)?.checkout === checkout.id).length
     const told = checkout.events.filter((type) => /^payment\.(overpaid|late)$/.test(type)).length
-    if (charges - 1 > told) wrong.push(`I4 ${checkout.id} was charged ${charges} times and told of ${told}`)
+    if (charges - 1 > told) wrong.push(`I4 ${checkout.id} was charged ${charges} times with ${told} notices`)
     const moves = checkout.events.filter((type) => type.startsWith('checkout.'))
-    if (moves.length !== checkout.version) wrong.push(`I10 ${checkout.id} has an event too many or too few`)
+    if (moves.length !== checkout.version) wrong.push(`I10 ${checkout.id} has too many or too few events`)
   }
   for (const auth of new Set(live.map((credit) => credit.auth)))
     if (live.filter((credit) => credit.auth === auth).length > 1) wrong.push(`I2 ${auth} is credited twice`)
@@ -166,7 +168,7 @@ function judge({ chain, db, answers, sightings, validBefore }: World, isQuiet: b
       wrong.push(`I3 ${auth} is not credited`)
   const mined = chain.blocks.flatMap(({ txs }) => txs).filter(({ nonce }) => nonce !== null)
   for (const [i, { hash, nonce }] of mined.entries()) {
-    if (nonce !== i) wrong.push(`I6 ${hash} has nonce ${nonce} in place ${i}`)
+    if (nonce !== i) wrong.push(`I6 ${hash} has nonce ${nonce} instead of ${i}`)
     if (!db.bytes.has(hash)) wrong.push(`I6 ${hash} was never committed`)
   }
   for (const { hash, isCommitted } of sightings)
@@ -174,18 +176,18 @@ function judge({ chain, db, answers, sightings, validBefore }: World, isQuiet: b
   for (const [auth, { state }] of db.auths) {
     const isSpent = chain.blocks.some(({ logs }) => logs.some((log) => log.auth === auth))
     if (state === 'dead' && !isSpent && chain.head().time < (validBefore[auth] as number))
-      wrong.push(`I7 ${auth} is called dead and could be paid`)
+      wrong.push(`I7 ${auth} is marked dead but could still pay`)
   }
   for (const { checkout: id, status, askedAt, answeredAt } of answers) {
     const checkout = db.checkouts[id]
     const isReorged = checkout?.events.includes('payment.reorged')
     if (status === 200 && checkout?.status !== 'COMPLETED' && !isReorged)
-      wrong.push(`I8 ${id} was answered 200, and is ${checkout?.status}`)
+      wrong.push(`I8 ${id} was answered 200 but is ${checkout?.status}`)
     if (status !== 402) continue
     for (const { auth, checkout: owner, gone } of db.credits)
       for (const { from, until } of gone)
         if (owner === id && from < askedAt && (until === null || answeredAt < until))
-          wrong.push(`I9 ${id} was answered 402 while ${auth}, which was taken back, could return`)
+          wrong.push(`I9 ${id} was answered 402 while ${auth}, which was reorganised, could return`)
     for (const [auth, row] of db.auths)
       if (
         row.checkout === id &&

@@ -3,12 +3,12 @@ import { describe, test } from 'node:test'
 import type { Mutation } from './database.ts'
 import { runHistory } from './history.ts'
 
-/** Histories for each commit; `npm run chaos:simulate` runs as many as one likes. */
+/** Histories per commit; `npm run chaos:simulate` runs any number. */
 const histories = 3_000
-/** Each of these bugs must show within so many. */
+/** Each of these bugs must be found within this many histories. */
 const historiesUntilFound = 20_000
 
-/** What each bug breaks. */
+/** The invariants that each bug breaks. */
 const mutations: readonly [Mutation, RegExp][] = [
   ['sent-rejected', /^I9|^I4/],
   ['two-unresolved', /^I4/],
@@ -20,16 +20,16 @@ const mutations: readonly [Mutation, RegExp][] = [
   ['taken-back-forgotten', /^I9|^I14/],
 ]
 
-describe('the payment state machine, simulated', () => {
+describe('the simulated payment state machine', () => {
   test(`${histories} histories with crashes at every await break no invariant`, () => {
     for (let seed = 1; seed <= histories; seed++) assert.deepEqual(runHistory(seed), [], `seed ${seed}`)
   })
 
-  test('histories that broke something once do so no more', () => {
+  test('histories that once broke an invariant no longer do', () => {
     for (const seed of [1_038_834, 1_046_732]) assert.deepEqual(runHistory(seed), [], `seed ${seed}`)
   })
 
-  test('the same seed is the same history', () => {
+  test('the same seed yields the same history', () => {
     for (let seed = 1; seed <= 50; seed++)
       assert.deepEqual(runHistory(seed, 'terms-on-time-out'), runHistory(seed, 'terms-on-time-out'))
   })

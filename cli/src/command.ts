@@ -1,7 +1,7 @@
 import { createClient, type FarthingClient } from '@farthing/sdk'
 import type { Terminal } from './terminal.ts'
 
-/** One thing that the program can do. Its help, its options and its checks come from this value. */
+/** One command of the program. Its help text, options and argument checks are all derived from this value. */
 export type Command = {
   /** One or two words: `checkout create`. */
   readonly name: string
@@ -9,9 +9,9 @@ export type Command = {
   readonly arguments: string
   readonly summary: string
   readonly options: Readonly<Record<string, Option>>
-  /** Lines below the options. */
+  /** Printed below the options in the help text. */
   readonly notes?: readonly string[]
-  /** Returns the exit code, if it is not 0. */
+  /** Returns the exit code; undefined means 0. */
   readonly run: (call: Call) => Promise<number | undefined>
 }
 
@@ -19,7 +19,7 @@ type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly multiple?: boolean
-  /** `--limit <n>`: what stands in the brackets. */
+  /** The placeholder for the value: the `n` in `--limit <n>`. */
   readonly value?: string
   readonly about: string
 }
@@ -38,13 +38,13 @@ export type Settings = {
   readonly stateFolder: string
 }
 
-/** The command was not written as it must be. The message is how. */
+/** The command line is wrong. The message says how to write it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
 export function clientOf({ apiKey, url }: Settings): FarthingClient {
-  if (!apiKey) throw new UsageError('Set FARTHING_API_KEY to your store’s key, sk_…')
+  if (!apiKey) throw new UsageError('Set FARTHING_API_KEY to your store’s API key (sk_…).')
   return createClient({ apiKey, baseUrl: url })
 }
 
@@ -64,7 +64,7 @@ export function countOf(call: Call, name: string, least: number, most: number): 
   return count
 }
 
-/** `--limit` of a list: how many to show, and the size of a page to ask for. */
+/** `--limit` of a list: how many items to show, and the page size to request. */
 export function limitsOf(call: Call): { readonly most: number; readonly limit: number } {
   const most = countOf(call, 'limit', 1, 100_000) ?? 20
   return { most, limit: Math.min(most, 100) }

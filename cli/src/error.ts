@@ -2,7 +2,7 @@ import { FarthingError } from '@farthing/sdk'
 import { type Command, UsageError } from './command.ts'
 import { bad, paint, wrap } from './terminal.ts'
 
-/** Says what went wrong and what to do next. Returns the exit code: 2 for a wrong command line, else 1. */
+/** Prints what went wrong and what to do next. Returns the exit code: 2 for a wrong command line, otherwise 1. */
 export function showError(error: unknown, command: Command, isText: boolean): number {
   const isUsage = error instanceof UsageError || isOptionError(error)
   if (!isText) {
@@ -13,7 +13,7 @@ export function showError(error: unknown, command: Command, isText: boolean): nu
   }
   const { stderr } = process
   if (error instanceof FarthingError) {
-    stderr.write(`${bad(wrap(error.detail))}\n`)
+    stderr.write(`${bad(wrap(withFieldNames(error)))}\n`)
     const more = [
       [error.code, error.requestId].filter((each) => each !== null).join('  '),
       error.problem?.type,
@@ -22,8 +22,19 @@ export function showError(error: unknown, command: Command, isText: boolean): nu
     return 1
   }
   stderr.write(`${bad(wrap(error instanceof Error ? error.message : String(error)))}\n`)
-  if (isUsage) stderr.write(paint('dim', `  farthing ${command.name} --help says more.\n`))
+  if (isUsage) stderr.write(paint('dim', `  See farthing ${command.name} --help.\n`))
   return isUsage ? 2 : 1
+}
+
+/** The error's detail with a field name (`priceAmount`) in place of each JSON pointer (`/priceAmount`). */
+function withFieldNames({ detail, problem }: FarthingError): string {
+  const pointers = (problem?.errors ?? [])
+    .map(({ pointer }) => pointer)
+    .filter((each) => each.startsWith('/'))
+  return pointers.reduce(
+    (text, pointer) => text.replaceAll(pointer, pointer.slice(1).replaceAll('/', '.')),
+    detail,
+  )
 }
 
 function asFailure(error: unknown, isUsage: boolean) {
@@ -31,7 +42,7 @@ function asFailure(error: unknown, isUsage: boolean) {
   return { code: isUsage ? 'usage' : 'failed', detail, status: null, requestId: null }
 }
 
-/** What node:util says of an option that it does not know. */
+/** Whether node:util rejected the options, for example because it does not know one of them. */
 function isOptionError(error: unknown): boolean {
   return error instanceof TypeError && String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS')
 }

@@ -4,32 +4,32 @@ import { paint } from './terminal.ts'
 export const commonOptions = {
   json: {
     type: 'boolean',
-    about: 'a line of JSON for each thing, as where output is piped',
+    about: 'print one JSON object per line; the default in a pipe',
   },
-  text: { type: 'boolean', about: 'for people, also where output is piped' },
-  url: { type: 'string', value: 'url', about: 'where Farthing runs, instead of FARTHING_URL' },
-  help: { type: 'boolean', short: 'h', about: 'this text' },
+  text: { type: 'boolean', about: 'print text for people, even in a pipe' },
+  url: { type: 'string', value: 'url', about: 'where Farthing runs; overrides FARTHING_URL' },
+  help: { type: 'boolean', short: 'h', about: 'print this help' },
 } as const satisfies Command['options']
 
 export function overview(commands: readonly Command[], args: readonly string[]): string {
   const [word] = args.filter((each) => each !== 'help' && !each.startsWith('-'))
   const group = commands.filter(({ name }) => name.split(' ')[0] === word)
   const shown = group.length > 0 ? group : commands
-  const unknown = word !== undefined && group.length === 0 ? `There is no command "${word}".\n\n` : ''
+  const unknown = word !== undefined && group.length === 0 ? `Unknown command "${word}".\n\n` : ''
   const lines = shown.map(({ name, summary }) => [name, summary] as const)
   return `${unknown}${title('farthing <command>')}
 
 ${columns(lines)}
 
-${title('Settings, from the environment')}
+${title('Environment variables')}
 
 ${columns([
-  ['FARTHING_API_KEY', 'your store’s key, sk_…'],
+  ['FARTHING_API_KEY', 'your store’s API key, sk_…'],
   ['FARTHING_URL', 'where Farthing runs; default http://127.0.0.1:8402'],
-  ['FARTHING_PRIVATE_KEY', 'of the wallet that pays: 0x…, or base58 (Solana)'],
+  ['FARTHING_PRIVATE_KEY', 'key of the paying wallet: 0x…, or base58 (Solana)'],
 ])}
 
-farthing <command> --help says more about one.
+For details of one command: farthing <command> --help
 `
 }
 

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { KeptPayments } from '@farthing/sdk/pay'
 
-/** Signed payments in files, so that a command that was killed goes on with what it signed. For this user's eyes only. */
+/** Keeps signed payments in files, so that a killed command resumes with the one it signed. Only this user can read them. */
 export function keptInFolder(folder: string): KeptPayments {
   const fileOf = (checkoutUrl: string) => join(folder, encodeURIComponent(checkoutUrl))
   return {
@@ -17,7 +17,7 @@ export function keptInFolder(folder: string): KeptPayments {
     async set(checkoutUrl, payment) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const file = fileOf(checkoutUrl)
-      // Whole or not at all: half a payment could not be handed in again.
+      // Atomic, because half a payment could not be submitted again.
       await writeFile(`${file}.new`, payment, { mode: 0o600, flush: true })
       await rename(`${file}.new`, file)
     },

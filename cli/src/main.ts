@@ -22,7 +22,7 @@ const commands: readonly Command[] = [
 
 process.exitCode = await run(process.argv.slice(2))
 
-/** The program: finds the command, reads its options, runs it. Returns the exit code. */
+/** Finds the command, parses its options and runs it. Returns the exit code. */
 async function run(args: readonly string[]): Promise<number> {
   const command = find(args)
   const isText = args.includes('--text') || (process.stdout.isTTY && !args.includes('--json'))
@@ -50,7 +50,7 @@ async function run(args: readonly string[]): Promise<number> {
     }
     const [least, most] = countOf(command)
     if (positionals.length < least || positionals.length > most)
-      throw new UsageError(`Write it so: farthing ${command.name} ${command.arguments}`.trimEnd())
+      throw new UsageError(`Usage: farthing ${command.name} ${command.arguments}`.trimEnd())
     return (await command.run({ terminal, settings, values, positionals })) ?? 0
   } catch (error) {
     return showError(error, command, isText)
@@ -61,7 +61,7 @@ function find(args: readonly string[]): Command | undefined {
   return commands.find(({ name }) => name.split(' ').every((word, i) => args[i] === word))
 }
 
-/** `<orderId>` must be there, `[currency]` may be. */
+/** How many positional arguments a command takes: `<orderId>` is required, `[currency]` is optional. */
 function countOf({ arguments: text }: Command): [least: number, most: number] {
   const all = text.match(/[<[]/g)?.length ?? 0
   return [all - (text.match(/\[/g)?.length ?? 0), all]

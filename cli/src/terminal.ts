@@ -1,11 +1,11 @@
 import { styleText } from 'node:util'
 
-/** What a person sees, or a program reads: every command writes through this. */
+/** Every command writes its output through this, for people or for programs. */
 export type Terminal = ReturnType<typeof openTerminal>
 
 type Style = Parameters<typeof styleText>[0]
 
-/** One column of a table. The last one gives way where the terminal is narrow. */
+/** One column of a table. On a narrow terminal the last column is cut. */
 export type Column<Item> = {
   readonly title: string
   readonly cell: (item: Item) => string
@@ -19,7 +19,7 @@ const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const columnsDefault = 80
 const lastWidthMin = 8
 
-/** For people there are words and colours; for programs one line of JSON for each thing, and nothing else. */
+/** People get text and colours; programs get one line of JSON per object and nothing else. */
 export function openTerminal(isText: boolean) {
   const { stdout, stderr } = process
   const width = stdout.columns ?? columnsDefault
@@ -28,17 +28,17 @@ export function openTerminal(isText: boolean) {
     isText,
     isInteractive: isText && process.stdin.isTTY === true && stdout.isTTY === true,
 
-    /** The thing itself: for people as `lines` says, for programs as it is. */
+    /** Prints an object: `lines` for people, the value itself as JSON for programs. */
     show(value: unknown, lines: () => readonly string[]): void {
       stdout.write(isText ? `${lines().join('\n')}\n` : `${JSON.stringify(value)}\n`)
     },
 
-    /** For people only. */
+    /** Printed for people only. */
     say(text: string): void {
       if (isText) stdout.write(`${text}\n`)
     },
 
-    /** Names and values, one below the other. */
+    /** Names and values, one pair per line. */
     facts(facts: readonly Fact[]): string[] {
       const widest = Math.max(...facts.map(([name]) => name.length))
       return facts.map(
@@ -47,13 +47,13 @@ export function openTerminal(isText: boolean) {
       )
     },
 
-    /** Things of one kind: for people a table, for programs a line each. */
+    /** Prints a list: a table for people, one line of JSON per item for programs. */
     showAll<Item>(items: readonly Item[], none: string, columns: readonly Column<Item>[]): void {
       if (!isText) for (const item of items) stdout.write(`${JSON.stringify(item)}\n`)
       else stdout.write(`${items.length === 0 ? none : tableOf(items, columns, width).join('\n')}\n`)
     },
 
-    /** Shows that something is under way, until the returned function is called. */
+    /** Shows a spinner until the returned function is called. */
     busy(text: string): () => void {
       if (!isText || !stderr.isTTY) return () => {}
       let frame = 0
@@ -86,7 +86,7 @@ function tableOf<Item>(items: readonly Item[], columns: readonly Column<Item>[],
   ]
 }
 
-/** Colours where the output is a terminal that has them and NO_COLOR is not set. */
+/** Adds colour if the output is a terminal that supports it and NO_COLOR is not set. */
 export function paint(style: Style, text: string): string {
   return style === 'reset' ? text : styleText(style, text, { stream: process.stdout })
 }
@@ -94,7 +94,7 @@ export function paint(style: Style, text: string): string {
 export const good = (text: string) => `${paint('green', '✔')} ${text}`
 export const bad = (text: string) => `${paint('red', '✖')} ${text}`
 
-/** Breaks lines between words, and sets what follows the first below its text. */
+/** Breaks lines between words; every line after the first is indented by two spaces. */
 export function wrap(text: string): string {
   const width = (process.stdout.columns ?? columnsDefault) - 2
   const lines = ['']
@@ -107,7 +107,7 @@ export function wrap(text: string): string {
   return lines.join('\n  ')
 }
 
-/** "2026-11-15 12:00:00" by this machine's clock; people read no zones. */
+/** "2026-11-15 12:00:00" in this machine's time zone, so that people need not convert it. */
 export function timeOf(iso: string): string {
   const time = new Date(iso)
   const two = (part: number) => String(part).padStart(2, '0')
@@ -120,7 +120,7 @@ function fit(cell: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width)
 }
 
-/** What strangers wrote must not move the cursor, change colours or turn the line around: people decide by what they see. */
+/** Text from strangers must not move the cursor, change colours or reverse the line: people decide by what they see. */
 function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '�')
 }

@@ -1,4 +1,4 @@
-/** The program as people and scripts run it: a process of its own, against a real server and chain. */
+/** The program as people and scripts run it: as a separate process, against a real server and chain. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,9 +12,9 @@ import type { Checkout, Event, Payment, StoreCheckout, Wallet } from '@farthing/
 import type { PayResult } from '@farthing/sdk/pay'
 import { verifyWebhook } from '@farthing/sdk/webhooks'
 import { openPaidStore } from '../../sdk/test/support/shops.ts'
-import { creditByHand } from '../../server/test/flows/support/shop.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
-import { newPayer } from '../../server/test/support/chain.ts'
+import { creditByHand } from '../../server/test/support/by-hand.ts'
+import { newPayer } from '../../server/test/support/chain/evm-payment.ts'
 import { until } from '../../server/test/support/until.ts'
 
 const main = new URL('../src/main.ts', import.meta.url).pathname
@@ -48,7 +48,7 @@ function start(args: readonly string[], environment: Readonly<Record<string, str
 
 const run = async (...given: Parameters<typeof start>): Promise<Ran> => await start(...given).ended
 
-/** What the command prints, line by line; it must have succeeded. */
+/** Runs a command that must succeed and returns the JSON lines it prints. */
 async function read<Line>(...args: string[]): Promise<Line[]> {
   const { code, out, err } = await run(args)
   assert.equal(code, 0, err)
@@ -95,7 +95,7 @@ test('a wallet is registered and listed', async () => {
   assert.match(out, new RegExp(`EVM +${address} +✔ paid here`))
 })
 
-test('payments that are not what was asked for are listed, accepted and dismissed', async () => {
+test('payments that do not match their checkout are listed, accepted and dismissed', async () => {
   const { id } = await create()
   const [first, second] = [await creditByHand(shop, id), await creditByHand(shop, id)]
   const listed = await read<Payment>('payment', 'list', '--disposition', 'unmatched')
@@ -108,15 +108,18 @@ test('payments that are not what was asked for are listed, accepted and dismisse
   assert(dismissed?.dismissedAt)
 })
 
-test('pay pays within its limit, says what it signs, and keeps nothing once the outcome is known', async () => {
+test('pay stays within its limit, shows what it signs, and keeps nothing once the outcome is known', async () => {
   const payer = await shop.fund()
   const wallet = { FARTHING_PRIVATE_KEY: payer.key }
   const { checkoutUrl } = await create('1.01')
   const refused = await run(['pay', checkoutUrl, '--yes'], wallet)
   assert.equal(refused.code, 1)
-  assert.equal((JSON.parse(refused.out) as { code: string }).code, 'over_limit')
+  const { code, detail } = JSON.parse(refused.out) as { code: string; detail: string }
+  assert.equal(code, 'over_limit')
+  assert.match(detail, /--max/)
   const unasked = await run(['pay', checkoutUrl], wallet)
   assert.deepEqual([unasked.code, unasked.out], [2, ''])
+  assert.match(unasked.err, /Pass --yes and --max/)
   const paid = await run(['pay', checkoutUrl, '--yes', '--max', '1.01', '--text'], wallet)
   assert.equal(paid.code, 0, paid.err)
   for (const shown of ['1.01 USDC on Local chain', payer.address, 'for order order-1', '✔ Paid'])
@@ -128,7 +131,7 @@ test('pay pays within its limit, says what it signs, and keeps nothing once the 
   )
 })
 
-test('pay that is killed in the middle goes on with the same signature', async (t) => {
+test('a pay command that is killed and run again submits the same signature', async (t) => {
   t.after(() => shop.chain.client.setIntervalMining({ interval: 1 }))
   const payer = await shop.fund()
   const { id, checkoutUrl } = await create('0.90')
@@ -150,7 +153,7 @@ test('pay that is killed in the middle goes on with the same signature', async (
   )
 })
 
-test('a payment that is refused says why and what it cost: nothing', async () => {
+test('a refused payment says why, and that nothing was charged', async () => {
   const { checkoutUrl } = await create('0.10')
   const { code, out } = await run(['pay', checkoutUrl, '--yes', '--text'], {
     FARTHING_PRIVATE_KEY: newPayer().key,
@@ -159,7 +162,7 @@ test('a payment that is refused says why and what it cost: nothing', async () =>
   assert.match(out, /insufficient_balance[\s\S]*Nothing was charged/)
 })
 
-test('what a stranger’s server writes cannot change what a person sees', async () => {
+test('control characters from a stranger’s server do not reach the terminal', async () => {
   const detail = 'Gone.\u001b[2K\u001b[1A\u202eevil\rPaid'
   const stranger = createServer((_request, response) => {
     response.writeHead(410, { 'content-type': 'application/problem+json' })
@@ -174,7 +177,7 @@ test('what a stranger’s server writes cannot change what a person sees', async
 
 test('events shows the end of the log and follows it', async () => {
   const { id } = await create()
-  await until('it has its place', async () => {
+  await until('its event is in the log', async () => {
     const { data } = await shop.client.events.list({ checkoutId: id })
     return data.length === 1
   })
@@ -184,7 +187,7 @@ test('events shows the end of the log and follows it', async () => {
     of.map(({ event }) => [event.type, event.checkoutId]),
     [['checkout.created', id]],
   )
-  // Chains have their own pace: more may have happened since the log's end was asked for.
+  // The chain keeps producing events, so more may have happened since the log's end was read.
   const last = await read<Line>('events', '--last', '3')
   const [first] = last
   assert(first && last.length >= 3 && last.length < 10)
@@ -200,7 +203,7 @@ test('events shows the end of the log and follows it', async () => {
   assert.match(following.ran.out, /checkout\.created/)
 })
 
-test('listen forwards events with genuine signatures, shows refusals, and replays', async () => {
+test('listen forwards events with valid signatures, shows failed deliveries, and replays', async () => {
   const received: { body: string; headers: Record<string, string | string[] | undefined> }[] = []
   const receiver = createServer(async (request, response) => {
     let body = ''
@@ -242,14 +245,14 @@ test('listen forwards events with genuine signatures, shows refusals, and replay
   )
 })
 
-test('a mistake is told on the error stream with what to do, and has an exit code of its own', async () => {
+test('a mistake is reported on stderr with what to do, and usage errors exit with 2', async () => {
   const mistakes = [
-    [['checkout', 'get'], 2, /farthing checkout get <checkoutId>/],
+    [['checkout', 'get'], 2, /Usage: farthing checkout get <checkoutId>/],
     [['checkout', 'get', 'ch_none'], 1, /not_found {2}req_/],
     [['checkout', 'create', 'order-1', '-1'], 2, /Unknown option|ambiguous/],
-    [['checkout', 'create', 'order-1', '1,5'], 1, /priceAmount/],
+    [['checkout', 'create', 'order-1', '1,5'], 1, /✖ priceAmount/],
     [['checkout', 'list', '--limit', 'x'], 2, /--limit must be a number/],
-    [['nonsense'], 2, /no command "nonsense"/],
+    [['nonsense'], 2, /Unknown command "nonsense"/],
     [['pay', 'x', '--yes'], 2, /FARTHING_PRIVATE_KEY/],
     [['listen', 'x'], 2, /neither a port/],
   ] as const
@@ -267,7 +270,7 @@ test('a mistake is told on the error stream with what to do, and has an exit cod
   assert.match(error.requestId, /^req_/)
 })
 
-test('every command has its help, and no line of it is wider than a terminal', async () => {
+test('every command has help text, and no line of it is wider than 80 columns', async () => {
   const { out } = await run(['--help'])
   const names = [...out.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2}/gm)].map(([, name = '']) => name.split(' '))
   assert.equal(names.length, 12)

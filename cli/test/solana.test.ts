@@ -13,7 +13,7 @@ const shop = await openPaidSvmStore()
 const state = await mkdtemp(join(tmpdir(), 'farthing-cli-'))
 atEnd(() => rm(state, { recursive: true }))
 
-test('pay pays on Solana with a key as wallets show it, and as key files hold it', async () => {
+test('pay works on Solana with a base58 key from a wallet and with the numbers of a key file', async () => {
   const { address, secret, base58 } = await shop.newKey()
   for (const key of [base58, `[${secret}]`]) {
     const { stdout } = await promisify(execFile)(

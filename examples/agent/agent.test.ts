@@ -19,7 +19,7 @@ async function run(program: string, checkoutUrl: string, key: string) {
 }
 
 for (const program of ['ours.ts', 'stock.ts']) {
-  test(`${program} pays a checkout once, however often it is run, and nothing above its limit`, async () => {
+  test(`${program} pays a checkout once, however often it is run, and never pays above its limit`, async () => {
     const payer = await shop.fund()
     const order = { orderId: 'order-1', priceCurrency: 'USD' }
     const { checkoutUrl, id } = await shop.client.checkouts.create({ ...order, priceAmount: '4.20' })

@@ -1,11 +1,11 @@
-/** Pays a checkout with our client: node ours.ts <checkoutUrl> */
+/** Pays a checkout with Farthing's client: node ours.ts <checkoutUrl> */
 import { pay } from '@farthing/sdk/pay'
 import { privateKeyToAccount } from 'viem/accounts'
 
 const [checkoutUrl = ''] = process.argv.slice(2)
 const wallet = privateKeyToAccount(process.env.FARTHING_PRIVATE_KEY as `0x${string}`)
 
-// Signs only for this checkout, for a token that it knows, and never for more than this.
+// Signs only for this checkout, only a known token, and never more than this amount.
 const result = await pay(checkoutUrl, wallet, { max: '5.00' })
 
 switch (result.outcome) {
@@ -17,7 +17,7 @@ switch (result.outcome) {
     process.exitCode = 1
     break
   case 'pending':
-    // Run it again later. While the outcome is not known the server asks for no second signature, and `pay` makes none.
+    // Run it again later. Until the outcome is known, the server requests no second signature and `pay` creates none.
     process.stdout.write('not known yet\n')
     process.exitCode = 3
 }

@@ -8,9 +8,9 @@ const wallet = privateKeyToAccount(process.env.FARTHING_PRIVATE_KEY as `0x${stri
 
 const client = new x402Client().register('eip155:*', new ExactEvmScheme(wallet))
 client.setSpendControls({
-  // Without this it refuses anything above one dollar by itself.
+  // By default it refuses anything above one dollar.
   maxAmountPerPayment: '$5',
-  // It knows USDC on Base, but not the token of a chain of one's own, as `npm run dev` has. The limit is in units.
+  // It knows USDC on Base, but not the token of a local chain such as that of `npm run dev`. The limit is in units.
   allowedAssets: [
     {
       network: 'eip155:31337',
@@ -27,7 +27,7 @@ if (answer.status === 200) {
   const settlement = decodePaymentResponseHeader(answer.headers.get('payment-response') ?? '')
   process.stdout.write(`paid in ${settlement.transaction}\n`)
 } else if (answer.status === 202) {
-  // Being settled. Asking again without a payment is safe: it says 409 until the outcome is known, and 200 then.
+  // Being settled. Requesting it again without a payment is safe: 409 until the outcome is known, 200 once it is paid.
   process.stdout.write('not known yet\n')
   process.exitCode = 3
 } else {

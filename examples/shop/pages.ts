@@ -14,7 +14,7 @@ export type Order = {
   status: 'unpaid' | 'paid'
 }
 
-/** The shop's pages. Nothing in them was written by a buyer; a shop that shows what buyers write has to escape it. */
+/** The shop's pages. They contain no text from buyers; a shop that shows such text has to escape it. */
 const style = readFileSync(new URL('style.css', import.meta.url), 'utf8')
 
 const pictures: Readonly<Record<string, string>> = {
@@ -53,13 +53,13 @@ export function orderPage({ id, items, status, checkoutUrl }: Order): string {
       )
     : page(
         'Almost there',
-        `<section class="cart"><h2>Waiting for your payment</h2><p>This page looks again every two seconds.</p>${receipt(items)}<p><a href="${checkoutUrl}">Back to the payment</a></p></section>`,
+        `<section class="cart"><h2>Waiting for your payment</h2><p>This page reloads every two seconds.</p>${receipt(items)}<p><a href="${checkoutUrl}">Back to the payment</a></p></section>`,
         '<meta http-equiv="refresh" content="2">',
       )
 }
 
 export function messagePage(title: string, text: string): string {
-  return page(title, `<section class="cart"><p>${text}</p><p><a href="/">To the shop</a></p></section>`)
+  return page(title, `<section class="cart"><p>${text}</p><p><a href="/">Back to the shop</a></p></section>`)
 }
 
 function receipt(items: readonly Product[]): string {

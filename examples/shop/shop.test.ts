@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { freshFolder, startDev } from '../../server/test/dev/support/running.ts'
-import { openBrowser } from '../../server/test/page/support/browser.ts'
+import { openBrowser } from '../../server/test/http/page/support/browser.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { freshDatabase } from '../../server/test/support/database.ts'
 import { freePort } from '../../server/test/support/free-port.ts'
@@ -15,7 +15,7 @@ const { url: databaseUrl } = await freshDatabase()
 const dev = await startDev(await freshFolder(), { DATABASE_URL: databaseUrl })
 const shop = await openShop()
 
-test('a buyer fills the cart, pays on Farthing’s page and comes back to an order that a webhook has marked paid', async () => {
+test('a buyer fills the cart, pays on Farthing’s page and returns to an order that a webhook has marked as paid', async () => {
   const page = await (await openBrowser()).newPage()
   page.setDefaultTimeout(patienceMs)
   await page.goto(shop.url)
@@ -26,7 +26,7 @@ test('a buyer fills the cart, pays on Farthing’s page and comes back to an ord
   await page.getByText('€37.80').waitFor()
   const order = await page.getByText(/^order-[0-9a-f]{12}$/).innerText()
 
-  // Neither coming back nor a webhook that nobody signed makes it paid.
+  // Neither returning to the shop nor an unsigned webhook marks the order as paid.
   const forged = { type: 'checkout.completed', data: { checkout: { orderId: order } } }
   const delivery = await fetch(`${shop.url}/webhooks`, { method: 'POST', body: JSON.stringify(forged) })
   assert.equal(delivery.status, 400)
@@ -34,13 +34,13 @@ test('a buyer fills the cart, pays on Farthing’s page and comes back to an ord
 
   await page.getByRole('button', { name: 'Pay with Test wallet' }).click()
   const isPaid = async () => shop.output().includes(`${order} is paid (by webhook)`)
-  await until('the webhook has come', isPaid, patienceMs)
+  await until('the webhook has arrived', isPaid, patienceMs)
   await page.getByRole('link', { name: 'Back to 127.0.0.1' }).click()
   await page.getByText(`We are packing ${order}.`).waitFor()
   assert.equal(shop.output().match(/is paid/g)?.length, 1)
 })
 
-test('a shop that cannot reach Farthing takes no order and says so', async () => {
+test('a shop that cannot reach Farthing accepts no order and says so', async () => {
   await dev.stop()
   const body = new URLSearchParams({ item: 'mug' })
   const answer = await fetch(`${shop.url}/orders`, { method: 'POST', body, redirect: 'manual' })

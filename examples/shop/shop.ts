@@ -1,11 +1,11 @@
 /**
- * A small shop that is paid through Farthing. What a shop has to do is here and nothing else:
+ * A small shop that is paid through Farthing. It contains what a shop has to do and nothing else:
  *
- *   1. POST /orders           note the order, create a checkout for it, send the buyer to its page
- *   2. POST /webhooks         Farthing says that it is paid: believe it only if the signature is right
- *   3. GET  /orders/{id}      the buyer comes back; ask Farthing if the webhook is not here yet
+ *   1. POST /orders           store the order, create a checkout for it, send the buyer to the checkout's page
+ *   2. POST /webhooks         Farthing reports the payment: trust it only if the signature is valid
+ *   3. GET  /orders/{id}      the buyer returns; ask Farthing if the webhook has not arrived yet
  *
- * Orders live in memory to keep this short. A real shop keeps them in its database.
+ * Orders live in memory to keep this short. A real shop stores them in its database.
  */
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -16,7 +16,7 @@ import { cartPage, messagePage, type Order, orderPage, type Product } from './pa
 const { PORT = '3000', FARTHING_URL = 'http://127.0.0.1:8402', FARTHING_API_KEY = '' } = process.env
 const { SHOP_URL = `http://127.0.0.1:${PORT}` } = process.env
 const itemsMax = 20
-/** An event is a few kilobytes, a cart less. */
+/** An event is a few kilobytes; a cart is smaller. */
 const bodyBytesMax = 65_536
 
 const products: readonly Product[] = [
@@ -31,7 +31,7 @@ const webhookSecret = await registerWebhook()
 createServer((request, response) => {
   answer(request, response).catch((error) => {
     process.stderr.write(`${error instanceof Error ? error.stack : error}\n`)
-    // What Farthing refused has an id by which its operator finds the reason.
+    // If Farthing refused the request, its operator can find the reason by this id.
     const reference = error instanceof FarthingError ? ` (${error.requestId})` : ''
     send(response, 502, messagePage('That did not work', `Nothing was charged. Try again soon${reference}.`))
   })
@@ -50,7 +50,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     case `GET /orders/${order?.id}`:
       if (order) return send(response, 200, orderPage(await refresh(order)))
   }
-  send(response, 404, messagePage('There is nothing here', 'The shop is at its front door.'))
+  send(response, 404, messagePage('Page not found', 'This shop has no such page.'))
 }
 
 async function takeOrder(items: readonly Product[], response: ServerResponse): Promise<void> {
@@ -64,7 +64,7 @@ async function takeOrder(items: readonly Product[], response: ServerResponse): P
       priceCurrency: 'EUR',
       successRedirectUrl: `${SHOP_URL}/orders/${id}`,
     },
-    // However often this is sent, the order has one checkout.
+    // However often this is sent, the order gets only one checkout.
     { idempotencyKey: id },
   )
   const { id: checkoutId, checkoutUrl } = checkout
@@ -76,7 +76,7 @@ async function receiveWebhook(request: IncomingMessage, response: ServerResponse
   try {
     const body = await readBody(request)
     const event = await verifyWebhook({ body, headers: request.headers, secrets: webhookSecret })
-    // The same event may come twice: what it does must be the same when it is done twice.
+    // The same event may arrive twice, so handling it must be idempotent.
     if (event.type === 'checkout.completed' && 'checkout' in event.data)
       markPaid(orders.get(event.data.checkout?.orderId ?? ''), 'by webhook')
     response.writeHead(204).end()
@@ -86,11 +86,11 @@ async function receiveWebhook(request: IncomingMessage, response: ServerResponse
   }
 }
 
-/** Webhooks can be late. That a buyer came back proves nothing: anybody can open this address. */
+/** Webhooks can be late. A returning buyer proves nothing: anyone can open this URL. */
 async function refresh(order: Order): Promise<Order> {
   if (order.status === 'unpaid') {
     const { status } = await farthing.checkouts.get(order.checkoutId)
-    if (status === 'COMPLETED') markPaid(order, 'by asking')
+    if (status === 'COMPLETED') markPaid(order, 'by polling')
   }
   return order
 }
@@ -101,7 +101,7 @@ function markPaid(order: Order | undefined, how: string): void {
   say(`${order.id} is paid (${how}): pack it.`)
 }
 
-/** The endpoint of this address, made if there is none. A secret is shown only when it is made, so each start makes one. */
+/** Registers this shop's webhook endpoint, unless it exists. A secret cannot be read later, so each start rolls it. */
 async function registerWebhook(): Promise<string> {
   const url = `${SHOP_URL}/webhooks`
   for await (const endpoint of farthing.webhookEndpoints.list()) {
@@ -111,7 +111,7 @@ async function registerWebhook(): Promise<string> {
   return (await farthing.webhookEndpoints.create({ url, types: ['checkout.completed'] })).secret
 }
 
-/** The cart is in the address: `?item=mug&item=tea`. Prices are ours, never the buyer's. */
+/** The cart is in the URL: `?item=mug&item=tea`. Prices come from the shop, never from the buyer. */
 function readCart(fields: URLSearchParams): Product[] {
   return fields
     .getAll('item')

@@ -6,14 +6,14 @@ const secondsBefore = 10
 let timer: ReturnType<typeof setInterval> | undefined
 let left = secondsBefore
 
-/** Leads back to the store once the receipt has been there to be seen, unless the buyer wants to stay. */
+/** Returns the buyer to the store after showing the receipt for a few seconds, unless the buyer chooses to stay. */
 export function leaveSoon(): void {
   if (timer !== undefined || !find('#leaving') || terms()?.status !== 'COMPLETED') return
   tick()
   timer = setInterval(tick, 1_000)
 }
 
-/** Looks for its parts each time: the page may have been put in place anew, or say something else by now. */
+/** Looks up its elements every time, because the page may have been replaced in between. */
 function tick(): void {
   const link = find('#return') as HTMLAnchorElement | null
   const text = find('#leaving')

@@ -2,11 +2,11 @@ import { refresh } from './show.ts'
 import { path, terms } from './terms.ts'
 
 /**
- * Hears of changes: by server-sent events, by asking where they do not come through, and by asking at once when the tab
- * comes to the front again, because a phone freezes it while the wallet is open.
+ * Watches the checkout for changes: by server-sent events, by polling where those do not get through, and by polling at
+ * once when the tab becomes visible again, because a phone freezes it while the wallet is open.
  */
 const askMs = 3_000
-/** An event source that gave up is opened again after this many askings. */
+/** An event source that has closed is opened again after this many polls. */
 const asksBeforeReopening = 5
 
 export function watchLive(): void {

@@ -14,14 +14,14 @@ dress()
 if (terms()) {
   watchWallets(listWallets)
   watchLive()
-  // Whoever opens a receipt again wants to read it: only a payment that was seen to complete leads away from it.
+  // A buyer who opens a receipt again wants to read it: redirect only after a payment that this tab saw complete.
   if (terms()?.status !== 'COMPLETED' || hasSigned()) {
     new MutationObserver(leaveSoon).observe(document.body, { childList: true })
   }
   void settle()
 }
 
-// On the document, because the page below it is replaced when something is new.
+// On the document, because refresh() replaces the content below it.
 document.addEventListener('click', ({ target }) => {
   const button = (target as Element).closest('button')
   if (!button) return

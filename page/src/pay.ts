@@ -6,14 +6,14 @@ import type { Wallet } from './wallets/found.ts'
 let turn = 0
 let letGo = () => {}
 
-/** Forgets the wallet that is being asked: what it may still answer is not used. */
+/** Abandons the current wallet request. If the wallet still answers, the answer is ignored. */
 export function startOver(): void {
   turn++
   letGo()
   show(null)
 }
 
-/** Have it signed, hand it in. One tab at a time asks for a signature. */
+/** Has the wallet sign a payment and submits it. Only one tab at a time asks for a signature. */
 export async function pay(wallet: Wallet): Promise<void> {
   const mine = ++turn
   const checkIsMine = () => {
@@ -24,7 +24,7 @@ export async function pay(wallet: Wallet): Promise<void> {
       show('connecting')
       const header = await wallet.sign(checkIsMine)
       checkIsMine()
-      // Somebody else was faster: what was signed here is not needed, and nobody else has seen it.
+      // Someone else has paid already. This signature is not needed, and it has not left the page.
       if (terms()?.status !== 'OPEN') throw new Stop('changed')
       await settle(header)
     })
@@ -37,7 +37,7 @@ async function alone(work: () => Promise<void>): Promise<void> {
   if (!navigator.locks) return await work()
   await navigator.locks.request(`farthing ${terms()?.id}`, { ifAvailable: true }, async (lock) => {
     if (!lock) throw new Stop('tab')
-    // A wallet that never answers must not keep the lock for ever.
+    // A wallet that never answers must not hold the lock forever.
     const isLeft = new Promise<void>((resolve) => {
       letGo = resolve
     })

@@ -2,9 +2,9 @@ import { refresh, show, type Trouble } from './show.ts'
 import { path, terms } from './terms.ts'
 
 /**
- * Hands a signed payment in until its fate is known. It is kept for as long as this tab lives: a reload, a lost
- * connection or a server in trouble leads to the same payment being handed in again, never to another signature.
- * The server forgets nothing: 200 is paid, 402 means that it can never move money, everything else is not known yet.
+ * Submits a signed payment until its outcome is known. The payment is stored for as long as this tab lives: after a
+ * reload, a lost connection or a server error the same payment is submitted again, and nothing is signed again. The
+ * server remembers every payment: 200 means paid, 402 that it can never move money, anything else is not known yet.
  */
 const key = `farthing ${path}`
 const patienceMs = 3_000
@@ -47,7 +47,7 @@ async function hand(header: string): Promise<Response | null> {
   }
 }
 
-/** Another payment is being settled: if it fails, this one may be wanted. */
+/** Another payment is being settled. If it fails, this one may still be needed. */
 async function isUnderWay(answer: Response): Promise<boolean> {
   return answer.status === 409 && (await read(answer)).code === 'payment_in_progress'
 }
@@ -65,7 +65,7 @@ async function read(answer: Response): Promise<{ code?: unknown; error?: unknown
 
 function troubleOf(reason: string): Trouble {
   if (/insufficient_(balance|funds)$/.test(reason)) return 'funds'
-  // The key's owner did sign: what does not take it is the code at the address.
+  // The key's owner signed, but the contract at the address rejects the signature: it is a smart account.
   if (reason.endsWith('evm_signature')) return 'smart'
   return 'failed'
 }
@@ -74,7 +74,7 @@ function retryMs(answer: Response): number {
   return 1_000 * Number.parseInt(answer.headers.get('retry-after') ?? '3', 10) || patienceMs
 }
 
-/** Ends early when the connection is back. */
+/** Resolves early when the connection is back. */
 function wait(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms)
@@ -82,7 +82,7 @@ function wait(ms: number): Promise<void> {
   })
 }
 
-// A tab that may not keep anything still pays; it only forgets the payment when it is closed or loaded again.
+// A tab without storage can still pay; it only forgets the payment when it is closed or reloaded.
 function kept(): string | null {
   try {
     return sessionStorage.getItem(key)

@@ -3,13 +3,13 @@ import { familyOf } from './wallets/family.ts'
 import { wallets } from './wallets/found.ts'
 
 /**
- * The page is made by the server, in every state that a checkout can be in. This script only shows parts of it that are
- * already there, and has the server make it again when something is new.
+ * The server renders the page for every state of a checkout. This script only shows and hides parts of it, and has the
+ * server render it again when something has changed.
  */
 type Step = 'connecting' | 'switching' | 'signing' | 'settling' | 'offline' | 'unavailable'
 export type Trouble = 'rejected' | 'pending' | 'funds' | 'smart' | 'chain' | 'tab' | 'changed' | 'failed'
 
-/** A reason to stop that the page has words for. */
+/** A reason to stop for which the page has a message. */
 export class Stop extends Error {
   readonly trouble: Trouble
   constructor(trouble: Trouble) {
@@ -18,7 +18,7 @@ export class Stop extends Error {
   }
 }
 
-/** Codes of EIP-1193 and EIP-1474, which wallets of all kinds use; some wrap them, some only say it in words. */
+/** Maps the error codes of EIP-1193 and EIP-1474. Some wallets wrap the code, others only put it into words. */
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof Stop) return error.trouble
   const { code, data, message } = (error ?? {}) as {
@@ -50,7 +50,7 @@ let shown: Step | Trouble | null = null
 const asking: readonly (Step | Trouble | null)[] = ['connecting', 'switching', 'signing']
 const signed: readonly (Step | Trouble | null)[] = ['settling', 'offline', 'unavailable']
 
-/** A step hides every way to pay, so that nobody pays twice; a trouble leaves them in place. */
+/** A step hides every way to pay, so that nobody pays twice; a trouble leaves them visible. */
 export function show(state: Step | Trouble | null): void {
   shown = state
   const isStep = asking.includes(state) || signed.includes(state)
@@ -64,7 +64,7 @@ export function show(state: Step | Trouble | null): void {
   if (state === 'smart') find('#send')?.setAttribute('open', '')
 }
 
-/** What needs this script is hidden until it runs. */
+/** Shows the elements that need this script: they are hidden until it runs. */
 export function dress(): void {
   readTerms()
   for (const part of document.querySelectorAll<HTMLElement>('[data-script]')) part.hidden = false
@@ -78,7 +78,7 @@ export function dress(): void {
   show(shown)
 }
 
-/** One button for each wallet that can pay. Those that are there stay in place: somebody may have one in focus. */
+/** One button per wallet that can pay. Existing buttons stay in the document, because one may have the focus. */
 export function listWallets(): void {
   const list = find('#wallets')
   if (!list) return
@@ -95,7 +95,7 @@ export function listWallets(): void {
     const label = document.createElement('span')
     button.type = 'button'
     button.dataset.wallet = id
-    // Text, never markup: a wallet writes its own name.
+    // Text, never markup: the wallet chooses its own name.
     label.textContent = (list.dataset.label ?? '').replace(
       '{wallet}',
       () => name || (list.dataset.unnamed ?? ''),
@@ -117,8 +117,8 @@ export function listWallets(): void {
 let last = Promise.resolve(true)
 
 /**
- * Has the server make the page again, and puts it in place if there is something new in it. False if it cannot be had
- * now. One at a time: an older page must never take the place of a newer one.
+ * Has the server render the page again, and replaces the current one if anything has changed. Returns false if the page
+ * cannot be loaded now. Runs one at a time: an older page must never replace a newer one.
  */
 export function refresh(): Promise<boolean> {
   last = last.then(replace)
@@ -139,12 +139,12 @@ async function replace(): Promise<boolean> {
   const input = find('input[name=hash]') as HTMLInputElement | null
   if (typed && input) input.value = typed.value
   dress()
-  // Whoever cannot see it hears it.
+  // Moves the focus so that screen readers announce the new status.
   if (terms()?.status !== before?.status) find('#status')?.focus()
   return true
 }
 
-/** A request for a document parses without any of the functions that trusted types guard, and runs no script in it. */
+/** XMLHttpRequest parses a document without any function that Trusted Types guards, and runs no script in it. */
 function load(): Promise<Document | null> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest()

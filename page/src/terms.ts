@@ -1,10 +1,10 @@
-/** What the server wrote into the page for this script. */
+/** The data that the server embeds in the page for this script. */
 export type Terms = {
   readonly id: string
-  /** Differs from the one that the live feed tells when there is something new to show. */
+  /** If the live feed sends a different digest, there is something new to show. */
   readonly digest: string
   readonly status: 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
-  /** The server's clock, in milliseconds, when it made the page: the buyer's may be wrong. */
+  /** The server's time in milliseconds when it rendered the page: the buyer's clock may be wrong. */
   readonly now: number
   readonly options: readonly Option[]
 }
@@ -14,7 +14,7 @@ export type Option = EvmOption | SolanaOption
 export type Family = Option['family']
 
 type AnyOption<Extra> = {
-  /** As x402 writes it, and as it is sent back. */
+  /** As x402 defines it, and as it is sent back. */
   readonly accepted: {
     readonly network: string
     readonly asset: string
@@ -23,17 +23,17 @@ type AnyOption<Extra> = {
     readonly maxTimeoutSeconds: number
     readonly extra: Extra
   }
-  /** Its number among the ways that the page shows. */
+  /** Its index among the ways to pay that the page shows. */
   readonly place: number
   readonly decimals: number
-  /** The network's, as the page shows it. */
+  /** The network's name, as the page shows it. */
   readonly name: string
 }
 
 export type EvmOption = AnyOption<{ readonly name: string; readonly version: string }> & {
   readonly family: 'EVM'
   readonly chainId: number
-  /** As EIP-3085 wants it, for wallets that do not know the chain. */
+  /** As EIP-3085 requires it, for wallets that do not know the chain. */
   readonly chain: { readonly chainId: string }
 }
 
@@ -49,7 +49,7 @@ export function terms(): Terms | null {
   return read?.terms ?? null
 }
 
-/** Reads them again, after the page was replaced. */
+/** Reads the terms again after the page was replaced. */
 export function readTerms(): void {
   const next = termsIn(document)
   read = next && { terms: next, clockOffset: next.now - Date.now() }
@@ -60,10 +60,10 @@ export function termsIn(page: Document): Terms | null {
   return text ? JSON.parse(text) : null
 }
 
-/** Seconds by the server's clock. */
+/** The current time by the server's clock, in seconds. */
 export function serverSeconds(): number {
   return Math.floor((Date.now() + (read?.clockOffset ?? 0)) / 1000)
 }
 
-/** Where this page lives, and everything about its checkout below it. */
+/** The path of this page. Everything about its checkout is below it. */
 export const path = location.pathname.replace(/\/$/, '')

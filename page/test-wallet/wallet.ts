@@ -1,8 +1,8 @@
 import { privateKeyToAccount } from 'viem/accounts'
 
 /**
- * A wallet for `dev`: it announces itself as extensions do (EIP-6963), and signs whatever it is asked to, without a
- * question, with a key that the whole world knows. It is no part of the page: only `dev` builds and serves it.
+ * A wallet for `dev`: it announces itself like an extension (EIP-6963) and signs whatever it is asked to, without
+ * confirmation, with a publicly known key. It is not part of the page: only `dev` builds and serves it.
  */
 declare const testKey: `0x${string}`
 declare const testChainId: number
@@ -29,7 +29,7 @@ const provider = {
         return await account.signTypedData({ ...JSON.parse(String(params?.[1])), types })
       }
       default:
-        throw Object.assign(new Error(`The test wallet does not know ${method}.`), { code: 4200 })
+        throw Object.assign(new Error(`The test wallet does not support ${method}.`), { code: 4200 })
     }
   },
 }

@@ -26,7 +26,7 @@ import type {
   WebhookEndpointSecret,
 } from './wire.ts'
 
-// biome-ignore lint/performance/noBarrelFile: the door of the package names what is behind it
+// biome-ignore lint/performance/noBarrelFile: this file is the package's entry point
 export { type ClientCode, FarthingError } from './errors.ts'
 export type { EventFilter, EventQuery, LogEntry, Sync } from './events.ts'
 export type { List, PageQuery } from './list.ts'
@@ -39,33 +39,35 @@ export type FarthingClient = ReturnType<typeof createClient>
 export type CheckoutQuery = PageQuery & {
   readonly status?: CheckoutStatus
   readonly orderId?: string
-  /** ISO 8601. */
+  /** Created at or after this time, in ISO 8601. */
   readonly createdFrom?: string
+  /** Created before this time, in ISO 8601. */
   readonly createdBefore?: string
 }
 
 export type CreateOptions = RequestOptions & {
   /**
-   * Names this intention, for example the order's attempt: whoever repeats it gets the first answer. Without one each
-   * call makes its own, which protects the call's retries but not a call that you make again.
+   * Identifies this attempt to create a checkout, for example by order and attempt number. Calling again with the same
+   * key returns the same checkout. By default every call generates its own key, which covers the SDK's retries but not
+   * a second call of yours.
    */
   readonly idempotencyKey?: string
 }
 
-/** A store's side of Farthing. Failures are thrown as FarthingError. */
+/** Creates a client for the store that the API key belongs to. Every failed call throws a `FarthingError`. */
 export function createClient(options: ClientOptions) {
   const send = openSend(options)
   const get = <Answer>(at: string, { signal }: RequestOptions = {}) =>
     send<Answer>({ method: 'GET', path: at, isRepeatable: true, ...(signal && { signal }) })
-  /** Changes that are the same when made twice. */
+  /** Idempotent changes. They are retried even if the outcome of the first try is unknown. */
   const change = <Answer>(at: string, body?: unknown, method: Call['method'] = 'POST') =>
     send<Answer>({ method, path: at, body, isRepeatable: true })
-  /** Changes that are not: sent again only where the server said that it did nothing. */
+  /** Changes that are not idempotent. They are retried only if the server said that it did nothing. */
   const once = <Answer>(at: string, body?: unknown, method: Call['method'] = 'POST') =>
     send<Answer>({ method, path: at, body, isRepeatable: false })
 
   let ownStore: Promise<Store> | null = null
-  /** A key's store never changes, so it is asked for once. */
+  /** A key's store never changes, so it is fetched once per client. */
   const storeId = async (): Promise<string> => {
     ownStore ??= get<Store>(path`/store`)
     try {
@@ -78,7 +80,7 @@ export function createClient(options: ClientOptions) {
 
   return {
     checkouts: {
-      /** Asks a price for an order. Send the buyer to `checkoutUrl`. */
+      /** Creates a checkout for an order. Send the buyer to its `checkoutUrl`. */
       create: (checkout: CreateCheckout, { idempotencyKey, signal }: CreateOptions = {}): Promise<Checkout> =>
         send<Checkout>({
           method: 'POST',
@@ -88,27 +90,29 @@ export function createClient(options: ClientOptions) {
           isRepeatable: true,
           ...(signal && { signal }),
         }),
+      /** Reads a checkout, with its payment once it has one. */
       get: (checkoutId: string, options?: RequestOptions): Promise<StoreCheckout> =>
         get<StoreCheckout>(path`/checkouts/${checkoutId}`, options),
       list: (query?: CheckoutQuery): List<StoreCheckout> => openList(send, path`/checkouts`, query),
+      /** Cancels an unpaid checkout. */
       cancel: (checkoutId: string): Promise<StoreCheckout> => change(path`/checkouts/${checkoutId}/cancel`),
     },
 
-    /** What arrived at the store's wallets. */
+    /** Payments that arrived at the store's wallets. */
     payments: {
       list: (
         query?: PageQuery & { readonly checkoutId?: string; readonly disposition?: Disposition },
       ): List<Payment> => openList(send, path`/payments`, query),
-      /** Takes a payment for a checkout although it is not what was asked for, and completes the checkout. */
+      /** Accepts a payment that is late, unmatched or of the wrong amount, and completes the checkout. */
       accept: (paymentId: string, body: AcceptPayment = {}): Promise<Payment> =>
         change(path`/payments/${paymentId}/accept`, body),
-      /** Says that nothing more is to be done about a payment. */
+      /** Dismisses a payment: the store has dealt with it and it needs no further decision. */
       dismiss: (paymentId: string): Promise<Payment> => change(path`/payments/${paymentId}/dismiss`),
     },
 
     events: openEvents(send),
 
-    /** Where payments go. New checkouts are paid to the wallet of a family that was registered last. */
+    /** The wallets that receive payments. New checkouts use the most recently registered wallet of each family. */
     wallets: {
       register: async ({
         family,
@@ -121,9 +125,9 @@ export function createClient(options: ClientOptions) {
         change(path`/stores/${await storeId()}/wallets/${walletId}/retire`),
     },
 
-    /** Where events are delivered to. */
+    /** The URLs that events are delivered to. */
     webhookEndpoints: {
-      /** The answer holds the secret, which is shown only here. */
+      /** Registers an endpoint. The result holds its signing secret, which cannot be read again later. */
       create: (endpoint: CreateWebhookEndpoint): Promise<WebhookEndpointSecret> =>
         once(path`/webhook-endpoints`, endpoint),
       get: (endpointId: string, options?: RequestOptions): Promise<WebhookEndpoint> =>
@@ -133,14 +137,16 @@ export function createClient(options: ClientOptions) {
         change(path`/webhook-endpoints/${endpointId}`, changes, 'PATCH'),
       delete: (endpointId: string): Promise<WebhookEndpoint> =>
         once(path`/webhook-endpoints/${endpointId}`, undefined, 'DELETE'),
+      /** Replaces the signing secret. Deliveries are signed with both secrets until `overlapSeconds` have passed. */
       rollSecret: (endpointId: string, body: RollSecret = {}): Promise<WebhookEndpointSecret> =>
         once(path`/webhook-endpoints/${endpointId}/roll-secret`, body),
-      /** Sends an event of type `webhook_endpoint.test` to this endpoint alone. */
+      /** Sends an event of type `webhook_endpoint.test` to this endpoint only. */
       test: (endpointId: string): Promise<{ eventId: string }> =>
         once(path`/webhook-endpoints/${endpointId}/test`),
-      /** Delivers again from a point on: up to 5,000 events a call; go on with `cursor` while `hasMore`. */
+      /** Delivers events again from a given point, up to 5,000 per call. While `hasMore`, continue from `cursor`. */
       redeliver: (endpointId: string, body: Redeliver): Promise<Redelivered> =>
         once(path`/webhook-endpoints/${endpointId}/redeliver`, body),
+      /** The deliveries to this endpoint, newest first. */
       deliveries: (
         endpointId: string,
         query?: PageQuery & { readonly state?: Delivery['state']; readonly eventId?: string },
@@ -150,6 +156,7 @@ export function createClient(options: ClientOptions) {
     deliveries: {
       get: (deliveryId: string, options?: RequestOptions): Promise<Delivery> =>
         get<Delivery>(path`/deliveries/${deliveryId}`, options),
+      /** Delivers the event again, with the same event id. */
       redeliver: (deliveryId: string): Promise<Delivery> => once(path`/deliveries/${deliveryId}/redeliver`),
     },
 
@@ -160,13 +167,13 @@ export function createClient(options: ClientOptions) {
         change(path`/stores/${await storeId()}`, changes, 'PATCH'),
     },
 
-    /** The chains and tokens that this deployment takes payments in. */
+    /** The chains and tokens that this deployment accepts. */
     networks: {
       list: async (options?: RequestOptions): Promise<Network[]> =>
         (await get<{ data: Network[] }>(path`/networks`, options)).data,
     },
 
-    /** The currencies that checkouts can be priced in now. */
+    /** The currencies that checkouts can currently be priced in. */
     currencies: {
       list: async (options?: RequestOptions): Promise<Currency[]> =>
         (await get<{ data: Currency[] }>(path`/currencies`, options)).data,

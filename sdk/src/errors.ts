@@ -1,6 +1,6 @@
 import type { ProblemCode, ProblemDetails } from './wire.ts'
 
-/** Codes of this package's own, for when the server's word did not arrive. */
+/** Codes set by this package itself, when no readable answer arrived from the server. */
 export type ClientCode = 'no_answer' | 'timeout' | 'unreadable_answer'
 
 type Failure = {
@@ -12,19 +12,19 @@ type Failure = {
   readonly problem?: ProblemDetails | null
 }
 
-/** A request that did not succeed. Decide by `code`; show or log the message; name `requestId` when you ask for help. */
+/** A failed request. Branch on `code`, log the message, and quote `requestId` when you ask for help. */
 export class FarthingError extends Error {
   override readonly name = 'FarthingError'
-  /** One of `ProblemCode` or `ClientCode`, or a code that was added since. */
+  /** A `ProblemCode` or `ClientCode`, or a code that a newer server has added. */
   readonly code: ProblemCode | ClientCode | (string & {})
-  /** What was wrong and what to do about it, for people. */
+  /** What went wrong and what to do about it, for people. */
   readonly detail: string
-  /** HTTP status. Null: no answer came, so whether the request took effect is not known. */
+  /** HTTP status. Null if no answer came: the request may or may not have taken effect. */
   readonly status: number | null
   readonly requestId: string | null
-  /** When the server wants to be asked again. */
+  /** How long the server asks you to wait before you retry. */
   readonly retryAfterSeconds: number | null
-  /** The whole problem, RFC 9457, with `errors` for each wrong value and what else its code brings. */
+  /** The complete RFC 9457 problem, with `errors` for each invalid value and any fields specific to its code. */
   readonly problem: (ProblemDetails & Readonly<Record<string, unknown>>) | null
 
   constructor(failure: Failure, options?: ErrorOptions) {

@@ -4,8 +4,8 @@ import { delayMs, wait } from './wait.ts'
 import type { Event, EventPage, EventType } from './wire.ts'
 
 /**
- * The event log: numbered 1, 2, 3 … without gaps, so whoever goes on from a cursor cannot miss anything, whatever became
- * of webhooks, connections or processes. Cursors never run out.
+ * The event log. Events are numbered 1, 2, 3 … without gaps, so a reader that continues from its cursor misses
+ * nothing, even if webhooks, connections or processes fail. Cursors never expire.
  */
 
 export type EventFilter = RequestOptions & {
@@ -14,30 +14,30 @@ export type EventFilter = RequestOptions & {
 }
 
 export type EventQuery = EventFilter & {
-  /** From here on; left out: from the beginning. */
+  /** Only events after this cursor. Default: from the beginning. */
   readonly after?: string
   /** 1 to 100. */
   readonly limit?: number
-  /** An empty page is held back for up to so long until something happens; at most 30. */
+  /** Long polling: if the page is empty, the server waits up to this long for an event. At most 30. */
   readonly waitSeconds?: number
 }
 
-/** An event, and the cursor to go on from once it is dealt with. */
+/** An event, and the cursor to continue from once you have handled it. */
 export type LogEntry = { readonly event: Event; readonly cursor: string }
 
 export type Sync = EventFilter & {
-  /** Where the last sync ended; null or left out: the beginning. */
+  /** The cursor that the last sync returned. Null or omitted: from the beginning. */
   readonly cursor?: string | null
   /**
-   * Called for one event after the other, in order. Do the work and store the cursor in one transaction, and nothing is
-   * missed or done twice. If it throws, the sync ends with that error; start it again from the stored cursor.
+   * Called for one event at a time, in order. Do the work and store the cursor in one transaction, and nothing is
+   * missed or done twice. If it throws, the sync rejects with that error; start it again from the stored cursor.
    */
   readonly onEvent: (event: Event, cursor: string) => unknown
 }
 
 const pageLimit = 100
 const holdSeconds = 25
-/** No checkout has this id, so a look for its events passes over the whole log at once. */
+/** No checkout has this id, so a query for its events returns an empty page and the cursor of the log's end. */
 const nobody = `ch_00${'0'.repeat(26)}`
 
 export function openEvents(send: Send) {
@@ -51,7 +51,7 @@ export function openEvents(send: Send) {
       ...(signal && { signal }),
     })
 
-  /** A page from after the cursor. A log that an operator put back to an earlier point says where to go on. */
+  /** The next page. If the operator has restored the log to an earlier point, continues where the server says. */
   const next = async (query: EventQuery): Promise<EventPage> => {
     try {
       return await list(query)
@@ -65,7 +65,7 @@ export function openEvents(send: Send) {
   return {
     list,
 
-    /** The cursor of the log's end, or of so many events before it: what happens from now on comes after it. */
+    /** The cursor of the log's end, or of `before` events earlier. All later events come after it. */
     async end({
       before = 0,
       ...options
@@ -75,8 +75,8 @@ export function openEvents(send: Send) {
     },
 
     /**
-     * Everything after the cursor, then what happens, as it happens, until the signal is aborted. Outages are waited
-     * out; only a refusal ends it.
+     * Yields every event after the cursor, then new events as they happen, until the signal is aborted. It waits out
+     * outages; only a refusal by the server (a 4xx other than 429) ends it, with a `FarthingError`.
      */
     async *stream({
       after,
@@ -105,8 +105,8 @@ export function openEvents(send: Send) {
     },
 
     /**
-     * Brings you up to date: hands over everything since the cursor and returns the cursor to begin with next time. Run
-     * it at start, from time to time, or after each webhook: a lost webhook then changes nothing.
+     * Brings you up to date: calls `onEvent` for every event after the cursor and returns the cursor to start from next
+     * time. Run it at startup, periodically, or after each webhook, and a lost webhook does no harm.
      */
     async sync({ cursor, onEvent, ...filter }: Sync): Promise<string> {
       let after = cursor ?? undefined
@@ -120,7 +120,7 @@ export function openEvents(send: Send) {
   }
 }
 
-/** A cursor is the log's epoch and the sequence of the last event that was read; a page tells it for its last one. */
+/** A cursor is the log's epoch and the last event's sequence. The page carries the cursor of its last event. */
 function entriesOf({ data, cursor }: EventPage): LogEntry[] {
   return data.map((event) => ({ event, cursor: cursor.replace(/\d+$/, String(event.sequence)) }))
 }

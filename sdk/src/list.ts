@@ -1,17 +1,17 @@
 import type { RequestOptions, Send } from './request.ts'
 import type { Page } from './wire.ts'
 
-/** A list, newest first. `for await` reads all of it, page by page; `page()` reads the first page alone. */
+/** A list, newest first. `for await` reads all of it, page by page; `page()` reads only the first page. */
 export type List<Item> = AsyncIterable<Item> & { page(): Promise<Page<Item>> }
 
 export type PageQuery = RequestOptions & {
-  /** Of a page: 1 to 100. */
+  /** Items per page, 1 to 100. */
   readonly limit?: number
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string
 }
 
-/** As many as a page can hold: who reads everything should ask seldom. */
+/** The largest page the server allows, so that reading a whole list takes as few requests as possible. */
 const limitMax = 100
 
 export function openList<Item>(

@@ -2,18 +2,18 @@ import { FarthingError } from './errors.ts'
 import { delayMs, readRetryAfter, wait } from './wait.ts'
 import type { ProblemDetails } from './wire.ts'
 
-/** The only file of the client that talks HTTP: headers, time-outs, what is tried again, errors. */
+/** The client's only HTTP code: headers, time-outs, retries, errors. */
 
 export type ClientOptions = {
-  /** The store's key, `sk_…`. A secret: keep it on your server. */
+  /** The store's API key, `sk_…`. It is a secret: keep it on your server. */
   readonly apiKey: string
   /** Where Farthing runs, for example `https://farthing.example`. */
   readonly baseUrl: string
-  /** Instead of the global `fetch`. */
+  /** Used instead of the global `fetch`. */
   readonly fetch?: typeof fetch
-  /** For each try. Default 30,000. */
+  /** Time-out per try. Default 30,000. */
   readonly timeoutMs?: number
-  /** How often a request that may be repeated is sent again. Default 4. */
+  /** How many times a request that is safe to repeat is retried. Default 4. */
   readonly retriesMax?: number
 }
 
@@ -27,9 +27,9 @@ export type Call = RequestOptions & {
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly body?: unknown
   readonly idempotencyKey?: string
-  /** Whether doing it twice is no more than doing it once. Only then is it sent again when its fate is not known. */
+  /** Whether the request is idempotent. Only then is it retried when its outcome is unknown. */
   readonly isRepeatable: boolean
-  /** How long the server may hold back its answer. */
+  /** How long the server may hold the request open (long polling), on top of the time-out. */
   readonly holdMs?: number
 }
 
@@ -37,12 +37,12 @@ export type Send = <Answer>(call: Call) => Promise<Answer>
 
 const timeoutMsDefault = 30_000
 const retriesMaxDefault = 4
-/** A server that wants to be left alone for longer gets its caller's attention instead. */
+/** If the server asks for a longer wait than this, the error goes to the caller instead. */
 const retryAfterSecondsMax = 60
 
 export function openSend(options: ClientOptions): Send {
   const { apiKey, timeoutMs = timeoutMsDefault, retriesMax = retriesMaxDefault } = options
-  // Called as a plain function: some runtimes refuse it as a method of another object.
+  // Wrapped so that fetch is called as a plain function: some runtimes reject it as a method of another object.
   const send = options.fetch ?? ((url: string | URL | Request, init?: RequestInit) => fetch(url, init))
   const base = options.baseUrl.replace(/\/+$/, '')
 
@@ -68,7 +68,10 @@ export function openSend(options: ClientOptions): Send {
       throw patience.aborted
         ? new FarthingError({ code: 'timeout', detail: `No answer within ${timeoutMs} ms.` }, { cause })
         : new FarthingError(
-            { code: 'no_answer', detail: `No answer from ${base}. Is it running, and is the address right?` },
+            {
+              code: 'no_answer',
+              detail: `No answer from ${base}. Is Farthing running, and is the URL right?`,
+            },
             { cause },
           )
     }
@@ -89,12 +92,15 @@ export function openSend(options: ClientOptions): Send {
   }
 }
 
-/** A path with its parts encoded: what looks like a path inside an id stays inside the id. */
+/** Builds a path with its parts encoded, so that slashes and dots in an id stay part of the id. */
 export function path(strings: TemplateStringsArray, ...parts: readonly string[]): string {
   return `/api/v1${String.raw({ raw: strings }, ...parts.map(encodeURIComponent))}`
 }
 
-/** What passes by itself: too many requests, and a twin that is still running, always; all else if repeating does no harm. */
+/**
+ * A 429, or a twin with the same idempotency key that is still running, passes by itself and is always retried. Other
+ * failures are retried only if the request is idempotent.
+ */
 function mayRepeat({ isRepeatable }: Call, { status, code, retryAfterSeconds }: FarthingError): boolean {
   if ((retryAfterSeconds ?? 0) > retryAfterSecondsMax) return false
   if (status === 429 || code === 'idempotency_in_progress') return true
@@ -121,7 +127,7 @@ function errorOf(answer: Response, json: unknown): FarthingError {
   const problem = isProblem(json) ? json : null
   return new FarthingError({
     code: problem?.code ?? 'unreadable_answer',
-    detail: problem?.detail ?? `The answer (HTTP ${status}) is not Farthing’s. Is baseUrl right?`,
+    detail: problem?.detail ?? `The answer (HTTP ${status}) did not come from Farthing. Is baseUrl right?`,
     status,
     requestId: problem?.requestId ?? headers.get('x-request-id'),
     retryAfterSeconds: readRetryAfter(headers),

@@ -1,11 +1,11 @@
-/** Everything that is tried again waits here. */
+/** Delays between retries. */
 
 const firstDelayMs = 250
 const longestDelayMs = 8_000
 
 /**
- * How long to wait before the next try: what the server asked for, else twice as long each time. A random part spreads
- * out those who failed together.
+ * How long to wait before the next try: as long as the server asked for, otherwise twice as long each time. Jitter
+ * spreads out clients that failed at the same moment.
  */
 export function delayMs(
   triesSoFar: number,
@@ -16,13 +16,13 @@ export function delayMs(
   return Math.min(firstDelayMs * 2 ** (triesSoFar - 1), longestDelayMs) * (0.5 + random / 2)
 }
 
-/** Seconds in a Retry-After header; null where there is none or it is a date. */
+/** The seconds in a Retry-After header. Returns null if the header is missing or holds a date. */
 export function readRetryAfter(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? ''
   return /^\d{1,6}$/.test(text) ? Number.parseInt(text, 10) : null
 }
 
-/** Ends early when the signal is aborted. */
+/** Resolves after `ms`, or earlier if the signal is aborted. */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()

@@ -1,11 +1,11 @@
 import type { Event } from './wire.ts'
 
 /**
- * Webhooks as Standard Webhooks 1.0 signs them: HMAC-SHA256 over `id.timestamp.body`, in the header webhook-signature as
- * `v1,` and base64, one for each secret in use, separated by spaces. Runs wherever there is WebCrypto.
+ * Webhook signatures as defined by Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`. The webhook-signature
+ * header holds `v1,` plus base64 for each secret in use, separated by spaces. Runs on any platform with WebCrypto.
  */
 
-/** Either side's clock may be off by this much. It is also how long a stolen delivery could be replayed. */
+/** How far the two clocks may differ. It is also how long a stolen delivery can be replayed. */
 const toleranceSeconds = 300
 
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
@@ -19,7 +19,7 @@ export type WebhookErrorCode =
   | 'wrong_signature'
   | 'malformed_body'
 
-/** The delivery must not be believed. Answer it with 400. */
+/** The delivery is not authentic. Do not process it; answer with 400. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError'
   readonly code: WebhookErrorCode
@@ -31,15 +31,15 @@ export class WebhookError extends Error {
 }
 
 /**
- * The event that a delivery carries, or a WebhookError. `body` must be the bytes as they came, before any JSON parser:
- * another order of keys is another signature. While a secret is being rolled, give both. Remember `event.id` with what
- * you did: every event is delivered at least once, and each try has the same id.
+ * Verifies a delivery and returns its event; throws a `WebhookError` if it is not authentic. `body` must be the raw
+ * bytes, before any JSON parser: reordered keys have a different signature. While you roll a secret, pass both. Store
+ * `event.id` along with your work: events are delivered at least once, and every try carries the same id.
  */
 export async function verifyWebhook(delivery: {
   readonly body: Uint8Array | string
   readonly headers: WebhookHeaders
   readonly secrets: string | readonly string[]
-  /** For tests. */
+  /** The current time, for tests. */
   readonly now?: Date
 }): Promise<Event> {
   const { headers } = delivery
@@ -52,25 +52,28 @@ export async function verifyWebhook(delivery: {
   if (ageSeconds > toleranceSeconds)
     throw new WebhookError('too_old', 'The delivery was signed too long ago.')
   if (ageSeconds < -toleranceSeconds)
-    throw new WebhookError('too_new', 'The delivery was signed in the future. Is the clock right?')
+    throw new WebhookError('too_new', 'The delivery was signed in the future. Is this machine’s clock right?')
   const body = toBytes(delivery.body)
   const content = contentOf(id, timestamp, body)
   const candidates = parseSignatures(signatures)
   let isRight = false
   for (const secret of [delivery.secrets].flat()) {
     const key = await importSecret(secret, 'verify')
-    // WebCrypto compares in constant time. Every candidate is tried, so that time tells nothing about which one fits.
+    // WebCrypto compares in constant time. Every candidate is tried, so that timing does not reveal which one matches.
     for (const candidate of candidates)
       isRight = (await crypto.subtle.verify('HMAC', key, candidate, content)) || isRight
   }
-  if (!isRight) throw new WebhookError('wrong_signature', 'No signature fits the body and the secrets.')
+  if (!isRight) throw new WebhookError('wrong_signature', 'No signature matches the body and the secrets.')
   const event = parseEvent(body)
   if (event.id !== id)
-    throw new WebhookError('malformed_body', 'The body is not the event that webhook-id names.')
+    throw new WebhookError(
+      'malformed_body',
+      'The event in the body has a different id than the webhook-id header.',
+    )
   return event
 }
 
-/** The headers that make a delivery genuine: for a store's own tests. */
+/** Signs a delivery and returns its headers, for a store's own tests. */
 export async function signWebhook(delivery: {
   readonly id: string
   readonly timestamp: Date
@@ -95,7 +98,7 @@ export async function signWebhook(delivery: {
 type Key = Awaited<ReturnType<typeof crypto.subtle.importKey>>
 
 const signatureBytes = 32
-/** More than a sender with two secrets has use for; fewer than would make us work for a forger. */
+/** More than a sender with two secrets needs, and few enough that a forger cannot make us do much work. */
 const signaturesMax = 8
 const secretBytesMin = 24
 const secretBytesMax = 64
@@ -105,19 +108,22 @@ function parseSignatures(header: string): Uint8Array<ArrayBuffer>[] {
     .split(' ')
     .slice(0, signaturesMax)
     .flatMap((item) => {
-      // Other versions may stand beside ours.
+      // The header may also hold signatures of other versions.
       const bytes = item.startsWith('v1,') ? fromBase64(item.slice(3)) : null
       return bytes?.length === signatureBytes ? [bytes] : []
     })
   if (candidates.length === 0)
-    throw new WebhookError('malformed_header', 'webhook-signature holds no signature of version 1.')
+    throw new WebhookError('malformed_header', 'webhook-signature contains no v1 signature.')
   return candidates
 }
 
 async function importSecret(secret: string, use: 'sign' | 'verify'): Promise<Key> {
   const bytes = fromBase64(secret.replace(/^whsec_/, ''))
   if (!bytes || bytes.length < secretBytesMin || bytes.length > secretBytesMax)
-    throw new WebhookError('malformed_secret', 'A secret is whsec_ and the base64 of 24 to 64 bytes.')
+    throw new WebhookError(
+      'malformed_secret',
+      'A secret must be whsec_ followed by the base64 of 24 to 64 bytes.',
+    )
   return await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, [use])
 }
 

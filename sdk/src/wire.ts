@@ -1,4 +1,4 @@
-/** The wire contract: what travels between a store, a payer and Farthing, as JSON. The server is checked against it. */
+/** The JSON exchanged between stores, payers and Farthing. The server's schemas are checked against these types. */
 
 export type CheckoutStatus = 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
 
@@ -11,15 +11,15 @@ export type Checkout = {
   /** ISO 4217 code. */
   priceCurrency: string
   status: CheckoutStatus
-  /** ISO 8601 UTC; after it the checkout is no longer payable. */
+  /** ISO 8601, UTC. The checkout cannot be paid after this time. */
   expiresAt: string
-  /** The hosted payment page, which x402 clients may pay as well. */
+  /** The hosted payment page. x402 clients pay at the same URL. */
   checkoutUrl: string
   createdAt: string
   successRedirectUrl: string | null
 }
 
-/** How firmly a payment stands on its chain. */
+/** How final a payment is on its chain. */
 export type Finality = 'included' | 'safe' | 'finalized'
 
 /** The payment that completed a checkout. */
@@ -34,13 +34,13 @@ export type CheckoutPayment = {
   finality: Finality | 'reversed'
 }
 
-/** What became of money that arrived. Only `exact` completes a checkout. */
+/** How a payment relates to its checkout. Only `exact` completes the checkout by itself. */
 export type Disposition = 'exact' | 'late' | 'underpaid' | 'overpaid' | 'unmatched'
 
-/** A checkout that a payment without one may have been meant for, and what the payment would be to it. */
+/** A checkout that an unmatched payment may have been meant for, and the disposition it would have there. */
 export type PaymentHint = { checkoutId: string; disposition: Exclude<Disposition, 'exact'> }
 
-/** Money that arrived at a wallet of the store's. */
+/** Money that arrived at one of the store's wallets. */
 export type Payment = CheckoutPayment & {
   id: string
   checkoutId: string | null
@@ -49,40 +49,40 @@ export type Payment = CheckoutPayment & {
   includedAt: string
   safeAt: string | null
   finalizedAt: string | null
-  /** When the store took it for its checkout although it was not what was asked for. */
+  /** When the store accepted it for its checkout although it did not match. */
   acceptedAt: string | null
-  /** When the store said that nothing more is to be done about it. */
+  /** When the store dismissed it: it needs no further decision. */
   dismissedAt: string | null
-  /** Somebody named its transaction on the pages of these checkouts. A transaction is public: this proves nothing. */
+  /** Checkouts on whose pages someone entered its transaction. Transactions are public, so this proves nothing. */
   hints: PaymentHint[]
 }
 
-/** Takes a payment for a checkout. `checkoutId` may be left out where the payment has one. */
+/** Which checkout to accept a payment for. Omit `checkoutId` if the payment already names its checkout. */
 export type AcceptPayment = { checkoutId?: string }
 
-/** What the store itself sees of its checkout. */
+/** A checkout as its store sees it. */
 export type StoreCheckout = Checkout & { payment: CheckoutPayment | null }
 
 export type CreateCheckout = {
   orderId: string
-  /** A string such as "12.50", greater than zero, at most 6 decimals. */
+  /** A string such as "12.50": greater than zero, with at most 6 decimals. */
   priceAmount: string
   priceCurrency: string
   successRedirectUrl?: string | null
-  /** 300 to 604800. Default: 86400, or 3600 where an exchange rate is locked. */
+  /** 300 to 604800. Default: 86400, or 3600 if an exchange rate is locked. */
   expiresInSeconds?: number
 }
 
 export type StoreMode = 'live' | 'test'
 
-/** From `minAmount` USDC on, a payment completes its checkout only at this finality. */
+/** A payment of `minAmount` USDC or more completes its checkout only once it has reached this finality. */
 export type FinalityRule = { minAmount: string; finality: Finality }
 
 export type Store = {
   id: string
   mode: StoreMode
   name: string
-  /** A base64 data URL of an image is shown on the payment page; an https address is only kept. */
+  /** A base64 data URL of an image is shown on the payment page. An https URL is only stored. */
   logoUrl: string | null
   /** `#rrggbb` in lower case. */
   accentColor: string | null
@@ -110,9 +110,9 @@ export type Wallet = {
   custodialType: CustodialType
   /** Whether this deployment can settle payments to this wallet now. */
   payable: boolean
-  /** Why not; null where it is payable. */
+  /** Why it is not payable; null if it is. */
   unpayableReason: string | null
-  /** Whether new checkouts are paid to this wallet. */
+  /** Whether new checkouts use this wallet. */
   current: boolean
   createdAt: string
 }
@@ -139,7 +139,7 @@ export type EventType =
   | 'webhook_endpoint.undelivered'
   | 'webhook_endpoint.test'
 
-/** An API key as events tell of it: never its secret. */
+/** An API key as it appears in events, without its secret. */
 export type ApiKey = { id: string; createdAt: string; expiresAt: string | null; revokedAt: string | null }
 
 export type EventObject =
@@ -154,11 +154,11 @@ export type EventObject =
 export type Event = {
   id: string
   type: EventType
-  /** 1, 2, 3 … for each store, without gaps. */
+  /** 1, 2, 3 … per store, without gaps. */
   sequence: number
   createdAt: string
   checkoutId: string | null
-  /** Counts the changes of that checkout. */
+  /** Increases with every change of that checkout. */
   checkoutVersion: number | null
   data: EventObject
 }
@@ -166,25 +166,25 @@ export type Event = {
 /** A page of a list. `nextCursor` is null on the last page. */
 export type Page<Item> = { data: Item[]; nextCursor: string | null }
 
-/** A page of the event log. `cursor` is always there: pass it as `after` to hear what happens next. */
+/** A page of the event log. `cursor` is always set: pass it as `after` to read what happens next. */
 export type EventPage = { data: Event[]; cursor: string; hasMore: boolean }
 
-/** Where a store wants to be told what happened. */
+/** A URL that a store's events are delivered to. */
 export type WebhookEndpoint = {
   id: string
   url: string
-  /** Empty: every type. */
+  /** Empty means every type. */
   types: EventType[]
-  /** Whether deliveries go one at a time, in the order of the log: a failing one then holds up those behind it. */
+  /** Whether events are delivered one at a time, in log order. A failing delivery then holds up those behind it. */
   ordered: boolean
   status: 'enabled' | 'disabled'
-  /** `store` asked for it; `gone`: the receiver answered 410; `failing`: nothing succeeded for three days. */
+  /** `store`: the store disabled it; `gone`: the receiver answered 410; `failing`: no success for three days. */
   disabledReason: 'store' | 'gone' | 'failing' | null
   failingSince: string | null
   createdAt: string
 }
 
-/** With the signing secret, which is shown only when it is made. */
+/** A webhook endpoint with its signing secret, which is shown only when it is created. */
 export type WebhookEndpointSecret = WebhookEndpoint & { secret: string }
 
 export type CreateWebhookEndpoint = { url: string; types?: EventType[]; ordered?: boolean }
@@ -196,10 +196,10 @@ export type UpdateWebhookEndpoint = {
   status?: 'enabled' | 'disabled'
 }
 
-/** How long deliveries are signed with the old secret as well; default 86400. */
+/** How long deliveries are also signed with the old secret. Default 86400. */
 export type RollSecret = { overlapSeconds?: number }
 
-/** One event on its way to one endpoint. */
+/** The delivery of one event to one endpoint. */
 export type Delivery = {
   id: string
   endpointId: string
@@ -207,9 +207,9 @@ export type Delivery = {
   eventType: EventType
   sequence: number
   state: 'pending' | 'delivered' | 'undeliverable'
-  /** Tries that came to an end since the delivery was last asked for. */
+  /** Finished attempts since the delivery was last requested. */
   tries: number
-  /** Null once it is delivered or given up. */
+  /** Null once it is delivered or abandoned. */
   nextTryAt: string | null
   /** Newest first. */
   attempts: DeliveryAttempt[]
@@ -218,32 +218,32 @@ export type Delivery = {
 export type DeliveryAttempt = {
   attempt: number
   startedAt: string
-  /** Null for one that was interrupted: whether it arrived is not known. */
+  /** Null if the attempt was interrupted: it may or may not have arrived. */
   durationMs: number | null
   /** HTTP status; null if no answer came. */
   status: number | null
   /** Why no answer came. */
   error: string | null
-  /** The first kilobytes of the answer. */
+  /** The first kilobytes of the receiver's answer. */
   answer: string | null
 }
 
-/** From which point on to deliver again: a cursor of the event log, or a time. */
+/** Where to start delivering again: a cursor of the event log, or a time. */
 export type Redeliver = {
   after?: string
   since?: string
-  /** Default `undelivered`: what never arrived, including what happened while the endpoint was disabled. */
+  /** Default `undelivered`: events that never arrived, including those from while the endpoint was disabled. */
   include?: 'undelivered' | 'all'
 }
 
-/** Pass `cursor` as `after` again while `hasMore`. */
+/** While `hasMore`, call again with `cursor` as `after`. */
 export type Redelivered = { count: number; cursor: string; hasMore: boolean }
 
 export type Asset = { symbol: string; address: string; decimals: number }
 
 export type Network = {
   name: string
-  /** The service's own name of the chain, for example `BASE_MAINNET`. */
+  /** Farthing's name for the chain, for example `BASE_MAINNET`. */
   chainId: string
   /** CAIP-2 identifier. */
   network: string
@@ -252,10 +252,10 @@ export type Network = {
   assets: Asset[]
 }
 
-/** A currency that checkouts can be priced in now. */
+/** A currency that checkouts can currently be priced in. */
 export type Currency = { code: string; name: string; source: string; asOf: string | null }
 
-/** One accepted way to pay, as x402 version 2 writes it. */
+/** One accepted way to pay, as defined by x402 version 2. */
 export type PaymentRequirements = {
   scheme: 'exact'
   network: string
@@ -265,13 +265,13 @@ export type PaymentRequirements = {
   payTo: string
   maxTimeoutSeconds: number
   /**
-   * What must be signed beside it. On EVM networks the token's EIP-712 domain; on Solana who pays the transaction's fee,
-   * and its memo.
+   * What else the signature must cover: on EVM networks the token's EIP-712 domain; on Solana the transaction's fee
+   * payer and memo.
    */
   extra: { name: string; version: string } | { feePayer: string; memo: string }
 }
 
-/** The 402 answer: body, and base64 in the PAYMENT-REQUIRED header. */
+/** The 402 answer: in the body, and as base64 in the PAYMENT-REQUIRED header. */
 export type PaymentRequired = {
   x402Version: 2
   error?: string
@@ -284,17 +284,17 @@ export type ProblemDetails = {
   type: string
   title: string
   status: number
-  /** What was wrong this time. */
+  /** What was wrong with this request. */
   detail: string
   /** What to do next. */
   advice: string
-  /** Stable; programs decide by it. One of `ProblemCode`, or one that was added since. */
+  /** Stable: branch on it. One of `ProblemCode`, or a code that a newer server has added. */
   code: string
   requestId: string
   errors?: { pointer: string; code: string; detail: string }[]
 }
 
-/** Every code that a problem may have. More are added within v1: expect codes that are not here. */
+/** The known problem codes. v1 may add more, so expect codes that are not listed here. */
 export type ProblemCode =
   | 'malformed_json'
   | 'malformed_payment'
@@ -332,11 +332,11 @@ export type ProblemCode =
   | 'rate_unavailable'
   | 'settlement_unavailable'
 
-/** What became of a payment on its chain: base64 in the PAYMENT-RESPONSE header. */
+/** The outcome of a payment on its chain, as base64 in the PAYMENT-RESPONSE header. */
 export type Settlement = {
   success: boolean
   errorReason?: string
-  /** Empty while there is none. */
+  /** Empty while there is no transaction. */
   transaction: string
   network: string
   payer: string

@@ -1,4 +1,4 @@
-/** The same `pay` in a real browser, from a page of another origin. */
+/** The same `pay` function in a real browser, on a page of another origin. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -7,11 +7,11 @@ import { test } from 'node:test'
 import type { PayResult, TransferTypedData } from '@farthing/sdk/pay'
 import { buildSync, stop } from 'esbuild'
 import { privateKeyToAccount } from 'viem/accounts'
-import { openBrowser } from '../../server/test/page/support/browser.ts'
+import { openBrowser } from '../../server/test/http/page/support/browser.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { openPaidStore } from './support/shops.ts'
 
-test('a page of another origin pays a checkout with a wallet of its own', async () => {
+test('a page of another origin pays a checkout with its own wallet', async () => {
   const shop = await openPaidStore()
   const payer = await shop.fund()
   const { checkoutUrl, id } = await shop.client.checkouts.create({
@@ -29,7 +29,7 @@ test('a page of another origin pays a checkout with a wallet of its own', async 
   })
   atEnd(stop)
   const page = await (await openBrowser()).newPage()
-  // Loopback, or the browser would not let the page call loopback; and another port, so another origin.
+  // On loopback, because browsers block other pages from calling loopback; on another port, so another origin.
   const elsewhere = createServer((_request, response) => response.end('a page')).listen(0, '127.0.0.1')
   await once(elsewhere, 'listening')
   atEnd(() => elsewhere.close())

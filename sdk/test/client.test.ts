@@ -1,4 +1,4 @@
-/** The client against the real server, over a socket. */
+/** The client against a real server, over a socket. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { createClient, type FarthingClient, FarthingError } from '@farthing/sdk'
 import { assignWaitingSequences } from '../../server/src/events/assign-sequence.ts'
-import { creditByHand, letTimePass } from '../../server/test/flows/support/shop.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
+import { creditByHand, letTimePass } from '../../server/test/support/by-hand.ts'
 import { delayMs } from '../src/wait.ts'
 import { openStore, watchedFetch } from './support/shops.ts'
 
@@ -35,7 +35,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('every operation that takes a key has its method, and answers with what the server sent', async () => {
+test('every operation that takes an API key has a method, which returns what the server sent', async () => {
   const { requests, fetch: watched } = watchedFetch()
   const mine = shop.open({ fetch: watched })
   const created = await mine.checkouts.create(order)
@@ -104,7 +104,7 @@ test('every operation that takes a key has its method, and answers with what the
     }),
   )
   const forPayers = /^(payCheckout|openCheckoutPage)/
-  // A key knows its own store, so its id need not be known to read it.
+  // The client reads the key's own store at /store, so it never calls getStore with an id.
   const missing = operations.filter(
     ({ operationId }) =>
       !called.has(operationId) && !forPayers.test(operationId) && operationId !== 'getStore',
@@ -112,7 +112,7 @@ test('every operation that takes a key has its method, and answers with what the
   assert.deepEqual(missing, [])
 })
 
-test('a create whose answer is lost is sent again with its key, and makes one checkout', async () => {
+test('a create whose answer is lost is retried with the same key and creates one checkout', async () => {
   const { requests, fetch: losing } = watchedFetch((_request, count) => count <= 2)
   const orderId = 'lost-answers'
   const created = await shop.open({ fetch: losing }).checkouts.create({ ...order, orderId })
@@ -126,7 +126,7 @@ test('a create whose answer is lost is sent again with its key, and makes one ch
   )
 })
 
-test('each create has a key of its own, and a key that is given is used', async () => {
+test('each create generates its own idempotency key, unless the caller passes one', async () => {
   const [first, second] = [await client.checkouts.create(order), await client.checkouts.create(order)]
   assert.notEqual(first.id, second.id)
   const idempotencyKey = 'order-1-try-1'
@@ -139,7 +139,7 @@ test('each create has a key of its own, and a key that is given is used', async 
   assert.equal(other.code, 'idempotency_key_reused')
 })
 
-test('what would take effect twice is not sent again when its answer was lost', async () => {
+test('a request that is not idempotent is not retried after a lost answer', async () => {
   const { id } = await client.webhookEndpoints.create({ url: 'http://localhost:9/once' })
   const calls: [string, (client: FarthingClient) => Promise<unknown>][] = [
     ['create', ({ webhookEndpoints }) => webhookEndpoints.create({ url: 'http://localhost:9/new' })],
@@ -154,7 +154,7 @@ test('what would take effect twice is not sent again when its answer was lost', 
   }
 })
 
-test('reads and changes that are the same twice are sent again, so often and no oftener', async () => {
+test('reads and idempotent changes are retried, at most retriesMax times', async () => {
   const { id } = await client.checkouts.create(order)
   const { requests, fetch: losing } = watchedFetch((_request, count) => count === 1)
   assert.equal((await shop.open({ fetch: losing }).checkouts.cancel(id)).status, 'CANCELED')
@@ -165,7 +165,7 @@ test('reads and changes that are the same twice are sent again, so often and no 
   assert.equal(never.requests.length, 3)
 })
 
-test('a refusal says its code, status, detail, request and where the mistake is, and is not repeated', async () => {
+test('a refusal carries code, status, detail, request id and the invalid field, and is not retried', async () => {
   const { requests, fetch: watched } = watchedFetch()
   const asking = shop.open({ fetch: watched })
   const invalid = await failureOf(asking.checkouts.create({ ...order, priceAmount: '-1' }))
@@ -185,7 +185,7 @@ test('a refusal says its code, status, detail, request and where the mistake is,
   assert.equal(requests.length, 3)
 })
 
-test('an answer that is not Farthing’s is an error that says so', async () => {
+test('an answer that did not come from Farthing is reported as unreadable', async () => {
   const error = await failureOf(shop.open({ baseUrl: `${shop.baseUrl}/docs` }).networks.list())
   assert.equal(error.status, 404)
   const baseUrl = await serve((_request, response) => response.end('<html>hello</html>'))
@@ -193,7 +193,7 @@ test('an answer that is not Farthing’s is an error that says so', async () => 
   assert.deepEqual([strange.code, strange.status], ['unreadable_answer', 200])
 })
 
-test('a server that does not answer in time is given up, and a caller who aborts hears the reason', async () => {
+test('a server that does not answer in time causes a timeout error, and an abort rejects with its reason', async () => {
   const baseUrl = await serve(() => {})
   const waiting = createClient({ apiKey: 'sk', baseUrl, timeoutMs: 50, retriesMax: 1 })
   assert.equal((await failureOf(waiting.store.get())).code, 'timeout')
@@ -204,16 +204,16 @@ test('a server that does not answer in time is given up, and a caller who aborts
   await assert.rejects(asked, /enough/)
 })
 
-test('who is over the limit waits for as long as the server says and gets through', async () => {
+test('a rate-limited client waits as long as the server says and then succeeds', async () => {
   const limited = await openStore({ KEY_REQUESTS_PER_SECOND: '1' })
   const { requests, fetch: watched } = watchedFetch()
   const eager = limited.open({ fetch: watched })
   for (let i = 0; i < 3; i++) await eager.webhookEndpoints.create({ url: `http://localhost:9/${i}` })
   assert.equal((await limited.client.webhookEndpoints.list().page()).data.length, 3)
-  assert(requests.length > 3, 'somebody had to wait')
+  assert(requests.length > 3, 'no request was rate-limited')
 })
 
-test('delays grow, are spread, stay bounded, and obey the server', () => {
+test('retry delays grow, have jitter, are bounded, and follow Retry-After', () => {
   for (const random of [0, 0.5, 0.999]) {
     assert(delayMs(1, null, random) >= 125 && delayMs(1, null, random) <= 250)
     assert(delayMs(3, null, random) >= 500 && delayMs(3, null, random) <= 1_000)
@@ -222,7 +222,7 @@ test('delays grow, are spread, stay bounded, and obey the server', () => {
   }
 })
 
-test('a list is read to its end, across pages, each item once', async () => {
+test('iterating over a list yields every item of every page exactly once', async () => {
   const seller = await openStore()
   const ids: string[] = []
   for (let i = 0; i < 7; i++)

@@ -1,4 +1,4 @@
-/** Reading the event log: nothing missed, whatever breaks. */
+/** Readers of the event log miss nothing, whatever fails. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LogEntry } from '@farthing/sdk'
@@ -16,7 +16,7 @@ async function create(count: number): Promise<string[]> {
   return ids
 }
 
-test('a sync hands over everything since its cursor, in order, and the next one goes on from there', async () => {
+test('a sync delivers every event after its cursor, in order, and the next sync continues there', async () => {
   await create(130)
   const sequences: number[] = []
   const onEvent = ({ sequence }: { sequence: number }) => sequences.push(sequence)
@@ -33,7 +33,7 @@ test('a sync hands over everything since its cursor, in order, and the next one 
   assert.deepEqual(sequences.slice(before), [before + 1, before + 2, before + 3])
 })
 
-test('a handler that fails in the middle of a page misses nothing and does nothing twice', async () => {
+test('a handler that fails in the middle of a page misses no event and sees none twice', async () => {
   await create(10)
   const done: string[] = []
   let stored: string | null = null
@@ -58,7 +58,7 @@ test('a handler that fails in the middle of a page misses nothing and does nothi
   assert.deepEqual(done, all)
 })
 
-test('the cursor of each event is the one that the server gives it', async () => {
+test('the client derives the same cursor for each event as the server', async () => {
   await create(1)
   const read: LogEntry[] = []
   await client.events.sync({ onEvent: (event, cursor) => read.push({ event, cursor }) })
@@ -79,7 +79,7 @@ test('the cursor of each event is the one that the server gives it', async () =>
   )
 })
 
-test('a stream gives what is there, then what happens, across lost connections, until it is aborted', async () => {
+test('a stream yields past events, then new ones, across lost connections, until it is aborted', async () => {
   const after = await client.events.end()
   const { fetch: losing } = watchedFetch((_request, count) => count % 2 === 1)
   const abort = new AbortController()
@@ -96,12 +96,12 @@ test('a stream gives what is there, then what happens, across lost connections, 
   assert.deepEqual(seen, expected)
 })
 
-test('a stream ends with the refusal of a key that is no longer good', async () => {
+test('a stream with an invalid key ends with that refusal', async () => {
   const stream = shop.open({ apiKey: 'sk_test_wrong' }).events.stream()
   await assert.rejects(stream.next(), { name: 'FarthingError', code: 'invalid_api_key' })
 })
 
-test('the log’s end is where nothing but the future comes after', async () => {
+test('after the cursor of the log’s end come only later events', async () => {
   const after = await client.events.end()
   assert.deepEqual((await client.events.list({ after })).data, [])
   const [id] = await create(1)
@@ -111,7 +111,7 @@ test('the log’s end is where nothing but the future comes after', async () => 
   )
 })
 
-test('after the database was put back a sync goes on where the server says', async () => {
+test('after a database restore, a sync continues where the server says', async () => {
   const cursor = await client.events.end()
   await shop.ctx.db.query('update event_log set epoch = epoch + 1')
   const [id] = await create(1)

@@ -1,4 +1,4 @@
-/** What is published, installed into blank projects as a stranger would, and used there. */
+/** Installs the published package into blank projects, as any user would, and uses it there. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ function openProject(name: string, type: 'module' | 'commonjs'): string {
   return project
 }
 
-/** Uses every entry, without a network. */
+/** Uses every entry point, without a network. */
 const usage = `
 async function use({ createClient, FarthingError }, { pay }, { signWebhook, verifyWebhook }) {
   const client = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test', fetch: async () => Response.json({ data: [] }) })
@@ -78,7 +78,7 @@ for (const [type, file, text] of [
   ['module', 'main.js', esm],
   ['commonjs', 'main.js', cjs],
 ] as const) {
-  test(`installed into a blank project of type ${type}, the SDK works and its types do`, () => {
+  test(`in a blank project of type ${type}, the SDK and its types work`, () => {
     const project = openProject(`blank-${type}`, type)
     writeFileSync(join(project, file), text)
     assert.equal(execFileSync(process.execPath, [file], { cwd: project, encoding: 'utf8' }), 'works\n')
@@ -99,7 +99,7 @@ for (const [type, file, text] of [
   })
 }
 
-test('the package is shaped as its readers expect', async () => {
+test('publint and arethetypeswrong find no problems in the package', async () => {
   const project = join(folder, 'blank-module')
   const { messages } = await publint({ pkgDir: join(project, 'node_modules/@farthing/sdk'), strict: true })
   assert.deepEqual(messages, [])
@@ -109,21 +109,21 @@ test('the package is shaped as its readers expect', async () => {
   assert.equal(dependencies, undefined)
   const checked = await checkPackage(createPackageFromTarballData(readFileSync(sdk.file)))
   assert(checked.types)
-  // One form only: CommonJS reads it by require() of an ES module, which Node does from 22.12 on.
+  // ES modules only: CommonJS loads the package with require(), which Node supports since 22.12.
   const problems = checked.problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')
-  // The oldest way to find modules knows no exports; no supported version of anything uses it.
+  // node10 resolution does not understand exports; no supported tool uses it.
   const seen = problems.filter(
     (problem) => !('resolutionKind' in problem && problem.resolutionKind === 'node10'),
   )
   assert.deepEqual(seen, [])
 })
 
-test('the package stays small', (t) => {
+test('each package stays below 40 kB', (t) => {
   t.diagnostic(JSON.stringify({ sdk: [sdk.bytes, sdk.unpackedBytes], cli: [cli.bytes, cli.unpackedBytes] }))
   assert(sdk.bytes < 40_000 && cli.bytes < 40_000)
 })
 
-test('the packed program runs from node_modules', () => {
+test('the packed CLI runs from node_modules', () => {
   const project = openProject('blank-cli', 'module')
   const modules = join(project, 'node_modules')
   mkdirSync(join(modules, 'farthing'))
@@ -135,5 +135,5 @@ test('the packed program runs from node_modules', () => {
       env: { FARTHING_PRIVATE_KEY: `0x${'1'.repeat(64)}`, XDG_STATE_HOME: folder },
     })
   assert.match(run('--help').stdout, /^farthing <command>/)
-  assert.match(run('pay', 'http://127.0.0.1:9/pay/none', '--yes').stderr, /is not the address of a checkout/)
+  assert.match(run('pay', 'http://127.0.0.1:9/pay/none', '--yes').stderr, /is not the URL of a checkout/)
 })

@@ -4,13 +4,13 @@ import { pay, solanaSigner } from '@farthing/sdk/pay'
 import { generateKeyPairSigner, getBase58Decoder, getTransactionDecoder } from '@solana/kit'
 import fc from 'fast-check'
 import { findTokenAccount } from '../../server/src/chains/svm/transfer.ts'
-import { svmPayTo } from '../../server/test/payments/svm/support/shop.ts'
+import { svmPayTo } from '../../server/test/support/shop.ts'
 import { fromBase58, toBase58, tokenAccountOf } from '../src/agent/solana-message.ts'
 import { openPaidSvmStore } from './support/shops.ts'
 
 const shop = await openPaidSvmStore()
 
-/** A payer with money, and what it was asked to sign. */
+/** A funded payer that records what it is asked to sign. */
 async function openPayer(units?: bigint) {
   const { address, secret, base58 } = await shop.newKey(units)
   const { signTransaction } = solanaSigner(secret)
@@ -26,7 +26,7 @@ async function openPayer(units?: bigint) {
   }
 }
 
-test('a program pays on Solana with one signature and without any SOL', async () => {
+test('an agent pays on Solana with one signature and without any SOL', async () => {
   const payer = await openPayer()
   const url = await shop.checkoutUrl('2.50')
   const result = await pay(url, payer, { max: '5.00' })
@@ -34,12 +34,12 @@ test('a program pays on Solana with one signature and without any SOL', async ()
   assert.equal(result.payer, payer.address)
   assert.equal(await shop.balance(payer.address), 7_500_000n)
   assert.equal(payer.asked.length, 1)
-  // Once paid, nothing more is signed.
+  // Paying again signs nothing.
   assert.equal((await pay(url, payer, { max: '5.00' })).outcome, 'paid')
   assert.equal(payer.asked.length, 1)
 })
 
-test('the address of the API does as well, and a key may be given in base58', async () => {
+test('pay also works at the API’s URL and with a base58 key', async () => {
   const { base58 } = await openPayer()
   const signer = solanaSigner(base58)
   const url = `${shop.baseUrl}/api/v1/checkouts/${await shop.create('1.00')}`
@@ -47,7 +47,7 @@ test('the address of the API does as well, and a key may be given in base58', as
   assert.equal(result.outcome, 'paid')
 })
 
-test('nothing is signed over the limit, without money, or if it is not approved', async () => {
+test('nothing is signed over the limit, without funds, or without approval', async () => {
   const payer = await openPayer(1n)
   const url = await shop.checkoutUrl('1.00')
   const codeOf = async (options: Parameters<typeof pay>[2]) => {
@@ -63,7 +63,7 @@ test('nothing is signed over the limit, without money, or if it is not approved'
   assert.equal(payer.asked.length, 0)
 })
 
-test('a server that has something else signed is not obeyed, whatever it changes', async () => {
+test('a transaction that differs from the offer in any way is not signed', async () => {
   const payer = await openPayer()
   const url = await shop.checkoutUrl('1.00')
   const stranger = (await generateKeyPairSigner()).address
@@ -102,11 +102,11 @@ test('a server that has something else signed is not obeyed, whatever it changes
     assert.equal(result.outcome === 'refused' && result.code, 'malformed_terms')
   }
   assert.equal(payer.asked.length, 0)
-  // What is lied about there is what makes the difference: as it is, it is signed.
+  // The control: the same path with an unchanged transaction pays.
   assert.equal((await pay(url, payer, { max: '5.00', fetch: lie((bytes) => bytes) })).outcome, 'paid')
 })
 
-test('a lost answer leads to the same transaction being handed in again', async () => {
+test('after a lost answer the same transaction is submitted again', async () => {
   const payer = await openPayer()
   const url = await shop.checkoutUrl('1.00')
   let isLost = false
@@ -125,7 +125,7 @@ test('a lost answer leads to the same transaction being handed in again', async 
   assert.equal(await shop.balance(payer.address), 9_000_000n)
 })
 
-test('base58, token accounts and signatures are what the stock library says', async () => {
+test('base58, token accounts and signatures match @solana/kit', async () => {
   const address = fc.uint8Array({ minLength: 32, maxLength: 32 })
   await fc.assert(
     fc.asyncProperty(address, address, async (owner, mint) => {

@@ -1,4 +1,4 @@
-/** An agent pays on a real chain. Whatever breaks: one signature, one payment, and never a guess. */
+/** An agent pays on a real chain. Whatever fails, it signs once, pays once, and never guesses the outcome. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkout, PaymentRequired } from '@farthing/sdk'
@@ -6,7 +6,7 @@ import { type EvmSigner, knownAssets, type PayOptions, pay, resume } from '@fart
 import { privateKeyToAccount } from 'viem/accounts'
 import { networks } from '../../server/src/networks.ts'
 import { isBoundTo } from '../../server/src/payments/evm/bound-nonce.ts'
-import { newPayer, type Payer } from '../../server/test/support/chain.ts'
+import { newPayer, type Payer } from '../../server/test/support/chain/evm-payment.ts'
 import { payTo } from '../../server/test/support/shop.ts'
 import { until } from '../../server/test/support/until.ts'
 import { openPaidStore, watchedFetch } from './support/shops.ts'
@@ -17,7 +17,7 @@ async function create(priceAmount = '0.50'): Promise<Checkout> {
   return await shop.client.checkouts.create({ orderId: 'order-1', priceAmount, priceCurrency: 'USD' })
 }
 
-/** A wallet that counts what it signs. An account of viem fits as it is. */
+/** A wallet that counts its signatures. A viem account is an EvmSigner without any adapter. */
 function walletOf({ key }: Payer): EvmSigner & { signatures: number } {
   const account: EvmSigner = privateKeyToAccount(key)
   return {
@@ -39,7 +39,7 @@ async function paidBy({ address }: Pick<Payer, 'address'>): Promise<bigint[]> {
   return (await shop.chain.transferLogs({ from: address, to: payTo })).map(({ args }) => args.value)
 }
 
-/** What a server in between could answer instead of the real one. */
+/** Replaces the server's answers, as a machine in the middle could. */
 function answerInstead(
   change: (answer: Response, isPaid: boolean) => Promise<Response> | Response,
 ): typeof fetch {
@@ -49,7 +49,7 @@ function answerInstead(
   }
 }
 
-test('an agent pays at checkoutUrl and at the API’s address, with a nonce that is bound to the checkout', async () => {
+test('an agent pays at checkoutUrl and at the API’s URL, with a nonce that is bound to the checkout', async () => {
   const { address, wallet } = await openWallet()
   const first = await create('0.50')
   const second = await create('0.25')
@@ -72,7 +72,7 @@ test('an agent pays at checkoutUrl and at the API’s address, with a nonce that
   assert.deepEqual(await paidBy({ address }), [500_000n, 250_000n])
 })
 
-test('nothing is signed above the limit, and the limit itself is allowed', async () => {
+test('nothing above the limit is signed; exactly the limit is', async () => {
   const { address, wallet } = await openWallet()
   const { checkoutUrl } = await create('1.000001')
   const refused = await pay(checkoutUrl, wallet, { max: '1' })
@@ -86,7 +86,7 @@ test('nothing is signed above the limit, and the limit itself is allowed', async
   assert.deepEqual(await paidBy({ address }), [1_000_001n])
 })
 
-test('nothing is signed that was not approved, and what is approved is what is signed', async () => {
+test('approve sees the exact terms, and nothing is signed if it returns false', async () => {
   const { wallet } = await openWallet()
   const { checkoutUrl, id } = await create('0.30')
   const refused = await pay(checkoutUrl, wallet, {
@@ -103,7 +103,7 @@ test('nothing is signed that was not approved, and what is approved is what is s
   assert.equal(wallet.signatures, 0)
 })
 
-test('nothing is signed on terms that are not what was asked for', async () => {
+test('nothing is signed if the terms differ from the requested checkout', async () => {
   const { wallet } = await openWallet()
   const { checkoutUrl } = await create('0.50')
   const other = await create('0.50')
@@ -125,11 +125,11 @@ test('nothing is signed on terms that are not what was asked for', async () => {
     ['another scheme', each({ scheme: 'upto' as 'exact' }), 'unknown_asset'],
     ['no ways to pay', (terms) => ({ ...terms, accepts: [] }), 'unknown_asset'],
     ['a year to collect it', each({ maxTimeoutSeconds: 31_536_000 }), 'malformed_terms'],
-    ['an amount that is none', each({ amount: '-5' }), 'malformed_terms'],
+    ['an invalid amount', each({ amount: '-5' }), 'malformed_terms'],
     ['more than the limit', each({ amount: '1000001' }), 'over_limit'],
-    ['a recipient that is none', each({ payTo: 'the shop' }), 'malformed_terms'],
-    ['ways that are null', (terms) => ({ ...terms, accepts: [null] }), 'unknown_asset'],
-    ['ways that are no list', (terms) => ({ ...terms, accepts: 'all' }), 'unknown_asset'],
+    ['an invalid recipient', each({ payTo: 'the shop' }), 'malformed_terms'],
+    ['a way to pay that is null', (terms) => ({ ...terms, accepts: [null] }), 'unknown_asset'],
+    ['ways to pay that are not a list', (terms) => ({ ...terms, accepts: 'all' }), 'unknown_asset'],
   ]
   for (const [name, lie, code] of lies) {
     const lying = answerInstead(async (answer) =>
@@ -142,7 +142,7 @@ test('nothing is signed on terms that are not what was asked for', async () => {
   assert.equal(wallet.signatures, 0)
 })
 
-test('ways to pay that an agent does not know are passed over', async () => {
+test('unknown ways to pay are skipped', async () => {
   const { wallet } = await openWallet()
   const { checkoutUrl } = await create('0.50')
   const beside = answerInstead(async (answer, isPaid) => {
@@ -154,7 +154,7 @@ test('ways to pay that an agent does not know are passed over', async () => {
   assert.equal((await pay(checkoutUrl, wallet, { max: '1', fetch: beside })).outcome, 'paid')
 })
 
-test('a lost answer leads to the same signature again, and to one payment', async () => {
+test('after lost answers the same signature is submitted again and pays once', async () => {
   const { address, wallet } = await openWallet()
   const { checkoutUrl } = await create('0.20')
   let toLose = 3
@@ -169,7 +169,7 @@ test('a lost answer leads to the same signature again, and to one payment', asyn
   assert.deepEqual(await paidBy({ address }), [200_000n])
 })
 
-test('what somebody in between answers instead is not believed', async () => {
+test('answers from a machine in the middle do not decide the outcome', async () => {
   const soon = { 'retry-after': '0' }
   const strangers = [
     () => new Response('<h1>Forbidden</h1>', { status: 403, headers: soon }),
@@ -191,7 +191,7 @@ test('what somebody in between answers instead is not believed', async () => {
   assert.deepEqual(await paidBy({ address }), [400_000n])
 })
 
-test('a payment is never sent to an address that the asked one points to', async () => {
+test('a payment never follows a redirect', async () => {
   const { wallet } = await openWallet()
   const { checkoutUrl } = await create()
   const modes: unknown[] = []
@@ -203,7 +203,7 @@ test('a payment is never sent to an address that the asked one points to', async
   assert.deepEqual(new Set(modes), new Set(['manual']))
 })
 
-test('many calls at once for one checkout are one signature and one payment', async () => {
+test('concurrent calls for one checkout result in one signature and one payment', async () => {
   const { address, wallet } = await openWallet()
   const { checkoutUrl } = await create('0.60')
   const results = await Promise.all(Array.from({ length: 10 }, () => pay(checkoutUrl, wallet, { max: '1' })))
@@ -212,11 +212,11 @@ test('many calls at once for one checkout are one signature and one payment', as
   assert.deepEqual(await paidBy({ address }), [600_000n])
 })
 
-test('while the outcome is not known it is pending, and asking again is never signing again', async (t) => {
+test('an unknown outcome is pending, and calling again never signs again', async (t) => {
   t.after(() => shop.chain.client.setIntervalMining({ interval: 1 }))
   const { address, wallet } = await openWallet()
   const { checkoutUrl, id } = await create('0.70')
-  // No blocks, so nothing that was sent is settled.
+  // No blocks, so nothing settles.
   await shop.chain.client.setIntervalMining({ interval: 0 })
   const abort = new AbortController()
   const kept = new Map<string, string>()
@@ -231,7 +231,7 @@ test('while the outcome is not known it is pending, and asking again is never si
   assert(pending.outcome === 'pending')
   assert.deepEqual([...kept.values()], [pending.payment])
 
-  // A program that has forgotten everything is told that a payment is under way.
+  // A program that has lost its state learns that a payment is in progress.
   const forgetful = await pay(checkoutUrl, wallet, { max: '1', kept: new Map(), timeoutMs: 0 })
   assert(forgetful.outcome === 'pending')
   assert.equal(forgetful.payment, null)
@@ -245,7 +245,7 @@ test('while the outcome is not known it is pending, and asking again is never si
   assert.deepEqual(await paidBy({ address }), [700_000n])
 })
 
-test('a payment that was refused says why, is forgotten, and may be made anew once it can succeed', async () => {
+test('a refused payment says why, is forgotten, and a new one can be signed once it can succeed', async () => {
   const payer = newPayer()
   const wallet = walletOf(payer)
   const { checkoutUrl } = await create('0.80')
@@ -253,7 +253,7 @@ test('a payment that was refused says why, is forgotten, and may be made anew on
   const refused = await pay(checkoutUrl, wallet, { max: '1', kept })
   assert(refused.outcome === 'refused')
   assert.deepEqual([refused.code, refused.charged], ['invalid_exact_evm_insufficient_balance', null])
-  assert.match(refused.detail, /too little/)
+  assert.match(refused.detail, /not hold enough/)
   assert.equal(kept.size, 0)
   await shop.chain.mint(payer.address, 1_000_000n)
   assert.equal((await pay(checkoutUrl, wallet, { max: '1', kept })).outcome, 'paid')
@@ -261,7 +261,7 @@ test('a payment that was refused says why, is forgotten, and may be made anew on
   assert.deepEqual(await paidBy(payer), [800_000n])
 })
 
-test('a payment that arrived but completed nothing is told with the payment', async () => {
+test('a payment that arrived without completing the checkout is returned as charged', async () => {
   const { wallet } = await openWallet()
   const { checkoutUrl } = await create()
   const charged = { id: 'pay_1', disposition: 'overpaid' }
@@ -282,7 +282,7 @@ test('a payment that arrived but completed nothing is told with the payment', as
   })
 })
 
-test('a checkout that is paid, canceled or not there asks for no signature', async () => {
+test('nothing is signed for a checkout that is paid, canceled or unknown', async () => {
   const [rich, late] = [await openWallet(), await openWallet()]
   const { checkoutUrl } = await create('0.10')
   await pay(checkoutUrl, rich.wallet, { max: '1' })
@@ -305,7 +305,7 @@ test('a checkout that is paid, canceled or not there asks for no signature', asy
   assert.equal(late.wallet.signatures, 0)
 })
 
-test('a server that cannot be asked is an error, and nothing was signed', async () => {
+test('an unreachable server throws, and nothing is signed', async () => {
   const { wallet } = await openWallet()
   const { checkoutUrl } = await create()
   const { fetch: losing } = watchedFetch(() => true)
@@ -314,7 +314,7 @@ test('a server that cannot be asked is an error, and nothing was signed', async 
   assert.equal(wallet.signatures, 0)
 })
 
-test('the tokens that an agent knows are those that the server takes', () => {
+test('the SDK knows exactly the tokens that the server accepts', () => {
   const offered = networks.flatMap(({ caip2, name, family, assets }) =>
     family === 'EVM' ? assets.map((asset) => ({ ...asset, network: caip2, networkName: name })) : [],
   )

@@ -4,7 +4,7 @@ import { formatUnits } from '@farthing/sdk'
 import fc from 'fast-check'
 import { parseUnits } from '../src/units.ts'
 
-test('whatever is written by one is read back by the other', () => {
+test('parseUnits reads back everything that formatUnits writes', () => {
   const any = fc.tuple(fc.bigInt({ min: 0n, max: 10n ** 15n - 1n }), fc.integer({ min: 0, max: 18 }))
   fc.assert(
     fc.property(any, ([units, decimals]) => {
@@ -23,7 +23,7 @@ test('whatever is written by one is read back by the other', () => {
     assert.equal(formatUnits(units, decimals), text)
 })
 
-test('what is not an amount, or finer than the token, is none', () => {
+test('parseUnits returns null for text that is not an amount or has too many decimals', () => {
   for (const text of ['', '.5', '5.', '-1', '1e3', '1,5', '0x1', ' 1', '1.0000001', '1234567890123456'])
     assert.equal(parseUnits(text, 6), null, text)
 })

@@ -12,6 +12,17 @@ test('no two networks share an id or a CAIP-2 identifier', () => {
   assert.equal(new Set(networks.map(({ caip2 }) => caip2)).size, networks.length)
 })
 
+test('every token has at least the 6 decimals that offered amounts use, and its address in canonical form', () => {
+  for (const { family, assets } of networks)
+    for (const { address, decimals } of assets) {
+      assert(decimals >= 6)
+      // Tokens are refused as wallets, but only after their address was found to be one.
+      assert.deepEqual(parseWalletAddress(family, address), {
+        refusal: 'This is the address of a token, not of a wallet.',
+      })
+    }
+})
+
 test('an EVM address of a single case is taken and comes back checksummed', () => {
   for (const text of [evm, evm.toLowerCase(), `0x${evm.slice(2).toUpperCase()}`]) {
     assert.deepEqual(parseWalletAddress('EVM', text), { address: evm })

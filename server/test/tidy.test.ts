@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { test } from 'node:test'
 import { schemaFile } from './support/generated.ts'
-import { findMess } from './tidy.ts'
+import { findMess, findUntidyTests } from './tidy.ts'
 import { owners, sharedWrites, tablesWritten } from './tidy-tables.ts'
 
 const root = new URL('../src/', import.meta.url).pathname
@@ -11,6 +12,14 @@ test('the house is tidy', () => {
   const paths = globSync('**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
   assert(paths.length > 30)
   assert.deepEqual(findMess(paths.map((path) => ({ path, text: readFileSync(root + path, 'utf8') }))), [])
+})
+
+test('no test is longer than a source may be, and each folder of tests has its folder in src', () => {
+  const server = new URL('../', import.meta.url).pathname
+  const paths = globSync(['test/**/*.ts', 'src/**/*.test.ts'], { cwd: server })
+  assert(paths.length > 100)
+  const tests = paths.map((path) => ({ path, text: readFileSync(server + path, 'utf8') }))
+  assert.deepEqual(findUntidyTests(tests, new Set(globSync('**/*.ts', { cwd: root }).map(dirname))), [])
 })
 
 const broken: readonly [rule: string, path: string, text: string, complaint: RegExp][] = [
@@ -127,4 +136,35 @@ test('what the rules allow is not found', () => {
   const text =
     "import { db } from '../database/db.ts'\n// new Date() in a comment\nconst q = 'select 1 from stores'"
   assert.deepEqual(findMess([{ path: 'stores/read.ts', text }]), [])
+})
+
+const rooms = new Set(['payments', 'payments/evm'])
+const untidyTests: readonly [rule: string, path: string, text: string, complaint: RegExp][] = [
+  ['a folder of tests without a folder in src', 'test/flows/pay.test.ts', '', /no folder flows/],
+  ['a folder of tests under another room', 'test/evm/pay.test.ts', '', /no folder evm/],
+  ['a long test', 'test/payments/evm/pay.test.ts', '\n'.repeat(400), /401 lines/],
+  ['a long test beside its source', 'src/money.test.ts', '\n'.repeat(400), /401 lines/],
+  ['a long support file', 'test/support/shop.ts', '\n'.repeat(400), /401 lines/],
+]
+
+for (const [rule, path, text, complaint] of untidyTests) {
+  test(`${rule} is found`, () => {
+    assert.match(findUntidyTests([{ path, text }], rooms).join('\n'), complaint)
+  })
+}
+
+test('tests that mirror src, and folders that have nothing to mirror, are not found', () => {
+  const paths = [
+    'test/run.ts',
+    'test/payments/evm/pay.test.ts',
+    'test/payments/evm/support/x.ts',
+    'src/a.test.ts',
+  ]
+  const apart = [
+    'test/load/x.test.ts',
+    'test/payments/adversity/attacks/x.test.ts',
+    'test/payments/crash/x.ts',
+  ]
+  const tests = [...paths, ...apart].map((path) => ({ path, text: '' }))
+  assert.deepEqual(findUntidyTests(tests, rooms), [])
 })

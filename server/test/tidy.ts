@@ -48,6 +48,9 @@ const decidesByFamily =
   /(^|\/)(evm|svm)\/|^(networks|chains\/families|chains\/wallet-links|payments\/payload|payments\/rails)\.ts$|^dev\//
 const familyWords = /\b(EVM|SOLANA|eip155)\b/
 
+/** Folders of server/test without a counterpart in server/src: support, load, and attacks on all of payments at once. */
+const unmirrored = /(^|\/)support(\/|$)|^(load|payments\/adversity|payments\/crash)(\/|$)/
+
 export function findMess(sources: readonly Source[]): string[] {
   return [...sources.flatMap(findMessInFile), ...findCircles(sources)]
 }
@@ -83,6 +86,19 @@ function findMessInFile({ path, text }: Source): string[] {
   const lines = text.split('\n').length
   if (lines > fileLinesMax) say(`has ${lines} lines: which second noun is it hiding?`)
   return mess
+}
+
+/** The same for tests. `path` is relative to server, `rooms` are the folders of server/src. */
+export function findUntidyTests(tests: readonly Source[], rooms: ReadonlySet<string>): string[] {
+  return tests.flatMap(({ path, text }) => {
+    const found: string[] = []
+    const folder = posix.relative('test', posix.dirname(path))
+    const isMirrored = path.startsWith('src/') || rooms.has(folder) || unmirrored.test(folder)
+    if (folder !== '' && !isMirrored) found.push(`${path}: server/src has no folder ${folder}`)
+    const lines = text.split('\n').length
+    if (lines > fileLinesMax) found.push(`${path}: has ${lines} lines: split it by what it tests`)
+    return found
+  })
 }
 
 function withoutComments(text: string): string {

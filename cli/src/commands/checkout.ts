@@ -6,14 +6,14 @@ export const checkoutCommands: readonly Command[] = [
   {
     name: 'checkout create',
     arguments: '<orderId> <amount> [currency]',
-    summary: 'Ask a price for an order, in USD unless you say otherwise',
+    summary: 'Create a checkout for an order; the default currency is USD',
     options: {
       redirect: { type: 'string', value: 'url', about: 'where the buyer goes after paying' },
-      expires: { type: 'string', value: 'seconds', about: '300 to 604800' },
+      expires: { type: 'string', value: 'seconds', about: 'lifetime, 300 to 604800' },
       key: {
         type: 'string',
         value: 'text',
-        about: 'idempotency key: the same one, the same checkout',
+        about: 'idempotency key: reusing it returns the same checkout',
       },
     },
     notes: ['  farthing checkout create order-1 12.50 EUR'],
@@ -52,7 +52,7 @@ export const checkoutCommands: readonly Command[] = [
     summary: 'List checkouts, newest first',
     options: {
       status: { type: 'string', value: 'status', about: 'OPEN, PROCESSING, COMPLETED, EXPIRED or CANCELED' },
-      order: { type: 'string', value: 'orderId', about: 'of this order' },
+      order: { type: 'string', value: 'orderId', about: 'only checkouts of this order' },
       limit: { type: 'string', value: 'n', about: 'how many; default 20' },
     },
     run: list,
@@ -110,7 +110,7 @@ function show(
         ? ([
             ['paid by', checkout.payment.payer],
             ['finality', checkout.payment.finality],
-            ['in', checkout.payment.transaction],
+            ['transaction', checkout.payment.transaction],
           ] as const)
         : []),
     ]),

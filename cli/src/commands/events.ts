@@ -7,11 +7,11 @@ export const eventsCommand: Command = {
   arguments: '',
   summary: 'Show the end of the store’s event log',
   options: {
-    follow: { type: 'boolean', short: 'f', about: 'go on with what happens; Ctrl-C ends it' },
-    last: { type: 'string', value: 'n', about: 'how many from the end; default 20' },
-    after: { type: 'string', value: 'cursor', about: 'from here on instead' },
-    type: { type: 'string', value: 'type', about: 'of this type only, for example checkout.completed' },
-    checkout: { type: 'string', value: 'id', about: 'of this checkout only' },
+    follow: { type: 'boolean', short: 'f', about: 'keep printing new events until Ctrl-C' },
+    last: { type: 'string', value: 'n', about: 'start with the last n events; default 20' },
+    after: { type: 'string', value: 'cursor', about: 'start after this cursor instead' },
+    type: { type: 'string', value: 'type', about: 'only this type, for example checkout.completed' },
+    checkout: { type: 'string', value: 'id', about: 'only events of this checkout' },
   },
   async run(call) {
     const { terminal, settings, values } = call
@@ -29,13 +29,13 @@ export const eventsCommand: Command = {
     const stop = new AbortController()
     process.once('SIGINT', () => stop.abort())
     for await (const entry of events.stream({ ...filter, after, signal: stop.signal })) show(entry)
-    // The terminal has written ^C into the line.
+    // The terminal has echoed ^C; start a new line.
     terminal.say('')
     return undefined
   },
 }
 
-/** When, what was done about it, what, and of which checkout. */
+/** One event as a line: its time, an optional note such as the delivery's outcome, its type and its checkout. */
 export function lineOf({ event }: LogEntry, note = ''): string {
   const { createdAt, type, checkoutId } = event
   const parts = [

@@ -5,33 +5,33 @@ import { type Command, clientOf, countOf, textOf, UsageError } from '../command.
 import { paint } from '../terminal.ts'
 import { lineOf } from './events.ts'
 
-/** As long as Farthing itself gives a receiver. */
+/** The same time-out as Farthing's own deliveries. */
 const patienceMs = 15_000
 
 export const listenCommand: Command = {
   name: 'listen',
   arguments: '<port|url>',
-  summary: 'Forward events to a port of yours, signed as webhooks are',
+  summary: 'Forward events to a local port, signed like webhooks',
   options: {
     type: {
       type: 'string',
       multiple: true,
       value: 'type',
-      about: 'of this type only; may be repeated',
+      about: 'only this type; may be repeated',
     },
-    replay: { type: 'string', value: 'n', about: 'the last n events first' },
-    after: { type: 'string', value: 'cursor', about: 'everything after this cursor first' },
+    replay: { type: 'string', value: 'n', about: 'send the last n events first' },
+    after: { type: 'string', value: 'cursor', about: 'send everything after this cursor first' },
     secret: {
       type: 'string',
       value: 'whsec',
-      about: 'sign with this one; default: made from the key',
+      about: 'signing secret; default: derived from the API key',
     },
   },
   notes: [
     '  farthing listen 3000',
     '  farthing listen http://127.0.0.1:3000/hooks/farthing --replay 5',
     '',
-    'What a receiver does not take is shown and not tried again: --replay does that.',
+    'Failed deliveries are shown but not retried. Send them again with --replay.',
   ],
   async run(call) {
     const { terminal, settings, values } = call
@@ -44,7 +44,7 @@ export const listenCommand: Command = {
     const stop = new AbortController()
     process.once('SIGINT', () => stop.abort())
     terminal.show({ listening: target, secret, after }, () => [
-      `Forwarding events to ${paint('bold', target)}   Ctrl-C ends it`,
+      `Forwarding events to ${paint('bold', target)}   Press Ctrl-C to stop.`,
       '',
       ...terminal.facts([['secret', secret]]),
       '',
@@ -56,7 +56,7 @@ export const listenCommand: Command = {
       terminal.show({ ...entry, ...outcome }, () => [lineOf(entry, tell(outcome))])
       last = entry.cursor
     }
-    terminal.say(paint('dim', `\nGo on from here: --after ${last}`))
+    terminal.say(paint('dim', `\nTo continue from here: --after ${last}`))
     return undefined
   },
 }
@@ -73,7 +73,7 @@ async function forward(target: string, secret: string, { event }: LogEntry): Pro
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body,
-      // As Farthing does: a redirect is a failure.
+      // Farthing's own deliveries treat a redirect as a failure too.
       redirect: 'manual',
       signal: AbortSignal.timeout(patienceMs),
     })
@@ -96,11 +96,11 @@ function tell({ status, ms, error }: Outcome): string {
 function targetOf(text: string): string {
   const url = /^\d{1,5}$/.test(text) ? `http://127.0.0.1:${text}/` : text
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-    throw new UsageError(`${text} is neither a port nor an http address.`)
+    throw new UsageError(`${text} is neither a port nor an http(s) URL.`)
   return url
 }
 
-/** The same at every start, so that the receiver need not be told anew, and it says nothing about the key. */
+/** The same on every start, so that the receiver keeps its configuration. A hash, so it reveals nothing about the key. */
 function secretOf(apiKey: string): string {
   return `whsec_${createHash('sha256').update(`farthing listen ${apiKey}`).digest('base64')}`
 }

@@ -4,7 +4,7 @@ import { type Command, type Settings, textOf, UsageError } from '../command.ts'
 import { keptInFolder } from '../kept.ts'
 import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
 
-/** Without anybody to ask, no more than this; a person who sees the amount is a limit already. */
+/** The default limit when nobody is asked. A person who sees and confirms the amount needs no limit. */
 const maxUnasked = '1.00'
 const maxAsked = '999999999999999'
 const exitCodes = { paid: 0, refused: 1, pending: 3 } as const
@@ -12,30 +12,31 @@ const exitCodes = { paid: 0, refused: 1, pending: 3 } as const
 export const payCommand: Command = {
   name: 'pay',
   arguments: '<checkoutUrl>',
-  summary: 'Pay a checkout with the wallet of FARTHING_PRIVATE_KEY',
+  summary: 'Pay a checkout from the FARTHING_PRIVATE_KEY wallet',
   options: {
     max: {
       type: 'string',
       value: 'amount',
-      about: `the most to pay, in USDC; ${maxUnasked} with --yes`,
+      about: `the most to pay, in USDC; default ${maxUnasked} with --yes`,
     },
     yes: { type: 'boolean', short: 'y', about: 'sign without asking' },
   },
   notes: [
-    'Shows what will be signed, and asks. Exit codes: 0 paid, 1 refused, 3 not known.',
+    'Shows what will be signed and asks you to confirm.',
+    'Exit codes: 0 paid, 1 refused, 3 outcome not known yet.',
     '',
-    'While the outcome is not known the signature is kept: run the same command',
-    'again and it is handed in again. A second one is never made.',
+    'The signature is kept until the outcome is known: run the same command again',
+    'and it submits the same signature. It never signs a second one.',
   ],
   async run(call) {
     const { terminal, settings, values, positionals } = call
     if (!values.yes && !terminal.isInteractive)
-      throw new UsageError('There is nobody to ask here. Give --yes, and --max for the most to pay.')
+      throw new UsageError('This is not a terminal, so I can’t ask you. Pass --yes and --max.')
     const max = textOf(call, 'max') ?? (values.yes ? maxUnasked : maxAsked)
     const wallet = await openWallet(settings)
     let isSigned = false
-    let rest = terminal.busy('Asking …')
-    const result = await pay(positionals[0] ?? '', wallet, {
+    let rest = terminal.busy('Fetching the price …')
+    const outcome = await pay(positionals[0] ?? '', wallet, {
       max,
       kept: keptInFolder(`${settings.stateFolder}/farthing/payments`),
       async approve(offer) {
@@ -47,6 +48,7 @@ export const payCommand: Command = {
         return true
       },
     }).finally(() => rest())
+    const result = withLimitOption(outcome)
     terminal.show(result, () => tell(terminal, result, isSigned))
     return exitCodes[result.outcome]
   },
@@ -54,7 +56,7 @@ export const payCommand: Command = {
 
 async function openWallet({ privateKey = '' }: Settings): Promise<Signer> {
   if (/^0x[0-9a-fA-F]{64}$/.test(privateKey)) {
-    // Large, and needed here alone.
+    // Imported here because it is large and no other command needs it.
     const { privateKeyToAccount } = await import('viem/accounts')
     return privateKeyToAccount(privateKey as `0x${string}`)
   }
@@ -62,7 +64,7 @@ async function openWallet({ privateKey = '' }: Settings): Promise<Signer> {
     return solanaSigner(privateKey.startsWith('[') ? Uint8Array.from(JSON.parse(privateKey)) : privateKey)
   } catch {
     throw new UsageError(
-      'Set FARTHING_PRIVATE_KEY to the paying wallet’s key: 0x and 64 hexadecimal digits, or for Solana base58 or the 64 numbers of a key file.',
+      'Set FARTHING_PRIVATE_KEY to the key of the paying wallet: 0x and 64 hexadecimal digits, or for Solana, base58 or the 64 numbers of a key file.',
     )
   }
 }
@@ -79,30 +81,36 @@ function describe(
       ['from', payer],
       ['for', description],
       ['token', asset.address],
-      ['valid', `${accepted.maxTimeoutSeconds} seconds, for this checkout alone`],
+      ['valid', `${accepted.maxTimeoutSeconds} seconds, for this checkout only`],
     ]),
     '',
   ]
+}
+
+/** The SDK's message speaks of a limit; here the limit is an option. */
+function withLimitOption(result: PayResult): PayResult {
+  if (result.outcome !== 'refused' || result.code !== 'over_limit') return result
+  return { ...result, detail: `${result.detail} To pay it, pass a higher --max.` }
 }
 
 function tell(terminal: Terminal, result: PayResult, isSigned: boolean): string[] {
   switch (result.outcome) {
     case 'paid':
       return [
-        good(isSigned ? 'Paid' : 'Paid already'),
+        good(isSigned ? 'Paid' : 'Already paid'),
         '',
         ...terminal.facts([
           ['checkout', result.checkout.id],
-          ['by', result.payer],
-          ['in', result.transaction],
+          ['paid by', result.payer],
+          ['transaction', result.transaction],
         ]),
       ]
     case 'pending':
       return [
-        `${paint('yellow', '…')} Not known yet. Do not pay in another way.`,
+        `${paint('yellow', '…')} The outcome is not known yet. Do not pay in another way.`,
         result.payment === null
           ? '  Another payment of this checkout is being settled.'
-          : '  Run the same command again: it hands in the same signature.',
+          : '  Run the same command again: it submits the same signature.',
       ]
     case 'refused':
       return [
@@ -110,7 +118,7 @@ function tell(terminal: Terminal, result: PayResult, isSigned: boolean): string[
         paint('dim', `  ${wrap(result.code)}`),
         result.charged === null
           ? '  Nothing was charged.'
-          : '  Your money arrived, but completed nothing. Ask the store; do not pay again.',
+          : '  Your money arrived but did not complete the checkout. Do not pay again; contact the store.',
       ]
   }
 }

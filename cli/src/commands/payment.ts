@@ -6,10 +6,10 @@ export const paymentCommands: readonly Command[] = [
   {
     name: 'payment list',
     arguments: '',
-    summary: 'List what arrived at the store’s wallets, newest first',
+    summary: 'List payments to the store’s wallets, newest first',
     options: {
       disposition: { type: 'string', value: 'word', about: 'exact, late, underpaid, overpaid or unmatched' },
-      checkout: { type: 'string', value: 'id', about: 'of this checkout' },
+      checkout: { type: 'string', value: 'id', about: 'only payments for this checkout' },
       limit: { type: 'string', value: 'n', about: 'how many; default 20' },
     },
     async run(call) {
@@ -38,9 +38,9 @@ export const paymentCommands: readonly Command[] = [
   {
     name: 'payment accept',
     arguments: '<paymentId>',
-    summary: 'Take a payment for a checkout and complete it',
+    summary: 'Accept a payment for a checkout and complete the checkout',
     options: {
-      checkout: { type: 'string', value: 'id', about: 'which; may be left out where the payment has one' },
+      checkout: { type: 'string', value: 'id', about: 'the checkout; not needed if the payment names one' },
     },
     async run(call) {
       const checkoutId = textOf(call, 'checkout')
@@ -54,8 +54,9 @@ export const paymentCommands: readonly Command[] = [
   {
     name: 'payment dismiss',
     arguments: '<paymentId>',
-    summary: 'Say that nothing more is to be done about a payment',
+    summary: 'Dismiss a payment',
     options: {},
+    notes: ['A dismissed payment needs no further decision. Nothing is refunded.'],
     async run(call) {
       const payment = await clientOf(call.settings).payments.dismiss(call.positionals[0] ?? '')
       call.terminal.show(payment, () => [good('Dismissed')])
@@ -64,9 +65,9 @@ export const paymentCommands: readonly Command[] = [
   },
 ]
 
-const advice = 'farthing payment accept <id> --checkout <id>, or farthing payment dismiss <id>'
+const advice = 'Decide with farthing payment accept <id> --checkout <id> or farthing payment dismiss <id>.'
 
-/** Of payments about which there is nothing to decide. */
+/** States in which a payment needs no decision. */
 const stateStyles: Readonly<Record<string, 'green' | 'dim'>> = {
   exact: 'green',
   accepted: 'green',

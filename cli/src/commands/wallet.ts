@@ -5,9 +5,9 @@ export const walletCommands: readonly Command[] = [
   {
     name: 'wallet add',
     arguments: '<address>',
-    summary: 'Register a wallet; new checkouts are paid to it',
+    summary: 'Register a wallet; new checkouts pay to it',
     options: {
-      custodial: { type: 'boolean', about: 'somebody else holds its keys, as an exchange does' },
+      custodial: { type: 'boolean', about: 'someone else, such as an exchange, holds its keys' },
     },
     async run({ terminal, settings, positionals, values }) {
       const [walletAddress = ''] = positionals
@@ -39,7 +39,7 @@ export const walletCommands: readonly Command[] = [
     options: {},
     async run({ terminal, settings }) {
       const wallets = await take(clientOf(settings).wallets.list(), Number.POSITIVE_INFINITY)
-      terminal.showAll(wallets, 'No wallets. farthing wallet add <address> registers one.', [
+      terminal.showAll(wallets, 'No wallets. Register one with farthing wallet add <address>.', [
         { title: 'FAMILY', cell: ({ family }) => family },
         { title: 'ADDRESS', cell: ({ walletAddress }) => walletAddress },
         {

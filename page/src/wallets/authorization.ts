@@ -1,6 +1,6 @@
 import { type EvmOption, serverSeconds, terms } from '../terms.ts'
 
-/** EIP-3009: what the buyer signs. Integers are decimal strings, because wallets read them so. */
+/** The EIP-3009 authorization that the buyer signs. Integers are decimal strings, as wallets expect. */
 type Authorization = {
   readonly from: string
   readonly to: string
@@ -21,7 +21,7 @@ export async function makeAuthorization({ accepted }: EvmOption, from: string): 
   }
 }
 
-/** A nonce that only this checkout may claim: "fthg", 12 random bytes, 16 bytes of SHA-256(id, those 12 bytes). */
+/** A nonce that only this checkout can claim: "fthg", 12 random bytes, 16 bytes of SHA-256(id, those 12 bytes). */
 async function makeNonce(id: string): Promise<string> {
   const random = crypto.getRandomValues(new Uint8Array(12))
   const proof = await crypto.subtle.digest(

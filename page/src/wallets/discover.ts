@@ -7,14 +7,14 @@ type Announcement = CustomEvent<{
   provider?: Provider
 }>
 
-/** Some wallets put `window.ethereum` there late and say nothing. */
+/** Some wallets define `window.ethereum` late and announce nothing, so it is polled. */
 const looks = 20
 const lookMs = 500
 const nameLengthMax = 40
 
 /**
- * Finds wallets that announce themselves (EIP-6963, the Wallet Standard), and `window.ethereum`. Calls back whenever the
- * list has changed. A strict page makes some wallets late, so it listens for ever.
+ * Finds wallets that announce themselves (EIP-6963, the Wallet Standard), and `window.ethereum`. Calls back whenever
+ * the list has changed. A strict content security policy delays some wallets, so it never stops listening.
  */
 export function watchWallets(changed: () => void): void {
   const add = (wallet: Wallet) => {
@@ -32,7 +32,7 @@ export function watchWallets(changed: () => void): void {
   addEventListener('eip6963:announceProvider', (event) => {
     const { info, provider } = (event as Announcement).detail ?? {}
     if (typeof provider?.request !== 'function') return
-    // It stands for one that has now said its name.
+    // The unnamed `window.ethereum` is most likely this wallet, which has now announced its name.
     const unnamed = wallets.findIndex(({ id }) => id === '')
     if (unnamed >= 0) wallets.splice(unnamed, 1)
     addEvm(String(info?.uuid), String(info?.name ?? ''), String(info?.icon), provider)

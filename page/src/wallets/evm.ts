@@ -3,12 +3,12 @@ import type { EvmOption } from '../terms.ts'
 import { makeAuthorization, typedData } from './authorization.ts'
 import { checkIsShown, offersFor, paymentHeader } from './offer.ts'
 
-/** A wallet as EIP-1193 has it. */
+/** A wallet as EIP-1193 defines it. */
 export type Provider = {
   request(call: { readonly method: string; readonly params?: unknown }): Promise<unknown>
 }
 
-/** Connect, be on the right chain, sign an authorization. */
+/** Connects the wallet, switches it to the right chain and has it sign an authorization. */
 export async function signOnEvm(provider: Provider, checkIsMine: () => void): Promise<string> {
   const [account] = (await provider.request({ method: 'eth_requestAccounts' })) as string[]
   checkIsMine()
@@ -38,7 +38,7 @@ async function readChainId(provider: Provider): Promise<number> {
   return Number.parseInt(String(await provider.request({ method: 'eth_chainId' })), 16)
 }
 
-/** A wallet that cannot add a chain may have it already, and one that added it may not have moved there. */
+/** A wallet that cannot add a chain may already have it, and one that added it may not have switched to it. */
 async function moveTo(provider: Provider, { chainId, chain }: EvmOption): Promise<void> {
   const move = { method: 'wallet_switchEthereumChain', params: [{ chainId: chain.chainId }] }
   const add = { method: 'wallet_addEthereumChain', params: [chain] }
@@ -53,7 +53,7 @@ async function moveTo(provider: Provider, { chainId, chain }: EvmOption): Promis
   throw new Stop('chain')
 }
 
-/** Spares the buyer a signature that could not be used. A wallet that does not answer is asked to sign all the same. */
+/** Spares the buyer a useless signature. If the wallet cannot read the balance, it is still asked to sign. */
 async function isTooPoor(provider: Provider, { accepted }: EvmOption, account: string): Promise<boolean> {
   const data = `0x70a08231${account.slice(2).toLowerCase().padStart(64, '0')}`
   const call = { method: 'eth_call', params: [{ to: accepted.asset, data }, 'latest'] }

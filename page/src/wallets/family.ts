@@ -1,6 +1,6 @@
 import type { Family, Option } from '../terms.ts'
 
-/** With which kind of wallet the buyer pays, where the store takes several: as chosen before, on this device. */
+/** The kind of wallet that the buyer pays with, if the store accepts several. This device remembers the choice. */
 const key = 'farthing family'
 
 export function familyOf(
@@ -13,7 +13,7 @@ export function familyOf(
   return (chosen ?? wallets.find(isOffered) ?? options[0])?.family
 }
 
-// Where nothing may be kept, the choice lasts as long as the page.
+// Without storage, the choice lasts as long as the page.
 let last: string | null = null
 
 export function choose(family: string): void {

@@ -3,11 +3,11 @@ import type { Family } from '../terms.ts'
 /** A wallet in this browser. */
 export type Wallet = {
   readonly id: string
-  /** Empty where the wallet did not say. */
+  /** Empty if the wallet did not announce one. */
   readonly name: string
   readonly icon: string
   readonly family: Family
-  /** Gives a payment header, or stops. `checkIsMine` stops what the buyer has left. */
+  /** Returns a payment header, or throws. `checkIsMine` throws if the buyer has abandoned this request. */
   readonly sign: (checkIsMine: () => void) => Promise<string>
 }
 

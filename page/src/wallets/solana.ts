@@ -3,8 +3,8 @@ import { path } from '../terms.ts'
 import { checkIsShown, offersFor, paymentHeader } from './offer.ts'
 
 /**
- * Wallets of the Wallet Standard: they hand themselves to whoever asks, and to whoever listens when they come. Only
- * what is used of it is here.
+ * The part of the Wallet Standard that this page uses. A wallet registers when the page asks for wallets, and with
+ * pages that are already listening when it loads.
  */
 export type StandardWallet = {
   readonly name: string
@@ -40,7 +40,7 @@ export function watchStandardWallets(found: (wallet: StandardWallet) => void): v
   dispatchEvent(new CustomEvent('wallet-standard:app-ready', { detail: api }))
 }
 
-/** Connect, have the server make the transaction, sign it. The server pays its fee. */
+/** Connects the wallet, has the server build the transaction and has the wallet sign it. The server pays the fee. */
 export async function signOnSolana(wallet: StandardWallet, checkIsMine: () => void): Promise<string> {
   const { 'standard:connect': connector, 'solana:signTransaction': signer } = wallet.features
   const [account] = (await connector?.connect())?.accounts ?? []

@@ -1,8 +1,8 @@
 import type { PaymentRequirements } from '../wire.ts'
 
-/** EIP-3009, which moves USDC by a signature alone: what an agent signs on EVM chains. */
+/** EIP-3009 transfers, which move USDC with nothing but a signature: this is what an agent signs on EVM chains. */
 
-/** A wallet that signs EIP-712 typed data. An account of viem is one. */
+/** A wallet that signs EIP-712 typed data, such as a viem account. */
 export type EvmSigner = {
   readonly address: string
   signTypedData(typedData: TransferTypedData): Promise<string>
@@ -40,7 +40,7 @@ const types = {
   ],
 } as const
 
-/** What is to be signed for this way to pay. `now` in milliseconds; the window begins at once and lasts as offered. */
+/** The typed data to sign for this way to pay. It is valid until `now` (in milliseconds) plus the offered time. */
 export async function makeTypedData(
   checkoutId: string,
   accepted: PaymentRequirements,
@@ -68,7 +68,7 @@ export async function makeTypedData(
   }
 }
 
-/** The payload of x402's exact scheme. */
+/** The payload of x402's `exact` scheme. */
 export function encodeAuthorization({ message }: TransferTypedData, signature: string) {
   const authorization = {
     ...message,
@@ -80,7 +80,7 @@ export function encodeAuthorization({ message }: TransferTypedData, signature: s
 }
 
 /**
- * A nonce that only this checkout may claim, so that the signature is worth nothing anywhere else: "fthg" in ASCII, 12
+ * A nonce that only this checkout can claim, so that the signature is worthless anywhere else: "fthg" in ASCII, 12
  * random bytes, and the first 16 bytes of SHA-256(checkout id, those 12 bytes).
  */
 async function makeBoundNonce(checkoutId: string): Promise<Hex> {

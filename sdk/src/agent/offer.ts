@@ -6,32 +6,32 @@ import { isSolana, type Signer } from './sign.ts'
 
 type Terms = {
   readonly checkoutId: string
-  /** What the store says this is for. Its word alone. */
+  /** What the store says this is for. Nothing verifies it. */
   readonly description: string
-  /** "12.50" of the asset. */
+  /** In the asset, for example "12.50". */
   readonly amount: string
   readonly asset: Asset
   readonly payTo: string
   readonly payer: string
-  /** The way to pay, as the server wrote it. */
+  /** The way to pay, exactly as the server sent it. */
   readonly accepted: PaymentRequirements
 }
 
-/** What is about to be signed, checked against what was asked for and against the limit. */
+/** What is about to be signed, already checked against the requested checkout and the limit. */
 export type Offer = Terms &
   (
     | {
-        /** The very thing that the wallet is asked to sign: typed data on EVM networks, a transaction on Solana. */
+        /** Exactly what the wallet is asked to sign: typed data on EVM networks, a transaction on Solana. */
         readonly typedData: TransferTypedData
         readonly transaction: null
       }
     | { readonly typedData: null; readonly transaction: Uint8Array }
   )
 
-/** A way to pay, and who will sign. */
+/** A way to pay, and the wallet that will sign. */
 export type Chosen = Terms & { readonly signer: Signer }
 
-/** Why nothing is signed. A server that will not prepare a payment has codes of its own. */
+/** Why nothing is signed. A server that refuses to prepare a payment sends its own codes. */
 export type Objection = {
   readonly code: 'wrong_checkout' | 'malformed_terms' | 'unknown_asset' | 'over_limit' | (string & {})
   readonly detail: string
@@ -39,10 +39,10 @@ export type Objection = {
 
 type Limits = { readonly max: string; readonly assets: readonly Asset[] }
 
-/** A signature is money for whoever holds it until its window ends: longer than this nobody has use for. */
+/** Until its window ends, anyone who holds a signature can cash it in. No honest store needs longer than this. */
 const windowSecondsMax = 600
 
-/** The first way to pay that one of the signers knows and the limit allows, or the reason why there is none. */
+/** The first way to pay that a signer supports and the limit allows, or the reason why none does. */
 export function chooseOffer(
   checkoutId: string,
   required: PaymentRequired,
@@ -50,8 +50,11 @@ export function chooseOffer(
   { max, assets }: Limits,
 ): Chosen | Objection {
   if (checkoutIdOf(required.resource?.url) !== checkoutId)
-    return { code: 'wrong_checkout', detail: `The terms are not those of ${checkoutId}.` }
-  // Other ways to pay may stand beside ours, and look as they like.
+    return {
+      code: 'wrong_checkout',
+      detail: `The server sent the terms of a checkout other than ${checkoutId}.`,
+    }
+  // The list may hold other ways to pay, in any shape.
   const ways: readonly PaymentRequirements[] = Array.isArray(required.accepts) ? required.accepts : []
   const known = ways.flatMap((accepted) => {
     const asset = assets.find((each) => isAsset(each, accepted))
@@ -59,9 +62,9 @@ export function chooseOffer(
     return asset && signer ? [{ accepted, asset, signer }] : []
   })
   if (known.length === 0)
-    return { code: 'unknown_asset', detail: 'The checkout takes no token that this wallet may pay with.' }
+    return { code: 'unknown_asset', detail: 'The checkout accepts no token that this wallet can pay with.' }
   if (!known.every(({ accepted }) => isWellFormed(accepted)))
-    return { code: 'malformed_terms', detail: 'The terms are not ones that a wallet should sign.' }
+    return { code: 'malformed_terms', detail: 'The terms are malformed or unsafe to sign.' }
   const affordable = known.find(({ accepted, asset }) => {
     const limit = parseUnits(max, asset.decimals)
     return limit !== null && BigInt(accepted.amount) <= limit
@@ -70,7 +73,7 @@ export function chooseOffer(
     const [first] = known
     const price =
       first && `${formatUnits(BigInt(first.accepted.amount), first.asset.decimals)} ${first.asset.symbol}`
-    return { code: 'over_limit', detail: `The checkout asks ${price}; the limit is ${max}.` }
+    return { code: 'over_limit', detail: `The checkout costs ${price}, which is over the limit of ${max}.` }
   }
   const { accepted, asset, signer } = affordable
   return {
@@ -85,12 +88,12 @@ export function chooseOffer(
   }
 }
 
-/** The checkout that an address is about: `ch_…` at its end. */
+/** The checkout id at the end of a URL: `ch_…`. Returns null if it has none. */
 export function checkoutIdOf(url: unknown): string | null {
   return typeof url === 'string' ? (/\/(ch_[0-9a-z]{28})\/?$/.exec(url)?.[1] ?? null) : null
 }
 
-/** The domain as well, where there is one: a signature under another name would be one for something else. */
+/** Compares the EIP-712 domain too: under another domain the signature would authorize something else. */
 function isAsset({ network, address, domain }: Asset, accepted: PaymentRequirements | null): boolean {
   if (accepted?.scheme !== 'exact' || accepted.network !== network) return false
   if (!domain) return accepted.asset === address

@@ -4,21 +4,21 @@ import type { Checkout, Payment } from '../wire.ts'
 import { type Asset, knownAssets } from './assets.ts'
 import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.ts'
 import { makeOffer, type Signer, signOffer } from './sign.ts'
-import { handIn, type Talk, type Verdict } from './submit.ts'
+import { type CallOptions, submit, type Verdict } from './submit.ts'
 
 /**
- * Paying a checkout as a program does, by x402:
+ * How a program pays a checkout, by x402:
  *
- * 1. Ask without a payment. The answer says how to pay, or that it is paid, being paid, or past its time.
- * 2. Check the terms: this checkout, a token that we know, no more than the limit. Nothing is signed otherwise.
- * 3. Sign once. A nonce or memo binds the signature to this checkout, and the signature is kept before it is sent.
- * 4. Hand it in until its fate is known. A lost answer, a restart or a second call leads to the same signature being
- *    handed in again, never to another one.
+ * 1. Request the checkout without a payment. The answer says how to pay, or that it is paid, being paid or expired.
+ * 2. Check the terms: this checkout, a known token, no more than the limit. Otherwise nothing is signed.
+ * 3. Sign once. A nonce or memo binds the signature to this checkout, and the signature is stored before it is sent.
+ * 4. Submit it until its outcome is known. A lost answer, a restart or a second call submits the same signature again
+ *    and never creates another one.
  *
  * There are three outcomes, never two: paid, refused, and not known yet.
  */
 
-// biome-ignore lint/performance/noBarrelFile: the door of the package names what is behind it
+// biome-ignore lint/performance/noBarrelFile: this file is the package's entry point for payers
 export { type Asset, knownAssets } from './assets.ts'
 export type { EvmSigner, TransferTypedData } from './evm.ts'
 export type { Objection, Offer } from './offer.ts'
@@ -31,40 +31,40 @@ export type PayResult =
       readonly checkout: Checkout
       readonly transaction: string
       readonly network: string
-      /** Who paid. Somebody else, if the checkout was paid before it was this caller's turn. */
+      /** The wallet that paid. It is someone else's if the checkout was already paid. */
       readonly payer: string
     }
   | {
-      /** Not known yet. Do not pay in another way: call `pay` again, or `resume` with this payment. */
+      /** The outcome is not known yet. Do not pay in another way: call `pay` again, or `resume` with this payment. */
       readonly outcome: 'pending'
-      /** The signed payment; null if it is somebody else's that is being settled. */
+      /** The signed payment; null if someone else's payment is being settled. */
       readonly payment: string | null
-      /** Null while none is known. */
+      /** Null while no transaction is known. */
       readonly transaction: string | null
     }
   | {
       readonly outcome: 'refused'
       readonly code: string
       readonly detail: string
-      /** The payment arrived, but completed nothing: the store owes an answer. Null: nothing was charged. */
+      /** The payment that arrived without completing the checkout: contact the store. Null if nothing was charged. */
       readonly charged: Payment | null
     }
 
 export type PayOptions = ResumeOptions & {
-  /** The most that may be paid, in dollars of the token: "5.00". */
+  /** The most to pay, in US dollars: "5.00". */
   readonly max: string
-  /** Asked with everything that is about to be signed. If it says no, nothing is. */
+  /** Called with everything that is about to be signed. If it returns false, nothing is signed. */
   readonly approve?: (offer: Offer) => boolean | Promise<boolean>
-  /** Tokens that may be paid with, each worth a dollar. Default: `knownAssets`. */
+  /** Tokens to pay with, each worth one US dollar. Default: `knownAssets`. */
   readonly assets?: readonly Asset[]
 }
 
-export type ResumeOptions = Talk & {
-  /** Where signed payments are kept until their fate is known. Default: this process's memory. */
+export type ResumeOptions = CallOptions & {
+  /** Where signed payments are stored until their outcome is known. Default: this process's memory. */
   readonly kept?: KeptPayments
 }
 
-/** A Map is one. Keep payments on disk and a program that was killed goes on with the payment that it signed. */
+/** A store for signed payments, such as a Map. If it is on disk, a killed program resumes the payment it signed. */
 export type KeptPayments = {
   get(checkoutUrl: string): string | undefined | Promise<string | undefined>
   set(checkoutUrl: string, payment: string): unknown
@@ -75,9 +75,9 @@ const memory = new Map<string, string>()
 const underWay = new Map<string, Promise<PayResult>>()
 
 /**
- * Pays a checkout once. Throws only where nothing was signed: a wrong address or limit, a server that cannot be asked,
- * or a wallet that would not sign. Two calls at once for one checkout are one payment. With several signers, the first
- * way to pay that one of them knows is taken.
+ * Pays a checkout exactly once. Throws only if nothing was signed: a wrong URL or limit, an unreachable server, or a
+ * wallet that would not sign. Concurrent calls for one checkout result in one payment. With several signers, it uses
+ * the first way to pay that one of them supports.
  */
 export async function pay(
   checkoutUrl: string,
@@ -94,14 +94,14 @@ export async function pay(
   return await payment
 }
 
-/** Asks what became of a payment that was signed before. It cannot sign another one. */
+/** Finds out the outcome of a payment that was signed earlier by submitting it again. It never signs another one. */
 export async function resume(
   checkoutUrl: string,
   payment: string,
   options: ResumeOptions = {},
 ): Promise<PayResult> {
   const { url, checkoutId } = readAddress(checkoutUrl)
-  const result = toResult(await handIn(url, checkoutId, payment, options), payment)
+  const result = toResult(await submit(url, checkoutId, payment, options), payment)
   if (result.outcome !== 'pending') await (options.kept ?? memory).delete(url)
   return result
 }
@@ -116,7 +116,7 @@ async function payOnce(
   const earlier = await kept.get(url)
   if (earlier !== undefined) return await resume(url, earlier, options)
 
-  const asked = await handIn(url, checkoutId, null, options)
+  const asked = await submit(url, checkoutId, null, options)
   if (asked.kind === 'unknown') return notAsked(url, asked, options)
   if (asked.kind !== 'required') return toResult(asked, null)
 
@@ -134,8 +134,8 @@ async function payOnce(
   return await resume(url, payment, options)
 }
 
-/** Nothing was signed. If a payment of somebody's is under way, that is not ours to repeat. */
-function notAsked(url: string, verdict: Verdict & { kind: 'unknown' }, { signal }: Talk): PayResult {
+/** Nothing was signed. If someone else's payment is in progress, the outcome is pending, with nothing to resume. */
+function notAsked(url: string, verdict: Verdict & { kind: 'unknown' }, { signal }: CallOptions): PayResult {
   const { status, code } = verdict.lastAnswer ?? {}
   if (code === 'payment_in_progress' || status === 202)
     return { outcome: 'pending', payment: null, transaction: verdict.transaction }
@@ -168,14 +168,14 @@ function toResult(verdict: Verdict, payment: string | null): PayResult {
   }
 }
 
-/** Why a payment is refused, by how x402's reasons end. */
+/** Explanations of x402's error reasons, by how the reason ends. */
 const reasons: readonly (readonly [ending: string, words: string])[] = [
-  ['insufficient_balance', 'The wallet holds too little of the token.'],
-  ['insufficient_funds', 'The wallet holds too little of the token.'],
-  ['valid_before', 'The time to pay it is over, or this machine’s clock is wrong.'],
+  ['insufficient_balance', 'The wallet does not hold enough of the token.'],
+  ['insufficient_funds', 'The wallet does not hold enough of the token.'],
+  ['valid_before', 'The payment window has closed, or this machine’s clock is wrong.'],
   ['valid_after', 'This machine’s clock is wrong.'],
-  ['blockhash_expired', 'It was signed too late.'],
-  ['evm_signature', 'The signature is not the wallet’s.'],
+  ['blockhash_expired', 'The transaction expired before it was submitted.'],
+  ['evm_signature', 'The signature was not made by the wallet.'],
 ]
 
 function refused({ code, detail }: Objection, charged: Payment | null = null): PayResult {
@@ -186,6 +186,6 @@ function readAddress(checkoutUrl: string): { url: string; checkoutId: string } {
   const { origin, pathname } = new URL(checkoutUrl)
   const url = `${origin}${pathname}`
   const checkoutId = checkoutIdOf(url)
-  if (checkoutId === null) throw new TypeError(`${checkoutUrl} is not the address of a checkout.`)
+  if (checkoutId === null) throw new TypeError(`${checkoutUrl} is not the URL of a checkout.`)
   return { url, checkoutId }
 }

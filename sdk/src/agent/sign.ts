@@ -2,21 +2,21 @@ import type { PaymentRequirements } from '../wire.ts'
 import { type EvmSigner, encodeAuthorization, makeTypedData } from './evm.ts'
 import type { Chosen, Objection, Offer } from './offer.ts'
 import { isOffered, prepareTransaction, type SolanaSigner } from './solana.ts'
-import type { Talk } from './submit.ts'
+import type { CallOptions } from './submit.ts'
 
 /** A wallet of either family. */
 export type Signer = EvmSigner | SolanaSigner
 
-/** EVM wallets sign transactions as well; only they sign typed data. */
+/** Wallets of both families can sign transactions, but only EVM wallets sign typed data. */
 export function isSolana(signer: Signer): signer is SolanaSigner {
   return !('signTypedData' in signer)
 }
 
-/** What the wallet will be asked to sign, made and checked; nothing is signed yet. */
+/** Builds and checks what the wallet will be asked to sign. Nothing is signed yet. */
 export async function makeOffer(
   checkoutUrl: string,
   { signer: _, ...chosen }: Chosen,
-  options: Talk,
+  options: CallOptions,
 ): Promise<Offer | Objection> {
   const { checkoutId, accepted, asset, payer } = chosen
   if (asset.domain) {
@@ -25,13 +25,19 @@ export async function makeOffer(
   }
   const transaction = await prepareTransaction(checkoutUrl, accepted, payer, options)
   if (typeof transaction === 'string')
-    return { code: transaction, detail: `The payment was not prepared: ${transaction}. Nothing was signed.` }
+    return {
+      code: transaction,
+      detail: `The server did not prepare the payment: ${transaction}. Nothing was signed.`,
+    }
   if (!(await isOffered(transaction, checkoutId, accepted, asset, payer)))
-    return { code: 'malformed_terms', detail: 'What is to be signed is not what was offered.' }
+    return {
+      code: 'malformed_terms',
+      detail: 'The server prepared a different payment than it offered. Nothing was signed.',
+    }
   return { ...chosen, typedData: null, transaction }
 }
 
-/** Has it signed. The PAYMENT-SIGNATURE header of x402 version 2. */
+/** Has the wallet sign the offer. Returns the PAYMENT-SIGNATURE header of x402 version 2. */
 export async function signOffer(offer: Offer, signer: Signer): Promise<string> {
   if (offer.transaction === null) {
     const signature = await (signer as EvmSigner).signTypedData(offer.typedData)

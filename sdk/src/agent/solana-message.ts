@@ -1,8 +1,8 @@
-/** Solana's transactions and addresses as bytes, as far as a payer has to read them. */
+/** Reads Solana transactions and addresses from bytes, as far as a payer needs. */
 export type Message = {
-  /** What is signed. */
+  /** The bytes that are signed. */
   readonly bytes: Uint8Array<ArrayBuffer>
-  /** Who must sign, in order. The first pays the fee. */
+  /** The wallets that must sign, in order. The first pays the fee. */
   readonly signers: readonly string[]
   /** Where the signatures begin, 64 bytes each. */
   readonly signaturesAt: number
@@ -13,19 +13,19 @@ export type Message = {
   }[]
 }
 
-/** Throws if it is no transaction, names accounts that it does not list, or has bytes left over. */
+/** Throws if the bytes are not a transaction, refer to accounts that it does not list, or have a remainder. */
 export function readMessage(transaction: Uint8Array): Message {
   const [signatures, signaturesAt] = readCount(transaction, 0)
   const start = signaturesAt + signatures * 64
   const bytes = transaction.slice(start)
-  // The first bit says that a version follows; without it, the message begins at once.
+  // A set first bit marks a version byte; without it the byte already belongs to the message.
   const isVersioned = at(bytes, 0) >= 128
   let place = isVersioned ? 1 : 0
-  if (isVersioned && at(bytes, 0) !== 128) throw new RangeError('an unknown version')
-  if (at(bytes, place) !== signatures) throw new RangeError('signatures are missing')
+  if (isVersioned && at(bytes, 0) !== 128) throw new RangeError('unknown transaction version')
+  if (at(bytes, place) !== signatures) throw new RangeError('the number of signatures is wrong')
   const take = (length: number) => {
     const taken = bytes.slice(place, place + length)
-    if (taken.length !== length) throw new RangeError('too short')
+    if (taken.length !== length) throw new RangeError('the transaction is too short')
     place += length
     return taken
   }
@@ -44,8 +44,8 @@ export function readMessage(transaction: Uint8Array): Message {
     const program = named(at(take(1), 0))
     return { program, accounts: [...take(count())].map(named), data: take(count()) }
   })
-  if (isVersioned && count() !== 0) throw new RangeError('accounts are named elsewhere')
-  if (place !== bytes.length) throw new RangeError('bytes are left over')
+  if (isVersioned && count() !== 0) throw new RangeError('address lookup tables are not supported')
+  if (place !== bytes.length) throw new RangeError('the transaction has trailing bytes')
   return { bytes, signers: accounts.slice(0, signatures), signaturesAt, instructions }
 }
 
@@ -57,7 +57,7 @@ function at(bytes: Uint8Array, place: number): number {
   return bytes[place] ?? missing()
 }
 
-/** A count is one to three bytes, seven bits each, the lowest first. */
+/** A length is one to three bytes with seven bits each, lowest first. */
 function readCount(bytes: Uint8Array, place: number): [value: number, next: number] {
   let value = 0
   for (let i = 0; i < 3; i++) {
@@ -65,7 +65,7 @@ function readCount(bytes: Uint8Array, place: number): [value: number, next: numb
     value += (byte & 127) << (7 * i)
     if (byte < 128) return [value, place + i + 1]
   }
-  throw new RangeError('no count')
+  throw new RangeError('malformed length')
 }
 
 const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
@@ -78,17 +78,18 @@ export function toBase58(bytes: Uint8Array): string {
   return '1'.repeat(zeros === -1 ? bytes.length : zeros) + text
 }
 
-/** `length` bytes; throws if the text does not say that many. */
+/** Decodes base58; throws unless the text encodes exactly `length` bytes. */
 export function fromBase58(text: string, length: number): Uint8Array<ArrayBuffer> {
   let value = 0n
   for (const character of text) {
     const digit = alphabet.indexOf(character)
-    if (digit === -1) throw new TypeError('That is not base58.')
+    if (digit === -1) throw new TypeError('The text is not base58.')
     value = value * 58n + BigInt(digit)
   }
   const bytes = new Uint8Array(length)
   for (let i = length - 1; i >= 0; i--, value >>= 8n) bytes[i] = Number.parseInt(`${value & 255n}`, 10)
-  if (value > 0n || toBase58(bytes) !== text) throw new TypeError(`That is not base58 of ${length} bytes.`)
+  if (value > 0n || toBase58(bytes) !== text)
+    throw new TypeError(`The text is not the base58 of ${length} bytes.`)
   return bytes
 }
 
@@ -97,8 +98,8 @@ function toNumber(bytes: Uint8Array): bigint {
 }
 
 /**
- * Where a wallet keeps a token: an address that is made of wallet, token program and mint, so that nobody has its key.
- * Which means that it is no point of the curve: the last byte is counted down until that is so.
+ * The account where a wallet holds a token. Its address is derived from wallet, token program and mint, and must not be
+ * a point on the curve, so that nobody can have its key: the last seed byte counts down until that holds.
  */
 export async function tokenAccountOf(owner: string, mint: string): Promise<string> {
   const program = fromBase58('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL', 32)
@@ -115,11 +116,11 @@ export async function tokenAccountOf(owner: string, mint: string): Promise<strin
 const p = 2n ** 255n - 19n
 const d = 37095705934669439343138083508754565189542113879843219016388785533085940283555n
 
-/** Ed25519: −x² + y² = 1 + d·x²·y². The bytes are y, little end first; the top bit is the sign of x. */
+/** Ed25519: −x² + y² = 1 + d·x²·y². The bytes are y, little-endian; the top bit is the sign of x. */
 function isOnCurve(bytes: Uint8Array): boolean {
   const y = toNumber(bytes.slice().reverse()) & (2n ** 255n - 1n)
   const [above, below] = [modulo(y * y - 1n), modulo(d * y * y + 1n)]
-  // x² = above / below is a square just when above · below is.
+  // x² = above / below is a square exactly when above · below is one.
   const square = modulo(above * below)
   return square === 0n || power(square, (p - 1n) / 2n) === 1n
 }

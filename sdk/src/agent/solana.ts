@@ -3,36 +3,36 @@ import { delayMs, readRetryAfter, wait } from '../wait.ts'
 import type { PaymentRequirements } from '../wire.ts'
 import type { Asset } from './assets.ts'
 import { fromBase58, type Message, readMessage, toBase58, tokenAccountOf } from './solana-message.ts'
-import { type Talk, timeoutMsDefault } from './submit.ts'
+import { type CallOptions, timeoutMsDefault } from './submit.ts'
 
 /**
- * Paying on Solana. What is signed there is a whole transaction, which needs a fresh blockhash: the server writes it, and
- * pays its fee. Nothing of that is believed: before it is signed it is read, byte for byte, and must be the one transfer
- * that was offered and nothing else.
+ * Payments on Solana. A payer there signs a whole transaction, which needs a fresh blockhash, so the server builds it
+ * and pays its fee. The server is not trusted: before signing, the transaction is read byte by byte and must contain
+ * the offered transfer and nothing else.
  */
 
-/** A wallet that signs transactions, as bytes on the wire: it returns them with its signature in its place. */
+/** A wallet that signs serialized transactions. It returns the transaction with its signature filled in. */
 export type SolanaSigner = {
   /** In base58. */
   readonly address: string
   signTransaction(transaction: Uint8Array): Promise<Uint8Array>
 }
 
-/** A wallet from its secret key: the 64 bytes that key files hold, or the same in base58, as wallets show it. */
+/** Creates a wallet from its secret key: the 64 bytes of a key file, or the same in base58, as wallets export it. */
 export function solanaSigner(secretKey: Uint8Array | string): SolanaSigner {
   const secret = typeof secretKey === 'string' ? fromBase58(secretKey, 64) : secretKey
-  if (secret.length !== 64) throw new TypeError('A Solana key is 64 bytes.')
+  if (secret.length !== 64) throw new TypeError('A Solana secret key must be 64 bytes.')
   const address = toBase58(secret.subarray(32))
   const pkcs8 = new Uint8Array([...pkcs8Head, ...secret.subarray(0, 32)])
   const key = crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', false, ['sign'])
-  // Whoever signs hears of it; until then it must not end the process.
+  // signTransaction awaits the key and reports its failure; until then the rejection must not crash the process.
   key.catch(() => {})
   return {
     address,
     async signTransaction(transaction) {
       const { bytes, signers, signaturesAt } = readMessage(transaction)
       const place = signers.indexOf(address)
-      if (place === -1) throw new TypeError(`The transaction does not ask ${address} to sign.`)
+      if (place === -1) throw new TypeError(`${address} is not a signer of the transaction.`)
       const signed = transaction.slice()
       signed.set(
         new Uint8Array(await crypto.subtle.sign('Ed25519', await key, bytes)),
@@ -49,12 +49,12 @@ const tokenProgram = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const memoProgram = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'
 const computeProgram = 'ComputeBudget111111111111111111111111111111'
 
-/** Has the server write the transaction: its bytes, or in its own words why it will not. Asks again while it cannot say. */
+/** Has the server build the transaction; retries during outages. Returns its bytes, or the server's reason to refuse. */
 export async function prepareTransaction(
   checkoutUrl: string,
   { network }: PaymentRequirements,
   payer: string,
-  options: Talk,
+  options: CallOptions,
 ): Promise<Uint8Array | string> {
   const end = Date.now() + (options.timeoutMs ?? timeoutMsDefault)
   for (let tries = 1; ; tries++) {
@@ -67,14 +67,14 @@ export async function prepareTransaction(
     if (Date.now() + delay > end)
       throw new FarthingError({
         code: 'no_answer',
-        detail: `${checkoutUrl} did not say what to sign. Nothing was signed.`,
+        detail: `${checkoutUrl} returned no transaction to sign. Nothing was signed.`,
         status: answer?.status ?? null,
       })
     await wait(delay, options.signal)
   }
 }
 
-async function post(checkoutUrl: string, form: URLSearchParams, options: Talk) {
+async function post(checkoutUrl: string, form: URLSearchParams, options: CallOptions) {
   try {
     const answer = await (options.fetch ?? fetch)(`${checkoutUrl}/prepare`, {
       method: 'POST',
@@ -90,7 +90,7 @@ async function post(checkoutUrl: string, form: URLSearchParams, options: Talk) {
   }
 }
 
-/** Whether a transaction is exactly the offered transfer, out of the payer's account into that of `payTo`. */
+/** Whether a transaction is exactly the offered transfer, from the payer's token account to that of `payTo`. */
 export async function isOffered(
   transaction: Uint8Array,
   checkoutId: string,
@@ -101,7 +101,7 @@ export async function isOffered(
   try {
     return await isTransfer(readMessage(transaction), checkoutId, accepted, asset, payer)
   } catch {
-    // What cannot be read is not what was offered.
+    // A transaction that cannot be read is not the offered one.
     return false
   }
 }
@@ -117,7 +117,7 @@ async function isTransfer(
   const transfers = message.instructions.filter(({ program }) => program === tokenProgram)
   const rest = message.instructions.filter(({ program }) => program !== tokenProgram)
   const [transfer] = transfers
-  // TransferChecked: its number, the amount in eight bytes, little end first, and the decimals.
+  // TransferChecked: its number, the amount in eight little-endian bytes, and the decimals.
   const data = new Uint8Array(10)
   data[0] = 12
   new DataView(data.buffer).setBigUint64(1, BigInt(amount), true)

@@ -2,33 +2,34 @@ import { delayMs, readRetryAfter, wait } from '../wait.ts'
 import type { Checkout, PaymentRequired, ProblemDetails, Settlement } from '../wire.ts'
 
 /**
- * Talks to a checkout's address until it says something that can be relied on. Whatever is not the server's own clear
- * word is not known: a lost connection, a proxy's page, a server in trouble, a payment that is still being settled. Then
- * the same request is made again, with the same payment.
+ * Submits a payment to a checkout until the server gives a definite answer. Anything else leaves the outcome unknown: a
+ * lost connection, a proxy's error page, an overloaded server, a payment that is still being settled. Then the same
+ * request is sent again, with the same payment.
  */
 
 export type Verdict =
   | { readonly kind: 'paid'; readonly checkout: Checkout; readonly settlement: Settlement }
-  /** Not paid: how it can be. With a payment: it was refused, and `error` says why. */
+  /** Not paid; says how to pay. If a payment was submitted, it was refused and `error` says why. */
   | { readonly kind: 'required'; readonly required: PaymentRequired }
-  /** No, for good. */
+  /** Refused for good. */
   | { readonly kind: 'refused'; readonly problem: ProblemDetails }
   | { readonly kind: 'unknown'; readonly lastAnswer: Unclear | null; readonly transaction: string | null }
 
 type Unclear = { readonly status: number; readonly code: string | null }
 
-export type Talk = {
+export type CallOptions = {
+  /** Used instead of the global `fetch`. */
   readonly fetch?: typeof fetch
   readonly signal?: AbortSignal
-  /** How long to go on asking. Default 120,000. */
+  /** How long to keep retrying. Default 120,000. */
   readonly timeoutMs?: number
 }
 
 export const timeoutMsDefault = 120_000
-/** The server holds an answer back for up to 25 s while it settles. */
+/** The server holds the request open for up to 25 s while it settles. */
 const answerTimeoutMs = 45_000
 
-/** Problems after which this payment will never be taken here. Others may pass. */
+/** After one of these problems the checkout will never accept this payment. Others may be temporary. */
 const finalCodes: ReadonlySet<string> = new Set([
   'malformed_payment',
   'not_found',
@@ -40,11 +41,12 @@ const finalCodes: ReadonlySet<string> = new Set([
   'checkout_canceled',
 ])
 
-export async function handIn(
+/** Requests the checkout, with a signed payment or without (null), until the answer is definite or the time is up. */
+export async function submit(
   url: string,
   checkoutId: string,
   payment: string | null,
-  options: Talk,
+  options: CallOptions,
 ): Promise<Verdict> {
   const end = Date.now() + (options.timeoutMs ?? timeoutMsDefault)
   let transaction: string | null = null
@@ -71,14 +73,14 @@ type Answer = {
   readonly retryAfterSeconds: number | null
 }
 
-async function post(url: string, payment: string | null, options: Talk): Promise<Answer | null> {
+async function post(url: string, payment: string | null, options: CallOptions): Promise<Answer | null> {
   const patience = AbortSignal.timeout(answerTimeoutMs)
   const send = options.fetch ?? ((at: string | URL | Request, init?: RequestInit) => fetch(at, init))
   try {
     const answer = await send(url, {
       method: 'POST',
       headers: { accept: 'application/json', ...(payment !== null && { 'payment-signature': payment }) },
-      // A payment is for the address it was asked for, and for no other that this one points to.
+      // A payment is only for the URL that requested it, never for a redirect's target.
       redirect: 'manual',
       signal: options.signal ? AbortSignal.any([patience, options.signal]) : patience,
     })

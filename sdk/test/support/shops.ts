@@ -3,11 +3,10 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { type ClientOptions, createClient } from '@farthing/sdk'
 import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Encoder } from '@solana/kit'
-import { openSvmShop } from '../../../server/test/payments/svm/support/shop.ts'
 import { makeStore, openTestApp } from '../../../server/test/support/app.ts'
-import { openShop } from '../../../server/test/support/shop.ts'
+import { openShop, type ShopOptions } from '../../../server/test/support/shop.ts'
 
-/** A deployment without a chain that listens on a port of its own, and a client of one of its test stores. */
+/** A deployment without a chain, on its own port, and a client for one of its test stores. */
 export async function openStore(settings: Readonly<Record<string, string>> = {}) {
   const baseUrl = await listenLater()
   const farthing = await openTestApp({ BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay`, ...settings })
@@ -17,8 +16,8 @@ export async function openStore(settings: Readonly<Record<string, string>> = {})
   return { ...farthing, baseUrl, key, store, open, client: open() }
 }
 
-/** A deployment with a chain and a worker, and a client of its store. */
-export async function openPaidStore(options: Parameters<typeof openShop>[0] = {}) {
+/** A deployment with a chain and a worker, and a client for its store. */
+export async function openPaidStore(options: ShopOptions = {}) {
   const baseUrl = await listenLater()
   const shop = await openShop({
     ...options,
@@ -28,17 +27,20 @@ export async function openPaidStore(options: Parameters<typeof openShop>[0] = {}
   return { ...shop, baseUrl, client: createClient({ apiKey: shop.key, baseUrl }) }
 }
 
-/** A deployment that is paid on Solana, with a worker, and payers for it. */
+/** A deployment that accepts payments on Solana, with a worker, and payers for it. */
 export async function openPaidSvmStore() {
   const baseUrl = await listenLater()
-  const shop = await openSvmShop({ settings: { BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay` } })
+  const shop = await openShop({
+    network: 'SOLANA_LOCAL',
+    settings: { BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay` },
+  })
   await listen(shop.app, baseUrl)
   return {
     ...shop,
     baseUrl,
     checkoutUrl: async (priceAmount: string) => `${baseUrl}/pay/${await shop.create(priceAmount)}`,
     balance: async (address: string) => await shop.chain.balance(address, shop.chain.mint),
-    /** A wallet with money and without SOL, as key files hold it: the secret, then the public key. */
+    /** A wallet with tokens but no SOL, in the format of key files: the secret, then the public key. */
     async newKey(units = 10_000_000n) {
       const seed = crypto.getRandomValues(new Uint8Array(32))
       const { address } = await createKeyPairSignerFromPrivateKeyBytes(seed)
@@ -51,7 +53,7 @@ export async function openPaidSvmStore() {
 
 export type Request = { readonly method: string; readonly path: string; readonly headers: Headers }
 
-/** A fetch that writes down what it was asked. `lose` may say that an answer does not arrive although it was given. */
+/** A fetch that records its requests. If `lose` returns true, the server answers but the answer does not arrive. */
 export function watchedFetch(lose: (request: Request, count: number) => boolean = () => false) {
   const requests: Request[] = []
   const watched: typeof fetch = async (input, init) => {
@@ -68,7 +70,7 @@ export function watchedFetch(lose: (request: Request, count: number) => boolean 
   return { requests, fetch: watched }
 }
 
-/** BASE_URL must be known before anything listens. */
+/** Finds a free port, because BASE_URL must be known before the server listens. */
 async function listenLater(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -5,10 +5,10 @@ import { crashPoint } from '../crash.ts'
 import { openBatcher } from '../database/batch.ts'
 import { isLockTimeout } from '../database/db.ts'
 import { type CheckoutId, newId } from '../ids.ts'
-import { parseDecimal, parsePrice } from '../money.ts'
+import { type Decimal, parseDecimal, parsePrice } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
 import { currencies } from '../rates/iso4217.ts'
-import { priceInUnits, quoteCurrency } from '../rates/quote.ts'
+import { priceInUnits, type Quote, quoteCurrency } from '../rates/quote.ts'
 import type { Authenticator, Caller } from '../stores/authenticate.ts'
 import { checkText, checkWebUrl } from '../stores/check-text.ts'
 import { networksFor, type Store, walletFor, walletSegment } from '../stores/store.ts'
@@ -169,7 +169,7 @@ async function draftCheckout(
       (asset): Option => ({
         network: network.caip2,
         asset: asset.address,
-        amount: priceInUnits(price, quote, asset.decimals).toString(),
+        amount: offeredUnits(price, quote, asset.decimals).toString(),
         payTo: wallet.address,
       }),
     )
@@ -202,7 +202,15 @@ async function draftCheckout(
   }
 }
 
-/** Policies speak of USDC, which has 6 decimals. */
+/** People may have to type an amount, so it has at most this many decimal places, whatever its token has. */
+const offeredDecimals = 6
+
+/** Rounded up: a store never gets less than its price. */
+function offeredUnits(price: Decimal, quote: Quote | null, decimals: number): bigint {
+  return priceInUnits(price, quote, offeredDecimals) * 10n ** BigInt(decimals - offeredDecimals)
+}
+
+/** A finality policy names amounts in US dollars with at most 6 decimal places. */
 const policyDecimals = 6
 
 function finalityFor(policy: readonly FinalityRule[], units: bigint): FinalityRule['finality'] {

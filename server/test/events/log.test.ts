@@ -1,192 +1,248 @@
-/** The log as it is waited for and streamed, and who gets a number when. */
 import assert from 'node:assert/strict'
-import { get } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import type { Event, EventPage } from '@farthing/sdk'
+import type { Checkout, Event, EventPage, Wallet } from '@farthing/sdk'
+import { expireCheckouts } from '../../src/checkouts/expire.ts'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
-import { createKey, revokeKey } from '../../src/stores/api-keys.ts'
-import { assertProblem, openShop, type Shop } from '../flows/support/shop.ts'
+import { createKey, revokeKey, rotateKey } from '../../src/stores/api-keys.ts'
 import { openTestApp } from '../support/app.ts'
-import { atEnd } from '../support/at-end.ts'
-import { until } from '../support/until.ts'
+import { letTimePass } from '../support/by-hand.ts'
+import {
+  assertInvalid,
+  assertProblem,
+  openStore,
+  registerWallet,
+  type StoreClient,
+  wallets,
+} from '../support/store.ts'
 
 const farthing = await openTestApp()
 const { ctx } = farthing
-const base = await farthing.app.listen({ host: '127.0.0.1', port: 0 })
-
-const pageOf = async (shop: Shop, query: string) =>
-  (await shop.call('GET', `/api/v1/events${query}`)).json<EventPage>()
-
-/** Reads server-sent events as a client would, until it is closed. */
-function openStream(shop: Shop, query = '', headers: Record<string, string> = {}) {
-  const stream = { events: [] as Event[], ids: [] as string[], comments: 0, status: 0, isEnded: false }
-  let text = ''
-  const request = get(
-    `${base}/api/v1/events${query}`,
-    { headers: { accept: 'text/event-stream', 'x-api-key': shop.key, ...headers } },
-    (response) => {
-      stream.status = response.statusCode ?? 0
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk
-        const blocks = text.split('\n\n')
-        text = blocks.pop() ?? ''
-        for (const block of blocks) {
-          const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
-          const data = field('data')
-          if (data === undefined) {
-            stream.comments++
-            continue
-          }
-          const event = JSON.parse(data) as Event
-          assert.equal(field('event'), event.type)
-          stream.events.push(event)
-          stream.ids.push(field('id') ?? '')
-        }
-      })
-      response.on('close', () => {
-        stream.isEnded = true
-      })
-    },
-  )
-  request.on('error', () => {})
-  const close = () => request.destroy()
-  atEnd(close)
-  return Object.assign(stream, { close })
+const page = async (by: StoreClient, query = '') => {
+  const answer = await by.call('GET', `/api/v1/events${query}`)
+  assert.equal(answer.statusCode, 200, answer.body)
+  return answer.json<EventPage>()
 }
+const brief = (events: readonly Event[]) =>
+  events.map(({ type, checkoutId, checkoutVersion }) => [type, checkoutId, checkoutVersion])
+const cancel = (by: StoreClient, id: string) => by.call('POST', `/api/v1/checkouts/${id}/cancel`)
 
-test('a long poll answers when something happens, with exactly that, and empty when its time is up', async () => {
-  const shop = await openShop(farthing)
-  await shop.events()
-  const { cursor } = await pageOf(shop, '?limit=100')
-  let isAnswered = false
-  const waiting = pageOf(shop, `?after=${cursor}&waitSeconds=30`).finally(() => {
-    isAnswered = true
-  })
-  // Another store's events do not end the wait.
-  const other = await openShop(farthing)
-  await other.events()
-  assert.equal(isAnswered, false)
+test('each fact about a checkout leaves one event, with its version and the checkout as it then was', async () => {
+  const shop = await openStore(farthing)
+  const [canceled, expired] = [await shop.create({ orderId: 'a' }), await shop.create({ orderId: 'b' })]
+  await cancel(shop, canceled.id)
+  await letTimePass(farthing, expired.id)
+  const { expiresAt, createdAt } = (
+    await shop.call('GET', `/api/v1/checkouts/${expired.id}`)
+  ).json<Checkout>()
+  await expireCheckouts(ctx, new Date())
+  const events = (await shop.events()).filter(({ checkoutId }) => checkoutId !== null)
+  assert.deepEqual(brief(events), [
+    ['checkout.created', canceled.id, 1],
+    ['checkout.created', expired.id, 1],
+    ['checkout.canceled', canceled.id, 2],
+    ['checkout.expired', expired.id, 2],
+  ])
+  assert.deepEqual(
+    events.map(({ data }) => data),
+    [
+      { checkout: { ...canceled, payment: null } },
+      { checkout: { ...expired, payment: null } },
+      { checkout: { ...canceled, status: 'CANCELED', payment: null } },
+      { checkout: { ...expired, expiresAt, createdAt, status: 'EXPIRED', payment: null } },
+    ],
+  )
+})
+
+test('each fact about wallets and keys leaves one event, which never holds a secret', async () => {
+  const shop = await openStore(farthing, { evmWallet: null })
+  const registered = await registerWallet(shop, wallets[0])
+  await registerWallet(shop, wallets[0])
+  const second = await registerWallet(shop, wallets[1])
+  const renewed = await registerWallet(shop, wallets[0])
+  const retired = (
+    await shop.call('POST', `/api/v1/stores/${shop.id}/wallets/${second.id}/retire`)
+  ).json<Wallet>()
+  const made = await createKey(ctx, shop.store.id, new Date())
+  const rotated = await rotateKey(ctx, made.key.id, 3_600, new Date())
+  await revokeKey(ctx, made.key.id, new Date())
+  await revokeKey(ctx, made.key.id, new Date())
+  const events = await shop.events()
+  assert.deepEqual(brief(events.slice(1)), [
+    ['wallet.registered', null, null],
+    ['wallet.registered', null, null],
+    ['wallet.registered', null, null],
+    ['wallet.retired', null, null],
+    ['key.created', null, null],
+    ['key.created', null, null],
+    ['key.revoked', null, null],
+  ])
+  assert.deepEqual(
+    events.slice(1, 5).map(({ data }) => data),
+    [{ wallet: registered }, { wallet: second }, { wallet: renewed }, { wallet: retired }],
+  )
+  const keys = events.flatMap(({ data }) => ('key' in data ? [data.key] : []))
+  assert.deepEqual(
+    keys.slice(1).map(({ id }) => id),
+    [made.key.id, rotated.key.id, made.key.id],
+  )
+  assert.deepEqual(
+    keys.map(({ revokedAt }) => revokedAt === null),
+    [true, true, true, false],
+  )
+  const log = JSON.stringify(events)
+  for (const text of [shop.key, made.text, rotated.text])
+    assert(!log.includes(text.slice(-52)), 'the log holds a secret')
+})
+
+test('a refused request leaves no event', async () => {
+  const shop = await openStore(farthing)
+  const before = await shop.events()
+  const { id } = await (await openStore(farthing)).create()
+  assertProblem(await cancel(shop, id), 404, 'not_found')
+  assertInvalid(
+    await shop.call('POST', '/api/v1/checkouts', { orderId: 'x' }),
+    '/priceAmount',
+    '/priceCurrency',
+  )
+  assert.deepEqual(await shop.events(), before)
+})
+
+test('an event is invisible until it has its place, and then never moves', async () => {
+  const shop = await openStore(farthing)
+  const before = await shop.events()
   const { id } = await shop.create()
-  await assignWaitingSequences(ctx)
-  const page = await waiting
-  assert.deepEqual(
-    page.data.map(({ type, checkoutId }) => [type, checkoutId]),
-    [['checkout.created', id]],
-  )
-  const idle = await pageOf(shop, `?after=${page.cursor}&waitSeconds=1`)
-  assert.deepEqual(idle, { data: [], cursor: page.cursor, hasMore: false })
+  assert.deepEqual((await page(shop)).data, before)
+  assert((await assignWaitingSequences(ctx)) >= 1)
+  const { data } = await page(shop)
+  assert.deepEqual(data.slice(0, -1), before)
+  assert.equal(data.at(-1)?.checkoutId, id)
+  assert.equal(await assignWaitingSequences(ctx), 0)
+  assert.deepEqual((await page(shop)).data, data)
 })
 
-test('a filtered long poll goes on waiting past what does not fit, and its cursor passes it', async () => {
-  const shop = await openShop(farthing)
-  await shop.events()
-  const { cursor } = await pageOf(shop, '?limit=100')
-  const waiting = pageOf(shop, `?after=${cursor}&waitSeconds=30&type=checkout.canceled`)
-  const { id } = await shop.create()
-  await assignWaitingSequences(ctx)
-  await shop.call('POST', `/api/v1/checkouts/${id}/cancel`)
-  await assignWaitingSequences(ctx)
-  const page = await waiting
-  assert.deepEqual(
-    page.data.map(({ type }) => type),
-    ['checkout.canceled'],
+test('sequences count 1, 2, 3 … for each store, whoever assigns them and however many at once', async () => {
+  const shops = [await openStore(farthing), await openStore(farthing)]
+  await Promise.all(
+    shops.map(async (shop) => {
+      for (let round = 0; round < 3; round++) {
+        const made = await Promise.all(Array.from({ length: 8 }, () => shop.create()))
+        await Promise.all([...made.map(({ id }) => cancel(shop, id)), assignWaitingSequences(ctx)])
+        await Promise.all(Array.from({ length: 4 }, () => assignWaitingSequences(ctx)))
+      }
+    }),
   )
-  const passed = await pageOf(shop, `?after=${cursor}&type=wallet.retired`)
-  assert.deepEqual([passed.data.length, passed.cursor], [0, page.cursor])
-})
-
-test('a stream tells what was and what comes, in order, and resumes from its last id without loss or repetition', async () => {
-  const shop = await openShop(farthing)
-  await Promise.all(Array.from({ length: 130 }, () => shop.create()))
-  while ((await assignWaitingSequences(ctx)) > 0);
-  const first = openStream(shop)
-  await until('the past is told', async () => first.events.length === 132)
-  await shop.create()
-  await assignWaitingSequences(ctx)
-  await until('the present is told', async () => first.events.length === 133)
-  first.close()
-  await Promise.all(Array.from({ length: 3 }, () => shop.create()))
-  await assignWaitingSequences(ctx)
-  const second = openStream(shop, '?after=1-0', { 'last-event-id': first.ids[99] ?? '' })
-  await until('the rest is told', async () => second.events.length === 36)
-  assert.deepEqual(
-    [...first.events.slice(0, 100), ...second.events].map(({ sequence }) => sequence),
-    Array.from({ length: 136 }, (_, i) => i + 1),
-  )
-  assert.equal(second.ids.at(-1), (await pageOf(shop, '?limit=1&after=1-135')).cursor)
-  second.close()
-})
-
-test('a stream of a wrong cursor is refused as a problem, and one whose key is revoked ends', async () => {
-  const shop = await openShop(farthing)
-  await shop.events()
-  assertProblem(
-    await shop.call('GET', '/api/v1/events?after=9-1', undefined, { accept: 'text/event-stream' }),
-    409,
-    'log_restarted',
-  )
-  const stream = openStream(shop)
-  await until('the past is told', async () => stream.events.length === 2)
-  await revokeKey(ctx, shop.key.split('_')[2] ?? '', new Date())
-  // Something goes on happening; who held the key hears of it for a second at most.
-  let happened = 0
-  await until('the stream ends', async () => {
-    await createKey(ctx, shop.store.id, new Date())
-    happened++
-    await assignWaitingSequences(ctx)
-    return stream.isEnded
-  })
-  assert(stream.events.length < 3 + happened)
-})
-
-test('those who wait are let go when the application closes', async () => {
-  const neighbour = await openTestApp()
-  await neighbour.app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = neighbour.app.server.address() as AddressInfo
-  const shop = await openShop(neighbour)
-  await shop.events()
-  const ask = async (accept: string, query: string) =>
-    await new Promise((resolve, reject) => {
-      const options = { agent: false, headers: { accept, 'x-api-key': shop.key } } as const
-      get(`http://127.0.0.1:${port}/api/v1/events${query}`, options, (response) =>
-        response.resume().on('close', resolve),
-      ).on('error', reject)
-    })
-  let arrived = 0
-  neighbour.app.server.on('request', () => arrived++)
-  const waiting = [ask('*/*', '?after=1-2&waitSeconds=30'), ask('text/event-stream', '')]
-  await until('both have asked', async () => arrived === 2)
-  const began = performance.now()
-  await neighbour.app.close()
-  await Promise.all(waiting)
-  assert(performance.now() - began < 10_000)
-})
-
-test('numbering goes round the stores: none waits for all those with lower ids', async () => {
-  const { db } = ctx
-  // 450 stores with more waiting events than one run numbers, from a generator in SQL.
-  await db.query(
-    `insert into stores (id, mode, name, finality_policy, created_at)
-     select 'st_00' || lpad(n::text, 26, '0'), 'test', 'Many', '[]', now() from generate_series(1, 450) n`,
-  )
-  await db.query(`insert into event_counters (store_id) select id from stores where name = 'Many'`)
-  const fill = async () =>
-    await db.query(
-      `insert into events (id, store_id, type, data, created_at)
-       select 'evt_' || gen_random_uuid(), id, 'key.created', '{}', now() from stores where name = 'Many'`,
+  for (const shop of shops) {
+    const events = await shop.events()
+    assert.deepEqual(
+      events.map(({ sequence }) => sequence),
+      events.map((_, i) => i + 1),
     )
-  const turn = { after: '' }
-  const numbered = new Set<string>()
-  for (let run = 0; run < 3; run++) {
-    // Under constant load every store has something waiting before each run.
-    await fill()
-    await assignWaitingSequences(ctx, turn)
-    const rows = await db.query<{ id: string }>(
-      `select s.id from stores s join event_counters c on c.store_id = s.id
-       where s.name = 'Many' and c.last_sequence > 0`,
+    const versions = Map.groupBy(
+      events.filter(({ checkoutId }) => checkoutId),
+      ({ checkoutId }) => checkoutId,
     )
-    for (const { id } of rows) numbered.add(id)
+    assert.equal(versions.size, 24)
+    for (const [id, own] of versions)
+      assert.deepEqual(
+        own.map(({ checkoutVersion }) => checkoutVersion),
+        [1, 2],
+        String(id),
+      )
   }
-  assert.equal(numbered.size, 450)
+})
+
+test('reading on from each cursor meets every event once, also those that come later', async () => {
+  const shop = await openStore(farthing)
+  await Promise.all(Array.from({ length: 9 }, () => shop.create()))
+  const all = await shop.events()
+  const met: Event[] = []
+  let after = ''
+  let read: EventPage
+  do {
+    read = await page(shop, `?limit=4${after}`)
+    met.push(...read.data)
+    after = `&after=${read.cursor}`
+    assert(met.length <= all.length, 'the log has no end')
+  } while (read.hasMore)
+  assert.deepEqual(met, all)
+  const idle = await page(shop, `?limit=4${after}`)
+  assert.deepEqual(idle, { data: [], cursor: read.cursor, hasMore: false })
+  const { id } = await shop.create()
+  await assignWaitingSequences(ctx)
+  assert.deepEqual(brief((await page(shop, `?limit=4${after}`)).data), [['checkout.created', id, 1]])
+})
+
+test('the log can be narrowed to a type and to a checkout, and its cursor still moves on', async () => {
+  const shop = await openStore(farthing)
+  const [one, other] = [await shop.create(), await shop.create()]
+  await cancel(shop, one.id)
+  await assignWaitingSequences(ctx)
+  assert.deepEqual(brief((await page(shop, `?checkoutId=${one.id}`)).data), [
+    ['checkout.created', one.id, 1],
+    ['checkout.canceled', one.id, 2],
+  ])
+  const first = await page(shop, '?type=checkout.created&limit=1')
+  assert.deepEqual([brief(first.data), first.hasMore], [[['checkout.created', one.id, 1]], true])
+  const second = await page(shop, `?type=checkout.created&limit=1&after=${first.cursor}`)
+  assert.deepEqual([brief(second.data), second.hasMore], [[['checkout.created', other.id, 1]], false])
+  const both = await page(shop, `?type=checkout.canceled&checkoutId=${other.id}`)
+  assert.deepEqual(both.data, [])
+})
+
+test('an events query that cannot be meant is refused by the name of its parameter', async () => {
+  const shop = await openStore(farthing)
+  for (const [parameter, values] of Object.entries({
+    after: ['', 'x', '1', '-1', '1-', '1-x', '1--1', '1-1.5', `1-${'9'.repeat(19)}`, '%00'],
+    type: ['', 'checkout.paid', 'CHECKOUT.CREATED'],
+    limit: ['0', '101', 'x'],
+    checkoutId: ['%00', 'x', shop.id],
+    from: ['1'],
+  }))
+    for (const value of values)
+      assertInvalid(await shop.call('GET', `/api/v1/events?${parameter}=${value}`), parameter)
+})
+
+test('after a restore an old cursor is refused with where to resume, and from there nothing is missed', async () => {
+  const shop = await openStore(farthing)
+  await shop.create()
+  const events = await shop.events()
+  const { cursor } = await page(shop)
+  const [epoch, last] = cursor.split('-')
+  assert.equal(last, String(events.length))
+  try {
+    await ctx.db.query('update event_log set epoch = epoch + 1')
+    const risen = Number(epoch) + 1
+    const resumed = async (after: string) => {
+      const answer = await shop.call('GET', `/api/v1/events?after=${after}`)
+      const { resumeAfter } = assertProblem(answer, 409, 'log_restarted') as unknown as {
+        resumeAfter: string
+      }
+      return resumeAfter
+    }
+    assert.equal(await resumed(cursor), `${risen}-${events.length}`)
+    assert.equal(await resumed(`${epoch}-1`), `${risen}-1`)
+    // What the store saw before the restore but the log no longer has.
+    assert.equal(await resumed(`${epoch}-${events.length + 7}`), `${risen}-${events.length}`)
+    const { id } = await shop.create()
+    await assignWaitingSequences(ctx)
+    const next = await page(shop, `?after=${await resumed(`${epoch}-${events.length}`)}`)
+    assert.deepEqual(brief(next.data), [['checkout.created', id, 1]])
+    assert.equal(next.cursor, `${risen}-${events.length + 1}`)
+  } finally {
+    await ctx.db.query('update event_log set epoch = $1', [epoch])
+  }
+})
+
+test('two changes of one checkout cannot leave events with the same version', async () => {
+  const shop = await openStore(farthing)
+  const { id } = await shop.create()
+  await assert.rejects(
+    ctx.db.query(
+      `insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
+       select 'evt_copy', store_id, 'checkout.canceled', checkout_id, checkout_version, data, created_at
+       from events where checkout_id = $1`,
+      [id],
+    ),
+    /events_one_per_version/,
+  )
 })

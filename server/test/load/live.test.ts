@@ -8,17 +8,16 @@ import { type ClientRequest, request } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Hex } from 'viem'
-import type { Log } from '../../src/chains/evm/chain.ts'
-import { openChain } from '../../src/chains/evm/chain.ts'
+import { type Log, openChain } from '../../src/chains/evm/chain.ts'
 import { topics } from '../../src/chains/evm/eip3009.ts'
 import { updateStatus } from '../../src/checkouts/update-status.ts'
 import { networks } from '../../src/networks.ts'
 import { openListener } from '../../src/payments/evm/credit-blocks.ts'
-import { openShop } from '../flows/support/shop.ts'
-import { until } from '../payments/support/watch.ts'
 import { openTestApp } from '../support/app.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startProcess } from '../support/process.ts'
+import { openStore } from '../support/store.ts'
+import { until } from '../support/watch.ts'
 
 const isFull = process.env.FULL === '1'
 const pages = isFull ? 5_000 : 600
@@ -28,7 +27,7 @@ const withinMs = isFull ? 1_000 : 5_000
 
 const farthing = await openTestApp({ NETWORKS: 'BASE_SEPOLIA' })
 const { ctx } = farthing
-const shop = await openShop(farthing, { mode: 'test' })
+const shop = await openStore(farthing, { mode: 'test' })
 const network = networks.find(({ caip2 }) => caip2 === 'eip155:84532')
 assert(network?.family === 'EVM')
 const listener = openListener(ctx, openChain(network, [], ctx.now), (tx, ids, now) =>

@@ -54,6 +54,18 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
   return { ctx, app, databaseUrl: url, clock, request: (options) => app.inject(options) }
 }
 
+/** The same application as another process on the same database would run it: nothing in memory is shared. */
+export async function openNeighbour(test: TestApp): Promise<FastifyInstance> {
+  const db = openDatabase({ url: test.databaseUrl, connections: 4, name: 'neighbour' })
+  const app = buildApp({ ...test.ctx, db }, { isDraining: false })
+  atEnd(async () => {
+    await app.close()
+    await db.close()
+  })
+  await app.ready()
+  return app
+}
+
 export type TestStore = { readonly store: Store; readonly key: string }
 
 /** A store with a key, and with an EVM wallet unless told otherwise. */

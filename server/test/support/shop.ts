@@ -1,50 +1,50 @@
+import assert from 'node:assert/strict'
+import type { KeyPairSigner } from '@solana/kit'
 import type { Address } from 'viem'
 import { openSigner } from '../../src/chains/evm/signer.ts'
 import { insertSettler } from '../../src/payments/settlers/rows.ts'
+import { registerWallet } from '../../src/stores/wallets.ts'
+import type { startWorker } from '../../src/worker.ts'
 import { makeStore, openTestApp } from './app.ts'
-import { fundedKey, newPayer, openChain, type Payer, paymentHeader } from './chain.ts'
+import { type EvmOptions, fundedKey, openEvm, type TestChain } from './chain/evm.ts'
+import { newPayer, type Payer, paymentHeader } from './chain/evm-payment.ts'
+import { isSvm } from './chain/open.ts'
+import { newSettler, openSvm, type SvmOptions, type TestSettler, type TestSvm } from './chain/svm.ts'
+import { type Changes, svmHeader } from './chain/svm-payment.ts'
 import { openClient, startWork, untilReady } from './client.ts'
 
-/** The store's own wallet: nobody's key. */
+/** The store's own wallet on EVM chains: nobody's key. */
 export const payTo: Address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+/** The store's own wallet on Solana: 32 bytes of 2, nobody's key. */
+export const svmPayTo = '8qbHbw2BbbTHBW1sbeqakYXVKRQM8Ne7pLK7m6CVfeR'
 
-/** A store on a chain of its own: HTTP application, worker and settler in this process. */
-export async function openShop(
-  options: {
-    network?: 'LOCAL' | 'BASE_MAINNET'
-    blockTimeSeconds?: number | null
-    worker?: boolean
-    settlers?: number
-    settings?: Readonly<Record<string, string>>
-  } = {},
-) {
-  const { network = 'LOCAL', blockTimeSeconds = 1 } = options
-  const chain = await openChain({ network, blockTimeSeconds })
-  const { caip2, mode } = chain.network
-  const app = await openTestApp({
-    NETWORKS: network,
-    [`${network}_RPC_URLS`]: chain.url,
-    ECB_RATES_URL: '',
-    EXCHANGE_RATES_URL: '',
-    ...options.settings,
-  })
+type Options = {
+  readonly worker?: boolean
+  readonly settlers?: number
+  readonly settings?: Readonly<Record<string, string>>
+}
+export type ShopOptions = EvmOptions & Options
+export type SvmShopOptions = SvmOptions & Options & { readonly lamports?: bigint }
+
+export type Shop = Awaited<ReturnType<typeof openEvmShop>>
+export type SvmShop = Awaited<ReturnType<typeof openSvmShop>>
+
+/**
+ * A store on a chain of its own, with the HTTP application, a worker and settlers in this process. The network says of
+ * which family the chain is: LOCAL by default.
+ */
+export function openShop(options?: ShopOptions): Promise<Shop>
+export function openShop(options: SvmShopOptions): Promise<SvmShop>
+export function openShop(options: ShopOptions | SvmShopOptions = {}): Promise<Shop | SvmShop> {
+  return isSvm(options) ? openSvmShop(options) : openEvmShop(options)
+}
+
+async function openEvmShop(options: ShopOptions) {
+  const chain = await openEvm({ blockTimeSeconds: 1, ...options })
   const signers = Array.from({ length: options.settlers ?? 1 }, (_, i) => openSigner(fundedKey(i + 1)))
-  for (const { address } of signers) await insertSettler(app.ctx.db, caip2, address, 0)
-  const { key, store } = await makeStore(app.ctx, { mode, evmWallet: payTo })
-  const start = () => startWork(app, signers)
-  const stopWork = options.worker === false ? async () => {} : start()
-  if (options.worker !== false) await untilReady(app, caip2)
-  const client = openClient(app, key)
-
+  const shop = await openOn(chain, { ...options, signers, urls: chain.url, payTo })
   return {
-    ...app,
-    chain,
-    store,
-    signers,
-    key,
-    ...client,
-    startWork: start,
-    stopWork,
+    ...shop,
     /** A payer with money. */
     async fund(units = 1_000_000_000n): Promise<Payer> {
       const payer = newPayer()
@@ -56,6 +56,53 @@ export async function openShop(
       checkoutId: string,
       payer: Payer,
       overrides: Parameters<typeof paymentHeader>[2] = {},
-    ): Promise<string> => await paymentHeader(await client.require(checkoutId), payer.key, overrides),
+    ): Promise<string> => await paymentHeader(await shop.require(checkoutId), payer.key, overrides),
   }
+}
+
+async function openSvmShop(options: SvmShopOptions) {
+  const chain = await openSvm(options)
+  const signers: TestSettler[] = []
+  for (let i = 0; i < (options.settlers ?? 1); i++) signers.push(await newSettler(chain, options.lamports))
+  await chain.fund(svmPayTo, { token: [chain.mint, 0n] })
+  const urls = Array(chain.network.witnessesMin).fill(chain.url).join(',')
+  const shop = await openOn(chain, { ...options, signers, urls, payTo: svmPayTo })
+  return {
+    ...shop,
+    settlementOf: shop.settlementOf<string>,
+    untilReady: () => untilReady(shop, chain.network.caip2),
+    /** Signs for a checkout as the stock client would, but for the changes. */
+    sign: async (checkoutId: string, payer: KeyPairSigner, changes: Changes = {}): Promise<string> =>
+      await svmHeader(chain, await shop.require(checkoutId), payer, changes),
+    /** What the store's wallet holds. */
+    received: async (): Promise<bigint> => (await chain.balance(svmPayTo, chain.mint)) ?? 0n,
+  }
+}
+
+/** What does not depend on the family. */
+async function openOn<
+  Chain extends TestChain | TestSvm,
+  Signers extends NonNullable<Parameters<typeof startWorker>[1]>,
+>(
+  chain: Chain,
+  options: Options & { readonly signers: Signers; readonly urls: string; readonly payTo: string },
+) {
+  const { signers } = options
+  const { caip2, family, id, mode } = chain.network
+  const app = await openTestApp({
+    NETWORKS: id,
+    [`${id}_RPC_URLS`]: options.urls,
+    ECB_RATES_URL: '',
+    EXCHANGE_RATES_URL: '',
+    ...options.settings,
+  })
+  for (const { address } of signers) await insertSettler(app.ctx.db, caip2, address, 0)
+  const { key, store } = await makeStore(app.ctx, { mode, evmWallet: null })
+  const wallet = { walletAddress: options.payTo, custodialType: 'NON_CUSTODIAL' } as const
+  const { payable, unpayableReason } = await registerWallet(app.ctx, store.id, family, wallet, app.ctx.now())
+  assert.equal(payable, true, unpayableReason ?? '')
+  const start = () => startWork(app, signers)
+  const stopWork = options.worker === false ? async () => {} : start()
+  if (options.worker !== false) await untilReady(app, caip2)
+  return { ...app, chain, store, signers, key, ...openClient(app, key), startWork: start, stopWork }
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Address, encodeFunctionData, type Hex } from 'viem'
+import { tokenAbi } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,
   type Signed,
   signAuthorization,
   signCancellation,
-  tokenAbi,
-} from '../../support/chain.ts'
+} from '../../support/chain/evm-payment.ts'
 import { payTo } from '../../support/shop.ts'
 import { openDriven, type Prepared, runInside } from './driven.ts'
 import { checkInvariants } from './invariants.ts'

@@ -13,15 +13,15 @@ import { makeBoundNonce } from '../../../src/payments/evm/bound-nonce.ts'
 import { buryDead } from '../../../src/payments/evm/bury-dead.ts'
 import { openListener } from '../../../src/payments/evm/credit-blocks.ts'
 import { stepLane } from '../../../src/payments/evm/lane.ts'
+import { attackerAbi } from '../../support/chain/evm.ts'
 import {
-  attackerAbi,
   encodeTransfer,
   newPayer,
   type Payer,
   type Signed,
   signAuthorization,
-} from '../../support/chain.ts'
-import { openShop, payTo } from '../../support/shop.ts'
+} from '../../support/chain/evm-payment.ts'
+import { openShop, payTo, type Shop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { patienceMs } from './size.ts'
 
@@ -144,7 +144,7 @@ type SignOptions = {
 }
 
 async function prepareOne(
-  shop: Awaited<ReturnType<typeof openShop>>,
+  shop: Shop,
   payer: Payer,
   { validSeconds = 300, isBound = false, from, rivalOf }: SignOptions = {},
 ): Promise<Prepared> {
@@ -165,7 +165,7 @@ async function prepareOne(
 
 type Terms = { readonly accepted: PaymentRequirements; readonly resource: PaymentRequired['resource'] }
 
-async function readTerms(shop: Awaited<ReturnType<typeof openShop>>, checkoutId: string): Promise<Terms> {
+async function readTerms(shop: Shop, checkoutId: string): Promise<Terms> {
   const { accepts, resource } = await shop.require(checkoutId)
   const [accepted] = accepts
   assert(accepted)

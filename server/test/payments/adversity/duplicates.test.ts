@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodePaymentResponseHeader } from '@x402/core/http'
-import type { Payer } from '../../support/chain.ts'
+import type { Payer } from '../../support/chain/evm-payment.ts'
 import { openCount } from '../../support/full.ts'
 import { until } from '../../support/until.ts'
 import { rounds } from '../crash/rounds.ts'

@@ -10,15 +10,17 @@ import { registerWallet } from '../../../src/stores/wallets.ts'
 import { startWorker } from '../../../src/worker.ts'
 import { makeStore, openTestApp } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
-import { fundedKey, newPayer, openChain, paymentHeader } from '../../support/chain.ts'
-import { payTo } from '../../support/shop.ts'
+import { fundedKey } from '../../support/chain/evm.ts'
+import { newPayer, paymentHeader } from '../../support/chain/evm-payment.ts'
+import { openChain } from '../../support/chain/open.ts'
+import { newSettler } from '../../support/chain/svm.ts'
+import { svmHeader } from '../../support/chain/svm-payment.ts'
+import { payTo, svmPayTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { newSettler, openSvm, svmHeader } from '../svm/support/chain.ts'
-import { svmPayTo } from '../svm/support/shop.ts'
 import { patienceMs, print, trials } from './size.ts'
 
 const evm = await openChain({ blockTimeSeconds: 1 })
-const svm = await openSvm({ slotMs: 400 })
+const svm = await openChain({ network: 'SOLANA_LOCAL', slotMs: 400 })
 const farthing = await openTestApp({
   NETWORKS: 'LOCAL,SOLANA_LOCAL',
   LOCAL_RPC_URLS: evm.url,

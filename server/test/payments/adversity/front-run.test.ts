@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encodeTransfer } from '../../support/chain.ts'
+import { encodeTransfer } from '../../support/chain/evm-payment.ts'
 import { openDriven, settleInside } from './driven.ts'
 import { checkInvariants } from './invariants.ts'
 import { print, trials } from './size.ts'

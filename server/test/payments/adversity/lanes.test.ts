@@ -2,15 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Address, encodeFunctionData } from 'viem'
 import { claimAuthorizations } from '../../../src/checkouts/claim-rows.ts'
+import { multicallAbi, multicallAddress, tokenAbi } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,
-  multicallAbi,
-  multicallAddress,
   newPayer,
   signAuthorization,
   signCancellation,
-  tokenAbi,
-} from '../../support/chain.ts'
+} from '../../support/chain/evm-payment.ts'
 import { claimOf } from './claims.ts'
 import { openDriven, type Prepared, runInside } from './driven.ts'
 import { checkInvariants } from './invariants.ts'

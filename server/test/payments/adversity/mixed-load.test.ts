@@ -2,15 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Address, encodeFunctionData, getAddress, type Hex, keccak256 } from 'viem'
 import type { Database } from '../../../src/database/db.ts'
+import { multicallAbi, multicallAddress } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,
-  multicallAbi,
-  multicallAddress,
   newPayer,
   type Payer,
   type paymentHeader,
   signAuthorization,
-} from '../../support/chain.ts'
+} from '../../support/chain/evm-payment.ts'
 import { openFleet, type Reply, tally } from './fleet.ts'
 import { checkInvariants } from './invariants.ts'
 import { print, trials } from './size.ts'

@@ -7,12 +7,14 @@ import { x402Facilitator } from '@x402/core/facilitator'
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types'
 import { toFacilitatorSvmSigner } from '@x402/svm'
 import { ExactSvmScheme } from '@x402/svm/exact/facilitator'
-import { newSettler, openSvm, svmHeader } from '../svm/support/chain.ts'
-import { openSvmDeployment } from '../svm/support/deployment.ts'
-import { svmPayTo } from '../svm/support/shop.ts'
+import { openChain } from '../../support/chain/open.ts'
+import { newSettler } from '../../support/chain/svm.ts'
+import { svmHeader } from '../../support/chain/svm-payment.ts'
+import { svmPayTo } from '../../support/shop.ts'
+import { openSvmDeployment } from '../crash/svm-deployment.ts'
 import { print, trials } from './size.ts'
 
-const chain = await openSvm({ slotMs: 400, network: 'SOLANA_DEVNET' })
+const chain = await openChain({ slotMs: 400, network: 'SOLANA_DEVNET' })
 
 test('sent to two serve and two work processes many times at once, it is credited once', async (t) => {
   const deployment = await openSvmDeployment(chain, { serves: 2, works: 2, settlers: 2 })

@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseGwei } from 'viem'
-import { type TestChain, tokenAbi } from '../../support/chain.ts'
+import { type TestChain, tokenAbi } from '../../support/chain/evm.ts'
 import type { Authorized } from './deployment.ts'
 import { until } from './processes.ts'
 

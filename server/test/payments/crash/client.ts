@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Checkout, PaymentRequired } from '@farthing/sdk'
 import { decodePaymentResponseHeader } from '@x402/core/http'
-import { type Payer, paymentHeader } from '../../support/chain.ts'
+import { type Payer, paymentHeader } from '../../support/chain/evm-payment.ts'
 import type { Answered } from '../adversity/invariants.ts'
 import { patienceMs, until } from './processes.ts'
 

@@ -4,9 +4,8 @@ import { decodeFunctionResult, encodeFunctionResult, type Hex, numberToHex } fro
 import { openChain as openOurs } from '../../../src/chains/evm/chain.ts'
 import { openSigner } from '../../../src/chains/evm/signer.ts'
 import { RpcAnswerError } from '../../../src/chains/rpc.ts'
-import { fundedKey, multicallAbi, openChain } from '../../support/chain.ts'
-import { halt, jumpPast, resume, untilPooled } from './chain-faults.ts'
-import { type Deployment, openDeployment, payTo, readHeader } from './deployment.ts'
+import { fundedKey, multicallAbi } from '../../support/chain/evm.ts'
+import { openChain } from '../../support/chain/open.ts'
 import {
   type Call,
   type Fault,
@@ -14,7 +13,9 @@ import {
   faults,
   openFaultyNode,
   seededRandom,
-} from './faulty-node.ts'
+} from '../../support/faulty-node.ts'
+import { halt, jumpPast, resume, untilPooled } from './chain-faults.ts'
+import { type Deployment, openDeployment, payTo, readHeader } from './deployment.ts'
 import { until, untilEnded } from './processes.ts'
 import { rounds } from './rounds.ts'
 

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
 import { crashPoints } from '../../../src/crash.ts'
-import { openSvm } from '../svm/support/chain.ts'
-import { openSvmDeployment, type SvmDeployment } from '../svm/support/deployment.ts'
+import { openChain } from '../../support/chain/open.ts'
 import { reached, throughDeaths } from './deaths.ts'
 import { until } from './processes.ts'
 import { rounds } from './rounds.ts'
+import { openSvmDeployment, type SvmDeployment } from './svm-deployment.ts'
 
 /**
  * The same as on EVM chains: a payment survives a chain of deaths, and the books are compared with the chain afterwards.
  * Blocks come slowly, so that a blockhash outlives a few starts.
  */
 async function openOwn(finalizedAfter = 8): Promise<SvmDeployment> {
-  return await openSvmDeployment(await openSvm({ slotMs: 600, finalizedAfter }))
+  return await openSvmDeployment(await openChain({ network: 'SOLANA_LOCAL', slotMs: 600, finalizedAfter }))
 }
 
 describe('killed at any point, a payment on Solana ends as it must', { concurrency: 2 }, () => {

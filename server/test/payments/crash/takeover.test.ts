@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { encodeTransfer, openChain, type Signed } from '../../support/chain.ts'
+import { encodeTransfer, type Signed } from '../../support/chain/evm-payment.ts'
+import { openChain } from '../../support/chain/open.ts'
+import { openFaultyNode } from '../../support/faulty-node.ts'
 import { halt, resume } from './chain-faults.ts'
 import { type Deployment, openDeployment, payTo } from './deployment.ts'
-import { openFaultyNode } from './faulty-node.ts'
 import { endProgram, startProgram, until } from './processes.ts'
 import { rounds } from './rounds.ts'
 

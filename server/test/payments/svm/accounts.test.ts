@@ -6,8 +6,8 @@ import { address } from '@solana/kit'
 import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
 import { createKey } from '../../../src/stores/api-keys.ts'
 import { createStore } from '../../../src/stores/create.ts'
+import { openShop, type SvmShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { openSvmShop, type SvmShop } from './support/shop.ts'
 
 async function openStore({ ctx, request }: SvmShop) {
   const store = await createStore(ctx, { name: 'Another shop', mode: 'test' }, ctx.now())
@@ -32,7 +32,7 @@ async function openStore({ ctx, request }: SvmShop) {
 }
 
 test('a wallet without a token account is not payable, says why, and is found payable once it has one', async () => {
-  const shop = await openSvmShop()
+  const shop = await openShop({ network: 'SOLANA_LOCAL' })
   const owner = (await shop.chain.payer()).address
   const store = await openStore(shop)
   const fresh = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi'
@@ -56,7 +56,7 @@ test('a wallet without a token account is not payable, says why, and is found pa
 })
 
 test('settlers create missing accounts, and no more of them in a day than the operator allows', async () => {
-  const shop = await openSvmShop({ settings: { SOLANA_TOKEN_ACCOUNTS_PER_DAY: '1' } })
+  const shop = await openShop({ network: 'SOLANA_LOCAL', settings: { SOLANA_TOKEN_ACCOUNTS_PER_DAY: '1' } })
   const [settler] = shop.signers
   assert(settler)
   const lamports = async () =>

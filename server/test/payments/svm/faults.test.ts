@@ -4,10 +4,10 @@ import { test } from 'node:test'
 import { getBase58Encoder } from '@solana/kit'
 import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
 import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
+import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { openSvmShop } from './support/shop.ts'
 
-const shop = await openSvmShop()
+const shop = await openShop({ network: 'SOLANA_LOCAL' })
 const { chain, ctx } = shop
 const [settler] = shop.signers
 assert(settler)
@@ -170,7 +170,7 @@ test('taken back by a fork and too old to land again: reversed, and the checkout
 })
 
 test('a store that asks for finality is told 202 until the block is final', async () => {
-  const slow = await openSvmShop({ finalizedAfter: 80 })
+  const slow = await openShop({ network: 'SOLANA_LOCAL', finalizedAfter: 80 })
   const payer = await slow.chain.payer()
   await slow.request({
     method: 'PATCH',

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { ExactSvmScheme } from '@x402/svm/exact/client'
-import { openSvmShop } from './support/shop.ts'
+import { openShop } from '../../support/shop.ts'
 
-const shop = await openSvmShop({ network: 'SOLANA_MAINNET' })
+const shop = await openShop({ network: 'SOLANA_MAINNET' })
 const { chain } = shop
 const base = await shop.app.listen({ host: '127.0.0.1', port: 0 })
 

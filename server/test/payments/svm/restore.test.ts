@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listConnected, openRails } from '../../../src/payments/rails.ts'
 import { startReconciling } from '../../../src/payments/restores/reconcile.ts'
+import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { openSvmShop } from './support/shop.ts'
 
-const shop = await openSvmShop()
+const shop = await openShop({ network: 'SOLANA_LOCAL' })
 const { chain, ctx } = shop
 
 /** As if the last thing that the database knows of a checkout were that it was created. */

@@ -1,26 +1,44 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { address, generateKeyPairSigner, type Signature, signature } from '@solana/kit'
+import {
+  address,
+  createSolanaRpc,
+  generateKeyPairSigner,
+  type KeyPairSigner,
+  type Signature,
+  signature,
+} from '@solana/kit'
 import { x402Client } from '@x402/core/client'
 import { x402Facilitator } from '@x402/core/facilitator'
 import type { PaymentRequirements } from '@x402/core/types'
 import { toFacilitatorSvmSigner } from '@x402/svm'
 import { ExactSvmScheme } from '@x402/svm/exact/client'
 import { ExactSvmScheme as ExactSvmFacilitator } from '@x402/svm/exact/facilitator'
-import { memo, openSvm, transferTokens, usdc } from '../svm.ts'
+import { openChain } from '../chain/open.ts'
+import { memo, signInstructions, transferTokens, usdc } from '../chain/svm-payment.ts'
 import { until } from '../until.ts'
 import { findTokenAccount } from './tokens.ts'
 
-const chain = await openSvm()
-const { rpc } = chain
+const chain = await openChain({ network: 'SOLANA_LOCAL', slotMs: null, finalizedAfter: 31 })
+const rpc = createSolanaRpc(chain.url)
 const base64 = { encoding: 'base64' } as const
 const atOnce = { ...base64, skipPreflight: true } as const
 
+/** A key with a SOL for fees, and tokens if asked for. */
+async function newPayer(units = 0n, on = chain): Promise<KeyPairSigner> {
+  const payer = await generateKeyPairSigner()
+  await on.fund(payer.address, { lamports: 1_000_000_000n, token: [usdc, units] })
+  return payer
+}
+
 /** A payer with 100 units, a shop with none, and a signed transfer of 40. */
 async function makePayment() {
-  const payer = await chain.newPayer(100n)
-  const shop = (await chain.newPayer(0n)).address
-  const signed = await chain.sign(payer, [await transferTokens(payer, shop, 40n), memo('order 1')])
+  const payer = await newPayer(100n)
+  const shop = (await newPayer(0n)).address
+  const signed = await signInstructions(chain, payer, [
+    await transferTokens(payer, shop, 40n),
+    memo('order 1'),
+  ])
   const send = () => rpc.sendTransaction(signed.wire, { ...base64, preflightCommitment: 'processed' }).send()
   return { payer, shop, ...signed, send, received: () => chain.balance(shop, usdc) }
 }
@@ -72,10 +90,12 @@ test('a transaction tells its token balances, owners, fee and memo, and is found
 })
 
 test('a Solana Pay transfer is found by its reference', async () => {
-  const payer = await chain.newPayer(100n)
-  const shop = (await chain.newPayer(0n)).address
+  const payer = await newPayer(100n)
+  const shop = (await newPayer(0n)).address
   const reference = (await generateKeyPairSigner()).address
-  const { wire, signature } = await chain.sign(payer, [await transferTokens(payer, shop, 5n, [reference])])
+  const { wire, signature } = await signInstructions(chain, payer, [
+    await transferTokens(payer, shop, 5n, [reference]),
+  ])
   await rpc.sendTransaction(wire, atOnce).send()
   chain.mine(2)
   const found = await rpc.getSignaturesForAddress(reference, { commitment: 'confirmed' }).send()
@@ -87,10 +107,12 @@ test('a Solana Pay transfer is found by its reference', async () => {
 })
 
 test('signatures of an address come newest first, between the given ones', async () => {
-  const payer = await chain.newPayer(100n)
+  const payer = await newPayer(100n)
   const sent: Signature[] = []
   for (const units of [1n, 2n, 3n, 4n]) {
-    const { wire, signature } = await chain.sign(payer, [await transferTokens(payer, payer.address, units)])
+    const { wire, signature } = await signInstructions(chain, payer, [
+      await transferTokens(payer, payer.address, units),
+    ])
     await rpc.sendTransaction(wire, atOnce).send()
     sent.unshift(signature)
     chain.mine()
@@ -153,9 +175,9 @@ test('the same bytes land once, however often they are sent', async () => {
 })
 
 test('what fails in a block costs its fee and says why; what cannot pay its fee is in no block', async () => {
-  const poor = await chain.newPayer(1n)
-  const shop = (await chain.newPayer(0n)).address
-  const { wire, signature } = await chain.sign(poor, [await transferTokens(poor, shop, 40n)])
+  const poor = await newPayer(1n)
+  const shop = (await newPayer(0n)).address
+  const { wire, signature } = await signInstructions(chain, poor, [await transferTokens(poor, shop, 40n)])
   await assert.rejects(rpc.sendTransaction(wire, { ...base64, preflightCommitment: 'processed' }).send())
   await rpc.sendTransaction(wire, atOnce).send()
   chain.mine()
@@ -164,17 +186,17 @@ test('what fails in a block costs its fee and says why; what cannot pay its fee 
   assert.equal((await rpc.getBalance(poor.address, { commitment: 'processed' }).send()).value, 999_995_000n)
 
   const penniless = await generateKeyPairSigner()
-  const free = await chain.sign(penniless, [memo('hello')])
+  const free = await signInstructions(chain, penniless, [memo('hello')])
   await rpc.sendTransaction(free.wire, atOnce).send()
   chain.mine()
   assert.equal(await statusOf(free.signature), null)
 })
 
 test('a wrong signature is refused, and a missing one does not keep a simulation from running', async () => {
-  const settler = await chain.newPayer()
-  const payer = await chain.newPayer(100n)
+  const settler = await newPayer()
+  const payer = await newPayer(100n)
   const instruction = await transferTokens(payer, settler.address, 40n)
-  const { wire } = await chain.sign(payer, [instruction], settler.address)
+  const { wire } = await signInstructions(chain, payer, [instruction], settler.address)
   const { value } = await rpc.simulateTransaction(wire, { ...base64, commitment: 'processed' }).send()
   assert.equal(value.err, null)
   await assert.rejects(
@@ -191,7 +213,7 @@ test('a fork takes back money, statuses and blockhashes; the same bytes can land
   await send()
   chain.mine(2)
   assert.equal(await statusOf(signature), 'confirmed')
-  const lost = await chain.sign(payer, [memo('on the fork')])
+  const lost = await signInstructions(chain, payer, [memo('on the fork')])
   const slot = chain.slot()
 
   chain.fork(2)
@@ -258,10 +280,10 @@ test('an answer can be delayed', async () => {
 })
 
 test('the stock x402 client pays through the stock facilitator', async () => {
-  const devnet = await openSvm({ slotMs: 50, genesisHash: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG' })
-  const settler = await devnet.newPayer()
-  const payer = await devnet.newPayer(2_000_000n)
-  const shop = (await devnet.newPayer(0n)).address
+  const devnet = await openChain({ network: 'SOLANA_DEVNET', slotMs: 50, finalizedAfter: 31 })
+  const settler = await newPayer(0n, devnet)
+  const payer = await newPayer(2_000_000n, devnet)
+  const shop = (await newPayer(0n, devnet)).address
   const network = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
   const accepted: PaymentRequirements = {
     scheme: 'exact',
@@ -286,7 +308,9 @@ test('the stock x402 client pays through the stock facilitator', async () => {
   assert.equal(settled.success, true)
   assert.equal(await devnet.balance(shop, usdc), 1_500_000n)
   await until('the payment is final', async () => {
-    const { value } = await devnet.rpc.getSignatureStatuses([signature(settled.transaction)]).send()
+    const { value } = await createSolanaRpc(devnet.url)
+      .getSignatureStatuses([signature(settled.transaction)])
+      .send()
     return value[0]?.confirmationStatus === 'finalized'
   })
 })
@@ -295,7 +319,7 @@ test('a chain says which it is, and knows no account that nobody made', async ()
   assert.equal(await rpc.getGenesisHash().send(), chain.genesisHash)
   const { address: stranger } = await generateKeyPairSigner()
   assert.equal((await rpc.getAccountInfo(stranger, base64).send()).value, null)
-  const payer = await chain.newPayer(7n)
+  const payer = await newPayer(7n)
   const { value } = await rpc
     .getTokenAccountsByOwner(
       payer.address,

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newPayer } from '../../../support/chain.ts'
+import { newPayer } from '../../../support/chain/evm-payment.ts'
 import { openDriven } from '../driven.ts'
 import { placeGasAwareWallet } from './support/gas-aware-wallet.ts'
 import { presentAny } from './support/present.ts'

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encodeTransfer, newPayer } from '../../../support/chain.ts'
+import { encodeTransfer, newPayer } from '../../../support/chain/evm-payment.ts'
 import { openDriven } from '../driven.ts'
 import { presentAny } from './support/present.ts'
 

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { registerWallet, retireWallet } from '../../../../src/stores/wallets.ts'
 import { makeStore } from '../../../support/app.ts'
 import { payTo } from '../../../support/shop.ts'
-import { openHandShop, paymentBy, transfer } from '../../../transfers/support/hand.ts'
+import { openHandShop, paymentBy, transfer } from '../../transfers/support/hand-transfers.ts'
 
 const shop = await openHandShop()
 

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { atEnd } from '../../../support/at-end.ts'
-import { newPayer } from '../../../support/chain.ts'
+import { newPayer } from '../../../support/chain/evm-payment.ts'
 import { until } from '../../../support/until.ts'
 import { endWaits } from './support/present.ts'
 import { openTwoNodes } from './support/two-nodes.ts'

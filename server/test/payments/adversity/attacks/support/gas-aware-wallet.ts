@@ -1,5 +1,6 @@
 import { type Address, type Hex, toHex } from 'viem'
-import { newPayer, type TestChain } from '../../../../support/chain.ts'
+import type { TestChain } from '../../../../support/chain/evm.ts'
+import { newPayer } from '../../../../support/chain/evm-payment.ts'
 
 /**
  * Places an ERC-1271 wallet on the chain that accepts any signature while at least `gasMin` gas is left, and burns all

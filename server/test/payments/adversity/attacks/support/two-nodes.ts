@@ -7,8 +7,8 @@ import { assignWaitingSequences } from '../../../../../src/events/assign-sequenc
 import { buryDead } from '../../../../../src/payments/evm/bury-dead.ts'
 import { openListener } from '../../../../../src/payments/evm/credit-blocks.ts'
 import { stepLane } from '../../../../../src/payments/evm/lane.ts'
+import { openFaultyNode } from '../../../../support/faulty-node.ts'
 import { openShop } from '../../../../support/shop.ts'
-import { openFaultyNode } from '../../../crash/faulty-node.ts'
 
 /**
  * A shop on a live network, where the word of one node is not enough. It reaches the chain through two nodes:

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { concat, encodeFunctionData, numberToHex, parseAbi, parseSignature } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { fundedKey } from '../../support/chain/evm.ts'
+import { encodeTransfer, newPayer, type Signed } from '../../support/chain/evm-payment.ts'
+import { openToken } from './support/token.ts'
+
+const { chain, makePayment, assertRefused, assertPaid } = await openToken()
+/** The order of the curve's group. */
+const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+const walletAbi = parseAbi(['function setRefusing(bool refusing)'])
+
+test('a signature with a high s is refused', async () => {
+  const payment = await makePayment()
+  const { r, s, v } = parseSignature(payment.signature)
+  const high = numberToHex(order - BigInt(s), { size: 32 })
+  const signature = concat([r, high, numberToHex(v === 27n ? 28 : 27)])
+  await assertRefused({ ...payment, signature }, "ECRecover: invalid signature 's' value")
+})
+
+test('a signature with v 0 or 1 is refused', async () => {
+  const payment = await makePayment()
+  const { r, s, yParity } = parseSignature(payment.signature)
+  const signature = concat([r, s, numberToHex(yParity, { size: 1 })])
+  await assertRefused({ ...payment, signature }, "ECRecover: invalid signature 'v' value")
+})
+
+test('a signature of any length but 65 bytes is refused, the compact form of 64 included', async () => {
+  const payment = await makePayment()
+  const { r, s, yParity } = parseSignature(payment.signature)
+  const compact = concat([r, numberToHex(BigInt(s) | (BigInt(yParity) << 255n), { size: 32 })])
+  for (const signature of [compact, concat([payment.signature, '0x00']), '0x'] as const)
+    await assertRefused({ ...payment, signature }, 'ECRecover: invalid signature length')
+})
+
+test('a signature of somebody else, of other numbers or for another domain is refused', async () => {
+  const payment = await makePayment()
+  const { payer, authorization } = payment
+  const stranger = await makePayment({ from: payer.address })
+  const elsewhere = await makePayment({ payer, domain: { ...chain.domain, name: 'USD Coin' } })
+  const raised: Signed = { ...payment, authorization: { ...authorization, value: '41' } }
+  for (const signed of [stranger, elsewhere, raised])
+    await assertRefused(signed, 'FiatTokenV2: invalid signature')
+})
+
+test('a contract wallet pays by ERC-1271 for as long as it agrees', async () => {
+  const payer = newPayer()
+  const from = await chain.deploy('OwnedWallet', [payer.address])
+  await assertPaid(await makePayment({ payer, from }))
+  const payment = await makePayment({ payer, from })
+  const setRefusing = (refusing: boolean) =>
+    chain.perform({
+      to: from,
+      data: encodeFunctionData({ abi: walletAbi, functionName: 'setRefusing', args: [refusing] }),
+    })
+  await setRefusing(true)
+  await assertRefused(payment, 'FiatTokenV2: invalid signature')
+  await setRefusing(false)
+  await assertPaid(payment)
+})
+
+test('a contract wallet can burn all the gas of a transaction', async () => {
+  const payment = await makePayment({ from: await chain.deploy('BurningWallet') })
+  const gas = 1_000_000n
+  const { status, gasUsed } = await chain.perform({ to: chain.token, data: encodeTransfer(payment), gas })
+  assert.equal(status, 'reverted')
+  assert(gasUsed > 950_000n, `${gasUsed}`)
+})
+
+test('where an address has code its key does not count, whether placed or delegated by EIP-7702', async () => {
+  const stranger = newPayer()
+  const wallet = await chain.deploy('OwnedWallet', [stranger.address])
+  const placed = await makePayment()
+  await chain.client.setCode({
+    address: placed.payer.address,
+    bytecode: (await chain.client.getCode({ address: wallet })) ?? '0x',
+  })
+  const delegated = await makePayment()
+  await chain.client.sendTransaction({
+    account: privateKeyToAccount(fundedKey(4)),
+    chain: null,
+    to: delegated.payer.address,
+    gas: 200_000n,
+    authorizationList: [
+      await privateKeyToAccount(delegated.payer.key).signAuthorization({
+        address: wallet,
+        chainId: chain.domain.chainId,
+        nonce: 0,
+      }),
+    ],
+  })
+  await chain.mine()
+  assert.equal(
+    await chain.client.getCode({ address: delegated.payer.address }),
+    concat(['0xef0100', wallet]).toLowerCase(),
+  )
+  for (const payment of [placed, delegated]) {
+    await assertRefused(payment, 'FiatTokenV2: invalid signature')
+    await assertPaid(await makePayment({ payer: stranger, from: payment.payer.address }))
+  }
+})

@@ -1,0 +1,242 @@
+/** The rest of the table of answers: what a payer is told when it is our turn to act. Never 402, which says: sign again. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openDatabase } from '../../src/database/db.ts'
+import { buildApp } from '../../src/http/app.ts'
+import { atEnd } from '../support/at-end.ts'
+import { newPayer } from '../support/chain/evm-payment.ts'
+import { openFaultyNode } from '../support/faulty-node.ts'
+import { openShop, payTo, type Shop } from '../support/shop.ts'
+import {
+  type Answer,
+  assertPaid,
+  assertProblem,
+  assertRefused,
+  eventsOf,
+  mineSent,
+  until,
+  untilEvent,
+  untilReady,
+} from '../support/watch.ts'
+
+/** Its chain stands still for as long as a payer waits, so this comes first and is looked at last. */
+const silent = await openShop({ blockTimeSeconds: null })
+const slow = await startPayment(silent)
+
+const shop = await openShop({ blockTimeSeconds: null })
+let stopWork = shop.stopWork
+
+async function startPayment(at: Shop) {
+  const payer = await at.fund()
+  const id = await at.create()
+  const header = await at.sign(id, payer)
+  return { id, payer, header, answer: at.pay(id, header) }
+}
+
+/** A process that has just started, so that it remembers nothing; with nodes and a database of its own if so told. */
+function openServe(changes: { nodes?: string[]; db?: typeof shop.ctx.db } = {}) {
+  const config = { ...shop.ctx.config, ...(changes.nodes && { rpcUrls: { LOCAL: changes.nodes } }) }
+  const app = buildApp({ ...shop.ctx, config, ...(changes.db && { db: changes.db }) }, { isDraining: false })
+  atEnd(() => app.close())
+  return async (id: string, header: string): Promise<Answer> =>
+    await app.inject({
+      method: 'POST',
+      url: `/api/v1/checkouts/${id}`,
+      headers: { 'payment-signature': header },
+    })
+}
+
+/** Mines until the payment is answered. */
+async function settle(payment: Promise<Answer>): Promise<Answer> {
+  let isDone = false
+  const done = payment.finally(() => {
+    isDone = true
+  })
+  await until(async () => {
+    if (!isDone) await mineSent(shop)
+    return isDone
+  }, 'an answer')
+  return await done
+}
+
+const faulty = await openFaultyNode(shop.chain.url)
+
+const troubles: readonly (readonly [
+  name: string,
+  start: () => Promise<unknown> | unknown,
+  end: () => Promise<unknown> | unknown,
+  serve?: () => ReturnType<typeof openServe>,
+])[] = [
+  [
+    'no worker is running',
+    () => stopWork(),
+    async () => {
+      stopWork = shop.startWork()
+      await untilReady(shop)
+    },
+  ],
+  [
+    'no lane has shown itself for 15 s',
+    async () => {
+      await stopWork()
+      await shop.ctx.db.query("update settlers set alive_at = clock() - interval '16 seconds'")
+    },
+    async () => {
+      stopWork = shop.startWork()
+      await untilReady(shop)
+    },
+  ],
+  [
+    'the settler cannot pay for gas much longer',
+    () =>
+      shop.ctx.db.query("update settlers set balance_wei = 1, balance_at = clock() + interval '1 minute'"),
+    async () => {
+      await shop.ctx.db.query('update settlers set balance_at = null')
+      await until(
+        async () =>
+          (await shop.ctx.db.query('select 1 as one from settlers where balance_wei > 1000')).length > 0,
+        'a look at the balance',
+      )
+    },
+  ],
+  [
+    'the chain’s head has not moved for 30 s',
+    () => shop.ctx.db.query("update followers set head_seen_at = clock() - interval '31 seconds'"),
+    async () => {
+      await shop.chain.mine()
+      await until(
+        async () =>
+          (
+            await shop.ctx.db.query(
+              "select 1 as one from followers where head_seen_at > clock() - interval '20 seconds'",
+            )
+          ).length > 0,
+        'a new head',
+      )
+    },
+  ],
+  [
+    'the node cannot be reached',
+    () => faulty.fail('refused'),
+    () => faulty.heal(),
+    () => openServe({ nodes: [faulty.url] }),
+  ],
+  [
+    'the node breaks down when it is asked to simulate',
+    () => faulty.fail('refused', 'eth_call'),
+    () => faulty.heal(),
+    () => openServe({ nodes: [faulty.url] }),
+  ],
+  [
+    'the node answers every simulation with an error of its own',
+    () => faulty.fail('internal', 'eth_call'),
+    () => faulty.heal(),
+    () => openServe({ nodes: [faulty.url] }),
+  ],
+]
+
+for (const [name, start, end, serve = () => openServe()] of troubles)
+  test(`11. ${name}: 503 with Retry-After, nothing is claimed, and the same payment pays when it is over`, async () => {
+    const payer = await shop.fund()
+    const id = await shop.create()
+    const header = await shop.sign(id, payer)
+    await start()
+    const answer = await serve()(id, header)
+    assertProblem(answer, 503, 'settlement_unavailable')
+    assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
+    assert.equal((await shop.read(id)).status, 'OPEN')
+    await end()
+    assertPaid(await settle(serve()(id, header)))
+    assert.equal(await shop.chain.balance(payer.address), 999_000_000n)
+  })
+
+test('11. a lane whose oldest transaction has been unmined for a minute counts for nothing: 503 until it is mined', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create()
+  const header = await shop.sign(id, payer)
+  const countUnmined = async () =>
+    (await shop.ctx.db.query('select 1 as one from transactions where mined_at is null')).length
+  await until(async () => (await countUnmined()) === 0, 'all that was sent before')
+  const stuck = await startPayment(shop)
+  await until(async () => (await countUnmined()) > 0, 'a send')
+  await shop.ctx.db.query(
+    `update transactions set created_at = clock() - interval '61 seconds' where mined_at is null`,
+  )
+  assertProblem(await openServe()(id, header), 503, 'settlement_unavailable')
+  assertPaid(await settle(stuck.answer))
+  await until(async () => (await countUnmined()) === 0, 'what was stuck')
+  assertPaid(await settle(openServe()(id, header)))
+})
+
+test('a block that comes while a node answers does not make the node look behind: the payer still hears the reason', async () => {
+  const payer = newPayer()
+  const id = await shop.create()
+  const serve = openServe({ nodes: [faulty.url] })
+  const readHead = async () => {
+    const [row] = await shop.ctx.db.query<{ head: string }>('select head_number as head from followers')
+    return row?.head
+  }
+  // Asks for the payer's code, which is then remembered: what is asked next is the simulation.
+  assert.equal(
+    (await serve(id, await shop.sign(id, payer, { signature: `0x${'11'.repeat(65)}` }))).statusCode,
+    402,
+  )
+  const release = faulty.hold('eth_call')
+  const answer = serve(id, await shop.sign(id, payer))
+  await until(async () => faulty.holding > 0, 'the question')
+  const head = await readHead()
+  await shop.chain.mine()
+  await until(async () => (await readHead()) !== head, 'the next block')
+  release()
+  assertRefused(shop, await answer, 'invalid_exact_evm_insufficient_balance')
+})
+
+test('11. the database cannot be reached: 503, with a payment or without', async () => {
+  const id = await shop.create()
+  const header = await shop.sign(id, await shop.fund())
+  const db = openDatabase({ url: 'postgres://farthing@127.0.0.1:9/none', connections: 4, name: 'gone' })
+  atEnd(() => db.close())
+  const answer = await openServe({ db })(id, header)
+  assertProblem(answer, 503, 'unavailable')
+  assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
+})
+
+test('12. a good payment: 200 with the settlement and the checkout, COMPLETED, when its block is there', async () => {
+  const before = await shop.chain.balance(payTo)
+  const payment = await startPayment(shop)
+  const answer = await settle(payment.answer)
+  assertPaid(answer)
+  const { success, transaction } = shop.settlementOf(answer)
+  assert.equal(success, true)
+  const receipt = await shop.chain.client.getTransactionReceipt({ hash: transaction })
+  assert.equal(receipt.status, 'success')
+  assert.equal((await shop.chain.balance(payTo)) - before, 1_000_000n)
+  assert.equal((await shop.read(payment.id)).payment.transaction, transaction)
+})
+
+test('13. not known within 25 s: 202 with Retry-After and the transaction; the same payment gets 200 once it is', async () => {
+  const { id, header, payer } = slow
+  const answer = await slow.answer
+  assert.equal(answer.statusCode, 202, answer.body)
+  assert.equal(answer.json().status, 'PROCESSING')
+  assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
+  assert.equal(answer.headers['payment-required'], undefined)
+  const { transaction, ...rest } = silent.settlementOf(answer)
+  assert.deepEqual(rest, {
+    success: false,
+    errorReason: 'settlement_pending',
+    network: 'eip155:31337',
+    payer: payer.address,
+  })
+  const again = silent.pay(id, header)
+  await silent.chain.mine()
+  assertPaid(await again)
+  assert.equal((await silent.chain.transferLogs({ from: payer.address })).length, 1)
+  const [sent] = await silent.ctx.db.query('select 1 as one from broadcasts where hash = $1', [transaction])
+  assert(sent, 'the transaction that was named is one that was sent')
+  await untilEvent(silent, id, 'checkout.completed')
+  assert.deepEqual(
+    (await eventsOf(silent, id)).map(({ type }) => type),
+    ['checkout.created', 'checkout.processing', 'checkout.completed'],
+  )
+})

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { examine } from '../../src/commands/doctor.ts'
+import { openShop } from '../support/shop.ts'
+
+const shop = await openShop({ network: 'SOLANA_LOCAL' })
+const wrongs = async (config: object = {}) => {
+  const ctx = { ...shop.ctx, config: { ...shop.ctx.config, settlerKeysFile: '/settler-keys', ...config } }
+  return (await examine(ctx, async () => shop.signers)).filter(({ fix }) => fix !== null)
+}
+
+test('of a deployment that settles on Solana nothing is said to be wrong', async () => {
+  assert.deepEqual(await wrongs(), [])
+})
+
+test('a node of another chain is found, and a network without nodes', async () => {
+  const [elsewhere] = await wrongs({
+    networks: ['SOLANA_DEVNET'],
+    rpcUrls: { SOLANA_DEVNET: [shop.chain.url] },
+  })
+  assert.match(elsewhere?.says ?? '', /the node is on chain GuLKXAZV\w+, not EtWTRABZ/)
+  const [without] = await wrongs({ networks: ['SOLANA_MAINNET'] })
+  assert.match(without?.says ?? '', /has no nodes/)
+})
+
+test('a settler that cannot pay fees any more takes no payments, and the operator is told', async () => {
+  const [settler] = shop.signers
+  assert(settler)
+  await shop.stopWork()
+  await shop.ctx.db.query('update settlers set balance_wei = 900000')
+  const findings = await wrongs()
+  assert(
+    findings.some(
+      ({ says, fix }) => says.includes('can pay 56 more') && fix === 'Send it SOL on SOLANA_LOCAL.',
+    ),
+  )
+  const id = await shop.create()
+  const answer = await shop.pay(id, await shop.sign(id, await shop.chain.payer()))
+  assert.equal(answer.statusCode, 503, answer.body)
+})

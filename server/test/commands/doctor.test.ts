@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { openSigner } from '../../src/chains/evm/signer.ts'
+import { examine, type Finding } from '../../src/commands/doctor.ts'
+import type { Config } from '../../src/config.ts'
+import type { Context } from '../../src/context.ts'
+import { openDatabase } from '../../src/database/db.ts'
+import { atEnd } from '../support/at-end.ts'
+import { fundedKey } from '../support/chain/evm.ts'
+import { openChain } from '../support/chain/open.ts'
+import { freshDatabase } from '../support/database.ts'
+import { openShop } from '../support/shop.ts'
+
+/** Each test breaks one thing of a deployment that works, and reads what the operator is told. */
+const shop = await openShop()
+const signer = openSigner(fundedKey(1))
+const main = new URL('../../src/main.ts', import.meta.url).pathname
+
+async function wrongs(
+  changes: { config?: Partial<Config>; ctx?: Partial<Context> } = {},
+): Promise<Finding[]> {
+  const config = { ...shop.ctx.config, settlerKeysFile: '/settler-keys', ...changes.config }
+  const findings = await examine({ ...shop.ctx, ...changes.ctx, config }, async () => [signer])
+  return findings.filter(({ fix }) => fix !== null)
+}
+
+async function assertOnly(found: Promise<Finding[]>, what: string, says: RegExp, fix: RegExp): Promise<void> {
+  const [finding, ...rest] = await found
+  assert.deepEqual(rest, [])
+  assert.equal(finding?.what, what)
+  assert.match(finding.says, says)
+  assert.match(finding.fix ?? '', fix)
+}
+
+function open(url: string) {
+  const db = openDatabase({ url, connections: 4, name: 'test-doctor' })
+  atEnd(() => db.close())
+  return db
+}
+
+test('of a deployment that works nothing is said to be wrong', async () => {
+  assert.deepEqual(await wrongs(), [])
+})
+
+test('a database that cannot be reached', async () => {
+  const db = open('postgres://nobody@127.0.0.1:9/none')
+  await assertOnly(wrongs({ ctx: { db } }), 'database', /cannot be reached.*ECONNREFUSED/, /DATABASE_URL/)
+})
+
+test('a schema that was never made', async () => {
+  const url = new URL(shop.databaseUrl)
+  url.pathname = '/postgres'
+  await assertOnly(wrongs({ ctx: { db: open(url.href) } }), 'schema', /lacks 0001/, /npm run server migrate/)
+})
+
+test('clocks that differ', async () => {
+  const now = () => new Date(Date.now() + 60_000)
+  const [finding] = await wrongs({ ctx: { now } })
+  assert.equal(finding?.what, 'clocks')
+  assert.match(finding.fix ?? '', /NTP/)
+})
+
+test('a database without a store', async () => {
+  const { url } = await freshDatabase()
+  const found = await wrongs({ ctx: { db: open(url) } })
+  assert.deepEqual(
+    found.map(({ what }) => what),
+    ['stores', 'LOCAL settlers'],
+  )
+  assert.match(found[0]?.fix ?? '', /store create/)
+  assert.match(found[1]?.fix ?? '', /settler add LOCAL/)
+})
+
+test('rates that nobody fetches', async () => {
+  const config = { ecbRatesUrl: 'http://127.0.0.1:9/' }
+  await assertOnly(wrongs({ config }), 'rates', /1 currencies/, /ECB_RATES_URL/)
+})
+
+test('a network without nodes', async () => {
+  await assertOnly(wrongs({ config: { rpcUrls: {} } }), 'LOCAL', /no nodes/, /LOCAL_RPC_URLS/)
+})
+
+test('a node that cannot be reached', async () => {
+  const rpcUrls = { LOCAL: [shop.chain.url, 'http://127.0.0.1:9/'] }
+  await assertOnly(wrongs({ config: { rpcUrls } }), 'LOCAL nodes', /1 of 2 answer/, /can be reached/)
+})
+
+test('a node of another chain', async () => {
+  const other = await openChain({ network: 'BASE_SEPOLIA' })
+  const rpcUrls = { LOCAL: [other.url] }
+  await assertOnly(wrongs({ config: { rpcUrls } }), 'LOCAL nodes', /is on chain 0x14a34/, /is a node of/)
+})
+
+test('one node where two are asked for', async () => {
+  const chain = await openChain({ network: 'BASE_MAINNET' })
+  const config = { networks: ['BASE_MAINNET'], rpcUrls: { BASE_MAINNET: [chain.url] } }
+  await assertOnly(wrongs({ config }), 'BASE_MAINNET nodes', /1 of 1/, /at least 2 in BASE_MAINNET_RPC_URLS/)
+})
+
+test('a token with another domain', async () => {
+  const chain = await openChain({ network: 'LOCAL' })
+  await chain.client.setCode({ address: chain.token, bytecode: '0x600160005260206000f3' })
+  const found = await wrongs({ config: { rpcUrls: { LOCAL: [chain.url] } } })
+  assert.match(found[0]?.says ?? '', /does not have the domain/)
+})
+
+test('a settler whose key is elsewhere', async () => {
+  const found = await examine(
+    { ...shop.ctx, config: { ...shop.ctx.config, settlerKeysFile: '/settler-keys' } },
+    async () => [openSigner(fundedKey(7))],
+  )
+  const [finding] = found.filter(({ fix }) => fix !== null)
+  assert.match(finding?.says ?? '', new RegExp(`the key of ${signer.address} is not here`, 'i'))
+})
+
+test('a settler without money, and work that does not run, by the command itself', async () => {
+  await shop.stopWork()
+  await shop.ctx.db.query('update settlers set balance_wei = 1')
+  const env = {
+    DATABASE_URL: shop.databaseUrl,
+    BASE_URL: 'https://farthing.example',
+    NETWORKS: 'LOCAL',
+    LOCAL_RPC_URLS: shop.chain.url,
+    ECB_RATES_URL: '',
+    EXCHANGE_RATES_URL: '',
+  }
+  const run = promisify(execFile)(process.execPath, [main, 'doctor'], { env })
+  const { code, stdout } = await run.then(
+    () => assert.fail('it found nothing'),
+    (error: { code: number; stdout: string }) => error,
+  )
+  assert.equal(code, 1)
+  assert.match(stdout, /^ok {5}database: PostgreSQL/m)
+  assert.match(
+    stdout,
+    /^WRONG {2}LOCAL settlers: 0x[0-9a-f]{40} can pay 0 more\n {7}Send it ETH on LOCAL\.$/im,
+  )
+  assert.match(stdout, /^WRONG {2}LOCAL settling: .*\n {7}See that work runs/m)
+})

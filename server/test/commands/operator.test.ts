@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { openTestApp, wallet } from '../support/app.ts'
+import { type Answer, assertProblem, openStore, order, send } from '../support/store.ts'
+
+const farthing = await openTestApp()
+
+const create = (app: FastifyInstance, key: string) =>
+  send(app, 'POST', '/api/v1/checkouts', order, { 'x-api-key': key })
+const statusOf = async (answer: Promise<Answer>) => (await answer).statusCode
+const idOf = (key: string) => key.split('_')[2] ?? ''
+
+const main = new URL('../../src/main.ts', import.meta.url).pathname
+
+type Outcome = { readonly code: number; readonly out: string; readonly err: string }
+
+/** Runs a command of the server; whatever its arguments, its settings are this test's. */
+async function run(...args: string[]): Promise<Outcome> {
+  const env = {
+    PATH: process.env.PATH,
+    DATABASE_URL: farthing.databaseUrl,
+    BASE_URL: 'https://farthing.example',
+  }
+  return await new Promise((resolve) => {
+    const child = execFile(process.execPath, [main, ...args], { env }, (_error, out, err) =>
+      resolve({ code: child.exitCode ?? -1, out, err }),
+    )
+  })
+}
+
+function found(pattern: RegExp, { code, out, err }: Outcome): string {
+  assert.equal(code, 0, err)
+  const text = pattern.exec(out)?.[1]
+  assert(text, out)
+  return text
+}
+
+const keyLine = /\b(sk_(?:live|test)_\w+)$/m
+
+test('`store create` prints the store, its wallets and a key that works at once, and `store list` lists it', async () => {
+  const args = ['store', 'create', '--name', 'Café', '--test', '--evm-wallet', wallet.toLowerCase()]
+  const made = await run(...args, '--solana-wallet', '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi')
+  const storeId = found(/^Store +(st_\w+) \(test\)$/m, made)
+  const key = found(keyLine, made)
+  assert.match(key, /^sk_test_/)
+  assert.match(made.out, new RegExp(`^Wallet ${wallet}$`, 'm'))
+  assert.match(made.out, /^Wallet 4vJ9\w+ \(cannot be paid on this deployment yet\)$/m)
+  assert.equal(await statusOf(create(farthing.app, key)), 201)
+  const [list, keys] = await Promise.all([run('store', 'list'), run('key', 'list', storeId)])
+  assert.match(list.out, new RegExp(`^${storeId}  test  Café$`, 'm'))
+  assert.match(keys.out, new RegExp(`^${idOf(key)}  made \\S+Z$`, 'm'))
+})
+
+test('`key create`, `key rotate` and `key revoke` do what they say to a running server', async () => {
+  const shop = await openStore(farthing)
+  const made = found(keyLine, await run('key', 'create', shop.id))
+  assert.equal(await statusOf(create(farthing.app, made)), 201)
+  // A key may be named by its id or by the whole of it.
+  const [byId, byKey] = await Promise.all([
+    run('key', 'rotate', idOf(shop.key), '--overlap-hours', '2'),
+    run('key', 'rotate', made, '--overlap-hours', '0'),
+  ])
+  assert.match(byId.out, /The old key ends in 2 hours\./)
+  assert.equal(await statusOf(create(farthing.app, shop.key)), 201, 'within its overlap')
+  assertProblem(await create(farthing.app, made), 401, 'invalid_api_key')
+  for (const outcome of [byId, byKey])
+    assert.equal(await statusOf(create(farthing.app, found(keyLine, outcome))), 201)
+  assert.equal((await run('key', 'revoke', shop.key)).out, 'Revoked.\n')
+  assertProblem(await create(farthing.app, shop.key), 401, 'invalid_api_key')
+  const list = await run('key', 'list', shop.id)
+  assert.match(list.out, new RegExp(`^${idOf(shop.key)}  revoked \\S+Z$`, 'm'))
+  assert.match(list.out, new RegExp(`^${idOf(made)}  ends \\S+Z$`, 'm'))
+})
+
+test('a command that cannot be understood fails with one sentence that says why, and prints no key', async () => {
+  const shop = await openStore(farthing)
+  const outcomes = await Promise.all(
+    [
+      ['store', 'create'],
+      ['store', 'remove'],
+      ['key', 'create'],
+      ['key', 'create', 'x'],
+      ['key', 'create', `st_00${'0'.repeat(26)}`],
+      ['key', 'revoke', 'x'],
+      ['key', 'sell', shop.key],
+      ['key', 'rotate', shop.key, '--overlap-hours', 'soon'],
+    ].map(async (args) => ({ args: args.join(' '), ...(await run(...args)) })),
+  )
+  for (const { args, code, out, err } of outcomes) {
+    assert.equal(code, 1, args)
+    assert.equal(out, '', args)
+    assert.match(err, /^\S.*\n$/, args)
+    assert.doesNotMatch(err, /^ +at /m)
+  }
+})

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { makeStore, openTestApp } from '../support/app.ts'
+import { freshDatabase } from '../support/database.ts'
+import { startProcess } from '../support/process.ts'
+
+const order = { orderId: 'order-1', priceAmount: '1', priceCurrency: 'USD' }
+
+test('serve says it is alive and ready, counts its requests, and answers each with its id', async () => {
+  const { url } = await freshDatabase()
+  const serve = await startProcess('serve', { DATABASE_URL: url })
+  const operations = `http://127.0.0.1:${serve.started.operationsPort}`
+  for (const door of [serve.started.address, operations]) {
+    assert.equal((await fetch(`${door}/livez`)).status, 200)
+    assert.equal((await fetch(`${door}/readyz`)).status, 200)
+  }
+  const answer = await fetch(`${serve.started.address}/api/v1/networks`)
+  assert.match(answer.headers.get('x-request-id') ?? '', /^req_00/)
+  const metrics = await (await fetch(`${operations}/metrics`)).text()
+  assert.match(
+    metrics,
+    /http_server_request_duration_seconds_count\{method="GET",route="\/api\/v1\/networks",status="200"\} 1/,
+  )
+  assert.equal(
+    (await fetch(`${serve.started.address}/metrics`)).status,
+    404,
+    'metrics do not face the public',
+  )
+})
+
+test('a request that is under way when serve is told to stop still gets its answer, and serve ends by itself', async () => {
+  const { ctx, databaseUrl } = await openTestApp()
+  const { key } = await makeStore(ctx)
+  const serve = await startProcess('serve', { DATABASE_URL: databaseUrl })
+  const port = Number.parseInt(new URL(serve.started.address ?? '').port, 10)
+  const body = JSON.stringify(order)
+  const socket = connect(port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk
+  })
+  const ended = new Promise((resolve) => socket.once('close', resolve))
+  socket.write(
+    `POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+  )
+  await new Promise((resolve) => socket.once('data', resolve))
+  assert.match(answer, /100 Continue/, 'the request has been received')
+  const stopped = serve.kill('SIGTERM')
+  await new Promise<void>((resolve) => {
+    serve.child.stdout?.on('data', (chunk) => /"stopping"/.test(String(chunk)) && resolve())
+  })
+  socket.write(body)
+  await ended
+  assert.match(answer, /HTTP\/1\.1 201 Created/)
+  assert.equal(await stopped, 0)
+})
+
+test('work stops within a second of being told to', async () => {
+  const { url } = await freshDatabase()
+  const work = await startProcess('work', { DATABASE_URL: url })
+  assert.equal((await fetch(`http://127.0.0.1:${work.started.operationsPort}/readyz`)).status, 200)
+  assert.equal(await work.kill('SIGTERM'), 0)
+})
+
+test('secrets that pass through serve never reach its output, whatever the answer', async () => {
+  const { ctx, databaseUrl } = await openTestApp()
+  const { key } = await makeStore(ctx)
+  const withPassword = databaseUrl.replace('farthing@', 'farthing:canary-password@')
+  const serve = await startProcess('serve', { DATABASE_URL: withPassword, LOG_LEVEL: 'debug' })
+  const secret = key.split('_').at(-1) ?? ''
+  const signature = `0x${'ca11ab1e'.repeat(16)}1b`
+  const account = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+  const payload = {
+    x402Version: 2,
+    accepted: {
+      scheme: 'exact',
+      network: 'eip155:8453',
+      asset: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+    },
+    payload: {
+      signature,
+      authorization: {
+        from: account,
+        to: account,
+        value: '1',
+        validAfter: '0',
+        validBefore: '1',
+        nonce: `0x${'7'.repeat(64)}`,
+      },
+    },
+  }
+  const payment = Buffer.from(JSON.stringify(payload)).toString('base64')
+  const call = (path: string, init: RequestInit) => fetch(`${serve.started.address}${path}`, init)
+  const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'PAYMENT-SIGNATURE': payment }
+  const created = await call('/api/v1/checkouts', { method: 'POST', headers, body: JSON.stringify(order) })
+  assert.equal(created.status, 201)
+  const { id } = (await created.json()) as { id: string }
+  const statuses = [
+    await call('/api/v1/checkouts', { method: 'POST', headers, body: `{"secret":"${key}"` }),
+    await call(`/api/v1/checkouts/${id}`, { method: 'POST', headers }),
+    await call('/api/v1/checkouts', { headers: { 'X-API-Key': key.slice(0, -1) } }),
+    await call(`/api/v1/checkouts/${key}`, { headers }),
+    await call(`/nowhere?api_key=${key}`, {}),
+  ].map(({ status }) => status)
+  assert.deepEqual(statuses, [400, 503, 401, 404, 404])
+  await serve.kill('SIGTERM')
+  assert.match(serve.output(), /"status":201/)
+  for (const canary of [secret, payment, 'canary-password', signature])
+    assert(!serve.output().includes(canary), canary)
+})
+
+test('a wrong setting stops serve at once with a sentence about each', async () => {
+  await assert.rejects(
+    startProcess('serve', { DATABASE_URL: 'nowhere', PORT: 'x' }),
+    /DATABASE_URL must[^\n]*\nPORT must/,
+  )
+})
+
+test('rates that never change are refused where money is real', async () => {
+  const { url } = await freshDatabase()
+  await assert.rejects(
+    startProcess('serve', { DATABASE_URL: url, FIXED_RATES: 'EUR=0.86' }),
+    /FIXED_RATES is for development: take BASE_MAINNET out of NETWORKS/,
+  )
+})

@@ -1,0 +1,46 @@
+import { globSync, readFileSync } from 'node:fs'
+import { Marked, type Tokens } from 'marked'
+import { fileNameOf } from '../../../src/http/docs/markdown.ts'
+
+export const root = new URL('../../../../', import.meta.url).pathname
+
+/** A fenced block of the docs. CONTRIBUTING.md says what its info string means. */
+export type Block = {
+  readonly language: string
+  /** The file that it is saved as. */
+  readonly fileName: string | null
+  /** What the requests in it must be answered with, where that is not success. */
+  readonly statuses: readonly string[]
+  /** It needs what a test does not have: a domain, a service manager, real money. */
+  readonly isElsewhere: boolean
+  readonly text: string
+}
+
+export type Page = { readonly file: string; readonly source: string; readonly blocks: readonly Block[] }
+
+export function readPages(): Page[] {
+  return globSync(['*.md', 'docs/**/*.md'], { cwd: root })
+    .sort()
+    .map((file) => {
+      const source = readFileSync(root + file, 'utf8')
+      return { file, source, blocks: blocksOf(source) }
+    })
+}
+
+function blocksOf(source: string): Block[] {
+  const marked = new Marked()
+  const blocks: Block[] = []
+  void marked.walkTokens(marked.lexer(source), (token) => {
+    if (token.type !== 'code') return
+    const { lang = '', text } = token as Tokens.Code
+    const [language = '', ...words] = lang.split(' ')
+    blocks.push({
+      language,
+      fileName: fileNameOf(words.join(' ')),
+      statuses: words.filter((word) => /^\d{3}$/.test(word)),
+      isElsewhere: words.includes('elsewhere'),
+      text,
+    })
+  })
+  return blocks
+}

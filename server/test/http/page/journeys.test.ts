@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { newPayer } from '../../support/chain/evm-payment.ts'
+import { payTo } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+import { openBrowser, openPage } from './support/browser.ts'
+import { openPageShop } from './support/page-shop.ts'
+
+/** Whole payments, from opening the page to the receipt, in a real browser against a chain. */
+const browser = await openBrowser()
+const shop = await openPageShop()
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true })
+const state = (page: Page, name: string) => page.locator(`[data-state=${name}]`)
+const payWith = (page: Page, name = 'Fox Wallet') => page.getByRole('button', { name: `Pay with ${name}` })
+const received = (page: Page) => heading(page, 'Payment received').waitFor()
+const paidTo = async () => await shop.chain.balance(payTo)
+
+test('a wallet on another chain that does not know Base is led there, signs once, and the payment completes', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('12.50', { successRedirectUrl: 'https://shop.example/thanks?order=1#top' })
+  const { openCheckout, signed, complaints, requests } = await openPage(browser, shop, {
+    wallets: [{ key: payer.key, chainId: 1, known: [1] }],
+  })
+  const page = await openCheckout(id)
+  await payWith(page).click()
+  await received(page)
+  assert.equal((await shop.read(id)).status, 'COMPLETED')
+  assert.equal(await shop.chain.balance(payer.address), 987_500_000n)
+  assert.equal(signed.length, 1)
+  const { domain, message } = JSON.parse(signed[0] ?? '')
+  assert.deepEqual(domain, {
+    name: 'USD Coin',
+    version: '2',
+    chainId: 8453,
+    verifyingContract: shop.chain.token,
+  })
+  assert.equal(message.to, payTo)
+  assert.equal(message.value, '12500000')
+  assert.match(message.nonce, /^0x66746867/)
+  const calls: string[] = await page.evaluate('walletCalls')
+  assert.deepEqual(
+    calls.filter((method) => method.startsWith('wallet_')),
+    ['wallet_switchEthereumChain', 'wallet_addEthereumChain', 'wallet_switchEthereumChain'],
+  )
+  const back = page.getByRole('link', { name: 'Back to shop.example' })
+  assert.equal(await back.getAttribute('href'), `https://shop.example/thanks?order=1&checkoutId=${id}#top`)
+  assert.equal(await page.evaluate('document.activeElement.id'), 'status')
+  assert.deepEqual(complaints, [])
+  assert(
+    requests.every((url) => url.startsWith(shop.url) || url.startsWith('data:')),
+    requests.join(' '),
+  )
+})
+
+test('a wallet that is announced late is found, and the payment is made by keyboard alone', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('3.00')
+  const { openCheckout, complaints } = await openPage(browser, shop, {
+    wallets: [{ key: payer.key, late: true }],
+  })
+  const page = await openCheckout(id)
+  await page.getByText('There is no wallet in this browser.').waitFor()
+  await page.evaluate('announceWallet()')
+  await payWith(page).waitFor()
+  const focused = async () => await page.evaluate('document.activeElement.textContent')
+  for (let presses = 0; (await focused()) !== 'Pay with Fox Wallet'; presses++) {
+    assert(presses < 20, 'the button cannot be reached by Tab')
+    await page.keyboard.press('Tab')
+  }
+  await page.keyboard.press('Enter')
+  await received(page)
+  assert.equal(await shop.chain.balance(payer.address), 997_000_000n)
+  assert.deepEqual(complaints, [])
+})
+
+test('a wallet that only puts window.ethereum there can pay', async () => {
+  const payer = await shop.fund()
+  const { openCheckout } = await openPage(browser, shop, { wallets: [{ key: payer.key, isLegacy: true }] })
+  const page = await openCheckout(await shop.create('2.00'))
+  await payWith(page, 'browser wallet').click()
+  await received(page)
+  assert.equal(await shop.chain.balance(payer.address), 998_000_000n)
+})
+
+test('a contract wallet (ERC-1271) can pay', async () => {
+  const owner = newPayer()
+  const account = await shop.chain.deploy('OwnedWallet', [owner.address])
+  await shop.chain.mint(account, 5_000_000n)
+  const { openCheckout } = await openPage(browser, shop, { wallets: [{ key: owner.key, account }] })
+  const page = await openCheckout(await shop.create('5.00'))
+  await payWith(page).click()
+  await received(page)
+  assert.equal(await shop.chain.balance(account), 0n)
+})
+
+test('a second tab follows live', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('1.00')
+  const { openCheckout } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
+  const watching = await (await openPage(browser, shop)).openCheckout(id)
+  const page = await openCheckout(id)
+  await payWith(page).click()
+  await received(page)
+  await received(watching)
+})
+
+test('who declines, has too little, or has a smart account that cannot sign is told so, and nothing is charged', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('1.00')
+  const before = await paidTo()
+
+  const declining = await openPage(browser, shop, {
+    wallets: [{ key: payer.key, refuse: { eth_signTypedData_v4: 4001 } }],
+  })
+  const declined = await declining.openCheckout(id)
+  await payWith(declined).click()
+  await state(declined, 'rejected').getByText('You declined in your wallet.').waitFor()
+  assert(await payWith(declined).isVisible())
+
+  const poor = await openPage(browser, shop, { wallets: [{ key: newPayer().key }] })
+  const refused = await poor.openCheckout(id)
+  await payWith(refused).click()
+  await state(refused, 'funds').getByText('less than 1.00 USDC on Base').waitFor()
+  assert.equal(poor.signed.length, 0)
+
+  // Its owner signs, but the code at its address does not take the signature.
+  const account = await shop.chain.deploy('OwnedWallet', [newPayer().address])
+  await shop.chain.mint(account, 5_000_000n)
+  const smart = await openPage(browser, shop, { wallets: [{ key: payer.key, account }] })
+  const unsupported = await smart.openCheckout(id)
+  await payWith(unsupported).click()
+  await state(unsupported, 'smart').getByText('smart-account mode').waitFor()
+  assert(await unsupported.getByRole('button', { name: 'Show address and amount' }).isVisible())
+
+  assert.equal((await shop.read(id)).status, 'OPEN')
+  assert.equal(await paidTo(), before)
+})
+
+test('a wallet that has a request open is told so, and one that does not answer can be left', async () => {
+  const { key } = await shop.fund()
+  const id = await shop.create('1.00')
+  const busy = await openPage(browser, shop, { wallets: [{ key, refuse: { eth_requestAccounts: -32002 } }] })
+  const page = await busy.openCheckout(id)
+  await payWith(page).click()
+  await state(page, 'pending').waitFor()
+
+  const silent = await openPage(browser, shop, {
+    wallets: [
+      { key, hang: 'eth_requestAccounts' },
+      { key, name: 'Rabbit Wallet' },
+    ],
+  })
+  const waiting = await silent.openCheckout(id)
+  await payWith(waiting).click()
+  await state(waiting, 'connecting').waitFor()
+  await waiting.getByRole('button', { name: 'Start over' }).click()
+  await payWith(waiting, 'Rabbit Wallet').click()
+  await received(waiting)
+})
+
+test('two tabs cannot charge twice', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('7.00')
+  // Two browsers, so that nothing in one of them keeps the other from signing.
+  const sides = await Promise.all(
+    [1, 2].map(async () => await openPage(browser, shop, { wallets: [{ key: payer.key }] })),
+  )
+  const pages = await Promise.all(sides.map(({ openCheckout }) => openCheckout(id)))
+  await Promise.all(pages.map((page) => payWith(page).click()))
+  await Promise.all(pages.map(received))
+  assert.equal(await shop.chain.balance(payer.address), 993_000_000n)
+
+  // In one browser the second tab does not even ask.
+  const other = await shop.create('7.00')
+  const { openCheckout } = await openPage(browser, shop, {
+    wallets: [{ key: payer.key, hang: 'eth_requestAccounts' }],
+  })
+  const [first, second] = [await openCheckout(other), await openCheckout(other)]
+  await payWith(first).click()
+  await state(first, 'connecting').waitFor()
+  await payWith(second).click()
+  await state(second, 'tab').waitFor()
+})
+
+test('a reload while it is being settled ends in COMPLETED, with one signature', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('4.00')
+  const { openCheckout, signed } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
+  const page = await openCheckout(id)
+  await payWith(page).click()
+  await until('the payment is claimed', async () => (await shop.read(id)).status !== 'OPEN')
+  await page.reload()
+  await received(page)
+  assert.equal(signed.length, 1)
+  assert.equal(await shop.chain.balance(payer.address), 996_000_000n)
+})
+
+test('a payment that was signed while offline is handed in when the connection is back, unchanged', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('4.00')
+  const { openCheckout, signed, context } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
+  const page = await openCheckout(id)
+  await page.route('**/pay/*', (route) =>
+    route.request().method() === 'POST' ? route.abort('internetdisconnected') : route.continue(),
+  )
+  await payWith(page).click()
+  await state(page, 'offline').waitFor()
+  assert(await page.locator('#ways').isHidden())
+  await page.unroute('**/pay/*')
+  await received(page)
+  assert.equal(signed.length, 1)
+  await context.close()
+})
+
+test('what is signed must be what is shown: a page that was tampered with asks for no signature', async () => {
+  const payer = await shop.fund()
+  const { openCheckout, signed } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
+  for (const tamper of [
+    "document.querySelector('[data-amount]').textContent = '0.01'",
+    "document.querySelector('[data-address] span').textContent = '0x00'",
+    "document.querySelector('[data-network]').textContent = 'Elsewhere'",
+  ]) {
+    const page = await openCheckout(await shop.create('1.00'))
+    await page.evaluate(tamper)
+    await payWith(page).click()
+    await state(page, 'changed').waitFor()
+  }
+  assert.deepEqual(signed, [])
+})
+
+test('pages are fetched one at a time, so that an older one never takes the place of a newer one', async () => {
+  const payer = await shop.fund()
+  const id = await shop.create('1.00')
+  const { openCheckout } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
+  const page = await openCheckout(id)
+  const isPaid = page.waitForResponse((answer) => answer.request().method() === 'POST' && answer.ok())
+  let [under, most, fetched] = [0, 0, 0]
+  await page.route(`**/pay/${id}`, async (route) => {
+    if (route.request().method() !== 'GET') return await route.continue()
+    fetched++
+    most = Math.max(most, ++under)
+    // The first is fetched when the payment is taken, and held until it is settled, when the next is wanted.
+    await isPaid
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve))')
+    under--
+    await route.continue()
+  })
+  await payWith(page).click()
+  await received(page)
+  assert(fetched > 0)
+  assert.equal(most, 1)
+})
+
+test('after a receipt that was seen to come the buyer is led back to the store, unless they stay', async () => {
+  const payer = await shop.fund()
+  const { openCheckout, context } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
+  await context.route('https://shop.example/**', (route) => route.fulfill({ body: 'the shop' }))
+  const more = { successRedirectUrl: 'https://shop.example/thanks' }
+  const [leaving, staying] = [await shop.create('1.00', more), await shop.create('1.00', more)]
+
+  const page = await openCheckout(leaving)
+  await payWith(page).click()
+  await received(page)
+  await page.waitForURL(`https://shop.example/thanks?checkoutId=${leaving}`)
+
+  const other = await openCheckout(staying)
+  await payWith(other).click()
+  await received(other)
+  await other.getByRole('button', { name: 'Stay here' }).click()
+  await other.locator('#leaving').waitFor({ state: 'hidden' })
+
+  // An old receipt is there to be read.
+  const old = await openCheckout(leaving)
+  await received(old)
+  assert(await old.locator('#leaving').isHidden())
+})

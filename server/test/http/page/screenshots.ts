@@ -1,0 +1,48 @@
+/**
+ * Takes the pictures in docs/page: every state, on a desk and on a phone, light and dark, one sheet a state. Run it after
+ * a change of looks: `npm run screenshots`. STATES=open,sign takes only those.
+ */
+import { mkdir } from 'node:fs/promises'
+import { test } from 'node:test'
+import { updateStore } from '../../../src/stores/update.ts'
+import { openBrowser } from './support/browser.ts'
+import { openPageShop } from './support/page-shop.ts'
+import { openState, type StateName, states } from './support/states.ts'
+
+const folder = new URL('../../../../docs/page/', import.meta.url).pathname
+const asked = process.env.STATES?.split(',')
+const screens = [
+  { viewport: { width: 1120, height: 720 } },
+  { viewport: { width: 390, height: 720 }, hasTouch: true, isMobile: true },
+]
+const languages: Partial<Record<StateName, string>> = { completed: 'ar', sign: 'zh', rejected: 'es' }
+
+test('pictures of every state', async () => {
+  const browser = await openBrowser()
+  const shop = await openPageShop({ worker: false })
+  await updateStore(shop.ctx, shop.store.id, { name: 'Juniper & Pine' })
+  await mkdir(folder, { recursive: true })
+  const table = await browser.newPage({ viewport: { width: 1568, height: 100 } })
+  for (const name of Object.keys(states) as StateName[]) {
+    if (asked && !asked.includes(name)) continue
+    for (const lang of ['en', languages[name]]) {
+      if (lang === undefined) continue
+      const views: Buffer[] = []
+      for (const context of screens) {
+        const page = await openState(browser, shop, name, { context, lang })
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+          views.push(await page.screenshot({ fullPage: true, animations: 'disabled' }))
+        }
+        await page.context().close()
+      }
+      const images = views.map((view) => `<img src="data:image/png;base64,${view.toString('base64')}">`)
+      await table.setContent(
+        `<!doctype html><style>body{margin:0;display:flex;align-items:start;gap:12px;padding:11px;background:#c9ccd3}img{zoom:.5}</style>${images.join('')}`,
+      )
+      await table
+        .locator('body')
+        .screenshot({ path: `${folder}${name}${lang === 'en' ? '' : `-${lang}`}.png` })
+    }
+  }
+})

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { getTransactionDecoder, type KeyPairSigner } from '@solana/kit'
+import type { Page } from 'playwright-core'
+import { newPayer } from '../../support/chain/evm-payment.ts'
+import { transferWire } from '../../support/chain/svm-payment.ts'
+import { svmPayTo } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+import { openBrowser, openPage } from './support/browser.ts'
+import { openSvmPageShop } from './support/page-shop.ts'
+
+const browser = await openBrowser()
+const shop = await openSvmPageShop()
+
+const payWith = (page: Page, name = 'Moon Wallet') => page.getByRole('button', { name: `Pay with ${name}` })
+const received = (page: Page) => page.getByRole('heading', { name: 'Payment received' }).waitFor()
+const transfer = async (signer: KeyPairSigner, units: bigint, reference: string) =>
+  await shop.chain.rpc('sendTransaction', [
+    await transferWire(shop.chain, signer, svmPayTo, units, [reference]),
+    { encoding: 'base64', preflightCommitment: 'processed' },
+  ])
+const state = (page: Page, name: string) => page.locator(`[data-state=${name}]`)
+
+test('a Wallet Standard wallet signs what the server made, pays no fee, and the payment completes', async () => {
+  const signer = await shop.chain.payer(20_000_000n)
+  const id = await shop.create('12.50')
+  const { openCheckout, signed, complaints, requests } = await openPage(browser, shop, {
+    standardWallets: [{ signer }],
+  })
+  const page = await openCheckout(id)
+  await payWith(page).click()
+  await received(page)
+  assert.equal(await shop.chain.balance(signer.address, shop.chain.mint), 7_500_000n)
+  assert.equal(await shop.received(), 12_500_000n)
+  assert.equal((await shop.read(id)).payment.payer, signer.address)
+  assert.equal(signed.length, 1)
+  const { signatures } = getTransactionDecoder().decode(Buffer.from(signed[0] ?? '', 'base64'))
+  assert.deepEqual(Object.keys(signatures), [shop.signers[0]?.address, signer.address])
+  // Somebody without any SOL has paid.
+  const { value } = await shop.chain.rpc<{ value: number }>('getBalance', [signer.address])
+  assert.equal(value, 0)
+  assert.deepEqual(complaints, [])
+  assert(requests.every((url) => url.startsWith(new URL(shop.url).origin)))
+})
+
+test('a wallet that is announced late is found, and one that has gone silent can be left for another', async () => {
+  const signer = await shop.chain.payer()
+  const { openCheckout } = await openPage(browser, shop, {
+    standardWallets: [
+      { signer, hang: 'standard:connect' },
+      { signer, name: 'Sun Wallet', late: true },
+    ],
+  })
+  const page = await openCheckout(await shop.create('1.00'))
+  await payWith(page).click()
+  await state(page, 'connecting').waitFor()
+  await page.evaluate('announceStandardWallet()')
+  await page.getByRole('button', { name: 'Start over' }).click()
+  await payWith(page, 'Sun Wallet').click()
+  await received(page)
+})
+
+test('who declines, has too little, or has a wallet of another cluster is told so, and nothing is charged', async () => {
+  const signer = await shop.chain.payer()
+  const poor = await shop.chain.payer(999_999n)
+  const before = await shop.received()
+  for (const [wallet, trouble] of [
+    [{ signer, refuse: { 'solana:signTransaction': 'User rejected the request.' } }, 'rejected'],
+    [{ signer, refuse: { 'standard:connect': 'Something else' } }, 'failed'],
+    [{ signer: poor }, 'funds'],
+    [{ signer, chains: ['solana:devnet'] }, 'chain'],
+  ] as const) {
+    const { openCheckout, context } = await openPage(browser, shop, { standardWallets: [wallet] })
+    const id = await shop.create('1.00')
+    const page = await openCheckout(id)
+    await payWith(page).click()
+    await state(page, trouble).waitFor()
+    assert.equal((await shop.read(id)).status, 'OPEN')
+    await context.close()
+  }
+  assert.equal(await shop.received(), before)
+})
+
+test('an EVM wallet is not offered where only Solana is taken', async () => {
+  const signer = await shop.chain.payer()
+  const { openCheckout } = await openPage(browser, shop, {
+    wallets: [{ key: newPayer().key }],
+    standardWallets: [{ signer }],
+  })
+  const page = await openCheckout(await shop.create('1.00'))
+  await payWith(page).waitFor()
+  assert.equal(await page.locator('#wallets button').count(), 1)
+  assert.equal(await page.locator('#families').count(), 0)
+})
+
+test('a Solana Pay transfer is found by its reference, without script and without a signature of ours', async () => {
+  const signer = await shop.chain.payer(20_000_000n)
+  await shop.chain.fund(signer.address, { lamports: 1_000_000_000n })
+  const id = await shop.create('2.50')
+  const { openCheckout } = await openPage(browser, shop, { context: { javaScriptEnabled: false } })
+  const page = await openCheckout(id)
+  await page.locator('#send summary').click()
+  await page.getByRole('button', { name: 'Show address and amount' }).click()
+  const link = (await page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href')) ?? ''
+  const { protocol, pathname, searchParams } = new URL(link)
+  assert.equal(protocol, 'solana:')
+  assert.equal(pathname, svmPayTo)
+  assert.equal(searchParams.get('amount'), '2.50')
+  assert.equal(searchParams.get('spl-token'), shop.chain.mint)
+  assert.equal(searchParams.get('label'), 'Shop')
+  const reference = searchParams.get('reference') ?? ''
+  // Another buyer's checkout of the same price has a reference of its own.
+  const other = await shop.create('2.50')
+  const theirs = await openCheckout(other)
+  await theirs.locator('#send summary').click()
+  await theirs.getByRole('button', { name: 'Show address and amount' }).click()
+
+  await transfer(signer, 2_500_000n, reference)
+  await until('the transfer is found', async () => (await shop.read(id)).status === 'COMPLETED')
+  assert.equal((await shop.read(id)).payment.payer, signer.address)
+  assert.equal((await shop.read(other)).status, 'OPEN')
+  await page.reload()
+  await received(page)
+  await until('it is final', async () => (await shop.read(id)).payment.finality === 'finalized')
+})
+
+test('a Solana Pay transfer of too little is told to buyer and store, and pays nothing', async () => {
+  const signer = await shop.chain.payer(20_000_000n)
+  await shop.chain.fund(signer.address, { lamports: 1_000_000_000n })
+  const id = await shop.create('3.00')
+  const { openCheckout } = await openPage(browser, shop, {})
+  const page = await openCheckout(id)
+  await page.locator('#send summary').click()
+  await page.getByRole('button', { name: 'Show address and amount' }).click()
+  const link = (await page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href')) ?? ''
+  const reference = new URL(link).searchParams.get('reference') ?? ''
+  await transfer(signer, 1_000_000n, reference)
+  await page.getByText('1.00 USDC arrived, less than is due').waitFor()
+  assert.equal((await shop.read(id)).status, 'OPEN')
+})
+
+test('where both families are taken the buyer chooses, and the choice is remembered', async () => {
+  const both = await openSvmPageShop({ isOnEvm: true })
+  const signer = await both.chain.payer()
+  const { openCheckout, complaints } = await openPage(browser, both, {
+    wallets: [{ key: newPayer().key, name: 'Fox Wallet' }],
+    standardWallets: [{ signer }],
+  })
+  const page = await openCheckout(await both.create('1.00'))
+  await payWith(page, 'Fox Wallet').waitFor()
+  assert.equal(await payWith(page).count(), 0)
+  await page.getByRole('radio', { name: 'Local Solana chain' }).check()
+  await payWith(page).waitFor()
+  assert.equal(await payWith(page, 'Fox Wallet').count(), 0)
+
+  const again = await openCheckout(await both.create('1.00'))
+  await payWith(again).click()
+  await received(again)
+  assert.deepEqual(complaints, [])
+
+  // Both can be sent by hand, each in its own way.
+  const sending = await openCheckout(await both.create('1.00'))
+  await sending.locator('#send summary').click()
+  await sending.getByRole('radio', { name: 'Local Solana chain' }).last().check()
+  await sending.getByRole('button', { name: 'Show address and amount' }).click()
+  await sending.getByRole('link', { name: 'Open in a wallet' }).waitFor()
+  await sending.getByRole('button', { name: 'Show address and amount · Local chain' }).waitFor()
+})

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import {
+  getTransactionDecoder,
+  getTransactionEncoder,
+  type KeyPairSigner,
+  partiallySignTransaction,
+} from '@solana/kit'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Hex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { atEnd } from '../../../support/at-end.ts'
+
+/** Slow machines are slow; what takes longer than this does not happen. */
+const patienceMs = 30_000
+
+const walletScript = await readFile(new URL('wallet.js', import.meta.url), 'utf8')
+const standardWalletScript = await readFile(new URL('standard-wallet.js', import.meta.url), 'utf8')
+
+/** A real browser, one a file. */
+export async function openBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  })
+  atEnd(() => browser.close())
+  return browser
+}
+
+export type TestWallet = {
+  readonly key: Hex
+  /** Where it differs from the key's own: a contract wallet. */
+  readonly account?: string
+  readonly name?: string
+  readonly chainId?: number
+  readonly known?: readonly number[]
+  /** Says nothing until `announceWallet()` is called. */
+  readonly late?: boolean
+  /** Only as `window.ethereum`. */
+  readonly isLegacy?: boolean
+  /** A method that never answers. */
+  readonly hang?: string
+  /** Methods that fail with a code. */
+  readonly refuse?: Readonly<Record<string, number>>
+}
+
+/** One of the Wallet Standard, for Solana. */
+export type StandardTestWallet = {
+  readonly signer: KeyPairSigner
+  readonly name?: string
+  readonly chains?: readonly string[]
+  /** Says nothing until `announceStandardWallet()` is called. */
+  readonly late?: boolean
+  /** A feature that never answers. */
+  readonly hang?: string
+  /** Features that fail with a message. */
+  readonly refuse?: Readonly<Record<string, string>>
+}
+
+const base = 8453
+
+/** A page in a context of its own, that fails its test if anything is refused by the page's own policy. */
+export async function openPage(
+  browser: Browser,
+  shop: { readonly url: string; readonly chain: { readonly url: string } },
+  options: {
+    wallets?: readonly TestWallet[]
+    standardWallets?: readonly StandardTestWallet[]
+    context?: BrowserContextOptions
+  } = {},
+) {
+  const context = await browser.newContext({ locale: 'en-US', ...options.context })
+  context.setDefaultTimeout(patienceMs)
+  const signed: string[] = []
+  const complaints: string[] = []
+  const requests: string[] = []
+  const wallets = options.wallets ?? []
+  await context.exposeFunction('walletSign', async (id: number, typed: string) => {
+    signed.push(typed)
+    const account = privateKeyToAccount(wallets[id]?.key ?? assert.fail('no such wallet'))
+    const { domain, types, primaryType, message } = JSON.parse(typed)
+    const { EIP712Domain: _, ...named } = types
+    return await account.signTypedData({ domain, types: named, primaryType, message })
+  })
+  await context.exposeFunction('walletCall', async (params: unknown) => {
+    const response = await fetch(shop.chain.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params }),
+    })
+    return ((await response.json()) as { result: string }).result
+  })
+  for (const [id, wallet] of wallets.entries()) {
+    const setting = {
+      id,
+      name: 'Fox Wallet',
+      account: privateKeyToAccount(wallet.key).address,
+      chainId: base,
+      known: [1, base],
+      ...wallet,
+      key: undefined,
+    }
+    await context.addInitScript(`(() => {${walletScript}\ninstallWallet(${JSON.stringify(setting)})})()`)
+  }
+  const standardWallets = options.standardWallets ?? []
+  await context.exposeFunction('standardWalletSign', async (id: number, bytes: number[]) => {
+    signed.push(Buffer.from(bytes).toString('base64'))
+    const { signer } = standardWallets[id] ?? assert.fail('no such wallet')
+    const transaction = getTransactionDecoder().decode(Uint8Array.from(bytes))
+    return [...getTransactionEncoder().encode(await partiallySignTransaction([signer.keyPair], transaction))]
+  })
+  for (const [id, wallet] of standardWallets.entries()) {
+    const setting = {
+      id,
+      name: 'Moon Wallet',
+      address: wallet.signer.address,
+      chains: ['solana:mainnet', 'solana:localnet'],
+      ...wallet,
+      signer: undefined,
+    }
+    await context.addInitScript(
+      `(() => {${standardWalletScript}\ninstallStandardWallet(${JSON.stringify(setting)})})()`,
+    )
+  }
+  const open = async (address: string): Promise<Page> => {
+    const page = await context.newPage()
+    page.on('console', (message) => {
+      // A 402 or 409 is an answer, which browsers write in red.
+      if (message.type() === 'error' && !/status of (402|409)/.test(message.text()))
+        complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    page.on('request', (request) => requests.push(request.url()))
+    await page.goto(address)
+    return page
+  }
+  return {
+    context,
+    /** Typed data and transactions that a wallet was asked to sign. */
+    signed,
+    /** Errors of scripts, and refusals of the page's policy. */
+    complaints,
+    requests,
+    open,
+    openCheckout: async (id: string, query = '') => await open(`${shop.url}/${id}${query}`),
+  }
+}

@@ -1,0 +1,190 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { updateStore } from '../../../../src/stores/update.ts'
+import { completeByHand, letTimePass, setStatus } from '../../../support/by-hand.ts'
+import { newPayer } from '../../../support/chain/evm-payment.ts'
+import { openPage, type TestWallet } from './browser.ts'
+import { openSvmPageShop, type PageShop, type SvmPageShop } from './page-shop.ts'
+
+/** Everything that a buyer can be shown, and how to get there. */
+export const states = {
+  open: async (scene) => {
+    const page = await scene.open(await scene.create(), {
+      wallets: [scene.wallet, { ...scene.wallet, name: 'Rabbit Wallet' }],
+    })
+    await scene.offer(page)
+    return page
+  },
+  'no-wallet': async (scene) => await scene.open(await scene.create()),
+  connecting: async (scene) => await scene.pay({ hang: 'eth_requestAccounts' }, 'connecting'),
+  'wrong-network': async (scene) =>
+    await scene.pay({ chainId: 1, hang: 'wallet_switchEthereumChain' }, 'switching'),
+  sign: async (scene) => await scene.pay({ hang: 'eth_signTypedData_v4' }, 'signing'),
+  settling: async (scene) => await scene.pay({ answer: 'none' }, 'settling'),
+  rejected: async (scene) => await scene.pay({ refuse: { eth_signTypedData_v4: 4001 } }, 'rejected'),
+  'request-pending': async (scene) => await scene.pay({ refuse: { eth_requestAccounts: -32002 } }, 'pending'),
+  'too-little-money': async (scene) => await scene.pay({ key: newPayer().key }, 'funds'),
+  'smart-account': async (scene) => await scene.pay({ answer: 'invalid_exact_evm_signature' }, 'smart'),
+  'chain-refused': async (scene) =>
+    await scene.pay(
+      { chainId: 1, refuse: { wallet_switchEthereumChain: -32603, wallet_addEthereumChain: -32601 + 1 } },
+      'chain',
+    ),
+  'send-yourself': async (scene) => {
+    const id = await scene.create()
+    await scene.shop.ctx.db.query(
+      `insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at)
+       select c.id, o.network, lower(o.asset), lower(o."payTo"), o.amount + 1 + (random() * 9998)::int, 0, clock()
+       from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+       where c.id = $1`,
+      [id],
+    )
+    return await scene.open(id)
+  },
+  'two-families': async (scene) => {
+    const page = await scene.openAtBoth()
+    await page.getByRole('radio', { name: 'Solana' }).first().check()
+    await scene.offer(page)
+    return page
+  },
+  'solana-pay': async (scene) => {
+    const page = await scene.openAtBoth(async (shop, id) => {
+      await shop.ctx.db.query(
+        `insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at, reference)
+         select c.id, o.network, o.asset, o."payTo", o.amount, 0, clock(), $2
+         from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+         where c.id = $1 and o.network like 'solana:%'`,
+        [id, `So1anaPay${id.slice(3).replace(/[0l]/g, 'x')}`],
+      )
+    })
+    await scene.offer(page)
+    return page
+  },
+  'wrong-hash': async (scene) => {
+    const page = await scene.open(await scene.create(), { query: 'notice=not_found' })
+    await page.locator('.notice').waitFor()
+    return page
+  },
+  underpaid: async (scene) => {
+    const id = await scene.create()
+    await completeByHand(scene.shop, id)
+    await setStatus(scene.shop, id, 'OPEN')
+    await scene.shop.ctx.db.query(
+      "update credits set disposition = 'underpaid', amount = amount - 1 where checkout_id = $1",
+      [id],
+    )
+    return await scene.open(id)
+  },
+  offline: async (scene) => await scene.pay({ answer: 'offline' }, 'offline'),
+  unavailable: async (scene) => await scene.pay({ answer: '503' }, 'unavailable'),
+  processing: async (scene) => {
+    const id = await scene.create()
+    await completeByHand(scene.shop, id)
+    await setStatus(scene.shop, id, 'PROCESSING')
+    return await scene.open(id)
+  },
+  completed: async (scene) => {
+    const id = await scene.create()
+    await completeByHand(scene.shop, id)
+    return await scene.open(id)
+  },
+  expired: async (scene) => {
+    const id = await scene.create()
+    await letTimePass(scene.shop, id)
+    return await scene.open(id)
+  },
+  canceled: async (scene) => {
+    const id = await scene.create()
+    await setStatus(scene.shop, id, 'CANCELED')
+    return await scene.open(id)
+  },
+  'not-found': async (scene) => await scene.open(`ch_00${'0'.repeat(26)}`),
+} satisfies Record<string, (scene: Scene) => Promise<Page>>
+
+export type StateName = keyof typeof states
+
+type Scene = {
+  readonly shop: PageShop
+  readonly wallet: TestWallet
+  create(): Promise<string>
+  open(id: string, options?: { wallets?: readonly TestWallet[]; query?: string }): Promise<Page>
+  /** Until the wallets are there to be chosen from. */
+  offer(page: Page): Promise<void>
+  /** A checkout of a store that takes both families of wallets, in a browser that has one of each. */
+  openAtBoth(prepare?: (shop: SvmPageShop, id: string) => Promise<void>): Promise<Page>
+  /** Chooses a wallet that behaves so, and waits for what the page makes of it. */
+  pay(wallet: Partial<TestWallet> & { answer?: string }, state: string): Promise<Page>
+}
+
+/** Opens a page in a state, in a context of its own; close the page's context afterwards. */
+export async function openState(
+  browser: Browser,
+  shop: PageShop,
+  name: StateName,
+  options: { readonly lang?: string; readonly context?: BrowserContextOptions } = {},
+): Promise<Page> {
+  const wallet: TestWallet = { key: (await rich(shop)).key }
+  const scene: Scene = {
+    shop,
+    wallet,
+    create: async () =>
+      await shop.create('48.00', {
+        orderId: 'Order 2041',
+        successRedirectUrl: 'https://shop.example/thanks',
+      }),
+    async open(id, { wallets = [], query = '' } = {}) {
+      const { openCheckout } = await openPage(browser, shop, {
+        wallets,
+        ...(options.context && { context: options.context }),
+      })
+      return await openCheckout(id, `?${query}${options.lang ? `&lang=${options.lang}` : ''}`)
+    },
+    async openAtBoth(prepare = async () => {}) {
+      const both = await openBoth()
+      const id = await both.create('48.00', { orderId: 'Order 2041' })
+      await prepare(both, id)
+      const { openCheckout } = await openPage(browser, both, {
+        wallets: [wallet],
+        standardWallets: [{ signer: await both.chain.payer() }],
+        ...(options.context && { context: options.context }),
+      })
+      return await openCheckout(id, options.lang && `?lang=${options.lang}`)
+    },
+    offer: async (page) => await page.locator('#wallets button').first().waitFor(),
+    async pay({ answer, ...how }, state) {
+      const page = await scene.open(await scene.create(), { wallets: [{ ...wallet, ...how }] })
+      if (answer !== undefined) await answerPayments(page, answer)
+      await page.locator('#wallets button').first().click()
+      await page.locator(`[data-state=${state}]`).waitFor()
+      return page
+    },
+  }
+  return await states[name](scene)
+}
+
+/** Answers a payment in place of the server, with what it says seldom: nothing, an outage, a refusal. */
+async function answerPayments(page: Page, answer: string): Promise<void> {
+  await page.route('**/pay/*', async (route) => {
+    if (route.request().method() !== 'POST') return await route.continue()
+    if (answer === 'none') return
+    if (answer === 'offline') return await route.abort()
+    const [status, body] = answer === '503' ? [503, {}] : [402, { error: answer }]
+    await route.fulfill({ status, json: body })
+  })
+}
+
+let both: Promise<SvmPageShop> | undefined
+
+function openBoth(): Promise<SvmPageShop> {
+  both ??= openSvmPageShop({ isOnEvm: true, isLive: true, worker: false }).then(async (shop) => {
+    await updateStore(shop.ctx, shop.store.id, { name: 'Juniper & Pine' })
+    return shop
+  })
+  return both
+}
+
+let payer: ReturnType<PageShop['fund']> | undefined
+
+function rich(shop: PageShop) {
+  payer ??= shop.fund()
+  return payer
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
+import type { Database } from '../../../src/database/db.ts'
+import type { TestSvm } from '../../support/chain/svm.ts'
+import { svmPayTo } from '../../support/shop.ts'
+
+type Listed = { readonly signature: string; readonly err: unknown; readonly memo: string | null }
+
+/**
+ * Compares the books with the chain, which is asked by itself: every transaction that touched the store's account, and
+ * every one that a settler of ours paid for. Throws at the first thing that is not as it must be.
+ */
+export async function checkBooks(
+  db: Database,
+  chain: TestSvm,
+  settlers: readonly { readonly address: string; readonly funded: bigint }[],
+): Promise<void> {
+  const network = chain.network.caip2
+  const list = async (account: string) =>
+    await chain.rpc<Listed[]>('getSignaturesForAddress', [account, { commitment: 'confirmed', limit: 1_000 }])
+  const paid = (await list(await findTokenAccount(svmPayTo, chain.mint))).filter(({ err }) => err === null)
+  const memos = paid.map(({ memo }) => (memo ?? '').replace(/^\[\d+\] /, ''))
+  assert.equal(new Set(memos).size, memos.length, 'no checkout was paid twice')
+
+  const credits = await db.query<{ hash: string; checkout_id: string; amount: string; disposition: string }>(
+    `select transaction_hash as hash, checkout_id, amount, disposition from credits
+     where network = $1 and orphaned_at is null`,
+    [network],
+  )
+  assert.deepEqual(
+    credits.map(({ hash, checkout_id }) => `${checkout_id} ${hash}`).sort(),
+    paid.map(({ signature }, i) => `${memos[i]} ${signature}`).sort(),
+    'every payment on the chain is one live credit of the checkout that it names, and there are no others',
+  )
+  assert(credits.every(({ disposition }) => disposition === 'exact'))
+  const sum = credits.reduce((all, { amount }) => all + BigInt(amount), 0n)
+  assert.equal(await chain.balance(svmPayTo, chain.mint), sum, 'the store holds what the books say')
+
+  const checkouts = await db.query<{ id: string; status: string; exact: number; open: number }>(
+    `select c.id, c.status,
+       (select count(*)::integer from credits k where k.checkout_id = c.id and k.orphaned_at is null) as exact,
+       (select count(*)::integer from authorizations a where a.checkout_id = c.id and a.state in ('claimed', 'sent')
+         and not a.is_credited) as open
+     from checkouts c`,
+  )
+  for (const { id, status, exact, open } of checkouts) {
+    assert.equal(status === 'COMPLETED', exact === 1, `${id} is ${status} with ${exact} credits`)
+    if (status === 'OPEN') assert.equal(open, 0, `${id} is OPEN while a payment may still land`)
+  }
+
+  const known = new Set(
+    (await db.query<{ hash: string }>('select hash from broadcasts')).map(({ hash }) => hash),
+  )
+  for (const { address, funded } of settlers) {
+    const signed = await list(address)
+    for (const { signature } of signed) assert(known.has(signature), `${signature} was sent uncommitted`)
+    const { value } = await chain.rpc<{ value: number }>('getBalance', [address, { commitment: 'confirmed' }])
+    assert(funded - BigInt(value) <= 16_000n * BigInt(signed.length), 'no payment cost more than its bound')
+  }
+  const gaps = await db.query(
+    `select store_id from events where sequence is not null group by store_id having max(sequence) <> count(*)`,
+  )
+  assert.deepEqual(gaps, [], 'the log has no gaps')
+}

@@ -1,0 +1,223 @@
+/** Amounts that only one checkout may be paid with. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { openRails } from '../../../src/payments/rails.ts'
+import { freeAmounts, heldMax, reserveTransfer, suffixMax } from '../../../src/payments/transfers/reserve.ts'
+import { insertReserved } from '../../../src/payments/transfers/rows.ts'
+import { openNeighbour, openTestApp } from '../../support/app.ts'
+import { openStore, wallets } from '../../support/store.ts'
+import { ledTo, post } from './support/hand-transfers.ts'
+
+const farthing = await openTestApp({ NETWORKS: 'BASE_SEPOLIA' })
+const { db } = farthing.ctx
+const neighbour = await openNeighbour(farthing)
+const network = 'eip155:84532'
+await db.query(`insert into followers (network, head_number, head_time) values ($1, 100, clock())`, [network])
+await setHeadAge(0)
+const shops = await Promise.all(wallets.map((evmWallet) => openStore(farthing, { mode: 'test', evmWallet })))
+const [shop, other] = shops
+assert(shop && other)
+
+async function setHeadAge(seconds: number): Promise<void> {
+  await db.query('update followers set head_seen_at = clock() - make_interval(secs => $1)', [seconds])
+}
+
+async function held(checkoutId: string): Promise<{ amount: bigint; after_block: string } | undefined> {
+  const [row] = await db.query<{ amount: string; after_block: string }>(
+    'select amount, after_block from reserved_amounts where checkout_id = $1',
+    [checkoutId],
+  )
+  return row && { ...row, amount: BigInt(row.amount) }
+}
+
+async function forget(): Promise<void> {
+  await db.query('delete from reserved_amounts')
+}
+
+async function reserve(checkoutId: string, fields: Record<string, string> = {}): Promise<string> {
+  return ledTo(await post(farthing, `${checkoutId}/transfer`, fields))
+}
+
+test('two checkouts never hold the same amount at the same address, however many ask at once of several processes', async () => {
+  const prices = ['1.00', '1.00', '1.000001', '1.005', '1.0099']
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ price: fc.nat(prices.length - 1), shop: fc.nat(1), twice: fc.boolean() }), {
+        minLength: 2,
+        maxLength: 40,
+      }),
+      async (asked) => {
+        await forget()
+        const ids = await Promise.all(
+          asked.map(async ({ price, shop: of }) => {
+            const { id } = await (of === 0 ? shop : other).create({ priceAmount: prices[price] ?? '1' })
+            return id
+          }),
+        )
+        const forms = asked.flatMap(({ twice }, i) => (twice ? [ids[i], ids[i]] : [ids[i]]))
+        const led = await Promise.all(
+          forms.map(async (id, i) => {
+            const request = i % 2 === 0 ? farthing : { request: neighbour.inject.bind(neighbour) }
+            return ledTo(await post(request as typeof farthing, `${id}/transfer`))
+          }),
+        )
+        assert.deepEqual([...new Set(led)], ['?send=1'])
+        const rows = await db.query<{ pay_to: string; amount: string; checkout_id: string }>(
+          'select pay_to, amount, checkout_id from reserved_amounts',
+        )
+        assert.equal(rows.length, ids.length)
+        assert.equal(new Set(rows.map(({ pay_to, amount }) => `${pay_to} ${amount}`)).size, rows.length)
+        for (const [i, { price }] of asked.entries()) {
+          const units = BigInt(Math.round(Number(prices[price]) * 1_000_000))
+          const { amount } = rows.find(({ checkout_id }) => checkout_id === ids[i]) ?? { amount: '0' }
+          assert(BigInt(amount) > units && BigInt(amount) <= units + BigInt(suffixMax), amount)
+        }
+      },
+    ),
+    { numRuns: 12 },
+  )
+})
+
+test('of many that want the same few amounts in the same moment, each amount goes to one', async () => {
+  await forget()
+  const made = await Promise.all(Array.from({ length: 30 }, () => shop.create({ priceAmount: '5.00' })))
+  const limits = { range: BigInt(suffixMax), heldMax, headAgeSecondsMax: 30 }
+  const wanted = { network, asset: '0x0a', payTo: '0x0b', price: 5_000_000n }
+  const got = await Promise.all(
+    made.map(({ id }) => insertReserved(db, { ...wanted, checkoutId: id }, [1n, 2n, 3n], limits)),
+  )
+  // Who loses the race for one is told no, and asks again.
+  for (let round = 0; round < 3; round++)
+    for (const [i, { id }] of made.entries())
+      got[i] ||= await insertReserved(db, { ...wanted, checkoutId: id }, [1n, 2n, 3n], limits)
+  assert.equal(got.filter(Boolean).length, 3)
+  const rows = await db.query<{ amount: string }>('select amount from reserved_amounts order by amount')
+  assert.deepEqual(
+    rows.map(({ amount }) => amount),
+    ['5000001', '5000002', '5000003'],
+  )
+})
+
+test('asking again keeps the amount', async () => {
+  const { id } = await shop.create()
+  assert.equal(await reserve(id), '?send=1')
+  const first = await held(id)
+  assert.equal(await reserve(id), '?send=1')
+  assert.deepEqual(await held(id), first)
+  assert.equal(first?.after_block, '100')
+})
+
+test('too many amounts in use near a price: refused there, and only there', async () => {
+  await forget()
+  const wanted = {
+    network,
+    asset: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
+    payTo: wallets[2].toLowerCase(),
+    price: 7_000_000n,
+  }
+  const rails = openRails(farthing.ctx)
+  const third = shops[2]
+  assert(third)
+  const outcomes: string[] = []
+  for (let at = 0; at < heldMax + 20; at += 26) {
+    const made = await Promise.all(Array.from({ length: 26 }, () => third.create({ priceAmount: '7.00' })))
+    outcomes.push(
+      ...(await Promise.all(
+        made.map(({ id }) =>
+          reserveTransfer(farthing.ctx, rails.get(network), { ...wanted, checkoutId: id }),
+        ),
+      )),
+    )
+  }
+  const reserved = outcomes.filter((outcome) => outcome === 'reserved').length
+  // Those that ask in the same moment count the same.
+  assert(reserved >= heldMax && reserved < heldMax + 26, String(reserved))
+  assert(outcomes.every((outcome) => outcome === 'reserved' || outcome === 'crowded'))
+  const late = await third.create({ priceAmount: '7.00' })
+  assert.equal(await reserve(late.id), '?notice=crowded')
+  assert.equal(await held(late.id), undefined)
+  const elsewhere = await third.create({ priceAmount: '7.02' })
+  assert.equal(await reserve(elsewhere.id), '?send=1')
+  const otherWallet = await shop.create({ priceAmount: '7.00' })
+  assert.equal(await reserve(otherWallet.id), '?send=1')
+})
+
+test('an amount is held while its checkout lives and for two days after it has ended, and free then', async () => {
+  await forget()
+  const { id } = await shop.create()
+  await reserve(id)
+  const isHeld = async () =>
+    (await db.query('select 1 as one from reserved_amounts where freed_at is null')).length === 1
+  const pass = async (hours: number) =>
+    await db.query(
+      'update reserved_amounts set cools_until = cools_until - make_interval(hours => $1), reserved_at = reserved_at - make_interval(hours => $1)',
+      [hours],
+    )
+  await pass(1_000)
+  await freeAmounts(farthing.ctx)
+  assert(await isHeld(), 'OPEN')
+  await shop.call('POST', `/api/v1/checkouts/${id}/cancel`)
+  await freeAmounts(farthing.ctx)
+  await pass(47)
+  await freeAmounts(farthing.ctx)
+  assert(await isHeld(), 'cooling')
+  // Alive again: what the chain took back may be paid with the same amount.
+  await db.query("update checkouts set status = 'PROCESSING' where id = $1", [id])
+  await freeAmounts(farthing.ctx)
+  await db.query("update checkouts set status = 'CANCELED' where id = $1", [id])
+  await freeAmounts(farthing.ctx)
+  await pass(47)
+  await freeAmounts(farthing.ctx)
+  assert(await isHeld(), 'cooling anew')
+  await pass(2)
+  await freeAmounts(farthing.ctx)
+  assert(!(await isHeld()), 'free')
+})
+
+test('refused with the reason: a payment under way, a checkout that is closed, a network that is not followed', async () => {
+  const made = await Promise.all(Array.from({ length: 5 }, () => shop.create()))
+  const [processing, canceled, expired, open, none] = made.map(({ id }) => id)
+  assert(processing && canceled && expired && open && none)
+  await db.query("update checkouts set status = 'PROCESSING' where id = $1", [processing])
+  await db.query("update checkouts set status = 'CANCELED' where id = $1", [canceled])
+  await db.query(
+    `update checkouts set created_at = clock() - interval '1 day', expires_at = clock() where id = $1`,
+    [expired],
+  )
+  assert.equal(await reserve(processing), '?notice=in_progress')
+  assert.equal(await reserve(canceled), '?notice=closed')
+  assert.equal(await reserve(expired), '?notice=closed')
+  assert.equal(await reserve(open, { network: 'eip155:1' }), '?notice=unavailable')
+  assert.equal(await reserve(open, { network }), '?send=1')
+  await setHeadAge(31)
+  assert.equal(await reserve(none), '?notice=unavailable')
+  await setHeadAge(0)
+  assert.equal(await reserve(none), '?send=1')
+  for (const id of [processing, canceled, expired]) assert.equal(await held(id), undefined)
+})
+
+test('no other site can send the forms; a browser that hides where it comes from can', async () => {
+  const { id } = await shop.create()
+  const send = async (headers: Record<string, string>) =>
+    (await post(farthing, `${id}/transfer`, {}, headers)).statusCode
+  assert.equal(await send({ 'sec-fetch-site': 'cross-site' }), 403)
+  assert.equal(await send({ 'sec-fetch-site': 'same-site' }), 403)
+  assert.equal(await send({ origin: 'https://evil.example' }), 403)
+  assert.equal(await held(id), undefined)
+  assert.equal(await send({ 'sec-fetch-site': 'same-origin', origin: 'null' }), 303)
+  assert.equal(await send({ origin: 'https://pay.farthing.example' }), 303)
+  assert.equal(await send({ origin: 'null' }), 303)
+  assert(await held(id))
+})
+
+test('forms for no checkout, of another kind or too large are refused', async () => {
+  const { id } = await shop.create()
+  const none = `ch_00${'0'.repeat(26)}`
+  assert.equal((await post(farthing, `${none}/transfer`)).statusCode, 404)
+  assert.equal((await post(farthing, `${none}/transaction`, { hash: 'x' })).statusCode, 404)
+  assert.equal((await post(farthing, `x/transfer`)).statusCode, 404)
+  const json = { 'content-type': 'application/json' }
+  assert.equal((await post(farthing, `${id}/transfer`, {}, json)).statusCode, 415)
+  assert.equal((await post(farthing, `${id}/transfer`, { network: 'x'.repeat(2_000) })).statusCode, 413)
+})

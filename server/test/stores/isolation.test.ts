@@ -1,0 +1,272 @@
+/**
+ * No store sees or changes anything of another. The calls are generated from the API document, so an operation that is
+ * added there is tried here, or fails this test until it can be. FULL=1 tries every pair of stores.
+ */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
+import { documented, fillPath, type Operation, operations } from '../http/support/document.ts'
+import { openTestApp } from '../support/app.ts'
+import { creditByHand } from '../support/by-hand.ts'
+import {
+  type Answer,
+  assertProblem,
+  openStore,
+  registerWallet,
+  type StoreClient,
+  solanaWallets,
+} from '../support/store.ts'
+
+const storesCount = 50
+/** How far away the other store of a pair is: each store is asked by as many others, and asks as many. */
+const distances =
+  process.env.FULL === '1' ? Array.from({ length: storesCount - 1 }, (_, i) => i + 1) : [1, 7, 20, 33]
+
+type Tenant = {
+  readonly shop: StoreClient
+  readonly number: number
+  readonly checkoutId: string
+  readonly walletId: string
+  readonly paymentId: string
+  readonly endpointId: string
+  readonly deliveryId: string
+  readonly eventId: string
+  readonly orderId: string
+}
+
+const farthing = await openTestApp(documented)
+const { db } = farthing.ctx
+const opened = await Promise.all(Array.from({ length: storesCount }, (_, number) => openTenant(number)))
+while ((await assignWaitingSequences(farthing.ctx)) > 0);
+const tenants: readonly Tenant[] = await Promise.all(opened.map(withDelivery))
+const owners = await readOwners()
+
+async function openTenant(number: number): Promise<Omit<Tenant, 'deliveryId' | 'eventId'>> {
+  const shop = await openStore(farthing, { evmWallet: `0x${randomBytes(20).toString('hex')}` })
+  const orderId = `order-of-store-${number}`
+  const url = `https://hooks.example/${number}`
+  const { id: endpointId } = (await shop.call('POST', '/api/v1/webhook-endpoints', { url })).json()
+  const made = await Promise.all(Array.from({ length: 3 }, () => shop.create({ orderId })))
+  const { id: walletId } = await registerWallet(shop, String(solanaWallets[number % 3]), 'solana')
+  const [first, canceled] = made
+  assert(first && canceled)
+  await shop.call('POST', `/api/v1/checkouts/${canceled.id}/cancel`)
+  const paymentId = await creditByHand(farthing, first.id)
+  return { shop, number, checkoutId: first.id, walletId, paymentId, orderId, endpointId }
+}
+
+async function withDelivery(tenant: (typeof opened)[number]): Promise<Tenant> {
+  const log = await tenant.shop.call('GET', `/api/v1/webhook-endpoints/${tenant.endpointId}/deliveries`)
+  const [{ id: deliveryId, eventId }] = log.json().data
+  return { ...tenant, deliveryId, eventId }
+}
+
+/** Everything in the database by which a store could be recognised, and whose it is. */
+async function readOwners(): Promise<Map<string, string>> {
+  const rows = await db.query<{ id: string; store_id: string }>(
+    `select id, id as store_id from stores
+     union all select id, store_id from checkouts
+     union all select order_id, store_id from checkouts
+     union all select id, store_id from wallets
+     union all select address, store_id from wallets where family = 'EVM'
+     union all select payment_id, store_id from credits
+     union all select id, store_id from events
+     union all select id, store_id from webhook_endpoints
+     union all select id, store_id from deliveries
+     union all select id, store_id from api_keys`,
+  )
+  return new Map(rows.map(({ id, store_id }) => [id, store_id]))
+}
+
+/** The ids that an answer holds, of whatever store. */
+function idsIn(answer: Answer): string[] {
+  const text = `${answer.body} ${JSON.stringify(answer.headers)}`
+  const words = text.match(
+    /\b(?:(?:st|ch|wal|pay|evt|we|dlv)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|order-of-store-\d+)\b/g,
+  )
+  return (words ?? []).filter((word) => owners.has(word))
+}
+
+/** Values that name another store's things, and values of the same form that name nothing. */
+const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
+  storeId: ({ shop }) => shop.id,
+  checkoutId: ({ checkoutId }) => checkoutId,
+  walletId: ({ walletId }) => walletId,
+  paymentId: ({ paymentId }) => paymentId,
+  endpointId: ({ endpointId }) => endpointId,
+  deliveryId: ({ deliveryId }) => deliveryId,
+  eventId: ({ eventId }) => eventId,
+  orderId: ({ orderId }) => orderId,
+}
+const nothing: Readonly<Record<string, string>> = {
+  storeId: `st_00${'0'.repeat(26)}`,
+  checkoutId: `ch_00${'0'.repeat(26)}`,
+  walletId: `wal_00${'0'.repeat(26)}`,
+  paymentId: `pay_00${'0'.repeat(26)}`,
+  endpointId: `we_00${'0'.repeat(26)}`,
+  deliveryId: `dlv_00${'0'.repeat(26)}`,
+  eventId: `evt_00${'0'.repeat(26)}`,
+  orderId: 'order-of-store-none',
+}
+const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
+  listCheckouts: ({ checkoutId }) => checkoutId,
+  listWallets: ({ walletId }) => walletId,
+  listPayments: ({ paymentId }) => paymentId,
+  listWebhookEndpoints: ({ endpointId }) => endpointId,
+  listDeliveries: ({ eventId }) => eventId,
+}
+/** Parameters that name nothing of a store. */
+const nameless = [
+  'limit',
+  'status',
+  'disposition',
+  'createdFrom',
+  'createdBefore',
+  'after',
+  'type',
+  'waitSeconds',
+  'state',
+]
+const bodies: Readonly<Record<string, unknown>> = {
+  createCheckout: { orderId: 'x', priceAmount: '1', priceCurrency: 'USD' },
+  updateStore: { name: 'Taken over' },
+  acceptPayment: {},
+  createWebhookEndpoint: { url: 'https://hooks.example/x' },
+  updateWebhookEndpoint: { status: 'disabled' },
+  rollWebhookSecret: {},
+  redeliverSince: { after: '1-0', include: 'all' },
+  registerEvmWallet: { walletAddress: `0x${'ab'.repeat(20)}`, custodialType: 'CUSTODIAL' },
+  registerSolanaWallet: { walletAddress: solanaWallets[0], custodialType: 'CUSTODIAL' },
+}
+
+type Attempt = {
+  readonly operation: Operation
+  readonly foreign: readonly string[]
+  readonly query: string | null
+}
+
+/** Each keyed operation with each choice of its path's ids that names at least one foreign thing, and each query. */
+const attempts: readonly Attempt[] = operations
+  .filter(({ isKeyed }) => isKeyed)
+  .flatMap((operation) => {
+    assert(!operation.takesBody || operation.id in bodies, `a body for ${operation.id} is needed here`)
+    const inPath = operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
+    for (const name of inPath) assert(name in named, `a value for ${name} is needed here`)
+    const choices: string[][] = [[]]
+    for (const name of inPath) choices.push(...choices.map((choice) => [...choice, name]))
+    const queries = operation.parameters
+      .filter((parameter) => parameter.in === 'query' && !nameless.includes(parameter.name))
+      .map(({ name }) => name)
+    for (const name of queries)
+      assert(
+        name === 'cursor' ? operation.id in cursors : name in named,
+        `a value for ${name} is needed here`,
+      )
+    return [
+      ...choices.filter(({ length }) => length > 0).map((foreign) => ({ operation, foreign, query: null })),
+      ...queries.map((query) => ({ operation, foreign: [], query })),
+    ]
+  })
+
+async function attempt(
+  { operation, foreign, query }: Attempt,
+  asker: Tenant,
+  value: (name: string) => string,
+) {
+  const own = Object.fromEntries(Object.entries(named).map(([name, of]) => [name, of(asker)]))
+  const path = fillPath(operation.path, {
+    ...own,
+    ...Object.fromEntries(foreign.map((name) => [name, value(name)])),
+  })
+  const search = query === null ? '' : `?limit=100&${query}=${encodeURIComponent(value(query))}`
+  return await asker.shop.call(operation.method, path + search, bodies[operation.id])
+}
+
+function withoutRequest(answer: Answer): string {
+  return answer.body.replace(/"requestId":"[^"]*"/, '"requestId":""')
+}
+
+function assertOwnOnly(answer: Answer, asker: Tenant, about: string): void {
+  for (const id of idsIn(answer)) assert.equal(owners.get(id), asker.shop.id, `${about} shows ${id}`)
+}
+
+async function snapshot(): Promise<string> {
+  const rows = await db.query<{ text: string }>(
+    `select stores::text as text from stores union all select wallets::text from wallets
+     union all select checkouts::text from checkouts union all select events::text from events
+     union all select credits::text from credits
+     union all select webhook_endpoints::text from webhook_endpoints
+     union all select deliveries::text from deliveries
+     union all select idempotency_keys::text from idempotency_keys order by text`,
+  )
+  return rows.map(({ text }) => text).join('\n')
+}
+
+test('every keyed operation answers another store’s ids exactly as ids that do not exist, and changes nothing', async (t) => {
+  const before = await snapshot()
+  let count = 0
+  for (const asker of tenants) {
+    const expected = await Promise.all(
+      attempts.map((each) => attempt(each, asker, (name) => nothing[name] ?? '')),
+    )
+    for (const distance of distances) {
+      const other = tenants[(asker.number + distance) % storesCount]
+      assert(other && other !== asker)
+      await Promise.all(
+        attempts.map(async (each, i) => {
+          const { operation, query } = each
+          const about = `${operation.id} ${each.foreign} ${query ?? ''}`
+          const cursor = query === 'cursor' ? cursors[operation.id] : undefined
+          const answer = await attempt(each, asker, (name) => (cursor ?? named[name])?.(other) ?? '')
+          count++
+          assertOwnOnly(answer, asker, about)
+          if (query === null) assert.equal(answer.statusCode, 404, `${about}: ${answer.body}`)
+          else assert.equal(answer.statusCode, 200, `${about}: ${answer.body}`)
+          // A foreign cursor is a moment in time: what follows it is the asker's own, and differs by moment.
+          if (!cursor) assert.equal(withoutRequest(answer), withoutRequest(expected[i] as Answer), about)
+        }),
+      )
+    }
+  }
+  assert.equal(await snapshot(), before)
+  assert(count >= 2_000, `only ${count} calls`)
+  t.diagnostic(`${count} calls, ${attempts.length} kinds, ${storesCount * distances.length} pairs`)
+})
+
+test('a store’s payment cannot be taken for another store’s checkout', async () => {
+  const [mine, other] = tenants
+  assert(mine && other)
+  const before = await snapshot()
+  const path = `/api/v1/payments/${mine.paymentId}/accept`
+  const foreign = await mine.shop.call('POST', path, { checkoutId: other.checkoutId })
+  const none = await mine.shop.call('POST', path, { checkoutId: nothing.checkoutId })
+  assertProblem(foreign, 404, 'not_found')
+  assert.equal(withoutRequest(foreign), withoutRequest(none))
+  assert.equal(await snapshot(), before)
+})
+
+test('lists, events and records that a store reads hold its own things, all of them, and nobody else’s', async () => {
+  for (const tenant of tenants) {
+    const seen = new Set<string>()
+    for (const operation of operations.filter(({ isKeyed, method }) => isKeyed && method === 'GET')) {
+      const own = Object.fromEntries(Object.entries(named).map(([name, of]) => [name, of(tenant)]))
+      const search = operation.parameters.some(({ name }) => name === 'limit') ? '?limit=100' : ''
+      const answer = await tenant.shop.call('GET', fillPath(operation.path, own) + search)
+      assert.equal(answer.statusCode, 200, `${operation.id}: ${answer.body}`)
+      assertOwnOnly(answer, tenant, operation.id)
+      for (const id of idsIn(answer)) seen.add(id)
+    }
+    const all = [...owners].filter(([, owner]) => owner === tenant.shop.id).map(([id]) => id)
+    assert.deepEqual([...seen].sort(), all.sort())
+  }
+})
+
+test('a payer learns of a checkout nothing that names its store', async () => {
+  for (const { checkoutId, shop } of tenants)
+    for (const { path, method } of operations.filter(({ id }) => id.startsWith('payCheckout'))) {
+      const answer = await farthing.request({ method, url: fillPath(path, { checkoutId }) })
+      assert.equal(answer.statusCode, 402)
+      assert(!JSON.stringify([answer.headers, answer.body]).includes(shop.id))
+    }
+})

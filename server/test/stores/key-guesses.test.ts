@@ -1,0 +1,148 @@
+/** Guesses at keys, near and far from right ones, and what their refusal takes. FULL=1: a million of each. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Problem } from '../../src/problems.ts'
+import { createKey, revokeKey } from '../../src/stores/api-keys.ts'
+import { openAuthenticator } from '../../src/stores/authenticate.ts'
+import { openTestApp } from '../support/app.ts'
+import { openCount, runs } from '../support/full.ts'
+import { assertProblem, openStore, send } from '../support/store.ts'
+
+const farthing = await openTestApp()
+const { ctx } = farthing
+const { authenticate } = openAuthenticator(ctx)
+const live = await openStore(farthing)
+const revoked = await createKey(ctx, live.store.id, new Date())
+await revokeKey(ctx, revoked.key.id, new Date())
+const right = [live.key, (await openStore(farthing, { mode: 'test' })).key]
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const anyChar = fc.oneof(fc.constantFrom(...alphabet, ...'ilouAZ_-, \n\0'), fc.string({ minLength: 1 }))
+const anyKey = fc.constantFrom(...right, revoked.text)
+/** What a thief tries who has seen parts of keys, or who believes in a careless comparison. */
+const guess = fc.oneof(
+  // One character changed, taken out, or put in, anywhere.
+  fc
+    .tuple(anyKey, fc.nat(80), fc.constantFrom(0, 1), anyChar)
+    .map(([key, at, taken, put]) => key.slice(0, at) + put + key.slice(at + taken)),
+  fc.tuple(anyKey, fc.nat(80)).map(([key, at]) => key.slice(0, at)),
+  // The parts of one key with those of another.
+  fc.tuple(anyKey, anyKey, anyKey).map(([a, b, c]) => {
+    const [mode, id, secret] = [a.split('_')[1], b.split('_')[2], c.split('_')[3]]
+    return `sk_${mode}_${id}_${secret}`
+  }),
+  // A right beginning of the secret, of any length, and any end.
+  fc
+    .tuple(
+      anyKey,
+      fc.nat(51),
+      fc.string({ unit: fc.constantFrom(...alphabet), minLength: 52, maxLength: 52 }),
+    )
+    .map(([key, kept, rest]) => key.slice(0, -52 + kept) + rest.slice(kept)),
+  fc.tuple(anyKey, anyKey, fc.constantFrom(',', ', ', ' ', '\n', '')).map(([a, b, by]) => a + by + b),
+  anyKey.map((key) => key.toUpperCase()),
+  fc.constant(revoked.text),
+  fc.string(),
+)
+
+/** Whether a key opens anything, asked of what every request asks. */
+async function opens(key: string): Promise<boolean> {
+  try {
+    await authenticate(key, () => {})
+    return true
+  } catch (error) {
+    assert(error instanceof Problem && error.code === 'invalid_api_key', String(error))
+    return false
+  }
+}
+
+test('of any number of guesses at keys none opens anything but a right key', async (t) => {
+  const count = openCount('guesses')
+  await fc.assert(
+    fc.asyncProperty(guess, async (key) => {
+      count.add()
+      if (right.includes(key)) count.add('right')
+      assert.equal(await opens(key), right.includes(key))
+    }),
+    runs(5_000, 1_000_000),
+  )
+  count.say(t)
+  for (const key of right) assert(await opens(key))
+})
+
+test('guesses that can travel in a header are refused by the whole application in the same words', async () => {
+  const refusals = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(
+      guess.filter((key) => /^[\x21-\x7e]*$/.test(key) && !right.includes(key)),
+      async (key) => {
+        const answer = await send(farthing.app, 'GET', '/api/v1/checkouts', undefined, { 'x-api-key': key })
+        const { requestId, ...rest } = assertProblem(answer, 401, 'invalid_api_key')
+        refusals.add(JSON.stringify(rest))
+      },
+    ),
+    runs(300, 20_000),
+  )
+  assert.equal(refusals.size, 1)
+})
+
+/** |t| above this is taken for a leak, as is usual where devices are tested for one: chance alone makes it in 1 of 150,000. */
+const leakT = 4.5
+
+test('how long a refusal takes does not tell how much of a secret was right', async (t) => {
+  const { key } = live
+  const last = key.endsWith('0') ? '1' : '0'
+  const wrongAtEnd = key.slice(0, -1) + last
+  const wrongAtStart = key.slice(0, -52) + (key.at(-52) === '0' ? '1' : '0') + key.slice(-51)
+  const pairs = runs(20_000, 1_000_000).numRuns / 2
+  const found = await compareTimes(pairs, (isFirst) => opens(isFirst ? wrongAtStart : wrongAtEnd))
+  t.diagnostic(JSON.stringify({ refusals: pairs * 2, t: Math.round(found * 100) / 100 }))
+  assert(Math.abs(found) < leakT, `t = ${found}`)
+})
+
+test('the same measure finds a comparison that ends at the first difference', async () => {
+  const secret = Buffer.alloc(52, 7)
+  const early = Buffer.from(secret).fill(1, 0, 1)
+  const late = Buffer.from(secret).fill(1, 51)
+  const careless = async (guessed: Buffer) => {
+    for (let i = 0; i < 52; i++) if (slowly(secret[i]) !== slowly(guessed[i])) return false
+    return true
+  }
+  const found = await compareTimes(5_000, (isFirst) => careless(isFirst ? early : late))
+  assert(Math.abs(found) > leakT, `t = ${found}`)
+})
+
+/** As much work as to be seen beside a clock that is read in JavaScript. */
+function slowly(value: number | undefined): number {
+  let sum = value ?? 0
+  for (let i = 0; i < 50; i++) sum = (sum * 31 + i) % 65_521
+  return sum
+}
+
+/**
+ * Welch's t of two ways, each tried so many times in an order that chance decides. The slowest tenth is left out: there
+ * the machine was doing something else.
+ */
+async function compareTimes(times: number, work: (isFirst: boolean) => Promise<unknown>): Promise<number> {
+  const samples: [number[], number[]] = [[], []]
+  const order = randomBytes(times * 2)
+  for (const byte of order) {
+    const isFirst = byte % 2 === 0
+    const before = process.hrtime.bigint()
+    await work(isFirst)
+    samples[isFirst ? 0 : 1].push(Number(process.hrtime.bigint() - before))
+  }
+  const all = samples.flat().toSorted((a, b) => a - b)
+  const slow = all[Math.floor(all.length * 0.9)] ?? Infinity
+  const [a, b] = samples.map((sample) => summarize(sample.filter((ns) => ns <= slow)))
+  assert(a && b)
+  return (a.mean - b.mean) / Math.sqrt(a.variance / a.count + b.variance / b.count)
+}
+
+function summarize(sample: readonly number[]): { count: number; mean: number; variance: number } {
+  const count = sample.length
+  const mean = sample.reduce((sum, value) => sum + value, 0) / count
+  return { count, mean, variance: sample.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1) }
+}

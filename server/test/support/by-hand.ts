@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { PaymentRequired } from '@farthing/sdk'
+import { newId, randomText } from '../../src/ids.ts'
+import type { TestApp } from './app.ts'
+
+/** Puts a checkout into a status that no request of today leads to. */
+export async function setStatus(test: TestApp, checkoutId: string, status: string): Promise<void> {
+  const changed = await test.ctx.db.query('update checkouts set status = $2 where id = $1 returning id', [
+    checkoutId,
+    status,
+  ])
+  assert.equal(changed.length, 1)
+}
+
+/** Lets a checkout's time have passed, as the database's clock judges it. */
+export async function letTimePass(test: TestApp, checkoutId: string): Promise<void> {
+  const changed = await test.ctx.db.query(
+    `update checkouts set created_at = created_at - interval '2 days', expires_at = clock() - interval '1 millisecond'
+     where id = $1 returning id`,
+    [checkoutId],
+  )
+  assert.equal(changed.length, 1)
+}
+
+export const payer = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65'
+
+/**
+ * The settlement's work by hand: the authorization with this nonce, its exact credit, and the checkout COMPLETED.
+ * Returns the transaction's hash.
+ */
+export async function completeByHand(
+  test: TestApp,
+  checkoutId: string,
+  nonce = `0x${randomBytes(32).toString('hex')}`,
+): Promise<string> {
+  const transaction = `0x${randomBytes(32).toString('hex')}`
+  await test.ctx.db.query(
+    `with option as (
+       select c.id as checkout_id, c.store_id, o.network, lower(o.asset) as asset, o."payTo" as pay_to, o.amount
+       from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+       where c.id = $1 limit 1
+     ), authorized as (
+       insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+         valid_after, valid_before, signature, claimed_at)
+       select network, asset, $4, $5, checkout_id, store_id, 'sent', pay_to, amount, 0, 1, decode('00', 'hex'), clock() from option
+     )
+     insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
+       position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
+       included_at)
+     select network, $2, 0, $3, 1, clock(), $2, 0, asset, $4, $5, pay_to, amount, store_id, checkout_id, 'exact',
+       clock(), clock()
+     from option`,
+    [checkoutId, transaction, `pay_${randomText(28)}`, payer.toLowerCase(), nonce],
+  )
+  await setStatus(test, checkoutId, 'COMPLETED')
+  return transaction
+}
+
+/** A plain transfer that reached the first wallet of a checkout's options and is of no checkout. Returns its payment id. */
+export async function creditByHand(test: TestApp, checkoutId: string): Promise<string> {
+  const hash = `0x${randomBytes(32).toString('hex')}`
+  const [row] = await test.ctx.db.query<{ payment_id: string }>(
+    `insert into credits (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
+       position, asset, payer, pay_to, amount, store_id, disposition, first_seen_block_time, included_at)
+     select o.network, $2, 0, $3, 1, clock(), $2, 0, lower(o.asset), $4, lower(o."payTo"), o.amount + 1, c.store_id,
+       'unmatched', clock(), clock()
+     from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+     where c.id = $1 limit 1
+     returning payment_id`,
+    [checkoutId, hash, newId('pay', '00', new Date()), payer.toLowerCase()],
+  )
+  assert(row)
+  return row.payment_id
+}
+
+/** A payment as a stock client would send it, on the terms that were offered. The signature is nobody's. */
+export function paymentFor(terms: PaymentRequired) {
+  const [accepted] = terms.accepts
+  assert(accepted)
+  return {
+    x402Version: 2,
+    resource: terms.resource,
+    accepted,
+    payload: {
+      signature: `0x${'22'.repeat(65)}`,
+      authorization: {
+        from: payer,
+        to: accepted.payTo,
+        value: accepted.amount,
+        validAfter: '0',
+        validBefore: String(Math.floor(Date.now() / 1_000) + 120),
+        nonce: `0x${randomBytes(32).toString('hex')}`,
+      },
+    },
+  }
+}
+
+export function encodePayment(payment: unknown): string {
+  return Buffer.from(JSON.stringify(payment)).toString('base64')
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { PaymentRequired, PaymentRequirements } from '@farthing/sdk'
+import { type Address, encodeFunctionData, getAddress, type Hex, toHex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { type Domain, tokenAbi } from './evm.ts'
+
+export type Payer = { readonly key: Hex; readonly address: Address }
+
+export function newPayer(): Payer {
+  const key = generatePrivateKey()
+  return { key, address: privateKeyToAccount(key).address }
+}
+
+/** As it is written in a PAYMENT-SIGNATURE header. */
+export type Authorization = {
+  readonly from: Address
+  readonly to: Address
+  readonly value: string
+  readonly validAfter: string
+  readonly validBefore: string
+  readonly nonce: Hex
+}
+
+export type Signed = { readonly authorization: Authorization; readonly signature: Hex }
+
+type SignAuthorization = {
+  readonly key: Hex
+  readonly domain: Domain
+  readonly to: Address
+  readonly value: bigint
+  readonly validBefore: bigint
+  readonly validAfter?: bigint
+  readonly nonce?: Hex
+  /** The payer, where the key is not its own: a contract wallet. */
+  readonly from?: Address
+  readonly type?: 'TransferWithAuthorization' | 'ReceiveWithAuthorization'
+}
+
+const authorizationFields = [
+  { name: 'from', type: 'address' },
+  { name: 'to', type: 'address' },
+  { name: 'value', type: 'uint256' },
+  { name: 'validAfter', type: 'uint256' },
+  { name: 'validBefore', type: 'uint256' },
+  { name: 'nonce', type: 'bytes32' },
+] as const
+
+export async function signAuthorization(input: SignAuthorization): Promise<Signed> {
+  const account = privateKeyToAccount(input.key)
+  const { domain, to, value, validBefore, validAfter = 0n, type = 'TransferWithAuthorization' } = input
+  const { from = account.address, nonce = newNonce() } = input
+  const message = { from, to, value, validAfter, validBefore, nonce }
+  const signature = await account.signTypedData({
+    domain,
+    types: { TransferWithAuthorization: authorizationFields, ReceiveWithAuthorization: authorizationFields },
+    primaryType: type,
+    message,
+  })
+  return {
+    authorization: {
+      from,
+      to,
+      value: `${value}`,
+      validAfter: `${validAfter}`,
+      validBefore: `${validBefore}`,
+      nonce,
+    },
+    signature,
+  }
+}
+
+export function newNonce(): Hex {
+  return toHex(randomBytes(32))
+}
+
+export async function signCancellation(input: {
+  readonly key: Hex
+  readonly domain: Domain
+  readonly nonce: Hex
+}): Promise<Hex> {
+  const account = privateKeyToAccount(input.key)
+  return await account.signTypedData({
+    domain: input.domain,
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'CancelAuthorization',
+    message: { authorizer: account.address, nonce: input.nonce },
+  })
+}
+
+/** The call that settles it, by the overload for signatures of any length. */
+export function encodeTransfer({ authorization, signature }: Signed): Hex {
+  return encodeFunctionData({
+    abi: tokenAbi,
+    functionName: 'transferWithAuthorization',
+    args: [...authorizationArguments(authorization), signature],
+  })
+}
+
+export function authorizationArguments({ from, to, value, validAfter, validBefore, nonce }: Authorization) {
+  return [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce] as const
+}
+
+type PaymentOverrides = Partial<SignAuthorization> & {
+  /** Instead of the first of `accepts`. */
+  readonly accepted?: PaymentRequirements
+  /** Instead of the right one. */
+  readonly signature?: Hex
+}
+
+/** The PAYMENT-SIGNATURE header that answers a 402, byte for byte as the stock x402 client makes it. */
+export async function paymentHeader(
+  required: PaymentRequired,
+  key: Hex,
+  overrides: PaymentOverrides = {},
+): Promise<string> {
+  const { accepted = required.accepts[0], signature, ...changes } = overrides
+  assert(accepted && 'name' in accepted.extra)
+  const signed = await signAuthorization({
+    key,
+    domain: {
+      ...accepted.extra,
+      chainId: Number.parseInt(accepted.network.replace('eip155:', ''), 10),
+      verifyingContract: getAddress(accepted.asset),
+    },
+    to: getAddress(accepted.payTo),
+    value: BigInt(accepted.amount),
+    validBefore: BigInt(Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds),
+    ...changes,
+  })
+  const payload = {
+    x402Version: 2,
+    payload: { authorization: signed.authorization, signature: signature ?? signed.signature },
+    resource: required.resource,
+    accepted,
+  }
+  return Buffer.from(JSON.stringify(payload)).toString('base64')
+}

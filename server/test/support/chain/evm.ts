@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import {
+  type Address,
+  createTestClient,
+  encodeDeployData,
+  encodeFunctionData,
+  getAddress,
+  type Hex,
+  http,
+  parseAbi,
+  publicActions,
+  type TransactionReceipt,
+  toFunctionSignature,
+  toHex,
+  walletActions,
+} from 'viem'
+import { mnemonicToAccount } from 'viem/accounts'
+import { type Artifact, readArtifacts, startLocalChain } from '../../../src/dev/local-chain.ts'
+import { networks } from '../../../src/networks.ts'
+import { atEnd } from '../at-end.ts'
+
+export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
+
+/** The tenth of the chain's accounts: the hand of the tests. The other nine are free to be settlers and payers. */
+const faucet: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
+
+export const tokenAbi = parseAbi([
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+  'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
+  'function name() view returns (string)',
+  'function version() view returns (string)',
+  'function symbol() view returns (string)',
+  'function decimals() view returns (uint8)',
+  'function DOMAIN_SEPARATOR() view returns (bytes32)',
+  'function balanceOf(address account) view returns (uint256)',
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'function mint(address to, uint256 value) returns (bool)',
+  'function pause()',
+  'function unpause()',
+  'function blacklist(address account)',
+  'function unBlacklist(address account)',
+  'function transfer(address to, uint256 value) returns (bool)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'function receiveWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function receiveWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+])
+
+export const multicallAbi = parseAbi([
+  'struct Call3 { address target; bool allowFailure; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function aggregate3(Call3[] calls) payable returns (Result[] returnData)',
+])
+
+export const attackerAbi = parseAbi([
+  'struct Call { address target; bytes data; }',
+  'function run(Call[] calls) payable',
+])
+
+const initializer = 'initialize(string,string)'
+
+export type Domain = {
+  readonly name: string
+  readonly version: string
+  readonly chainId: number
+  readonly verifyingContract: Address
+}
+
+type ContractName = 'Token' | 'Multicall3' | 'OwnedWallet' | 'BurningWallet' | 'Attacker'
+type Call = {
+  readonly to: Address
+  readonly data: Hex
+  readonly from?: Address
+  readonly gas?: bigint
+}
+
+export type EvmOptions = {
+  /** ELSEWHERE is in no table unless the test adds it. */
+  readonly network?: 'LOCAL' | 'BASE_MAINNET' | 'BASE_SEPOLIA' | 'ELSEWHERE'
+  readonly blockTimeSeconds?: number | null
+  readonly extraArgs?: readonly string[]
+}
+
+export type TestChain = Awaited<ReturnType<typeof openEvm>>
+
+/**
+ * A chain of this test file's own, stopped when the file is done: one of `networks` by its name, with its tokens. Without
+ * `blockTimeSeconds`, blocks are mined only by `mine` and by what says that it mines.
+ *
+ * The environment variable TOKEN_ARTIFACT may name the JSON file of another build of the token, so that everything runs
+ * on, say, Circle's own code: `abi`, `bytecode` and `deployedBytecode`, as Hardhat or Foundry write them. It needs
+ * - its domain's name and version: by a constructor(string name, string version) that writes no storage, or by an
+ *   initialize(string name, string version) that anybody may call once the deployed code stands at its address;
+ * - mint(address,uint256), pause(), unpause(), blacklist(address) and unBlacklist(address) that anybody may call.
+ */
+export async function openEvm(options: EvmOptions = {}) {
+  const network = networks.find(({ id }) => id === (options.network ?? 'LOCAL'))
+  assert(network?.family === 'EVM')
+  const [asset] = network.assets
+  assert(asset)
+  const chainId = Number.parseInt(network.caip2.replace('eip155:', ''), 10)
+  const artifact = await readTokenArtifact()
+  const { url, stop } = await startLocalChain({
+    chainId,
+    blockTimeSeconds: options.blockTimeSeconds ?? null,
+    assets: network.assets.map(({ address, domain }) => ({ address, ...domain })),
+    ...(artifact && { artifact }),
+    ...(options.extraArgs && { extraArgs: options.extraArgs }),
+  })
+  atEnd(stop)
+  const token = getAddress(asset.address)
+  const domain: Domain = { ...asset.domain, chainId, verifyingContract: token }
+  const client = connect(url)
+
+  const mine = async (blocks = 1) => await client.mine({ blocks })
+
+  /** Hands a transaction of an account of the chain to the pool, unmined. It may be one that will revert. */
+  const send = async ({ to, data, from = faucet, gas = 1_000_000n }: Call): Promise<Hex> =>
+    await client.sendTransaction({ account: from, to, data, gas, chain: null })
+
+  /** Sends and mines. The receipt may say `reverted`. */
+  const perform = async (call: Call): Promise<TransactionReceipt> => {
+    const hash = await send(call)
+    await mine()
+    return await client.getTransactionReceipt({ hash })
+  }
+
+  /** Creates units for one address or for many (a block holds about 2,500), and mines. */
+  const mint = async (to: Address | readonly Address[], units: bigint): Promise<void> => {
+    const calls = [to].flat().map((address) => ({
+      target: token,
+      allowFailure: false,
+      callData: encodeFunctionData({ abi: tokenAbi, functionName: 'mint', args: [address, units] }),
+    }))
+    const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [calls] })
+    const { status } = await perform({
+      to: multicallAddress,
+      data,
+      gas: 200_000n + 100_000n * BigInt(calls.length),
+    })
+    assert.equal(status, 'success')
+  }
+
+  /** Puts a contract of server/contracts on the chain, and mines. */
+  const deploy = async (name: ContractName, args: readonly unknown[] = []): Promise<Address> => {
+    const { [name]: contract } = await readArtifacts()
+    assert(contract)
+    const data = encodeDeployData({ abi: contract.abi, bytecode: contract.bytecode, args })
+    const hash = await client.sendTransaction({ account: faucet, data, gas: 10_000_000n, chain: null })
+    await mine()
+    const { contractAddress } = await client.getTransactionReceipt({ hash })
+    assert(contractAddress)
+    return getAddress(contractAddress)
+  }
+
+  if (artifact?.abi.some((item) => item.type === 'function' && toFunctionSignature(item) === initializer)) {
+    const { name, version } = domain
+    const { status } = await perform({
+      to: token,
+      data: encodeFunctionData({ abi: parseAbi([`function ${initializer}`]), args: [name, version] }),
+    })
+    assert.equal(status, 'success')
+  }
+
+  return {
+    url,
+    network,
+    token,
+    domain,
+    client,
+    mine,
+    send,
+    perform,
+    mint,
+    deploy,
+    stop,
+    /** The newest block's time, in seconds. */
+    time: async (): Promise<bigint> => (await client.getBlock()).timestamp,
+    balance: async (account: Address): Promise<bigint> =>
+      await client.readContract({
+        address: token,
+        abi: tokenAbi,
+        functionName: 'balanceOf',
+        args: [account],
+      }),
+    isNonceUsed: async (payer: Address, nonce: Hex): Promise<boolean> =>
+      await client.readContract({
+        address: token,
+        abi: tokenAbi,
+        functionName: 'authorizationState',
+        args: [payer, nonce],
+      }),
+    /** Every Transfer of the token between these, on the canonical chain. */
+    transferLogs: async (between: { readonly from?: Address; readonly to?: Address } = {}) =>
+      await client.getContractEvents({
+        address: token,
+        abi: tokenAbi,
+        eventName: 'Transfer',
+        args: between,
+        fromBlock: 0n,
+        strict: true,
+      }),
+    /** Instant mining. Only for a test with one sender: with several, transactions stay behind. */
+    setAutomine: async (on: boolean): Promise<void> => await client.setAutomine(on),
+    setNextBlockTimestamp: async (seconds: bigint): Promise<void> =>
+      await client.setNextBlockTimestamp({ timestamp: seconds }),
+    dropTransaction: async (hash: Hex): Promise<void> => await client.dropTransaction({ hash }),
+    /**
+     * Replaces the newest blocks by as many empty ones, 60 at most on a long chain. Their transactions are gone, also
+     * from the pool, and so is what was set without a transaction (code, balances) since the block before them.
+     */
+    reorg: async (depth: number): Promise<void> => {
+      // viem has no action for it.
+      const request = client.request as (call: { method: string; params: unknown[] }) => Promise<unknown>
+      await request({ method: 'anvil_reorg', params: [depth, []] })
+    },
+    snapshot: async (): Promise<Hex> => await client.snapshot(),
+    revert: async (id: Hex): Promise<void> => await client.revert({ id }),
+  }
+}
+
+function connect(url: string) {
+  return createTestClient({
+    mode: 'anvil',
+    transport: http(url, { retryCount: 0 }),
+    cacheTime: 0,
+    pollingInterval: 20,
+  })
+    .extend(publicActions)
+    .extend(walletActions)
+}
+
+async function readTokenArtifact(): Promise<Artifact | null> {
+  const file = process.env.TOKEN_ARTIFACT
+  if (!file) return null
+  const { abi, bytecode, deployedBytecode } = JSON.parse(await readFile(file, 'utf8'))
+  // Foundry writes { object }, the others the bytes themselves.
+  return {
+    abi,
+    bytecode: bytecode?.object ?? bytecode,
+    deployedBytecode: deployedBytecode?.object ?? deployedBytecode,
+  }
+}
+
+/** The key of one of the accounts that have ether from the start, 0 to 8. */
+export function fundedKey(index: number): Hex {
+  const account = mnemonicToAccount('test test test test test test test test test test test junk', {
+    addressIndex: index,
+  })
+  return toHex(account.getHdKey().privateKey ?? assert.fail())
+}
