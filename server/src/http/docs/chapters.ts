@@ -49,6 +49,7 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
     [
       'docs/architecture.md',
       'docs/authority.md',
+      'docs/adding.md',
       'docs/proof.md',
       'docs/measurements.md',
       'docs/decisions/README.md',
