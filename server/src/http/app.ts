@@ -32,25 +32,25 @@ import { storeRoutes } from './store-api.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null
-    /** The body as it arrived. */
+    /** The raw body. */
     bodyBytes: Buffer
     problemCode: ProblemCode | null
   }
 }
 
-/** A payment header is about 1 KiB, with many extensions 4. Above this Node answers 431 by itself. */
+/** A payment header is about 1 KiB, or 4 KiB with many extensions. Requests above this limit get 431. */
 const headerBytesMax = 12_288
-/** Whoever sends slower than this is holding a socket, not making a request. */
+/** A client that sends more slowly than this is holding a socket open, not making a request. */
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 15_000
-/** Longer than the 60 s after which common balancers drop idle connections, so that they and not we close them. */
+/** Longer than the 60 s after which common load balancers drop idle connections, so that they close them, not we. */
 const keepAliveTimeoutMs = 65_000
 const timeoutCheckMs = 1_000
-/** Makes a client come back through the balancer now and then. */
+/** Makes clients reconnect through the load balancer now and then. */
 const requestsPerSocketMax = 10_000
 const connectionsMax = 10_000
 
-/** Builds the HTTP application. It listens only when it is told to, so tests call it without a socket. */
+/** Builds the HTTP application without listening, so that tests can call it without a socket. */
 export function buildApp(ctx: Context, health: Health): FastifyInstance {
   const app = Fastify({
     logger: false,
@@ -66,7 +66,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: timeoutCheckMs,
     },
-    // What the router refuses never reaches a hook.
+    // Requests that the router refuses never reach a hook.
     frameworkErrors(error, request, reply) {
       reply.headers(always).header('x-request-id', request.id)
       void sendProblem(ctx, error, request, reply)
@@ -85,7 +85,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
     (httpPart === 'body' ? bodies : queries).compile(schema as object),
   )
   observe(app, ctx)
-  // A kept-alive connection would hold up the stop until its client or its time-out ends it.
+  // A kept-alive connection would delay the stop until its client closes it or it times out.
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (health.isDraining) reply.header('connection', 'close')
     done()
@@ -94,7 +94,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   const authenticator = openAuthenticator(ctx)
   const admit = openAdmission(ctx, authenticator)
   const waits = openEventWaits(ctx)
-  // Those who wait for events are let go first: a stop must not wait for them.
+  // Release clients that wait for events first, so that they don't delay the stop.
   app.addHook('preClose', async () => waits.close())
   const store = [
     ...storeRoutes(ctx, openCreateCheckout(ctx, authenticator)),
@@ -108,7 +108,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   const routes = [...store, ...pay]
   app.setNotFoundHandler((request) => refuseUnknown(routes, request))
   app.addHook('onRequest', (request, reply) => admit(routeOf(request), request, reply))
-  // Where nobody asked for a body it is read, up to the limit, and ignored: whatever it is, it is no fault of ours.
+  // Routes that expect no body read one anyway, up to the limit, and ignore it: its content must not cause an error.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async () => undefined)
 
@@ -119,16 +119,16 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
       { parseAs: 'buffer' },
       async (request: FastifyRequest, body: Buffer) => {
         request.bodyBytes = body
-        // Clients declare JSON even where they send nothing, as to cancel.
+        // Clients declare JSON even when they send no body, for example to cancel.
         return body.length === 0 ? undefined : parseBody(body)
       },
     )
     for (const route of store) mount(scope, route)
   })
   void app.register(async (scope) => {
-    // Payers' clients send what they like as the body, under names of types that are none.
+    // Payers' clients send arbitrary bodies, some with an invalid content type.
     scope.addHook('onRequest', async (request) => void delete request.headers['content-type'])
-    // On sending, so that a payer who is over the limit can read that as well.
+    // In onSend, so that a page can read the answer even if its payer is over the rate limit.
     scope.addHook('onSend', async (_request, reply) => void reply.headers(crossOrigin))
     for (const route of pay) {
       if (route.method === 'GET') {
@@ -167,14 +167,14 @@ const common = {
   removeAdditional: false,
   useDefaults: false,
   strict: false,
-  // Every schema is our own, and has a type: compiling the schema of schemas, twice, would be a fifth of a start.
+  // All schemas are our own and typed. Compiling the meta-schema, twice, would take a fifth of the startup time.
   validateSchema: false,
 } as const
 const bodies = formats.default(new Ajv({ ...common, coerceTypes: false }))
-// Everything in a query is text; numbers in it must be read as numbers.
+// Query parameters arrive as text, so numbers must be coerced.
 const queries = formats.default(new Ajv({ ...common, coerceTypes: true }))
 
-/** Any page may ask for the ways to pay and may pay: there is no cookie and no key to abuse. */
+/** Pages of any origin may read the ways to pay, and pay: there is no cookie or key to abuse. */
 const crossOrigin = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id',
@@ -206,13 +206,13 @@ function routeOf(request: FastifyRequest): Route | undefined {
   return request.routeOptions.config.route
 }
 
-/** Who may go on: limits first, then the key, then whether the store in the path is the key's own. */
+/** Checks the rate limits, the key, and that the store in the path is the key's own. */
 function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthenticator>) {
   const keys = openLimiter('key', ctx.config.keyRequestsPerSecond, ctx.now)
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
   return async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const limitAddress = () => addresses.take(addressBucket(request.ip), reply)
-    // Probes come every second from one address and must not be refused.
+    // Probes arrive every second from one address and must not be rate-limited.
     if (request.url === '/livez' || request.url === '/readyz') return
     if (!route?.isKeyed) return limitAddress()
     const header = request.headers['x-api-key']
@@ -250,7 +250,7 @@ function matches(pattern: string, path: string): boolean {
 
 const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
-/** One line and one measurement a request. */
+/** One log line and one measurement per request. */
 function observe(app: FastifyInstance, ctx: Context): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(always).header('x-request-id', request.id)
@@ -296,7 +296,7 @@ const clientErrors: Readonly<Record<string, ProblemCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** What does not parse as HTTP never becomes a request, so its answer is written by hand. */
+/** Input that doesn't parse as HTTP never becomes a request, so its answer is written to the socket by hand. */
 function renderClientError(ctx: Context, errorCode: string): string {
   const code = clientErrors[errorCode] ?? 'bad_request'
   ctx.metrics.problems.inc({ code })

@@ -11,7 +11,7 @@ const refused = (text: string | Buffer) =>
     String(text),
   )
 
-test('what JSON.parse reads is read alike', () => {
+test('valid JSON is parsed exactly as JSON.parse does', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1), (value, indent) => {
       const text = JSON.stringify(value, null, indent)
@@ -20,7 +20,7 @@ test('what JSON.parse reads is read alike', () => {
   )
 })
 
-test('a repeated key is refused, however it is written', () => {
+test('a duplicate key is rejected, even if it is escaped or nested', () => {
   refused('{"priceAmount":"1","priceAmount":"2"}')
   refused('{"priceAmount":"1","price\\u0041mount":"2"}')
   refused('{"a":{"b":1,"c":[{}],"b":2}}')
@@ -28,21 +28,21 @@ test('a repeated key is refused, however it is written', () => {
   parseBody(Buffer.from('{"a":"a","b":{"a":"a"},"c":["a","a"]}'))
 })
 
-test('nesting beyond 8 levels is refused, and 100,000 levels at once', () => {
+test('nesting deeper than 8 levels is rejected, even if it is 100,000 levels deep', () => {
   parseBody(Buffer.from(`${'['.repeat(8)}${']'.repeat(8)}`))
   refused(`${'['.repeat(9)}${']'.repeat(9)}`)
   refused('['.repeat(100_000))
   refused('{"a":'.repeat(100_000))
 })
 
-test('broken JSON and broken UTF-8 are refused', () => {
+test('invalid JSON and invalid UTF-8 are rejected', () => {
   for (const text of ['{', '{"a":1,}', "{'a':1}", '{"a":NaN}', 'undefined', '"\u0001"', '{} {}'])
     refused(text)
   refused(Buffer.from([0x22, 0xff, 0xfe, 0x22]))
   refused(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]))
 })
 
-test('any bytes are read or refused, never worse', () => {
+test('any bytes are either parsed or rejected with a problem', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -5,8 +5,8 @@ import { Problem } from '../problems.ts'
 const depthMax = 8
 
 /**
- * Parses a JSON body, or refuses it. Stricter than JSON.parse in two ways: a repeated key is an error (parsers differ
- * on which one counts, so a proxy could see another amount than we do), and nesting is bounded.
+ * Parses a JSON body or rejects it. Stricter than JSON.parse in two ways: a duplicate key is an error (parsers disagree
+ * on which one counts, so a proxy could see a different amount than we do), and nesting is limited.
  */
 export function parseBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw malformed('it is not UTF-8')
@@ -19,10 +19,10 @@ export function parseBody(bytes: Buffer): unknown {
   }
 }
 
-/** One pass over the text. What is not JSON may slip through here: JSON.parse has the last word. */
+/** One pass over the text. Invalid JSON may pass this check; JSON.parse rejects it afterwards. */
 function checkNesting(text: string): void {
   const keys: (Set<string> | null)[] = []
-  // A string that does not end matches too: were it no match, each quote in it would be tried again to the end.
+  // An unterminated string matches too. Otherwise every quote in it would start another search to the end.
   const token = /"(?:[^"\\]|\\.?)*"?|[{}[\]]/gs
   const colon = /\s*:/y
   for (let match = token.exec(text); match; match = token.exec(text)) {

@@ -4,8 +4,8 @@ import type { IdempotencyKey } from '../checkouts/create.ts'
 import { invalid } from '../problems.ts'
 
 /**
- * The Idempotency-Key of a request, scoped to its store and route. The body's bytes are its fingerprint: the same key
- * with other bytes is refused, not guessed at.
+ * Reads a request's Idempotency-Key, which is scoped to the store and route. It comes with a hash of the body's bytes:
+ * the same key with different bytes is rejected.
  */
 export function readIdempotencyKey(request: FastifyRequest, route: string): IdempotencyKey | null {
   const key = request.headers['idempotency-key']

@@ -12,7 +12,7 @@ function fakeReply() {
   }
 }
 
-test('a bucket gives its number a second, then refuses with the time to wait, then fills again', () => {
+test('a bucket allows its number of requests per second, then rejects with the time to wait, then refills', () => {
   let now = new Date(1_000_000)
   const limiter = openLimiter('key', 10, () => now)
   const { headers, reply } = fakeReply()
@@ -35,7 +35,7 @@ test('a bucket gives its number a second, then refuses with the time to wait, th
   assert.throws(() => limiter.take('a', reply))
 })
 
-test('a clock that goes back gives nothing away', () => {
+test('a clock that goes backwards refills nothing', () => {
   let now = new Date(1_000_000)
   const limiter = openLimiter('key', 1, () => now)
   const { reply } = fakeReply()
@@ -44,7 +44,7 @@ test('a clock that goes back gives nothing away', () => {
   assert.throws(() => limiter.take('a', reply))
 })
 
-test('all addresses of one IPv6 /64 share a bucket; IPv4 in IPv6 clothes is IPv4', () => {
+test('all addresses in one IPv6 /64 share a bucket, and an IPv4-mapped address counts as IPv4', () => {
   assert.equal(addressBucket('2001:db8:0:1::1'), addressBucket('2001:0db8:0000:0001:ffff:ffff:ffff:ffff'))
   assert.notEqual(addressBucket('2001:db8:0:1::1'), addressBucket('2001:db8:0:2::1'))
   assert.equal(addressBucket('::ffff:192.0.2.7'), '192.0.2.7')

@@ -3,15 +3,15 @@ import type { FastifyReply } from 'fastify'
 import { Problem } from '../problems.ts'
 
 /**
- * Token buckets in memory: each process allows its own share, so n processes allow n times the setting. That is enough
- * to protect a process; a quota shared by many would need a second store for a question that has no money in it.
+ * Token buckets in memory. Each process counts for itself, so n processes allow n times the setting. That is enough to
+ * protect a process; a quota across processes would need a second data store, and no money depends on it.
  */
 export type Limiter = {
-  /** Takes one request from a bucket; tells the reply how full it is; a Problem when it is empty. */
+  /** Takes one token from a bucket and sets the RateLimit headers. Throws a Problem if the bucket is empty. */
   take(bucket: string, reply: FastifyReply): void
 }
 
-/** Bounds memory. When it is full the bucket that was made first goes, and starts full again if it comes back. */
+/** Limits memory. Beyond it the oldest bucket is dropped; if its key returns, it starts full. */
 const bucketsMax = 100_000
 
 export function openLimiter(name: string, perSecond: number, now: () => Date): Limiter {
@@ -44,7 +44,7 @@ export function openLimiter(name: string, perSecond: number, now: () => Date): L
   }
 }
 
-/** What counts as one address: a whole /64 in IPv6, because a single host has that many to choose from. */
+/** What counts as one address: in IPv6 a whole /64, because a single host can use all of it. */
 export function addressBucket(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
   if (mapped?.[1]) return mapped[1]

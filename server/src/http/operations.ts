@@ -1,15 +1,15 @@
 import { createServer, type Server } from 'node:http'
 import type { Context } from '../context.ts'
 
-/** Whether this process should be sent work. `isDraining` is set when it has been asked to stop. */
+/** Whether this process should get new requests. `isDraining` is set once it is told to stop. */
 export type Health = { isDraining: boolean }
 
-/** How long readiness waits for the database: shorter than any balancer's own limit. */
+/** How long readiness waits for the database: shorter than any load balancer's own timeout. */
 const readyTimeoutMs = 2_000
 
 /**
- * Ready means: the database answers and we are not stopping. Deliberately not: chains, rates or webhooks, because one
- * provider's outage would then take every process out of service.
+ * Ready means that the database answers and the process isn't stopping. Chains, rates and webhooks deliberately don't
+ * count: one provider's outage would take every process out of service.
  */
 export async function isReady(ctx: Context, health: Health): Promise<boolean> {
   if (health.isDraining) return false
@@ -21,7 +21,7 @@ export async function isReady(ctx: Context, health: Health): Promise<boolean> {
   return await Promise.race([answered, timeout])
 }
 
-/** The operators' door, on a port of its own so that metrics never face the public: /livez, /readyz, /metrics. */
+/** Serves /livez, /readyz and /metrics on a separate port, so that metrics are never public. */
 export async function openOperations(ctx: Context, health: Health): Promise<Server> {
   const server = createServer((request, response) => {
     const answer = (status: number, body: string, type = 'text/plain') =>
@@ -39,7 +39,7 @@ export async function openOperations(ctx: Context, health: Health): Promise<Serv
         () => answer(500, 'metrics failed\n'),
       )
     }
-    return answer(404, 'Ask for /livez, /readyz or /metrics.\n')
+    return answer(404, 'Not found. Available here: /livez, /readyz, /metrics.\n')
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

@@ -35,12 +35,12 @@ const answers = {
   },
 }
 
-/** Where checkoutUrl stands, without the checkout's id. */
+/** The path of checkoutUrl, without the checkout's id. */
 export function pagePathOf(ctx: Context): string {
   return new URL(ctx.config.checkoutPageUrl).pathname.replace(/\/$/, '')
 }
 
-/** The payer's door: no key, any origin, any body. The same operation stands on the API's path and on checkoutUrl. */
+/** The payer's endpoints: no key, any origin, any body. The API's path and checkoutUrl do the same. */
 export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
   const apiUrl = `${ctx.config.baseUrl}/api/v1/checkouts`
   const pageUrl = ctx.config.checkoutPageUrl
@@ -119,7 +119,7 @@ async function pay(
   return render(ctx, answer, reply)
 }
 
-/** The protocol's type wants "namespace:reference" spelled as a type; ours are read from a table. */
+/** The library types a network as `namespace:reference`; ours are plain strings from a table. */
 function encodeRequired(required: PaymentRequired): string {
   return encodePaymentRequiredHeader(required as Parameters<typeof encodePaymentRequiredHeader>[0])
 }
@@ -154,7 +154,7 @@ function render(ctx: Context, answer: PayAnswer, reply: FastifyReply): FastifyRe
   }
 }
 
-/** Two blocks: the next look will most likely find it settled. */
+/** Two blocks on Base: by then the payment has most likely settled. */
 const pendingRetrySeconds = 4
 
 function encodeSettlement(settlement: Settlement): string {

@@ -32,7 +32,7 @@ const AcceptPayment = of<Wire.AcceptPayment>()(
   ),
 )
 
-/** What arrived at a store's wallets, and the store's word on what was not what it asked for. */
+/** The payments that reached a store's wallets, and the store's decision on those that didn't match a checkout. */
 export function paymentRoutes(ctx: Context): Route[] {
   return [
     {

@@ -11,7 +11,7 @@ export type ProblemAnswer = {
   readonly code: ProblemCode
 }
 
-/** The one place where a refusal, or a bug, becomes HTTP: RFC 9457. Private causes never reach the body. */
+/** The only place that turns a refusal or a bug into HTTP (RFC 9457). Private causes never reach the body. */
 export function renderProblem(ctx: Context, error: unknown, requestId: string): ProblemAnswer {
   const problem = error instanceof Problem ? error : fromFramework(error)
   const [status, title, advice] = problems[problem.code]
@@ -74,7 +74,7 @@ function fromFramework(error: unknown): Problem {
   return known ? new Problem(known, problems[known][2]) : bug(error)
 }
 
-/** A body made of mistakes need not be answered with all of them. */
+/** A body full of mistakes need not get all of them back. */
 const mistakesMax = 20
 
 function bug(cause: unknown): Problem {

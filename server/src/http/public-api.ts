@@ -5,7 +5,7 @@ import { listCurrencies } from '../rates/list.ts'
 import { type Route, sendJson } from './route.ts'
 import * as schemas from './schemas.ts'
 
-/** What anyone may ask: where and in what payments are taken here. */
+/** Endpoints without a key: the networks, tokens and currencies that this deployment accepts. */
 export function publicRoutes(ctx: Context): Route[] {
   return [
     {

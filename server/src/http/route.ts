@@ -4,7 +4,7 @@ import type { StoreId } from '../ids.ts'
 import { invalid, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../stores/authenticate.ts'
 
-/** One operation of the API. The same value is mounted, validates, and becomes part of the OpenAPI document. */
+/** One operation of the API. This value mounts it, validates its requests and describes it in the OpenAPI document. */
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** With :parameters. */
@@ -12,18 +12,18 @@ export type Route = {
   readonly operationId: string
   readonly summary: string
   readonly description?: string
-  /** Whether the caller must show a store's key. */
+  /** Whether the caller must send a store's API key. */
   readonly isKeyed: boolean
   /**
-   * Whether the caller is read from the database, not remembered from up to a second ago. By default if the method is
-   * not GET: a revoked key must not change anything.
+   * Whether the caller is read from the database instead of a cache that may be a second old. The default is true unless
+   * the method is GET: a revoked key must not change anything.
    */
   readonly needsFreshCaller?: boolean
   readonly query?: TSchema
   readonly body?: TSchema
   readonly requestHeaders?: Readonly<Record<string, string>>
   readonly answers: Readonly<Record<number, Answer>>
-  /** Refusals particular to this operation, beside those that every operation may give. */
+  /** Problems specific to this operation, in addition to those that any operation can return. */
   readonly problems: readonly ProblemCode[]
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 }
@@ -31,7 +31,7 @@ export type Route = {
 type Answer = {
   readonly description: string
   readonly schema: TSchema
-  /** Another form in which the same is given to those who ask for it. */
+  /** The same content as a stream, for clients that ask for it. */
   readonly stream?: { readonly contentType: string; readonly description: string }
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -40,16 +40,17 @@ export function sendJson(reply: FastifyReply, status: number, value: unknown): F
   return sendText(reply, status, JSON.stringify(value))
 }
 
-/** Sends JSON that is text already, byte for byte. */
+/** Sends text that is already JSON, byte for byte. */
 export function sendText(reply: FastifyReply, status: number, json: string): FastifyReply {
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(json)
 }
 
-/** Of a page that nobody asked a size for. */
+/** The page size if the request names none. */
 export const limitDefault = 20
 
 export function caller(request: FastifyRequest): Caller {
-  if (!request.caller) throw new Error(`${request.routeOptions.url} was reached without a key`)
+  if (!request.caller)
+    throw new Error(`${request.routeOptions.url} was called without an API key: set isKeyed on its route`)
   return request.caller
 }
 
@@ -63,7 +64,7 @@ export function param(request: FastifyRequest, name: string): string {
 
 export function parseTime(pointer: string, text: string): Date {
   const time = new Date(text)
-  // Before 1970 and after the year 10889 an id has no room for the time.
+  // An id has no room for times before 1970 or after the year 10889.
   if (Number.isNaN(time.getTime()) || time.getTime() < 0 || time.getTime() >= 2 ** 48) {
     throw invalid({ pointer, code: 'time', detail: 'Must be an ISO 8601 time, not before 1970.' })
   }

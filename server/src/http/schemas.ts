@@ -2,8 +2,8 @@ import type * as Wire from '@farthing/sdk'
 import Type, { type Static, type TSchema } from 'typebox'
 
 /**
- * The shapes of requests and answers. They validate what comes in, make the OpenAPI document, and must agree with the
- * SDK's types: a difference does not compile.
+ * The shapes of requests and answers. They validate requests, are part of the OpenAPI document, and must match the SDK's
+ * types: a mismatch doesn't compile.
  */
 type Agrees<A, B> = [A] extends [B] ? ([B] extends [A] ? unknown : never) : never
 export function of<Wanted>() {
@@ -322,7 +322,7 @@ export const CheckoutQuery = Type.Object(
   closed,
 )
 
-/** Shapes with a name of their own in the OpenAPI document. */
+/** Schemas that the OpenAPI document lists by name. */
 export const components = {
   Checkout,
   CheckoutPayment,

@@ -15,7 +15,7 @@ import { paymentRoutes } from './payments-api.ts'
 import { caller, limitDefault, param, parseTime, type Route, sendJson, sendText, storeOf } from './route.ts'
 import * as schemas from './schemas.ts'
 
-/** The store's door: every operation belongs to the store whose key was shown, and sees nothing of any other. */
+/** The store's API. Every operation acts for the store whose key was sent, and sees nothing of any other. */
 export function storeRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
   return [...checkoutRoutes(ctx, createCheckout), ...paymentRoutes(ctx), ...settingsRoutes(ctx)]
 }
@@ -26,7 +26,7 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       method: 'POST',
       path: '/api/v1/checkouts',
       operationId: 'createCheckout',
-      // The database refuses a create whose store or key has changed since.
+      // The database refuses a create if its store or key has changed since the caller was read.
       needsFreshCaller: false,
       summary: 'Create a checkout',
       isKeyed: true,
@@ -131,7 +131,7 @@ function settingsRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: '/api/v1/store',
       operationId: 'getOwnStore',
-      // A store that was just changed is read back as it is now.
+      // A store that was just updated must not come from the cache.
       needsFreshCaller: true,
       summary: 'Read the store that the key belongs to',
       description: 'Use it to find the store’s id if all you have is a key.',
@@ -146,7 +146,7 @@ function settingsRoutes(ctx: Context): Route[] {
       method: 'GET',
       path: '/api/v1/stores/:storeId',
       operationId: 'getStore',
-      // A store that was just changed is read back as it is now.
+      // A store that was just updated must not come from the cache.
       needsFreshCaller: true,
       summary: 'Read the store',
       isKeyed: true,

@@ -3,10 +3,10 @@ import { type CheckoutView, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { Problem } from '../../problems.ts'
 
-/** A network's name with an address or a transaction's hash. */
+/** Enough for a network's name and an address or a transaction hash. */
 const formBytesMax = 1_024
 
-/** A form that a buyer's browser or wallet posts, and nothing else, is read in this scope. */
+/** Makes a scope read only form bodies, as a buyer's browser or wallet posts them. */
 export function takeForms(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser(
@@ -20,7 +20,7 @@ export function fieldOf({ body }: FastifyRequest, name: string): string | null {
   return body instanceof URLSearchParams ? body.get(name) : null
 }
 
-/** The checkout that the address names. */
+/** The checkout that the URL names. */
 export async function findView(ctx: Context, { params }: FastifyRequest): Promise<CheckoutView> {
   const view = await readView(ctx, (params as { checkoutId: string }).checkoutId)
   if (!view) throw new Problem('not_found', 'No such checkout.')

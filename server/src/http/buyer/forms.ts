@@ -9,12 +9,12 @@ import { Problem } from '../../problems.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
 import { fieldOf, findView, takeForms } from './form.ts'
 
-/** Each may cost a question to every node. */
+/** Each may cost a query to every node. */
 const pastesPerSecond = 2
 
 /**
- * The forms of the payment page, which work without JavaScript: they are posted, do something, and lead back to the
- * page, which shows what came of it.
+ * The forms of the payment page. They work without JavaScript: the answer to each redirects to the page, which shows the
+ * result.
  */
 export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, path: string): void {
   const pastes = openLimiter('paste', pastesPerSecond, ctx.now)
@@ -51,7 +51,7 @@ export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, pat
   })
 }
 
-/** What a payment did to this checkout, the page shows by itself. */
+/** The notice to show. An applied payment needs none: the page itself shows what it did to the checkout. */
 const notices: Readonly<Record<PasteOutcome, string | null>> = {
   looking: 'looking',
   applied: null,
@@ -60,8 +60,8 @@ const notices: Readonly<Record<PasteOutcome, string | null>> = {
 }
 
 /**
- * Nothing here can be used against a buyer, but no other site has any business with it. Browsers say where a form came
- * from; those that hide the page's address say "null" as its origin.
+ * Another site can't harm a buyer with these forms, but it has no reason to post them. Browsers say where a form came
+ * from; those that hide the page's URL send the origin "null".
  */
 function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
   const site = headers['sec-fetch-site']
@@ -73,7 +73,7 @@ function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
   if (!isOurs) throw new Problem('cross_site', 'This form can be submitted only from the payment page.')
 }
 
-/** Back to the page, in the language it was in. */
+/** Redirects to the page, in the language it was shown in. */
 function lead(
   reply: FastifyReply,
   request: FastifyRequest,

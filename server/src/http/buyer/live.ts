@@ -9,16 +9,15 @@ import { addressBucket } from '../limits.ts'
 import { sendJson } from '../route.ts'
 
 /**
- * Tells open payment pages that there is something new to show. A page holds one connection of server-sent events, or
- * asks for the status now and then; both say the same. All connections of a process share one listener: a wake-up, or
- * the clock, makes it ask in one query which of the checkouts that are being watched have changed, and only those are
- * read. What a page missed while it was away it is told in one when it comes back, because the first thing that is sent
- * is always the present state.
+ * Notifies open payment pages when there is something new to show. A page holds one connection of server-sent events, or
+ * polls the status; both return the same state. All connections of a process share one listener: on a wake-up, or when
+ * its timer fires, one query finds which of the watched checkouts have changed, and only those are read. The first
+ * message on a connection is always the current state, so a page that reconnects has missed nothing.
  */
 type LiveState = {
   readonly status: string
   readonly version: number
-  /** Another than the page was made with: there is something new to show. */
+  /** If it differs from the digest that the page was rendered with, there is something new to show. */
   readonly digest: string
   readonly transaction: string | null
   readonly isTransferReserved: boolean
@@ -27,15 +26,15 @@ type LiveState = {
 type Watched = { stamp: string; sent: string; readonly pages: Set<Page> }
 type Page = { readonly response: ServerResponse; readonly openedAt: number }
 
-/** Wake-ups come with every block and every settlement; a look at all pages that often would be all we do. */
+/** Wake-ups come with every block and every settlement. Checking all pages each time would keep the process busy. */
 const lookEveryMs = 100
-/** Everything works without wake-ups, only slower. */
+/** Without wake-ups everything still works, only more slowly. */
 const lookAnywayMs = 1_000
-/** Shorter than the time after which proxies drop what is silent. */
+/** Shorter than the time after which proxies drop silent connections. */
 const heartbeatMs = 15_000
-/** So that connections spread over the processes again after one was restarted, and forgotten tabs are let go. */
+/** Older connections are closed, so that they spread over the processes again after a restart and old tabs are dropped. */
 const ageMaxMs = 15 * 60_000
-/** A page that does not read this much has gone away. */
+/** A page that leaves this much unread is gone. */
 const unreadBytesMax = 16_384
 const readsAtOnce = 64
 const retryMs = 2_000
@@ -91,14 +90,14 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
   }, heartbeatMs)
   heartbeat.unref()
 
-  // Before the server waits for open connections to end: these would not end by themselves.
+  // In preClose, because the server then waits for open connections, and these would never close by themselves.
   app.addHook('preClose', async () => {
     isClosing = true
     clearInterval(heartbeat)
     shared.close()
     for (const { pages } of watched.values())
       for (const { response } of pages) {
-        // Not all at once to whoever is left.
+        // Spread out, so that pages don't all reconnect to the remaining processes at once.
         response.end(`retry: ${retryMs + Math.floor(Math.random() * retryMs)}\n\n`)
       }
   })
@@ -132,7 +131,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     const { checkoutId } = request.params as { checkoutId: string }
     const leave = admit(request)
     try {
-      // First the stamp, then the view: what changes in between is found by the next look.
+      // Read the stamp before the view: the next look then finds any change in between.
       const [change] = await findChangedPages(ctx.db, [{ checkoutId, stamp: '' }])
       const message = render(await find(ctx, checkoutId))
       reply.hijack()
@@ -140,7 +139,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       response.writeHead(200, {
         ...(reply.getHeaders() as Record<string, string>),
         'content-type': 'text/event-stream; charset=utf-8',
-        // Proxies of the nginx kind would keep events until there are enough of them.
+        // Otherwise nginx and similar proxies buffer events.
         'x-accel-buffering': 'no',
       })
       response.write(`retry: ${retryMs}\n${message}`)
@@ -149,14 +148,14 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       watched.set(checkoutId, entry)
       entry.pages.add(page)
       shared.begin()
-      // The others of this checkout may have been told less, or more, than this one.
+      // This checkout's other pages may have been sent an older or newer state. An empty stamp counts as changed.
       if (entry.sent !== message) entry.stamp = ''
       const forget = () => {
         leave()
         entry.pages.delete(page)
         if (entry.pages.size === 0 && watched.get(checkoutId) === entry) watched.delete(checkoutId)
       }
-      // It may have gone away while we read, and then says so no more.
+      // If the client disconnected while we read, no close event follows.
       if (response.closed || response.socket?.destroyed !== false) forget()
       else response.once('close', forget)
       if (isClosing) response.end()

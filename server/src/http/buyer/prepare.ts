@@ -8,13 +8,13 @@ import { pagePathOf } from '../pay.ts'
 import { fieldOf, findView, takeForms } from './form.ts'
 
 /**
- * POST checkoutUrl/prepare, and the same below the API's address: what a payer has to sign, where it cannot be made
- * without a node. The payment itself is then handed in as every other. Asking changes nothing.
+ * POST checkoutUrl/prepare, and the same under the API's path: returns what a payer has to sign, on networks where
+ * building it takes a node. The signed payment is then submitted like any other. Preparing changes nothing.
  */
 export function mountPrepare(app: FastifyInstance, ctx: Context, engine: PayEngine): void {
   void app.register(async (scope) => {
     takeForms(scope)
-    // It is as open as the payment itself, also to pages of other origins.
+    // Open to pages of any origin, like the payment itself.
     scope.addHook('onSend', async (_request, reply) => void reply.header('access-control-allow-origin', '*'))
 
     const prepare = async (request: FastifyRequest, reply: FastifyReply) => {

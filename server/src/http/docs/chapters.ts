@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import type { Html } from '../page/html.ts'
 import { type Heading, renderMarkdown } from './markdown.ts'
 
-/** A page of the docs, whatever it was made from. */
+/** A page of the docs, from a file or generated. */
 export type DocsPage = {
   /** Its path on this server. */
   readonly url: string
@@ -11,13 +11,13 @@ export type DocsPage = {
   readonly about: string
   readonly headings: readonly Heading[]
   readonly body: Html
-  /** The Markdown it was made from. */
+  /** The Markdown it was rendered from; null if it is generated. */
   readonly source: string | null
 }
 
 export type Chapter = { readonly title: string; readonly pages: readonly DocsPage[] }
 
-/** Pages that are made from the program itself stand in the order by their paths. */
+/** Lists pages by their file, and generated ones by their URL's path. */
 const order: readonly (readonly [title: string, files: readonly string[]])[] = [
   [
     'Start',
@@ -49,6 +49,7 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
     [
       'docs/architecture.md',
       'docs/authority.md',
+      'docs/adding.md',
       'docs/proof.md',
       'docs/measurements.md',
       'docs/decisions/README.md',
@@ -59,12 +60,12 @@ const lastChapter = 'More'
 
 const root = new URL('../../../../', import.meta.url).pathname
 
-/** Pictures of the docs: their path on this server, and where they lie. */
+/** The files of the pictures in the docs, by URL path. */
 export function listPictures(): ReadonlyMap<string, string> {
   return new Map(globSync('docs/**/*.{png,svg}', { cwd: root }).map((file) => [`/${file}`, root + file]))
 }
 
-/** What is in no chapter is listed last; single decisions are not, because their own list names them. */
+/** Files of the root and of docs/ that no chapter lists go last. Deeper ones, such as decisions, have an index. */
 export function arrangeChapters(made: readonly DocsPage[]): {
   readonly chapters: readonly Chapter[]
   readonly pages: readonly DocsPage[]
@@ -82,12 +83,12 @@ export function arrangeChapters(made: readonly DocsPage[]): {
   return { chapters: [...chapters, { title: lastChapter, pages: rest }], pages: [...byName.values()] }
 }
 
-/** By name: whatever else an operator keeps in that folder is nobody's to read. */
+/** By name: nothing else that an operator keeps in the root folder may be served. */
 const besideDocs = '{README,CHANGELOG,CONTRIBUTING,SECURITY}.md'
 
 let files: readonly (readonly [name: string, page: DocsPage])[] | null = null
 
-/** Read and rendered once a process. */
+/** Read and rendered once per process. */
 function openFiles(): readonly (readonly [name: string, page: DocsPage])[] {
   files ??= globSync([besideDocs, 'docs/**/*.md'], { cwd: root })
     .sort()
@@ -102,8 +103,8 @@ function openFiles(): readonly (readonly [name: string, page: DocsPage])[] {
 }
 
 /**
- * docs/webhooks.md is /docs/webhooks. A folder's README is the folder, unless a page has that address: docs/proof.md is
- * /docs/proof, and docs/proof/README.md is /docs/proof/README. Files outside docs/ are served below /docs as well.
+ * docs/webhooks.md is served at /docs/webhooks, and a folder's README at the folder, unless a page has that URL:
+ * docs/proof.md is /docs/proof, so docs/proof/README.md is /docs/proof/README. Files of the root are under /docs too.
  */
 function urlOf(file: string): string {
   const path = (file.startsWith('docs/') ? file : `docs/${file.toLowerCase()}`).replace(/\.md$/, '')
@@ -111,7 +112,7 @@ function urlOf(file: string): string {
   return `/${existsSync(`${root}${folder}.md`) ? path : folder}`
 }
 
-/** Where a link in a file leads on this server. What is not served here, such as a source file, is only named. */
+/** The URL that a link in a file leads to on this server. Null for files that aren't served, such as sources. */
 function resolveLink(from: string, href: string): string | null {
   if (/^(https?:|#|\/)/.test(href)) return href
   const [path = '', fragment] = href.split('#')

@@ -6,7 +6,7 @@ import type { DocsPage } from './chapters.ts'
 
 const codes = Object.keys(problems) as ProblemCode[]
 
-/** /docs/errors and a page for each code, which a problem's `type` names. */
+/** /docs/errors, and one page per code: the URL in a problem's `type`. */
 export function makeErrorPages(routes: readonly Route[], baseUrl: string): DocsPage[] {
   return [makeIndex(), ...codes.map((code) => makeErrorPage(code, routes, baseUrl))]
 }

@@ -5,7 +5,7 @@ import type { Chapter, DocsPage } from './chapters.ts'
 
 const style = readFileSync(new URL('style.css', import.meta.url), 'utf8')
 
-/** Nothing but text, our own pictures and one style, allowed by its hash: the docs have no script. */
+/** Allows only our own pictures and one style, by its hash. The docs have no script. */
 export const headers = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
@@ -21,7 +21,7 @@ export const headers = {
   'referrer-policy': 'no-referrer',
 } as const
 
-/** The whole page. The text comes first and the contents last; on a wide window the style puts them beside it. */
+/** The whole page. The text comes first and the contents last; in a wide window they are side by side. */
 export function renderLayout(chapters: readonly Chapter[], page: DocsPage): string {
   const inOrder = chapters.flatMap(({ pages }) => pages)
   const place = inOrder.indexOf(page)
@@ -44,7 +44,7 @@ ${page.source !== null && html`<link rel="alternate" type="text/markdown" href="
 <main>
 ${page.body}
 <footer>
-${before !== undefined && html`<a rel="prev" href="${before.url}"><small>Before</small>${before.title}</a>`}
+${before !== undefined && html`<a rel="prev" href="${before.url}"><small>Previous</small>${before.title}</a>`}
 ${after !== undefined && html`<a rel="next" href="${after.url}"><small>Next</small>${after.title}</a>`}
 </footer>
 </main>
@@ -59,14 +59,14 @@ ${chapters.map(
 `.html
 }
 
-/** The page that is open shows its parts. */
+/** The open page also lists its sections. */
 function renderEntry(entry: DocsPage, open: DocsPage): Html {
   if (entry !== open) return html`<li><a href="${entry.url}">${entry.title}</a></li>`
   const parts = entry.headings.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)
   return html`<li><a href="${entry.url}" aria-current="page">${entry.title}</a>${parts.length > 0 && html`<ul>${parts}</ul>`}</li>`
 }
 
-/** Programs rather read Markdown. */
+/** Where programs get the page as Markdown. */
 export function sourceUrl({ url }: DocsPage): string {
   return url === '/docs' ? '/docs/README.md' : `${url}.md`
 }

@@ -14,8 +14,8 @@ export type Rendered = {
 }
 
 /**
- * Markdown of this repository as HTML. The files are ours, but raw HTML in them is shown as text all the same: what a
- * page may do is decided here and nowhere else. `resolve` says where a relative link leads, or null if it leads nowhere.
+ * Renders this repository's Markdown as HTML. The files are ours, but raw HTML in them is still shown as text: only this
+ * function decides what a page can do. `resolve` returns a link's target, or null if the target isn't served.
  */
 export function renderMarkdown(source: string, resolve: (href: string) => string | null): Rendered {
   const headings: (Heading & { readonly depth: number })[] = []
@@ -28,7 +28,7 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
         const text = this.parser.parseInline(tokens)
         return depth === 1
           ? `<h1>${text}</h1>\n`
-          : `<h${depth} id="${id}">${text} <a class="anchor" href="#${id}" aria-label="Link to this part">#</a></h${depth}>\n`
+          : `<h${depth} id="${id}">${text} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></h${depth}>\n`
       },
       link({ href, tokens }) {
         const text = this.parser.parseInline(tokens)
@@ -44,15 +44,15 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
       code({ text, lang = '' }) {
         const name = fileNameOf(lang)
         const caption = name === null ? '' : `<figcaption>${escapeHtml(name)}</figcaption>`
-        // Focusable, because what scrolls must be reachable without a mouse.
+        // Focusable, so that it can be scrolled without a mouse.
         return `<figure class="code">${caption}<pre tabindex="0"><code>${escapeHtml(text)}</code></pre></figure>\n`
       },
-      // An address of the docs is a link where it is served, and still says something where the file is read.
+      // A docs path in backticks becomes a link on the site, and stays readable in the file.
       codespan({ text }) {
         const code = `<code>${escapeHtml(text)}</code>`
         return /^\/docs(\/\w+)*$/.test(text) ? `<a href="${text}">${code}</a>` : code
       },
-      // To be ticked on paper, or in the head.
+      // A plain box: readers tick it on paper.
       checkbox() {
         return '☐ '
       },
@@ -75,12 +75,12 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
   }
 }
 
-/** A fence may name the file that its text belongs into, after its language: ```ini farthing.service */
+/** After its language, a fence may name the file that its text belongs in: ```ini farthing.service */
 export function fileNameOf(info: string): string | null {
   return info.split(' ').find((word) => /^[\w.-]*[\w-]\.\w+$|^[A-Z]\w*file$/.test(word)) ?? null
 }
 
-/** As GitHub makes them, so that links work in both places. */
+/** The same ids as on GitHub, so that links work in both places. */
 function slug(title: string, earlier: readonly Heading[]): string {
   const id = title
     .toLowerCase()

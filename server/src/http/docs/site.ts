@@ -10,21 +10,21 @@ import { arrangeChapters, type Chapter, type DocsPage, listPictures } from './ch
 import { makeErrorPages } from './errors.ts'
 import { headers, renderLayout, sourceUrl } from './layout.ts'
 
-/** As long as a reader may see an old page after an upgrade. */
+/** How long a reader may see an old page after an upgrade. */
 const caching = { 'cache-control': 'public, max-age=300' }
-/** An SVG that is opened by itself is a document: it may have its style, and nothing else. */
+/** An SVG opened on its own is a document: allow its style and nothing else. */
 const pictureHeaders = {
   ...caching,
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 }
 
 /**
- * The docs for people and programs, from the files of the repository and from the routes themselves: /docs and what is
- * below it, the Markdown of each page under its address and .md, /openapi.json and /llms.txt.
+ * The docs for people and programs, made from the repository's files and from the routes: /docs and everything under it,
+ * the Markdown of each page at its URL plus .md, /openapi.json and /llms.txt.
  */
 export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly Route[]): void {
   let made: Site | null = null
-  // Few ask for the docs, and a start should not wait for them.
+  // Made on the first request: few clients read the docs, and startup shouldn't wait for them.
   const open = () => {
     made ??= makeSite(routes, ctx.config.baseUrl)
     return made
@@ -65,7 +65,7 @@ function makeSite(routes: readonly Route[], baseUrl: string) {
 
 type Ready = { readonly identity: string; readonly br: Buffer }
 
-/** A page is put together when it is first asked for, and is the same for everybody from then on. */
+/** Renders each page on its first request and keeps it, because it is the same for everyone. */
 function openPages(chapters: readonly Chapter[]): (page: DocsPage) => Ready {
   const ready = new Map<DocsPage, Ready>()
   return (page) => {
@@ -84,7 +84,7 @@ function sendPage(request: FastifyRequest, reply: FastifyReply, { identity, br }
   return reply.header('content-encoding', 'br').send(br)
 }
 
-/** The contents for a program that reads: https://llmstxt.org. */
+/** The contents for language models: https://llmstxt.org. */
 function renderLlms(chapters: readonly Chapter[], baseUrl: string): string {
   const lists = chapters.map(({ title, pages }) => {
     const lines = pages.map(

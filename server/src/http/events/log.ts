@@ -8,7 +8,7 @@ import { limitDefault, type Route, sendJson, storeOf } from '../route.ts'
 import * as schemas from './schemas.ts'
 import { streamEvents } from './stream.ts'
 
-/** The event log: read, waited for, or streamed. */
+/** The event log: clients read it page by page, wait for new events, or stream them. */
 export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Authenticator): Route[] {
   return [
     {

@@ -14,7 +14,7 @@ import {
   Wallet,
 } from '../schemas.ts'
 
-/** Shapes of the event log and of webhooks. */
+/** The shapes of the event log and of webhooks. */
 const eventTypes = [
   'checkout.created',
   'checkout.processing',
@@ -268,7 +268,7 @@ export const DeliveryQuery = Type.Object(
   closed,
 )
 
-/** Shapes with a name of their own in the OpenAPI document. */
+/** Schemas that the OpenAPI document lists by name. */
 export const eventComponents = {
   Event,
   WebhookEndpoint,

@@ -6,14 +6,14 @@ import type { EventWaits } from '../../events/wait.ts'
 import type { StoreId } from '../../ids.ts'
 import { Problem } from '../../problems.ts'
 
-/** Proxies end a connection on which nothing was said for a minute; some after 30 s. */
+/** Most proxies close a connection after a minute of silence, some after 30 s. */
 const heartbeatMs = 15_000
 const pageSize = 100
 
 /**
- * The log as server-sent events: what is there from the cursor on, then what happens, as it happens. Each carries its
- * cursor as `id`, so a client that reconnects with Last-Event-ID misses nothing. The key is looked at again before each
- * page: a stream does not outlive it.
+ * Streams the log as server-sent events: first the existing events after the cursor, then new ones as they happen. Each
+ * carries its cursor as `id`, so a client that reconnects with Last-Event-ID misses nothing. The key is checked again
+ * before each page, so a stream doesn't outlive its key.
  */
 export async function streamEvents(
   ctx: Context,
@@ -24,7 +24,7 @@ export async function streamEvents(
   reply: FastifyReply,
   checkKey: () => Promise<unknown>,
 ): Promise<FastifyReply> {
-  // A cursor that is refused is refused as a problem, before the stream begins.
+  // Read before the stream starts, so that an invalid cursor is still answered with a problem.
   let page = await readEvents(ctx, storeId, { ...query, limit: pageSize })
   const gone = new AbortController()
   request.raw.once('close', () => gone.abort())
@@ -34,14 +34,14 @@ export async function streamEvents(
     ...(reply.getHeaders() as Record<string, string>),
     'content-type': 'text/event-stream; charset=utf-8',
     'x-accel-buffering': 'no',
-    // A connection that outlived its stream would hold up the process's stop.
+    // A connection that stays open after its stream would delay the process's stop.
     connection: 'close',
   })
   const write = async (text: string) => {
     if (!reply.raw.write(text)) await once(reply.raw, 'drain', { signal: gone.signal })
   }
   try {
-    // Says at once that the stream stands.
+    // Tells the client at once that the stream is open.
     await write(': the log\n\n')
     while (!gone.signal.aborted && !waits.isClosed) {
       const [epoch = ''] = page.cursor.split('-')
@@ -56,9 +56,12 @@ export async function streamEvents(
       page = await readEvents(ctx, storeId, { ...query, after, limit: pageSize })
     }
   } catch (error) {
-    // The client comes back with its last id and is told then, where there is something to be told.
+    // The client reconnects with its last id. If a Problem ended the stream, it gets that as its answer then.
     if (!gone.signal.aborted && !(error instanceof Problem))
-      ctx.log.warn({ requestId: request.id, err: error }, 'a stream of events broke off')
+      ctx.log.warn(
+        { requestId: request.id, err: error },
+        'an event stream broke off; the client can resume with Last-Event-ID',
+      )
   }
   reply.raw.end()
   return reply

@@ -26,7 +26,7 @@ import * as schemas from './schemas.ts'
 
 const one = '/api/v1/webhook-endpoints/:endpointId'
 
-/** Where a store wants to be told, and what it was told. */
+/** A store's webhook endpoints and the deliveries to them. */
 export function webhookRoutes(ctx: Context): Route[] {
   return [...endpointRoutes(ctx), ...deliveryRoutes(ctx)]
 }

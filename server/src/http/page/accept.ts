@@ -1,4 +1,4 @@
-/** What a client would rather have, as Accept and Accept-Language write it: best first, with weights of 0 to 1000. */
+/** A client's preferences from Accept or Accept-Language, best first, with weights from 1 to 1000. */
 export function readPreferences(
   header: string | undefined,
 ): { readonly value: string; readonly weight: number }[] {
@@ -14,10 +14,10 @@ export function readPreferences(
     .toSorted((a, b) => b.weight - a.weight)
 }
 
-/** Nobody writes more; what is longer is not read. */
+/** No real client sends more; the rest is ignored. */
 const preferencesMax = 20
 
-/** Browsers name text/html first. Programs name JSON, anything, or nothing: they get the ways to pay. */
+/** Browsers prefer text/html. Programs accept JSON or anything, or send no header; they get the ways to pay. */
 export function prefersPage(accept: string | undefined): boolean {
   const preferences = readPreferences(accept)
   const page = preferences.find(({ value }) => value === 'text/html')

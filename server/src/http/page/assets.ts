@@ -5,14 +5,14 @@ import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../problems.ts'
 
 /**
- * The page's script and style. The script's name carries a hash of what is in it, so a browser may keep it for ever. The
- * style travels inside the page: on a slow phone another round trip before the first paint costs more than its 3 KB.
+ * The page's script and style. The script's name contains a hash of its content, so browsers may cache it forever. The
+ * style is inlined: on a slow phone, another round trip before the first paint costs more than its 3 KB.
  */
 export type Assets = {
   readonly style: string
   readonly script: {
     readonly name: string
-    /** For the `integrity` of the element that loads it. */
+    /** For the `integrity` attribute of the script element. */
     readonly integrity: string
     readonly bodies: Readonly<Record<'br' | 'gzip' | 'identity', Buffer>>
   }
@@ -20,7 +20,7 @@ export type Assets = {
 
 let built: Assets | null = null
 
-/** Built once a process. */
+/** Built once per process. */
 export function openAssets(): Assets {
   if (!built) {
     const { script, style } = buildPage()
@@ -41,7 +41,7 @@ export function openAssets(): Assets {
 export function mountAssets(scope: FastifyInstance, path: string, { script }: Assets): void {
   scope.get(`${path}/assets/:name`, (request, reply) => {
     const { name } = request.params as { name: string }
-    if (name !== script.name) throw new Problem('not_found', 'There is no such file. Load the page again.')
+    if (name !== script.name) throw new Problem('not_found', 'No such file. Reload the page.')
     const accepted = String(request.headers['accept-encoding'] ?? '')
     const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'identity'
     reply.headers({

@@ -4,16 +4,16 @@ import { type Html, html } from './html.ts'
 import { languages } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
 
-/** A whole page and the headers that it must travel with. */
+/** A whole page and the headers that it must be sent with. */
 export type Document = { readonly status: number; readonly headers: Headers; readonly text: string }
 
 type Headers = Readonly<Record<string, string>>
 
-/** Where pages live. */
+/** Where the payment pages are served. */
 export type Place = {
   /** CHECKOUT_PAGE_URL. */
   readonly url: string
-  /** Its path, without a slash at the end. */
+  /** Its path, without a trailing slash. */
   readonly path: string
   readonly assets: Assets
 }
@@ -48,9 +48,9 @@ ${page.main}
 }
 
 /**
- * Nothing from elsewhere, no script inside the page, no frame around it, no markup made by script. Images may be data
- * because wallets announce their icons so. The page's own style and the store's colour stand inside it, each allowed by
- * the hash of exactly that text.
+ * Nothing from other hosts, no inline script, no framing, no markup created by script. Images may be data URLs because
+ * wallets announce their icons that way. The page's style and the store's colour are inline, each allowed by the hash of
+ * its exact text.
  */
 function headersFor(url: string, styles: readonly string[]): Headers {
   const hashes = styles.map((style) => `'sha256-${createHash('sha256').update(style).digest('base64')}'`)
@@ -72,7 +72,7 @@ function headersFor(url: string, styles: readonly string[]): Headers {
     'integrity-policy': 'blocked-destinations=(script)',
     'x-frame-options': 'DENY',
     'referrer-policy': 'no-referrer',
-    // Wallets may open a window of theirs.
+    // Wallets may open windows of their own.
     'cross-origin-opener-policy': 'same-origin-allow-popups',
     'permissions-policy':
       'camera=(), geolocation=(), microphone=(), payment=(), usb=(), clipboard-write=(self)',
@@ -81,7 +81,7 @@ function headersFor(url: string, styles: readonly string[]): Headers {
   }
 }
 
-/** The store's colour, and black or white on it, whichever can be read: one of them always has a contrast above 4.5. */
+/** The store's colour, and black or white text on it, whichever has more contrast: one always exceeds 4.5. */
 function accentStyle(color: string): string {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((i) => {
     const channel = Number.parseInt(color.slice(i, i + 2), 16) / 255

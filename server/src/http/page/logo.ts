@@ -5,10 +5,10 @@ import { Problem } from '../../problems.ts'
 import { imageForm } from '../../stores/check-text.ts'
 import { readLogo } from '../../stores/rows.ts'
 
-/** A store that changes its logo does not want to wait longer. */
+/** How long a browser may show an old logo. */
 const keptSeconds = 300
 
-/** The store's logo, from here: the page asks nobody else for anything. Opened by itself, an SVG can do nothing. */
+/** Serves the store's logo, because the page loads nothing from other hosts. An SVG opened on its own can do nothing. */
 export function mountLogo(scope: FastifyInstance, ctx: Context, path: string): void {
   scope.get(`${path}/:checkoutId/logo`, async (request, reply) => {
     const { checkoutId } = request.params as { checkoutId: string }

@@ -17,8 +17,8 @@ import { mountLogo } from './logo.ts'
 import { type Asked, renderNotFound, renderPage, renderUnavailable } from './render.ts'
 
 /**
- * The buyer's door: GET on checkoutUrl. A browser gets the page. Any other client, and whoever shows a payment, gets
- * what POST gives there, because the stock x402 clients begin with GET: one address for people and programs.
+ * The buyer's page: GET on checkoutUrl. A browser gets the page. Any other client, and any request with a payment, gets
+ * the same answer as from POST, because the stock x402 clients start with GET: people and programs share one URL.
  */
 export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rails: Rails): void {
   const place: Place = {
@@ -44,7 +44,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
           : renderNotFound(place, asked.language),
       )
     },
-    // A person has no use for a problem's JSON. It was made and recorded as ever; only its looks change.
+    // People can't use a problem's JSON, so browsers get a page instead. The problem is logged and counted as usual.
     async onSend(request, reply, payload) {
       const isProblem = String(reply.getHeader('content-type')).startsWith('application/problem+json')
       if (!isProblem || !wantsPage(request)) return payload
@@ -55,7 +55,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
   })
 }
 
-/** HEAD asks about the page: nobody is charged by it. */
+/** HEAD is always about the page: it never charges anyone. */
 function wantsPage({ method, headers }: FastifyRequest): boolean {
   return method === 'HEAD' || (headers['payment-signature'] === undefined && prefersPage(headers.accept))
 }
@@ -72,7 +72,7 @@ function readAsked(request: FastifyRequest): Asked {
   }
 }
 
-/** Fast, and small enough: the page is made anew for everyone. */
+/** Fast, and small enough: every request renders the page again. */
 const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
 
 function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Document): FastifyReply {

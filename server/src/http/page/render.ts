@@ -9,16 +9,16 @@ import { renderMessage, renderOutcome } from './parts/outcome.ts'
 import { renderNotes, renderSend } from './parts/send.ts'
 import { formatPrice, renderFacts, renderHead } from './parts/summary.ts'
 
-/** What the address of the page asks for, beside the checkout. */
+/** What the page's URL asks for, besides the checkout. */
 export type Asked = {
   readonly language: Language
-  /** As a query, if the language was asked for by name: forms keep it. */
+  /** `?lang=…` if the URL names the language, so that forms keep it; otherwise empty. */
   readonly query: string
   readonly notice: Notice | null
   readonly isSending: boolean
 }
 
-/** The payment page, whole, in whatever state the checkout is in. It needs no script to tell the truth. */
+/** The whole payment page, in any state of the checkout. It is correct without the script. */
 export function renderPage(
   ctx: Context,
   place: Place,
@@ -55,7 +55,7 @@ export function renderNotFound(place: Place, language: Language): Document {
   return renderAlone(place, language, 404, 'notFound')
 }
 
-/** For browsers, in place of a problem's JSON. */
+/** Browsers get this instead of a problem's JSON. */
 export function renderUnavailable(place: Place, language: Language, status: number): Document {
   return renderAlone(place, language, status, 'unavailable')
 }

@@ -3,16 +3,16 @@ import { eventComponents } from '../events/schemas.ts'
 import type { Route } from '../route.ts'
 import { components as otherComponents, ProblemDetails } from '../schemas.ts'
 
-/** Shapes with a name of their own. */
+/** Schemas that the document lists by name. */
 const components = { ...otherComponents, ...eventComponents }
 
-/** Refusals that any operation may give. */
+/** Problems that any operation can return. */
 const anyRoute: readonly ProblemCode[] = ['bad_request', 'rate_limited', 'internal_error', 'unavailable']
 const anyKeyedRoute: readonly ProblemCode[] = ['invalid_api_key']
 const anyInput: readonly ProblemCode[] = ['invalid_request']
 const anyBody: readonly ProblemCode[] = ['malformed_json', 'unsupported_media_type', 'body_too_large']
 
-/** The OpenAPI 3.1 document of the mounted routes. Their schemas are JSON Schema already and are used as they are. */
+/** The OpenAPI 3.1 document of the mounted routes. Their schemas are already JSON Schema and are used unchanged. */
 export function describeApi(routes: readonly Route[], baseUrl: string): object {
   return {
     openapi: '3.1.0',
@@ -110,14 +110,14 @@ function describeAnswers(route: Route): Record<string, object> {
   )
 }
 
-/** Every refusal that an operation may give. */
+/** Every problem that an operation can return. */
 export function problemsOf(route: Route): ReadonlySet<ProblemCode> {
   const takesInput = route.body !== undefined || route.query !== undefined
   return new Set([
     ...anyRoute,
     ...(route.isKeyed ? anyKeyedRoute : []),
     ...(takesInput ? anyInput : []),
-    // The payer's door reads a body only to ignore it.
+    // The payer's endpoints read a body only to ignore it.
     ...(route.method === 'GET' ? [] : route.isKeyed ? anyBody : (['body_too_large'] as const)),
     ...route.problems,
   ])
@@ -138,7 +138,7 @@ function describeProblems(route: Route): Record<string, object> {
 
 const names = new Map<unknown, string>(Object.entries(components).map(([name, schema]) => [schema, name]))
 
-/** The schema with every named shape inside it replaced by a reference. */
+/** Replaces every named schema inside a schema by a reference. */
 function withReferences(schema: unknown, self?: string): unknown {
   const name = names.get(schema)
   if (name !== undefined && name !== self) return { $ref: `#/components/schemas/${name}` }

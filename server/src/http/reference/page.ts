@@ -4,7 +4,7 @@ import { type Html, html } from '../page/html.ts'
 import type { Route } from '../route.ts'
 import { problemsOf } from './openapi.ts'
 
-/** /docs/api: what each operation takes and gives, from the routes themselves. */
+/** /docs/api: what each operation accepts and returns, generated from the routes. */
 export function makeReference(routes: readonly Route[]): DocsPage {
   return {
     url: '/docs/api',
@@ -54,7 +54,7 @@ type Schema = {
   description?: string
 }
 
-/** Fields, one level of lists and unions opened: enough to read, the document has the rest. */
+/** A schema's fields, with lists and unions expanded one level. openapi.json has the rest. */
 function fieldsOf(schema: Schema | undefined): Field[] {
   return Object.entries(schema?.properties ?? {}).map(([name, field]) => [
     name,

@@ -7,7 +7,7 @@ import { chinese } from './zh.ts'
 
 export const languages: readonly Language[] = [english, spanish, arabic, chinese]
 
-/** The one that was asked for in the address, else the first that the browser wants and we have, else English. */
+/** The language that the URL names, else the first of the browser's preferences that we have, else English. */
 export function chooseLanguage(asked: unknown, acceptLanguage: string | undefined): Language {
   const wanted = readPreferences(acceptLanguage).map(({ value }) => value)
   const tags = typeof asked === 'string' ? [asked, ...wanted] : wanted

@@ -1,12 +1,12 @@
 /**
- * Every text of the page. Another language is another file of this shape and a line in choose.ts. {names} are filled in:
- * by the server, except {wallet} and {seconds}, which only the browser knows.
+ * Every text on the page. To add a language, add a file of this shape and list it in choose.ts. The server fills in the
+ * {names}, except {wallet} and {seconds}, which only the browser knows.
  */
 export type Language = {
-  /** BCP 47, for the page and for numbers. */
+  /** BCP 47, for the page and for number formats. */
   readonly tag: string
   readonly direction: 'ltr' | 'rtl'
-  /** In the language itself. */
+  /** The language's own name for itself. */
   readonly name: string
   readonly texts: Texts
 }
@@ -99,7 +99,7 @@ export type State =
   | 'unavailable'
   | 'failed'
 
-/** What became of a form. */
+/** The result of a form. */
 export type Notice =
   | 'crowded'
   | 'in_progress'

@@ -1,6 +1,6 @@
 import type { Family } from '../../../networks.ts'
 
-/** Addresses that open a page in the own browser of wallet apps that can pay there. Each app writes them in its own way. */
+/** Links that open the page in the built-in browser of wallet apps that can pay there. Each app has its own format. */
 export function deepLinks(
   url: string,
   offered: { has(family: Family): boolean },
@@ -11,7 +11,7 @@ export function deepLinks(
     {
       name: 'MetaMask',
       families: ['EVM', 'SOLANA'],
-      // Without a scheme and unescaped: escaped, it opens an empty tab.
+      // No scheme and no escaping: an escaped URL opens an empty tab.
       href: `https://link.metamask.io/dapp/${url.replace(/^https?:\/\//, '')}`,
     },
     { name: 'Coinbase Wallet', families: ['EVM'], href: `https://go.cb-w.com/dapp?cb_url=${encoded}` },

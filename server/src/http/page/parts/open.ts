@@ -11,7 +11,7 @@ import { deepLinks } from './deep-links.ts'
 import { renderQr } from './qr.ts'
 import { describeOption } from './summary.ts'
 
-/** The ways to pay a checkout that is OPEN: a wallet in this browser, the phone. What needs the script is hidden without it. */
+/** The ways to pay an OPEN checkout: a wallet in this browser, or a phone. Without the script, its parts stay hidden. */
 export function renderWays(view: CheckoutView, { texts }: Language, url: string): Html {
   return html`<section id="flow" aria-labelledby="status">
 <h2 id="status" tabindex="-1">${texts.walletTitle}</h2>
@@ -33,7 +33,7 @@ ${renderFamilies(view, texts)}
 </section>`
 }
 
-/** Which kind of wallet to pay with, where there is a choice. The script marks the one that was chosen before. */
+/** The choice of wallet family, if there is more than one. The script selects the one that was chosen before. */
 function renderFamilies(view: CheckoutView, texts: Language['texts']): Html | null {
   const families = familiesOf(view)
   if (families.size < 2) return null
@@ -43,7 +43,7 @@ function renderFamilies(view: CheckoutView, texts: Language['texts']): Html | nu
   )}</fieldset>`
 }
 
-/** The networks that a checkout can be paid on, by kind of wallet. */
+/** The names of the networks that a checkout can be paid on, by wallet family. */
 function familiesOf({ checkout }: CheckoutView): Map<Family, string[]> {
   const offered = checkout.options.flatMap((option) => describeOption(option).network ?? [])
   return new Map(
@@ -69,7 +69,7 @@ function renderState(
   return html`<div class="state" data-state="${state}" hidden><h3>${fill(title, parts)}</h3><p>${fill(text, parts)}</p></div>`
 }
 
-/** What the script needs to know to ask a wallet. */
+/** What the script needs in order to ask a wallet for a payment. */
 export function termsOf(
   ctx: Context,
   view: CheckoutView,
@@ -85,10 +85,10 @@ export function termsOf(
     now: now.getTime(),
     options: accepts.flatMap((accepted) => {
       const { network, decimals, name } = describeOption(accepted)
-      // Where it is shown, by which the script finds it.
+      // Its index on the page, by which the script finds it.
       const place = options.findIndex((option) => isSame(option, accepted))
       if (!network || place === -1) return []
-      // The address of a local chain's node is no secret; those of others may hold a key.
+      // The URL of a local chain's node is no secret; other nodes' URLs may contain a key.
       const rpcUrl = network.isLocal ? ctx.config.rpcUrls[network.id]?.[0] : network.publicRpcUrl
       return [{ accepted, place, decimals, name, ...describeForWallets(network, rpcUrl ?? null) }]
     }),

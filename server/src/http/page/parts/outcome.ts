@@ -4,7 +4,7 @@ import { fill, type Html, html } from '../html.ts'
 import type { Language } from '../languages/language.ts'
 import { bdi, describeOption, renderAddress } from './summary.ts'
 
-/** What a checkout shows that is not OPEN: a payment under way, a receipt, or why nothing can be paid. */
+/** Shown if a checkout can't be paid now: a payment in progress, a receipt, or why nothing can be paid. */
 export function renderOutcome(view: CheckoutView, { texts }: Language): Html {
   const { checkout, payment, pendingTransaction, store } = view
   switch (checkout.status) {
@@ -57,7 +57,7 @@ ${
 ${checkout.successRedirectUrl !== null && /^https?:/.test(checkout.successRedirectUrl) && renderReturn(checkout.id, checkout.successRedirectUrl, texts)}`
 }
 
-/** The store named this address when it made the checkout; only the checkout's id is added, and the host is shown. */
+/** The store set this URL when it created the checkout. Only the checkout's id is added, and the host is shown. */
 function renderReturn(id: string, successRedirectUrl: string, texts: Language['texts']): Html {
   const url = new URL(successRedirectUrl)
   url.search += `${url.search === '' ? '?' : '&'}checkoutId=${id}`

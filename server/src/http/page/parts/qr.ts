@@ -1,10 +1,10 @@
 import { encode } from 'uqr'
 import { type Html, html } from '../html.ts'
 
-/** Modules of white around the code, which readers need; in dark pages as well. */
+/** White modules around the code, which scanners need even on dark pages. */
 const quietModules = 3
 
-/** A QR code as one path, drawn by the server: nothing to load, nothing to run. */
+/** A QR code as one SVG path, drawn by the server: nothing to load or run. */
 export function renderQr(text: string, label: string): Html {
   const { data, size } = encode(text, { ecc: 'M', border: quietModules })
   const path = data
@@ -17,7 +17,7 @@ export function renderQr(text: string, label: string): Html {
   return html`<svg class="qr" role="img" aria-label="${label}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path}"/></svg>`
 }
 
-/** Where the black runs of a row begin, and how long they are. */
+/** The start and length of each black run in a row. */
 function readRuns(row: readonly boolean[]): [start: number, length: number][] {
   const runs: [number, number][] = []
   for (const [x, isBlack] of row.entries()) {

@@ -8,8 +8,8 @@ import { renderQr } from './qr.ts'
 import { bdi, describeOption, renderAddress, renderTime } from './summary.ts'
 
 /**
- * Paying without a signature: a form keeps an exact amount for the buyer, who sends it from wherever they like. Plain
- * forms, because this is also the way for browsers without script.
+ * Paying without a signature: a form reserves an exact amount or a reference for the buyer, who sends the money from any
+ * wallet or exchange. Plain forms, because browsers without script pay this way too.
  */
 export function renderSend(
   { checkout, store, transfers }: CheckoutView,
@@ -46,7 +46,7 @@ ${
 </details>`
 }
 
-/** The networks that are left to choose from; with one of several left, it is named on the button. */
+/** The networks that are left to choose from. If only one of several is left, the button names it. */
 function renderChoice(others: readonly Option[], isOnly: boolean, texts: Language['texts']): Html {
   const [first] = others
   if (others.length > 1)
@@ -72,7 +72,7 @@ function renderTransfer(
   const address = renderAddress(transfer.payTo)
   const copy = (text: string, label: string) =>
     html`<button type="button" class="quiet" data-script hidden data-copy="${text}" data-done="${texts.copied}" aria-label="${texts.copy}: ${label}">${texts.copy}</button>`
-  // What carries more than address and amount is not for copying.
+  // A transfer that carries more than an address and an amount gets a link, not copy buttons.
   const facts =
     link === null
       ? html`<div><dt>${texts.sendAmount}</dt><dd class="row">${exact}${copy(amount, texts.sendAmount)}</dd><dd class="hint">${texts.sendExact}</dd></div>
@@ -91,7 +91,7 @@ ${link === null && html`${renderQr(transfer.payTo, texts.qrAddress)}<p class="hi
 </div>`
 }
 
-/** Money that arrived and did not complete the checkout: the buyer must hear of it, in every state. */
+/** Money that arrived but didn't complete the checkout. The buyer must see it in every state. */
 export function renderNotes(notes: readonly Note[], texts: Language['texts']): Html | null {
   const told = notes.flatMap(({ disposition, amount, ...where }) => {
     if (disposition === 'exact') return []

@@ -5,7 +5,7 @@ import { networks } from '../../../networks.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language } from '../languages/language.ts'
 
-/** Who is paid and how much. It is there in every state. */
+/** Who is paid, and how much. Shown in every state. */
 export function renderHead(view: CheckoutView, { tag, texts }: Language, path: string): Html {
   const { checkout, store } = view
   const name = bdi(store.name)
@@ -17,13 +17,13 @@ ${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
 <p class="price">${bdi(formatPrice(checkout.priceAmount, checkout.priceCurrency, tag))}</p>
 ${checkout.options.map((option, i) => {
   const { symbol, decimals, name } = describeOption(option)
-  // Plain digits, and below the whole address: the script reads them back before anything is signed.
+  // Plain digits here, and the whole address in renderFacts: the script reads both back before anything is signed.
   return html`<p class="pays"><bdi><b data-amount="${i}">${unitsToText(BigInt(option.amount), decimals)}</b> ${symbol} · <span data-network="${i}">${name}</span></bdi></p>`
 })}
 </section>`
 }
 
-/** For what, where to and until when. */
+/** The order, the addresses and the deadline. */
 export function renderFacts(view: CheckoutView, { tag, texts }: Language): Html {
   const { checkout } = view
   const isOpen = isPayable(view)
@@ -38,26 +38,26 @@ ${isOpen && html`<p class="direct">${texts.direct}</p>`}
 </section>`
 }
 
-/** In groups that an eye can compare; copied, it is in one piece. */
+/** In groups that are easy to compare; a copied address has no gaps. */
 export function renderAddress(address: string, attributes: Html | null = null): Html {
   const groups = address.match(/.{1,4}/g) ?? []
   return html`<bdi class="address"${attributes}>${groups.map((group) => html`<span>${group}</span>`)}</bdi>`
 }
 
-/** The script writes it again in the buyer's own time zone. */
+/** In UTC; the script rewrites it in the buyer's time zone. */
 export function renderTime(time: Date, tag: string): Html {
   const format = new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   return html`<time datetime="${time.toISOString()}">${format.format(time)} UTC</time>`
 }
 
-/** Exact: the number formatter reads decimal text as it is. */
+/** Exact: Intl.NumberFormat takes decimal text without converting it to a float. */
 export function formatPrice(amount: string, currency: string, tag: string): string {
   return new Intl.NumberFormat(tag, { style: 'currency', currency, maximumFractionDigits: 6 }).format(
     amount as `${number}`,
   )
 }
 
-/** Names of what an option is paid in. A token that was taken out of the table keeps its address as its name. */
+/** The names of an option's network and token. A token that is no longer in networks.ts is named by its address. */
 export function describeOption({ network, asset }: Pick<Option, 'network' | 'asset'>) {
   const found = networks.find(({ caip2 }) => caip2 === network)
   const token = found?.assets.find(({ address }) => address.toLowerCase() === asset.toLowerCase())
@@ -69,7 +69,7 @@ export function describeOption({ network, asset }: Pick<Option, 'network' | 'ass
   }
 }
 
-/** Isolated, so that a name in another script does not move its neighbours. */
+/** Isolated, so that a name in another script doesn't reorder its neighbours. */
 export function bdi(text: string): Html {
   return html`<bdi>${text}</bdi>`
 }
