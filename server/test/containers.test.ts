@@ -12,8 +12,8 @@ import { atEnd } from './support/at-end.ts'
 import { freshDatabase } from './support/database.ts'
 
 /**
- * There is no container engine here, so the container file is done by hand: its COPY and RUN in an empty folder, its
- * ENTRYPOINT and CMD as a process. What it inherits from its base image, and what the engine does, is not shown.
+ * These tests need no container engine. They carry out the Containerfile by hand: COPY and RUN in an empty folder,
+ * ENTRYPOINT and CMD as a process. They don't cover the base image or the engine itself.
  */
 const root = new URL('../../', import.meta.url).pathname
 const read = (name: string) => readFile(join(root, name), 'utf8')
@@ -27,7 +27,7 @@ type Service = {
   readonly networks: readonly string[]
 }
 
-test('what the container file makes answers requests, and holds no tests, browser or chain', async () => {
+test('the image that the Containerfile describes answers requests and contains no tests, browser or chain', async () => {
   const steps = (await read('Containerfile'))
     .split('\n')
     .filter((line) => /^[A-Z]/.test(line))
@@ -84,7 +84,7 @@ test('what the container file makes answers requests, and holds no tests, browse
       output += line
       if (line.includes('"listening"')) resolve(JSON.parse(line))
     })
-    child.once('exit', (code) => reject(new Error(`ended with ${code}: ${output}`)))
+    child.once('exit', (code) => reject(new Error(`exited with ${code}: ${output}`)))
   })
   assert.equal((await fetch(`${address}/readyz`)).status, 200)
   assert.equal((await fetch(`${address}/docs/api`)).status, 200)
@@ -92,7 +92,7 @@ test('what the container file makes answers requests, and holds no tests, browse
   assert.match(await page.text(), /<script type="module" src="\/pay\/assets\/page\.\w+\.js"/)
 })
 
-test('the compose file gives every process settings that it takes, and the keys to work alone', async () => {
+test('the compose file gives each process only settings that exist, and the settler keys only to work', async () => {
   const values = {
     DOMAIN: 'pay.example',
     POSTGRES_PASSWORD: 'secret',
@@ -100,14 +100,14 @@ test('the compose file gives every process settings that it takes, and the keys 
   }
   const text = (await read('compose.yaml')).replaceAll(
     /\$\{(\w+)(:\?[^}]*)?\}/g,
-    (_, name) => values[name as keyof typeof values] ?? assert.fail(`${name} is not explained`),
+    (_, name) => values[name as keyof typeof values] ?? assert.fail(`the test has no value for ${name}`),
   )
   const { services } = parse(text, { merge: true }) as { services: Record<string, Service> }
   const names = listSettings().map(({ name }) => name)
   for (const command of ['serve', 'work']) {
     const { environment = {}, ...service } = services[command] ?? assert.fail(`no ${command}`)
     assert.equal(service.command, command)
-    for (const name of Object.keys(environment)) assert(names.includes(name), `${name} is no setting`)
+    for (const name of Object.keys(environment)) assert(names.includes(name), `${name} is not a setting`)
     const config = readConfig(environment)
     assert.equal(config.baseUrl, 'https://pay.example')
     assert.deepEqual(config.networks, ['BASE_MAINNET'])
@@ -115,7 +115,7 @@ test('the compose file gives every process settings that it takes, and the keys 
     assert.equal(config.settlerKeysFile, command === 'work' ? '/run/secrets/settler_keys' : '')
     assert.deepEqual(service.secrets ?? [], command === 'work' ? ['settler_keys'] : [])
   }
-  // The proxy alone faces the world, and the process with the keys is not even in its network.
+  // Only the proxy publishes ports, and the process with the keys is not on the proxy's network.
   const published = Object.entries(services).filter(([, { ports }]) => ports)
   assert.deepEqual(
     published.map(([name, { ports }]) => [name, ports]),
@@ -125,7 +125,7 @@ test('the compose file gives every process settings that it takes, and the keys 
   assert.deepEqual(services.postgres?.networks, ['back'])
 })
 
-/** What an engine would send to the build: the files of the repository, without those that .dockerignore names. */
+/** The build context: the files of the repository except those that .dockerignore excludes. */
 async function filesInContext(): Promise<string[]> {
   const rules = (await read('.dockerignore'))
     .split('\n')
@@ -135,7 +135,7 @@ async function filesInContext(): Promise<string[]> {
     let isIgnored = false
     for (const rule of rules) {
       const pattern = rule.replace('!', '')
-      // A rule that fits a folder fits everything in it. The last that fits decides.
+      // A rule that matches a folder matches everything in it. The last match decides.
       const parts = file.split('/')
       const fits = (path: string) => pattern === '*' || matchesGlob(path, pattern)
       if (parts.some((_, i) => fits(parts.slice(0, i + 1).join('/')))) isIgnored = !rule.startsWith('!')

@@ -1,4 +1,4 @@
-/** Writes the files that are generated and committed: `npm run generate`. The tests compare them. */
+/** Writes the generated files that are committed: `npm run generate`. generated.test.ts checks that they are current. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

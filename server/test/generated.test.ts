@@ -7,16 +7,16 @@ import { generateTexts, root } from './support/generated-text.ts'
 
 const hint = 'Run npm run generate and commit the result.'
 
-test('server/test/schema.sql is what the migrations make', async () => {
+test('server/test/schema.sql is the schema that the migrations produce', async () => {
   const { url } = await freshDatabase()
   assert.equal(await dumpSchema(url), await readFile(schemaFile, 'utf8'), hint)
 })
 
-test('docs/api/openapi.json is what the mounted routes say', async () => {
+test('docs/api/openapi.json describes the mounted routes', async () => {
   assert.equal(generateOpenApi(), await readFile(openApiFile, 'utf8'), hint)
 })
 
 for (const { file, text } of generateTexts())
-  test(`${file} is what the code says`, async () => {
+  test(`${file} matches the code it is generated from`, async () => {
     assert.equal(text, await readFile(root + file, 'utf8'), hint)
   })

@@ -1,7 +1,8 @@
 /**
- * Does the README's quick start as a stranger would: `npm run quickstart:test`. A clean clone of the last commit, the
- * README's own lines, the page that `dev` prints opened in a browser and paid by one click. It fails if a line fails, if
- * a payment does not complete, or if the first takes more than a minute from `npm run dev`. The last line is JSON.
+ * Follows the README's quick start as a newcomer would: `npm run quickstart:test`. It clones the last commit, runs the
+ * commands in the README, opens the page that `dev` prints in a browser and pays with one click. It fails if a command
+ * fails, if a payment does not complete, or if the first payment takes more than a minute from `npm run dev`. The last
+ * line of output is JSON.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -16,7 +17,7 @@ import { freePort } from './support/free-port.ts'
 const secondsMax = 60
 const root = new URL('../../', import.meta.url).pathname
 const folder = mkdtempSync(join(tmpdir(), 'farthing-quickstart-'))
-// PostgreSQL runs as another user if we are root.
+// If we are root, PostgreSQL runs as another user, who must be able to enter the folder.
 chmodSync(folder, 0o755)
 const clone = join(folder, 'farthing')
 execFileSync('git', ['clone', '--quiet', root, clone])
@@ -51,7 +52,7 @@ try {
   figures = { secondsToScreen, secondsToCompleted, secondsToEnd: secondsSince(), paid: paid.length }
 } finally {
   if (dev.pid && dev.exitCode === null && dev.signalCode === null) {
-    // As the terminal does it: to the whole group, because npm alone would not pass it on.
+    // To the whole process group, as a terminal does, because npm alone would not pass the signal on.
     process.kill(-dev.pid, 'SIGINT')
     await once(dev, 'close')
   }
@@ -59,7 +60,7 @@ try {
 }
 process.stdout.write(`${JSON.stringify(figures)}\n`)
 
-/** The lines of each shell block under "Quick start", those that go on joined. */
+/** The commands of each shell block under "Quick start", with continued lines joined. */
 function readBlocks(readme: string): string[][] {
   const [, section = ''] = /^## Quick start\n([\s\S]*?)^## /m.exec(readme) ?? []
   return [...section.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) =>
@@ -75,7 +76,7 @@ function readScreen(): Promise<string> {
       screen += chunk
       if (screen.includes('Ctrl-C stops everything')) resolve(screen)
     })
-    dev.once('exit', () => reject(new Error('dev ended before its screen was shown.')))
+    dev.once('exit', () => reject(new Error('dev exited before it printed its screen.')))
   })
 }
 

@@ -1,7 +1,7 @@
 /**
- * Runs the tests: `npm test`, or `npm test -- server/src/money.test.ts` for some of them. One private PostgreSQL serves
- * them all; each file clones its own database from a migrated template, so files run side by side, but for those in
- * `load/`: they count what this machine does in a time, so each of them has it for itself.
+ * Runs the tests: `npm test`, or `npm test -- server/src/money.test.ts` for some of them. All files share one private
+ * PostgreSQL. Each file clones its own database from a migrated template, so files can run in parallel. Files in `load/`
+ * measure how much this machine does in a given time, so they run alone, one after another.
  */
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
@@ -16,7 +16,7 @@ const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--') && argument !== '--long')
 const isLong = process.argv.includes('--long')
-/** Kills, reorganisations and attacks: minutes each, so they have a command of their own (`npm run test:long`). */
+/** Kills, reorganisations and attacks: minutes each, so they have their own command, `npm run test:long`. */
 const long = '{server,sdk}/**/payments/{adversity,crash}/**/*.test.ts'
 const exclude = [
   '**/node_modules/**',

@@ -1,8 +1,8 @@
 import type { Source } from './tidy.ts'
 
 /**
- * Who may write which table. Any room may read any table below it; only the owning room inserts, updates or deletes.
- * Whoever else wants a change calls a function of the owner.
+ * Which room owns which table. Any room may read any table below it, but only the owner inserts, updates or deletes
+ * rows. Other rooms call a function of the owner.
  */
 export const owners: Readonly<Record<string, string>> = {
   api_keys: 'stores',
@@ -65,29 +65,29 @@ export const sharedWrites: readonly {
   {
     file: 'payments/transfers/rows.ts',
     table: 'checkouts',
-    because: 'page_version only: an open page is told of the reservation that the same statement makes',
+    because: 'page_version only: notifies open pages of the reservation that the same statement creates',
   },
   {
     file: 'payments/transfers/paste-rows.ts',
     table: 'checkouts',
-    because: 'page_version only: an open page is told of the hint that the same statement makes',
+    because: 'page_version only: notifies open pages of the hint that the same statement creates',
   },
   {
     file: 'payments/svm/reference-rows.ts',
     table: 'checkouts',
-    because: 'page_version only: an open page is told of the reference that the same statement makes',
+    because: 'page_version only: notifies open pages of the reference that the same statement creates',
   },
   {
     file: 'payments/svm/account-rows.ts',
     table: 'stores',
     because:
-      'revision only: a wallet that became payable makes creates read their store again; payments cannot call stores',
+      'revision only: once a wallet becomes payable, creates must read their store again; payments cannot call stores',
   },
   {
     file: 'stores/rows.ts',
     table: 'token_accounts',
     because:
-      'registering a wallet notes the accounts it found, in the transaction of the registration; stores cannot call payments',
+      'registering a wallet records the token accounts it found, in the same transaction; stores cannot call payments',
   },
 ]
 
@@ -103,12 +103,14 @@ export function findForeignWrites({ path }: Pick<Source, 'path'>, code: string):
   return tablesWritten(code)
     .filter((table) => owners[table] !== room)
     .filter((table) => !sharedWrites.some((shared) => shared.file === path && shared.table === table))
-    .map((table) => `writes ${table}, which belongs to ${owners[table]}/: call a function of that room`)
+    .map(
+      (table) => `writes ${table}, which belongs to ${owners[table]}/: call a function of that room instead`,
+    )
 }
 
 /**
- * A checkout's status is set in two places: by `writeMoves`, which only `move.ts` calls, with statuses that `arrow` has
- * checked; and by a statement that takes it from an `arrow` of its own.
+ * A checkout's status may be set in two ways: by `writeMoves`, which only `move.ts` calls, with statuses that `arrow`
+ * has checked, or by a statement that takes the status from its own `arrow`.
  */
 export function findStatusChanges({ path }: Pick<Source, 'path'>, code: string): string[] {
   const found: string[] = []
@@ -121,9 +123,10 @@ export function findStatusChanges({ path }: Pick<Source, 'path'>, code: string):
     const name = /^'\$\{(\w+)\.to\}'$/.exec(value)?.[1]
     const isArrow = name !== undefined && new RegExp(`const ${name} = arrow\\(`).test(code)
     const isMove = path === 'checkouts/rows.ts' && value === 'i.status'
-    if (!isArrow && !isMove) found.push(`sets a checkout's status to ${value}, which is not from an arrow`)
+    if (!isArrow && !isMove)
+      found.push(`sets a checkout's status to ${value}, which does not come from an arrow`)
   }
   if (path !== 'checkouts/move.ts' && path !== 'checkouts/rows.ts' && /\bwriteMoves\b/.test(code))
-    found.push('calls writeMoves: moveCheckouts checks the arrow first')
+    found.push('calls writeMoves: call moveCheckouts instead, which checks the arrow first')
   return found
 }

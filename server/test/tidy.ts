@@ -2,12 +2,12 @@ import { posix } from 'node:path'
 import { findForeignWrites, findStatusChanges } from './tidy-tables.ts'
 
 /**
- * The rules of the house, as a pure function over the sources: `findMess` returns one sentence for each broken rule.
- * Kept apart from its test so that the test can also show it broken sources.
+ * The rules for the source code, as a pure function: `findViolations` returns one sentence per violation. It is separate
+ * from its test so that the test can also feed it sources that break the rules.
  */
 export type Source = { /** Relative to server/src. */ readonly path: string; readonly text: string }
 
-/** From the roof to the ground. A file may import what stands below it, never what stands beside or above. */
+/** From top to bottom. A file may import from its own room and from lower floors, not from other rooms on its floor. */
 export const floors: readonly (readonly string[])[] = [
   ['main.ts'],
   ['dev'],
@@ -26,77 +26,80 @@ export const floors: readonly (readonly string[])[] = [
 
 const fileLinesMax = 400
 const bannedNames = /(service|manager|helper|util|utils|shared|common|lib|repository|impl)(\.|\/|$)/i
-/** Files that are SQL by name; any other may hold the one statement it is named for. */
+/** Files that are meant for SQL, by name. Any other file may contain one statement. */
 const sqlFiles = /(^|\/)([\w-]*rows|db|migrate|schedule)\.ts$/
 const statement = /[`'"]\s*(?:select|insert into|update|delete from|with(?: recursive)?)\s+[\w"*(]/g
 
-/** Checkouts and HTTP do not know which chain a payment is on. */
+/** Rooms that must not know which chain a payment is on. */
 const chainless = /^(checkouts|http)\//
-/** Of the chains' room they may know networks as data, how far they were read, and that a node did not answer. */
+/** All that they may import from chains/: networks as data, how far each was read, and that a node did not answer. */
 const chainsOpen = /^chains\/(families|wallet-links|rows|rpc)\.ts$/
 const chainPackages = /from '(viem|@solana|@noble|secp256k1|@x402\/(evm|svm))/
-/** The interface's own names of the two families stand where it is written down, and where wallets are spoken to. */
+/** Files in http/ that may name the two families: the API's definition, which uses these names, and the payment page. */
 const namesFamilies = /^http\/((store-api|schemas)\.ts$|page\/)/
 const chainWords = /\b(evm|solana|svm|eip155|lamports?|wei)\b/i
 
 /**
- * Where code may decide by the family of a chain: the families' own rooms, the table, and the four files that choose
- * between families for everybody else. `dev` runs one chain of a family. Stores and the API name families because the
- * interface does.
+ * Where code may decide by chain family: the families' own folders, the table in networks.ts, and the four files that
+ * choose between families for all other code. `dev` runs a chain of one family.
  */
 const decidesByFamily =
   /(^|\/)(evm|svm)\/|^(networks|chains\/families|chains\/wallet-links|payments\/payload|payments\/rails)\.ts$|^dev\//
 const familyWords = /\b(EVM|SOLANA|eip155)\b/
 
-/** Folders of server/test without a counterpart in server/src: support, load, and attacks on all of payments at once. */
+/** Folders of server/test without a counterpart in server/src: support, load, and attacks on payments as a whole. */
 const unmirrored = /(^|\/)support(\/|$)|^(load|payments\/adversity|payments\/crash)(\/|$)/
 
-export function findMess(sources: readonly Source[]): string[] {
-  return [...sources.flatMap(findMessInFile), ...findCircles(sources)]
+export function findViolations(sources: readonly Source[]): string[] {
+  return [...sources.flatMap(findViolationsInFile), ...findImportCycles(sources)]
 }
 
-function findMessInFile({ path, text }: Source): string[] {
-  const mess: string[] = []
-  const say = (sentence: string) => mess.push(`${path}: ${sentence}`)
+function findViolationsInFile({ path, text }: Source): string[] {
+  const violations: string[] = []
+  const report = (sentence: string) => violations.push(`${path}: ${sentence}`)
   const code = withoutComments(text)
 
   for (const target of importsOf(path, code)) {
-    if (floorOf(target) === undefined) say(`imports ${target}, which stands on no floor`)
-    else if (!mayImport(path, target)) say(`imports ${target}, which is beside or above it`)
+    if (floorOf(target) === undefined) report(`imports ${target}, which has no floor`)
+    else if (!mayImport(path, target)) report(`imports ${target}, which is on the same floor or above`)
   }
   if (chainless.test(path)) {
     const known = importsOf(path, code).find(
       (target) => (target.startsWith('chains/') && !chainsOpen.test(target)) || /\/(evm|svm)\b/.test(target),
     )
-    if (known || chainPackages.test(code)) say(`knows a chain by ${known ?? 'a package'}`)
-    if (!namesFamilies.test(path) && chainWords.test(code)) say('speaks of a family of chains')
+    if (known || chainPackages.test(code)) report(`depends on a chain through ${known ?? 'a package'}`)
+    if (!namesFamilies.test(path) && chainWords.test(code)) report('mentions a chain family')
   }
   if (!decidesByFamily.test(path) && !namesFamilies.test(path) && familyWords.test(code))
-    say('decides by the family of a chain: ask the rail, or chains/families.ts')
-  if (floorOf(path) === undefined) say('stands on no floor: give it one in server/test/tidy.ts')
-  if (bannedNames.test(path)) say('has a name that says nothing about what is inside')
-  if (path !== 'config.ts' && /process\.env/.test(code)) say('reads the environment: only config.ts may')
+    report('decides by chain family: use the rail or chains/families.ts instead')
+  if (floorOf(path) === undefined) report('has no floor: assign one in server/test/tidy.ts')
+  if (bannedNames.test(path)) report('has a generic name: name it after its contents')
+  if (path !== 'config.ts' && /process\.env/.test(code))
+    report('reads the environment: only config.ts may do that')
   if (path !== 'main.ts' && /Date\.now\(|new Date\(\)|performance\.now\(/.test(code))
-    say('reads a clock: take the time as an argument')
-  if (/parseFloat|\bNumber\(|toFixed\(/.test(code)) say('makes a float out of text: money is bigint units')
+    report('reads a clock: take the time as an argument instead')
+  if (/parseFloat|\bNumber\(|toFixed\(/.test(code))
+    report('converts text to a float: amounts are bigint units')
   const statements = code.match(statement)?.length ?? 0
-  if (!sqlFiles.test(path) && statements > 1) say(`holds ${statements} SQL statements: move them to rows.ts`)
+  if (!sqlFiles.test(path) && statements > 1)
+    report(`contains ${statements} SQL statements: move them to rows.ts`)
   for (const sentence of [...findForeignWrites({ path }, code), ...findStatusChanges({ path }, code)])
-    say(sentence)
+    report(sentence)
   const lines = text.split('\n').length
-  if (lines > fileLinesMax) say(`has ${lines} lines: which second noun is it hiding?`)
-  return mess
+  if (lines > fileLinesMax) report(`has ${lines} lines, more than ${fileLinesMax}: split it by noun`)
+  return violations
 }
 
-/** The same for tests. `path` is relative to server, `rooms` are the folders of server/src. */
-export function findUntidyTests(tests: readonly Source[], rooms: ReadonlySet<string>): string[] {
+/** The rules for tests. `path` is relative to server/, `rooms` are the folders of server/src. */
+export function findTestViolations(tests: readonly Source[], rooms: ReadonlySet<string>): string[] {
   return tests.flatMap(({ path, text }) => {
     const found: string[] = []
     const folder = posix.relative('test', posix.dirname(path))
     const isMirrored = path.startsWith('src/') || rooms.has(folder) || unmirrored.test(folder)
     if (folder !== '' && !isMirrored) found.push(`${path}: server/src has no folder ${folder}`)
     const lines = text.split('\n').length
-    if (lines > fileLinesMax) found.push(`${path}: has ${lines} lines: split it by what it tests`)
+    if (lines > fileLinesMax)
+      found.push(`${path}: has ${lines} lines, more than ${fileLinesMax}: split it by what it tests`)
     return found
   })
 }
@@ -125,8 +128,8 @@ function mayImport(from: string, to: string): boolean {
   return roomOf(from) === roomOf(to) || (floorOf(from) ?? 0) < (floorOf(to) ?? 0)
 }
 
-/** Files that import each other, directly or through others. Types count: a reader follows them too. */
-function findCircles(sources: readonly Source[]): string[] {
+/** Files that import each other, directly or through others. Type imports count: a reader follows them too. */
+function findImportCycles(sources: readonly Source[]): string[] {
   const imports = new Map(sources.map(({ path, text }) => [path, importsOf(path, withoutComments(text))]))
   const reachable = (from: string): Set<string> => {
     const seen = new Set<string>()
@@ -137,5 +140,5 @@ function findCircles(sources: readonly Source[]): string[] {
   }
   return [...imports.keys()]
     .filter((path) => reachable(path).has(path))
-    .map((path) => `${path}: imports itself through other files`)
+    .map((path) => `${path}: is part of an import cycle`)
 }

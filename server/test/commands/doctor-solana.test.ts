@@ -9,11 +9,11 @@ const wrongs = async (config: object = {}) => {
   return (await examine(ctx, async () => shop.signers)).filter(({ fix }) => fix !== null)
 }
 
-test('of a deployment that settles on Solana nothing is said to be wrong', async () => {
+test('doctor finds nothing wrong with a working deployment on Solana', async () => {
   assert.deepEqual(await wrongs(), [])
 })
 
-test('a node of another chain is found, and a network without nodes', async () => {
+test('a node of another chain and a network without nodes are reported', async () => {
   const [elsewhere] = await wrongs({
     networks: ['SOLANA_DEVNET'],
     rpcUrls: { SOLANA_DEVNET: [shop.chain.url] },
@@ -23,7 +23,7 @@ test('a node of another chain is found, and a network without nodes', async () =
   assert.match(without?.says ?? '', /has no nodes/)
 })
 
-test('a settler that cannot pay fees any more takes no payments, and the operator is told', async () => {
+test('a settler that can no longer pay fees is reported and accepts no payments', async () => {
   const [settler] = shop.signers
   assert(settler)
   await shop.stopWork()

@@ -13,7 +13,7 @@ import { openChain } from '../support/chain/open.ts'
 import { freshDatabase } from '../support/database.ts'
 import { openShop } from '../support/shop.ts'
 
-/** Each test breaks one thing of a deployment that works, and reads what the operator is told. */
+/** Each test breaks one part of a working deployment and checks what doctor tells the operator. */
 const shop = await openShop()
 const signer = openSigner(fundedKey(1))
 const main = new URL('../../src/main.ts', import.meta.url).pathname
@@ -40,29 +40,29 @@ function open(url: string) {
   return db
 }
 
-test('of a deployment that works nothing is said to be wrong', async () => {
+test('doctor finds nothing wrong with a working deployment', async () => {
   assert.deepEqual(await wrongs(), [])
 })
 
-test('a database that cannot be reached', async () => {
+test('a database that cannot be reached is reported', async () => {
   const db = open('postgres://nobody@127.0.0.1:9/none')
   await assertOnly(wrongs({ ctx: { db } }), 'database', /cannot be reached.*ECONNREFUSED/, /DATABASE_URL/)
 })
 
-test('a schema that was never made', async () => {
+test('a missing schema is reported', async () => {
   const url = new URL(shop.databaseUrl)
   url.pathname = '/postgres'
   await assertOnly(wrongs({ ctx: { db: open(url.href) } }), 'schema', /lacks 0001/, /npm run server migrate/)
 })
 
-test('clocks that differ', async () => {
+test('clocks that differ are reported', async () => {
   const now = () => new Date(Date.now() + 60_000)
   const [finding] = await wrongs({ ctx: { now } })
   assert.equal(finding?.what, 'clocks')
   assert.match(finding.fix ?? '', /NTP/)
 })
 
-test('a database without a store', async () => {
+test('a database without a store or settler is reported', async () => {
   const { url } = await freshDatabase()
   const found = await wrongs({ ctx: { db: open(url) } })
   assert.deepEqual(
@@ -73,40 +73,40 @@ test('a database without a store', async () => {
   assert.match(found[1]?.fix ?? '', /settler add LOCAL/)
 })
 
-test('rates that nobody fetches', async () => {
+test('rates that nobody fetches are reported', async () => {
   const config = { ecbRatesUrl: 'http://127.0.0.1:9/' }
   await assertOnly(wrongs({ config }), 'rates', /1 currency/, /ECB_RATES_URL/)
 })
 
-test('a network without nodes', async () => {
+test('a network without nodes is reported', async () => {
   await assertOnly(wrongs({ config: { rpcUrls: {} } }), 'LOCAL', /no nodes/, /LOCAL_RPC_URLS/)
 })
 
-test('a node that cannot be reached', async () => {
+test('a node that cannot be reached is reported', async () => {
   const rpcUrls = { LOCAL: [shop.chain.url, 'http://127.0.0.1:9/'] }
   await assertOnly(wrongs({ config: { rpcUrls } }), 'LOCAL nodes', /1 of 2 answer/, /can be reached/)
 })
 
-test('a node of another chain', async () => {
+test('a node of another chain is reported', async () => {
   const other = await openChain({ network: 'BASE_SEPOLIA' })
   const rpcUrls = { LOCAL: [other.url] }
   await assertOnly(wrongs({ config: { rpcUrls } }), 'LOCAL nodes', /is on chain 0x14a34/, /is a node of/)
 })
 
-test('one node where two are asked for', async () => {
+test('fewer nodes than a network needs are reported', async () => {
   const chain = await openChain({ network: 'BASE_MAINNET' })
   const config = { networks: ['BASE_MAINNET'], rpcUrls: { BASE_MAINNET: [chain.url] } }
   await assertOnly(wrongs({ config }), 'BASE_MAINNET nodes', /1 of 1/, /at least 2 in BASE_MAINNET_RPC_URLS/)
 })
 
-test('a token with another domain', async () => {
+test('a token with another EIP-712 domain is reported', async () => {
   const chain = await openChain({ network: 'LOCAL' })
   await chain.client.setCode({ address: chain.token, bytecode: '0x600160005260206000f3' })
   const found = await wrongs({ config: { rpcUrls: { LOCAL: [chain.url] } } })
   assert.match(found[0]?.says ?? '', /does not have the domain/)
 })
 
-test('a settler whose key is elsewhere', async () => {
+test('a settler whose key is missing is reported', async () => {
   const found = await examine(
     { ...shop.ctx, config: { ...shop.ctx.config, settlerKeysFile: '/settler-keys' } },
     async () => [openSigner(fundedKey(7))],
@@ -115,7 +115,7 @@ test('a settler whose key is elsewhere', async () => {
   assert.match(finding?.says ?? '', new RegExp(`the key of ${signer.address} is missing`, 'i'))
 })
 
-test('a settler without money, and work that does not run, by the command itself', async () => {
+test('the doctor command reports a settler without money and a work that is not running, and exits with 1', async () => {
   await shop.stopWork()
   await shop.ctx.db.query('update settlers set balance_wei = 1')
   const env = {
@@ -128,7 +128,7 @@ test('a settler without money, and work that does not run, by the command itself
   }
   const run = promisify(execFile)(process.execPath, [main, 'doctor'], { env })
   const { code, stdout } = await run.then(
-    () => assert.fail('it found nothing'),
+    () => assert.fail('doctor found nothing wrong'),
     (error: { code: number; stdout: string }) => error,
   )
   assert.equal(code, 1)

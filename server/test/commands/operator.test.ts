@@ -16,7 +16,7 @@ const main = new URL('../../src/main.ts', import.meta.url).pathname
 
 type Outcome = { readonly code: number; readonly out: string; readonly err: string }
 
-/** Runs a command of the server; whatever its arguments, its settings are this test's. */
+/** Runs a command of the server with the settings of this test. */
 async function run(...args: string[]): Promise<Outcome> {
   const env = {
     PATH: process.env.PATH,
@@ -53,17 +53,21 @@ test('`store create` prints the store, its wallets and a key that works at once,
   assert.match(keys.out, new RegExp(`^${idOf(key)}  created \\S+Z$`, 'm'))
 })
 
-test('`key create`, `key rotate` and `key revoke` do what they say to a running server', async () => {
+test('`key create`, `key rotate` and `key revoke` take effect on a running server', async () => {
   const shop = await openStore(farthing)
   const made = found(keyLine, await run('key', 'create', shop.id))
   assert.equal(await statusOf(create(farthing.app, made)), 201)
-  // A key may be named by its id or by the whole of it.
+  // A key can be given by its id or in full.
   const [byId, byKey] = await Promise.all([
     run('key', 'rotate', idOf(shop.key), '--overlap-hours', '2'),
     run('key', 'rotate', made, '--overlap-hours', '0'),
   ])
   assert.match(byId.out, /The old key expires in 2 hours\./)
-  assert.equal(await statusOf(create(farthing.app, shop.key)), 201, 'within its overlap')
+  assert.equal(
+    await statusOf(create(farthing.app, shop.key)),
+    201,
+    'the old key still works during the overlap',
+  )
   assertProblem(await create(farthing.app, made), 401, 'invalid_api_key')
   for (const outcome of [byId, byKey])
     assert.equal(await statusOf(create(farthing.app, found(keyLine, outcome))), 201)
@@ -74,7 +78,7 @@ test('`key create`, `key rotate` and `key revoke` do what they say to a running 
   assert.match(list.out, new RegExp(`^${idOf(made)}  expires \\S+Z$`, 'm'))
 })
 
-test('a command that cannot be understood fails with one sentence that says why, and prints no key', async () => {
+test('an invalid command fails with one sentence that says why, and prints no key', async () => {
   const shop = await openStore(farthing)
   const outcomes = await Promise.all(
     [

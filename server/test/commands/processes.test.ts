@@ -7,13 +7,13 @@ import { startProcess } from '../support/process.ts'
 
 const order = { orderId: 'order-1', priceAmount: '1', priceCurrency: 'USD' }
 
-test('serve says it is alive and ready, counts its requests, and answers each with its id', async () => {
+test('serve reports that it is alive and ready, counts requests, and returns an id with every answer', async () => {
   const { url } = await freshDatabase()
   const serve = await startProcess('serve', { DATABASE_URL: url })
   const operations = `http://127.0.0.1:${serve.started.operationsPort}`
-  for (const door of [serve.started.address, operations]) {
-    assert.equal((await fetch(`${door}/livez`)).status, 200)
-    assert.equal((await fetch(`${door}/readyz`)).status, 200)
+  for (const address of [serve.started.address, operations]) {
+    assert.equal((await fetch(`${address}/livez`)).status, 200)
+    assert.equal((await fetch(`${address}/readyz`)).status, 200)
   }
   const answer = await fetch(`${serve.started.address}/api/v1/networks`)
   assert.match(answer.headers.get('x-request-id') ?? '', /^req_00/)
@@ -22,14 +22,10 @@ test('serve says it is alive and ready, counts its requests, and answers each wi
     metrics,
     /http_server_request_duration_seconds_count\{method="GET",route="\/api\/v1\/networks",status="200"\} 1/,
   )
-  assert.equal(
-    (await fetch(`${serve.started.address}/metrics`)).status,
-    404,
-    'metrics do not face the public',
-  )
+  assert.equal((await fetch(`${serve.started.address}/metrics`)).status, 404, 'metrics are not public')
 })
 
-test('a request that is under way when serve is told to stop still gets its answer, and serve ends by itself', async () => {
+test('a request in progress when serve is told to stop still gets its answer, and serve then exits', async () => {
   const { ctx, databaseUrl } = await openTestApp()
   const { key } = await makeStore(ctx)
   const serve = await startProcess('serve', { DATABASE_URL: databaseUrl })
@@ -56,14 +52,14 @@ test('a request that is under way when serve is told to stop still gets its answ
   assert.equal(await stopped, 0)
 })
 
-test('work stops within a second of being told to', async () => {
+test('work exits with 0 when it is told to stop', async () => {
   const { url } = await freshDatabase()
   const work = await startProcess('work', { DATABASE_URL: url })
   assert.equal((await fetch(`http://127.0.0.1:${work.started.operationsPort}/readyz`)).status, 200)
   assert.equal(await work.kill('SIGTERM'), 0)
 })
 
-test('secrets that pass through serve never reach its output, whatever the answer', async () => {
+test('secrets in requests and settings never appear in serve’s output, whatever the answer', async () => {
   const { ctx, databaseUrl } = await openTestApp()
   const { key } = await makeStore(ctx)
   const withPassword = databaseUrl.replace('farthing@', 'farthing:canary-password@')
@@ -110,14 +106,14 @@ test('secrets that pass through serve never reach its output, whatever the answe
     assert(!serve.output().includes(canary), canary)
 })
 
-test('a wrong setting stops serve at once with a sentence about each', async () => {
+test('serve refuses to start with invalid settings, and prints one sentence about each', async () => {
   await assert.rejects(
     startProcess('serve', { DATABASE_URL: 'nowhere', PORT: 'x' }),
     /DATABASE_URL must[^\n]*\nPORT must/,
   )
 })
 
-test('rates that never change are refused where money is real', async () => {
+test('serve refuses fixed rates on networks with real money', async () => {
   const { url } = await freshDatabase()
   await assert.rejects(
     startProcess('serve', { DATABASE_URL: url, FIXED_RATES: 'EUR=0.86' }),

@@ -6,7 +6,7 @@ import { buildApp } from '../../src/http/app.ts'
 import { makeStore, openTestApp } from '../support/app.ts'
 import { freshDatabase } from '../support/database.ts'
 
-test('a database that cannot be reached makes serve not ready, and a request an explained 503', async () => {
+test('while the database cannot be reached, serve is not ready and requests get a 503 that says why', async () => {
   const { app, ctx } = await openTestApp()
   const { key } = await makeStore(ctx)
   const gone = openDatabase({ url: 'postgres://farthing@127.0.0.1:9/none', connections: 4, name: 'gone' })
@@ -19,14 +19,14 @@ test('a database that cannot be reached makes serve not ready, and a request an 
   await gone.close()
 })
 
-test('a database that ends in the moment a connection to it is open is the database away, and the process goes on', async () => {
+test('a database that shuts down just as a connection opens counts as unavailable, and the process keeps running', async () => {
   const { url } = await freshDatabase()
   const { port } = new URL(url)
   const farewell = Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0')
   const length = Buffer.alloc(4)
   length.writeInt32BE(farewell.length + 4)
-  // The real database, whose first "ready" comes in one piece with its farewell.
-  const door = createServer((client) => {
+  // A proxy to the real database that sends the first "ready" and a shutdown message in one packet.
+  const proxy = createServer((client) => {
     const upstream = connect(Number.parseInt(port, 10), '127.0.0.1')
     for (const socket of [client, upstream]) socket.on('error', () => {})
     client.pipe(upstream)
@@ -37,8 +37,8 @@ test('a database that ends in the moment a connection to it is open is the datab
     })
     client.on('close', () => upstream.destroy())
   })
-  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve))
-  const address = door.address()
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const address = proxy.address()
   assert(address && typeof address === 'object')
   const leaving = new URL(url)
   leaving.port = `${address.port}`
@@ -50,13 +50,13 @@ test('a database that ends in the moment a connection to it is open is the datab
   )
   await assert.rejects(db.query('select 1'), unavailable)
   await db.close()
-  door.close()
+  proxy.close()
 })
 
-test('a database that only reads, as a standby does until it leads, answers 503, and no connection to it is kept', async () => {
+test('a read-only database, such as a standby before its promotion, leads to 503, and its connections are not reused', async () => {
   const { url } = await freshDatabase()
   const name = new URL(url).pathname.slice(1)
-  // What a session has at its start it keeps: only a new connection finds out what changed.
+  // A connection keeps the setting from its start: only new connections see the change.
   const early = openDatabase({ url, connections: 2, name: 'early' })
   const late = openDatabase({ url, connections: 2, name: 'late' })
   const write = 'create temporary table written (one int)'

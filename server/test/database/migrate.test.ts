@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { checkSchema, migrate, SchemaError } from '../../src/database/migrate.ts'
 import { freshDatabase } from '../support/database.ts'
 
-test('eight processes that start at once apply each migration once', async () => {
+test('eight migrations that run at the same time apply each file once', async () => {
   const { db } = await freshDatabase('template0')
   const runs = await Promise.all(Array.from({ length: 8 }, () => migrate(db)))
   const applied = runs.flat().sort()
@@ -15,7 +15,7 @@ test('eight processes that start at once apply each migration once', async () =>
   assert(applied.length > 0)
 })
 
-test('an empty database is refused with the command that mends it', async () => {
+test('an empty database is refused, with the command that fixes it', async () => {
   const { db } = await freshDatabase('template0')
   await assert.rejects(
     checkSchema(db),
@@ -29,7 +29,7 @@ test('a migration that was changed after it was applied is refused', async () =>
   await assert.rejects(checkSchema(db), /must not change/)
 })
 
-test('an older program works with a newer schema unless a newer migration is breaking', async () => {
+test('an older program works with a newer schema unless it contains a breaking migration', async () => {
   const { db } = await freshDatabase()
   await db.query(
     "insert into schema_migrations (version, name, sql, breaking) values (9998, '9998_more.sql', '', false)",
@@ -41,7 +41,7 @@ test('an older program works with a newer schema unless a newer migration is bre
   await assert.rejects(checkSchema(db), /Upgrade first/)
 })
 
-test('a program that is running goes on when a newer one adds a column to what it reads', async () => {
+test('a running program keeps working when a newer one adds a column to a table it reads', async () => {
   const { db } = await freshDatabase()
   const everyConnection = Array.from({ length: 12 }, (_, i) => i)
   const read = () => db.query('select * from checkouts')
@@ -51,7 +51,7 @@ test('a program that is running goes on when a newer one adds a column to what i
     await Promise.all(everyConnection.flatMap(() => [read(), readInTransaction()]))
     await db.transaction((tx) => tx.script(`alter table checkouts add column ${add} text`))
     for (const rows of await Promise.all(everyConnection.map(read))) assert.deepEqual(rows, [])
-    // A transaction that meets it is undone, which says nothing about what it asked: it is repeated.
+    // A transaction that hits the change is rolled back with "unavailable", and can be repeated.
     for (const outcome of await Promise.allSettled(everyConnection.map(readInTransaction)))
       if (outcome.status === 'rejected')
         assert.equal(outcome.reason.code, 'unavailable', String(outcome.reason))

@@ -16,7 +16,7 @@ import { freshFolder, processesIn, startDev } from './support/running.ts'
 
 const idOf = (checkoutUrl: string) => checkoutUrl.split('/').at(-1) ?? ''
 
-test('from nothing to a payment by one click; Ctrl-C leaves nothing; the next start has key, checkouts and chain', async () => {
+test('dev leads to a payment by one click; Ctrl-C leaves no process; the next start has the same key, checkouts and chain', async () => {
   const folder = await freshFolder()
   const first = await startDev(folder)
   const browser = await openBrowser()
@@ -44,12 +44,12 @@ test('from nothing to a payment by one click; Ctrl-C leaves nothing; the next st
   assert.equal((await second.call(`/checkouts/${idOf(first.checkoutUrl)}`)).status, 'COMPLETED')
   const { accepts } = (await (await fetch(second.checkoutUrl)).json()) as PaymentRequired
   assert.deepEqual(accepts[0]?.extra, { name: 'USDC', version: '2' })
-  // The chain that the payment is on goes on: the payer has what was left and what each start gives.
+  // The chain is the same as before: the payer has what was left, plus the funds that each start adds.
   await untilHolds(folder, accepts[0]?.asset, 2_000_000_000n - 5_802_326n)
   assert.equal(await second.stop(), 0)
 })
 
-test('a payment survives the death of the worker, and moves its money once', async () => {
+test('a payment survives a killed worker and moves the money once', async () => {
   const folder = await freshFolder()
   const { url } = await freshDatabase()
   const { checkoutUrl, call, output } = await startDev(folder, { DATABASE_URL: url })
@@ -58,28 +58,28 @@ test('a payment survives the death of the worker, and moves its money once', asy
   const pay = () => fetch(checkoutUrl, { method: 'POST', headers: { 'payment-signature': header } })
   const answer = pay()
   const id = idOf(checkoutUrl)
-  await until('it is claimed', async () => (await call(`/checkouts/${id}`)).status === 'PROCESSING')
+  await until('the payment is claimed', async () => (await call(`/checkouts/${id}`)).status === 'PROCESSING')
   const pid = Number.parseInt(await readFile(join(folder, '.dev/work.pid'), 'utf8'), 10)
   process.kill(pid, 'SIGKILL')
   await until('the worker is back', async () => output().includes('work is back'), 60_000)
   assert([200, 202].includes((await answer).status))
-  await until('it is paid', async () => (await pay()).status === 200, 60_000)
+  await until('the checkout is paid', async () => (await pay()).status === 200, 60_000)
   assert.equal((await call(`/checkouts/${id}`)).status, 'COMPLETED')
   const [option] = required.accepts
   await untilHolds(folder, option?.asset, 1_000_000_000n - BigInt(option?.amount ?? 0))
 })
 
-test('a terminal that is closed leaves nothing behind', async () => {
+test('closing the terminal leaves no process behind', async () => {
   const folder = await freshFolder()
   const { url } = await freshDatabase()
   const { child } = await startDev(folder, { DATABASE_URL: url })
   child.stdout.destroy()
   child.kill('SIGHUP')
-  await until('dev has ended', async () => child.exitCode !== null, 60_000)
+  await until('dev has exited', async () => child.exitCode !== null, 60_000)
   assert.deepEqual([child.exitCode, processesIn(folder)], [0, []])
 })
 
-test('a second dev in the same folder, and a database with live stores, are refused with a sentence', async () => {
+test('dev refuses a folder or port in use and a database with live stores, and says why', async () => {
   const folder = await freshFolder()
   const { ctx, databaseUrl } = await openTestApp()
   const running = await startDev(folder, { DATABASE_URL: databaseUrl })
@@ -94,7 +94,7 @@ test('a second dev in the same folder, and a database with live stores, are refu
   assert.deepEqual(processesIn(folder), [])
 })
 
-test('the test wallet is no part of what serve gives out, not even on the local chain', async () => {
+test('serve never serves the test wallet, not even on the local chain', async () => {
   const { ctx, databaseUrl } = await openTestApp()
   await createStore(ctx, { name: 'Shop', mode: 'test' }, new Date())
   const { started } = await startProcess('serve', { DATABASE_URL: databaseUrl, NETWORKS: 'LOCAL' })
@@ -111,7 +111,7 @@ test('the test wallet is no part of what serve gives out, not even on the local 
   assert(!text.includes(testPayer.key.slice(2)) && !text.includes('Test wallet'))
 })
 
-/** Until the test payer holds exactly this on the chain that `dev` runs in this folder: it is given more at a start. */
+/** Waits until the test payer holds exactly this on the chain of `dev` in this folder. Each start adds funds. */
 async function untilHolds(folder: string, token: string | undefined, units: bigint): Promise<void> {
   const { CHAIN_URL = '' } = parseEnv(await readFile(join(folder, '.dev/env'), 'utf8'))
   const data = `0x70a08231${testPayer.address.slice(2).toLowerCase().padStart(64, '0')}`

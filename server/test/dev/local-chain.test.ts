@@ -16,7 +16,7 @@ import { openChain } from '../support/chain/open.ts'
 const { chain, makePayment, assertPaid } = await openToken()
 const timedChain = await openChain({ blockTimeSeconds: 1 })
 
-test('artifacts.json is what the compiler makes of the contracts', async () => {
+test('artifacts.json is the compiler’s output for the contracts', async () => {
   assert.deepEqual(
     await readArtifacts(),
     compileContracts(),
@@ -24,7 +24,7 @@ test('artifacts.json is what the compiler makes of the contracts', async () => {
   )
 })
 
-test('a reorg drops the receipt and the money, and the same bytes sent again are mined under the same hash', async () => {
+test('a reorg drops the receipt and the transfer, and the same bytes sent again are mined with the same hash', async () => {
   const payment = await makePayment()
   const raw = await privateKeyToAccount(fundedKey(5)).signTransaction({
     type: 'eip1559',
@@ -70,7 +70,7 @@ test('a dropped transaction is not mined, and can be sent again', async () => {
   await assertPaid(payment)
 })
 
-test('safe is four blocks behind the newest and finalized eight', async () => {
+test('safe is four blocks behind the latest block, finalized eight', async () => {
   await chain.mine(8)
   const [latest, safe, finalized] = await Promise.all(
     (['latest', 'safe', 'finalized'] as const).map((blockTag) => chain.client.getBlock({ blockTag })),
@@ -79,7 +79,7 @@ test('safe is four blocks behind the newest and finalized eight', async () => {
   assert.deepEqual([latest.number - safe.number, latest.number - finalized.number], [4n, 8n])
 })
 
-test('a chain with timed blocks mines by itself what parallel senders send', async () => {
+test('a chain with timed blocks mines the transactions of parallel senders by itself', async () => {
   const { client } = timedChain
   const statuses = Array.from({ length: 9 }, async (_, index) => {
     const account = privateKeyToAccount(fundedKey(index))
@@ -89,7 +89,7 @@ test('a chain with timed blocks mines by itself what parallel senders send', asy
   assert.deepEqual(await Promise.all(statuses), Array(9).fill('success'))
 })
 
-test('a chain ends with the process that started it, even when that is killed', {
+test('a chain stops with the process that started it, even if that is killed', {
   timeout: 30_000,
 }, async () => {
   const start = `
@@ -103,7 +103,7 @@ test('a chain ends with the process that started it, even when that is killed', 
   const [url] = await once(createInterface({ input: parent.stdout }), 'line')
   const socket = connect({ host: '127.0.0.1', port: Number.parseInt(new URL(url).port, 10) })
   await once(socket, 'connect')
-  // Nobody but the guard can end anvil now, and its end closes the connection, with an error or without.
+  // Only the guard can stop anvil now. When anvil stops, the connection closes, with or without an error.
   const closed = new Promise((resolve) =>
     socket
       .resume()

@@ -26,7 +26,7 @@ const brief = (events: readonly Event[]) =>
   events.map(({ type, checkoutId, checkoutVersion }) => [type, checkoutId, checkoutVersion])
 const cancel = (by: StoreClient, id: string) => by.call('POST', `/api/v1/checkouts/${id}/cancel`)
 
-test('each fact about a checkout leaves one event, with its version and the checkout as it then was', async () => {
+test('each change to a checkout leaves one event, with its version and the checkout as it was at that moment', async () => {
   const shop = await openStore(farthing)
   const [canceled, expired] = [await shop.create({ orderId: 'a' }), await shop.create({ orderId: 'b' })]
   await cancel(shop, canceled.id)
@@ -53,7 +53,7 @@ test('each fact about a checkout leaves one event, with its version and the chec
   )
 })
 
-test('each fact about wallets and keys leaves one event, which never holds a secret', async () => {
+test('each change to wallets and keys leaves one event, which never contains a secret', async () => {
   const shop = await openStore(farthing, { evmWallet: null })
   const registered = await registerWallet(shop, wallets[0])
   await registerWallet(shop, wallets[0])
@@ -91,7 +91,7 @@ test('each fact about wallets and keys leaves one event, which never holds a sec
   )
   const log = JSON.stringify(events)
   for (const text of [shop.key, made.text, rotated.text])
-    assert(!log.includes(text.slice(-52)), 'the log holds a secret')
+    assert(!log.includes(text.slice(-52)), 'the log contains a secret')
 })
 
 test('a refused request leaves no event', async () => {
@@ -107,7 +107,7 @@ test('a refused request leaves no event', async () => {
   assert.deepEqual(await shop.events(), before)
 })
 
-test('an event is invisible until it has its place, and then never moves', async () => {
+test('an event is invisible until it has its sequence number, and then never moves', async () => {
   const shop = await openStore(farthing)
   const before = await shop.events()
   const { id } = await shop.create()
@@ -120,7 +120,7 @@ test('an event is invisible until it has its place, and then never moves', async
   assert.deepEqual((await page(shop)).data, data)
 })
 
-test('sequences count 1, 2, 3 … for each store, whoever assigns them and however many at once', async () => {
+test('sequence numbers count 1, 2, 3 … per store, even when several processes assign them at once', async () => {
   const shops = [await openStore(farthing), await openStore(farthing)]
   await Promise.all(
     shops.map(async (shop) => {
@@ -151,7 +151,7 @@ test('sequences count 1, 2, 3 … for each store, whoever assigns them and howev
   }
 })
 
-test('reading on from each cursor meets every event once, also those that come later', async () => {
+test('reading from cursor to cursor returns every event once, including later ones', async () => {
   const shop = await openStore(farthing)
   await Promise.all(Array.from({ length: 9 }, () => shop.create()))
   const all = await shop.events()
@@ -172,7 +172,7 @@ test('reading on from each cursor meets every event once, also those that come l
   assert.deepEqual(brief((await page(shop, `?limit=4${after}`)).data), [['checkout.created', id, 1]])
 })
 
-test('the log can be narrowed to a type and to a checkout, and its cursor still moves on', async () => {
+test('the log can be filtered by type and by checkout, and its cursor still advances', async () => {
   const shop = await openStore(farthing)
   const [one, other] = [await shop.create(), await shop.create()]
   await cancel(shop, one.id)
@@ -189,7 +189,7 @@ test('the log can be narrowed to a type and to a checkout, and its cursor still 
   assert.deepEqual(both.data, [])
 })
 
-test('an events query that cannot be meant is refused by the name of its parameter', async () => {
+test('an invalid events query is rejected with the name of the invalid parameter', async () => {
   const shop = await openStore(farthing)
   for (const [parameter, values] of Object.entries({
     after: ['', 'x', '1', '-1', '1-', '1-x', '1--1', '1-1.5', `1-${'9'.repeat(19)}`, '%00'],
@@ -202,7 +202,7 @@ test('an events query that cannot be meant is refused by the name of its paramet
       assertInvalid(await shop.call('GET', `/api/v1/events?${parameter}=${value}`), parameter)
 })
 
-test('after a restore an old cursor is refused with where to resume, and from there nothing is missed', async () => {
+test('after a restore an old cursor is rejected with the cursor to resume from, and nothing is missed from there', async () => {
   const shop = await openStore(farthing)
   await shop.create()
   const events = await shop.events()
@@ -221,7 +221,7 @@ test('after a restore an old cursor is refused with where to resume, and from th
     }
     assert.equal(await resumed(cursor), `${risen}-${events.length}`)
     assert.equal(await resumed(`${epoch}-1`), `${risen}-1`)
-    // What the store saw before the restore but the log no longer has.
+    // Events that the store saw before the restore but that the log no longer has.
     assert.equal(await resumed(`${epoch}-${events.length + 7}`), `${risen}-${events.length}`)
     const { id } = await shop.create()
     await assignWaitingSequences(ctx)
@@ -233,7 +233,7 @@ test('after a restore an old cursor is refused with where to resume, and from th
   }
 })
 
-test('two changes of one checkout cannot leave events with the same version', async () => {
+test('two events of one checkout cannot have the same version', async () => {
   const shop = await openStore(farthing)
   const { id } = await shop.create()
   await assert.rejects(

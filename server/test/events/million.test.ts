@@ -1,6 +1,6 @@
 /**
- * Eight writers for 200 stores, and two `work` that expire what they write and number the events, all of them killed at
- * random. The checks are SQL of their own. FULL=1: a million events.
+ * Eight writers create checkouts for 200 stores, and two `work` processes expire them and number the events. All of them
+ * are killed at random. The checks are written in SQL, independent of the server's code. FULL=1: a million events.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -13,27 +13,27 @@ import { type Running, startProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const isFull = process.env.FULL === '1'
-/** Each checkout has two events: it is created and it expires. */
+/** Each checkout has two events: created and expired. */
 const checkouts = isFull ? 500_000 : 4_000
 const storesCount = 200
 const writersCount = 8
-/** A kill after at most so many further acknowledged creates. */
+/** A process is killed after at most this many further acknowledged creates. */
 const killEvery = isFull ? 4_000 : 600
 const minutesMax = isFull ? 40 : 4
 const writer = new URL('support/writer.ts', import.meta.url).pathname
 
-test(`${2 * checkouts} events of ${storesCount} stores through ${writersCount} writers, with processes killed at random`, async (t) => {
+test(`${2 * checkouts} events of ${storesCount} stores from ${writersCount} writers survive random kills without loss, gap or repetition`, async (t) => {
   const { ctx, databaseUrl } = await openTestApp()
   const { db } = ctx
   const keys: string[] = []
   for (let i = 0; i < storesCount; i++) keys.push((await makeStore(ctx)).key)
-  // By the clock of the processes to come every checkout has run out when it is made.
+  // In the database's clock of the processes started below, every checkout is already expired when it is created.
   const database = new URL(databaseUrl).pathname.slice(1)
   await db.query(`alter database ${database} set farthing.clock_offset = '1 hour'`)
 
   const acknowledged = new Set<string>()
   const kills = { writer: 0, work: 0 }
-  /** Writers pause here until the next kill has been dealt, so that all are busy when it comes. */
+  /** Writers pause at this count until the next kill is done, so that all are busy when it happens. */
   let allowed = 0
   const idle = new Set<ChildProcess>()
   const startWriter = async (): Promise<ChildProcess> => {
@@ -57,7 +57,7 @@ test(`${2 * checkouts} events of ${storesCount} stores through ${writersCount} w
         else idle.add(child)
       }
     })
-    // Killed while we wrote to it.
+    // The process was killed while we wrote to it.
     child.stdin.on('error', () => {})
     await once(child.stdout, 'data')
     return child
@@ -94,7 +94,7 @@ test(`${2 * checkouts} events of ${storesCount} stores through ${writersCount} w
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
   await until(
-    'everything has expired and has its number',
+    'every checkout has expired and every event has its number',
     async () => {
       const [row] = await db.query<{ open: boolean; waiting: boolean }>(
         `select exists (select 1 from checkouts where status = 'OPEN') as open,
@@ -106,38 +106,38 @@ test(`${2 * checkouts} events of ${storesCount} stores through ${writersCount} w
   )
   const none = async (what: string, sql: string) =>
     await db.transaction(async (tx) => {
-      // A million rows are joined here, which the server itself never does.
+      // This joins a million rows, which the server itself never does.
       await tx.script('set local statement_timeout = 0')
       assert.deepEqual(await tx.query(`${sql} limit 5`), [], what)
     })
   await none(
-    'a sequence has a gap, a repeat or a wrong counter',
+    'a sequence has a gap, a repetition or a wrong counter',
     `select c.store_id from event_counters c left join (
        select store_id, count(*) as count, count(distinct sequence) as distinct, min(sequence) as first, max(sequence) as last
        from events group by store_id) e using (store_id)
      where (e.count, e.distinct, e.first, e.last) is distinct from (c.last_sequence, c.last_sequence, 1::bigint, c.last_sequence)`,
   )
   await none(
-    'versions are not in the order of the log',
+    'versions are not in log order',
     `select checkout_id from (
        select checkout_id, checkout_version, row_number() over (partition by checkout_id order by sequence) as place
        from events where checkout_id is not null) e
      where place <> checkout_version`,
   )
   await none(
-    'a fact has no event',
+    'a change has no event',
     `select c.id from checkouts c where c.version <> (select count(*) from events e where e.checkout_id = c.id)
        or c.version <> 2 or c.status <> 'EXPIRED'`,
   )
   await none(
-    'an event has no fact, or another store’s',
+    'an event has no matching change, or one of another store',
     `select e.id from events e left join checkouts c on c.id = e.checkout_id and c.store_id = e.store_id
      where e.type like 'checkout.%' and (c.id is null or e.data->'checkout'->>'id' <> c.id
        or e.data->'checkout'->>'status' <> (case e.checkout_version when 1 then 'OPEN' else 'EXPIRED' end)
        or e.type <> (case e.checkout_version when 1 then 'checkout.created' else 'checkout.expired' end))`,
   )
   const stored = new Set((await db.query<{ id: string }>('select id from checkouts')).map(({ id }) => id))
-  for (const id of acknowledged) assert(stored.has(id), `${id} was acknowledged and is gone`)
+  for (const id of acknowledged) assert(stored.has(id), `${id} was acknowledged but is gone`)
   const [events] = await db.query<{ count: number }>('select count(*)::int from events')
   t.diagnostic(
     JSON.stringify({ events: events?.count, acknowledged: acknowledged.size, stored: stored.size, kills }),

@@ -1,6 +1,6 @@
 /**
- * Requests that nobody would write. Whatever comes in, the answer is one that the API document allows, never a 500, and
- * the application goes on. FULL=1 sends 100,000. A failure prints its seed and the smallest request that shows it.
+ * Random and malformed requests. Every answer is one that the API document allows, never a 500, and the application
+ * keeps running. FULL=1 sends 100,000 requests. A failure prints its seed and the smallest request that reproduces it.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ import {
 import { assertDocumented, documented, type Operation, operations } from './support/document.ts'
 
 const total = process.env.FULL === '1' ? 100_000 : 5_000
-/** Requests that are in flight together. */
+/** Requests in flight at the same time. */
 const burst = 20
 const bursts = (share: number) => ({ numRuns: Math.ceil((total * share) / burst) })
 
@@ -32,7 +32,7 @@ const [firstWallet] = await farthing.ctx.db.query<{ id: string }>(
   'select id from wallets where store_id = $1',
   [shop.id],
 )
-// What requests are made of
+// Building blocks of requests
 
 const nasty = fc.constantFrom(
   ...[
@@ -94,7 +94,7 @@ const validBodies: Readonly<Record<string, object>> = {
   registerSolanaWallet: { walletAddress: solanaWallets[0], custodialType: 'NON_CUSTODIAL' },
 }
 
-/** Bodies by operation: nearly right ones, wrong shapes, broken text, tricks of parsers, and too much of everything. */
+/** Bodies for an operation: almost valid, of the wrong shape, broken JSON, parser tricks, and far too large or deep. */
 function bodyFor(operation: Operation): fc.Arbitrary<string | Buffer> {
   const valid = validBodies[operation.id] ?? { anything: 'x' }
   const whole = JSON.stringify(valid)
@@ -174,7 +174,7 @@ type Request = {
 }
 
 function requestFor(operation: Operation): fc.Arbitrary<Request> {
-  // The other store's checkout stays OPEN: nothing here may cancel it.
+  // The other store's checkout stays OPEN: no request here is allowed to cancel it.
   const ids = fc.oneof(
     { weight: operation.isKeyed ? 1 : 6, arbitrary: fc.constant(foreign.id) },
     {
@@ -182,7 +182,7 @@ function requestFor(operation: Operation): fc.Arbitrary<Request> {
       arbitrary: fc.constantFrom(checkout.id, shop.id, String(firstWallet?.id), `ch_00${'z'.repeat(26)}`),
     },
   )
-  // A path of dots is another path: clients resolve it before they send it.
+  // A segment of dots would change the path: clients resolve it before they send the request.
   const segment = fc
     .oneof({ weight: 3, arbitrary: ids }, { weight: 1, arbitrary: text.map(encode) })
     .filter((value) => !/^(\.|%2e){0,2}$/i.test(value))
@@ -225,7 +225,7 @@ async function perform({ operation, url, headers, body }: Request): Promise<Answ
   return await send(farthing.app, operation.method, url, body ?? undefined, headers)
 }
 
-/** The refusals that say "not now": of these only the expected may come up, never one that hides a fault. */
+/** The only 503s that may occur here. Any other 503 would hide a fault. */
 const notNow = ['rate_unavailable', 'settlement_unavailable']
 
 function assertSound(request: Request, answer: Answer): void {
@@ -236,7 +236,7 @@ function assertSound(request: Request, answer: Answer): void {
   assert.equal(answer.headers['cache-control'], 'no-store')
 }
 
-test('any request to any operation gets an answer that the document allows, and never a 500', async (t) => {
+test('any request to any operation gets an answer that the API document allows, never a 500', async (t) => {
   const anyRequest = fc.oneof(...operations.map(requestFor))
   const statuses = new Map<number, number>()
   await fc.assert(
@@ -250,14 +250,14 @@ test('any request to any operation gets an answer that the document allows, and 
     bursts(0.85),
   )
   t.diagnostic(JSON.stringify(Object.fromEntries(statuses)))
-  // The generator must reach the refusals it is made for, and success: else it tests nothing.
+  // The generator must reach success and the refusals it is meant to reach, or it tests nothing.
   for (const status of [200, 201, 400, 401, 402, 404, 413, 415, 422])
     assert(statuses.has(status), `no ${status}`)
 })
 
-// Bodies and addresses
+// Bodies and paths
 
-test('a key that is repeated in an object is refused, however it is spelled and spaced', async () => {
+test('a duplicate key in a JSON object is rejected, however it is escaped and spaced', async () => {
   const [, escaped] = ['priceAmount', 'price\\u0041mount']
   for (const gap of ['', ' ', '\n'.repeat(31), ' '.repeat(32), '\t'.repeat(500)])
     for (const again of ['priceAmount', escaped]) {
@@ -266,7 +266,7 @@ test('a key that is repeated in an object is refused, however it is spelled and 
     }
 })
 
-test('a body made to be slow to read is refused as fast as any other', async () => {
+test('a body that is crafted to parse slowly is rejected within a second', async () => {
   for (const body of [
     `"${'\\"'.repeat(32_000)}`,
     `{"a":"${'\\"'.repeat(32_000)}`,
@@ -282,7 +282,7 @@ test('a body made to be slow to read is refused as fast as any other', async () 
   }
 })
 
-test('an address or a method that is none is 404 or 405 whatever the body, with the methods that there are', async () => {
+test('an unknown path gets 404 and an unknown method 405 with the allowed methods, whatever the body', async () => {
   const methods = [
     'GET',
     'HEAD',
@@ -315,7 +315,7 @@ test('an address or a method that is none is 404 or 405 whatever the body, with 
       }
 })
 
-test('after all of this the application answers as before', async () => {
+test('after all these requests the application still works', async () => {
   assert.equal((await send(farthing.app, 'GET', '/readyz')).statusCode, 200)
   const { id } = await (await openStore(farthing)).create()
   assert.equal((await send(farthing.app, 'POST', `/api/v1/checkouts/${id}`)).statusCode, 402)

@@ -34,7 +34,7 @@ function assertReplay(replay: Answer, first: Answer): void {
   assert.deepEqual(replay.rawPayload, first.rawPayload)
 }
 
-test('a repeated request gets the first answer byte for byte, and makes nothing new', async () => {
+test('a repeated request gets the first answer byte for byte and creates nothing', async () => {
   const seller = await openStore(farthing)
   const payload = JSON.stringify({ ...order, orderId: '注文 é 👍 \\ "', priceAmount: '1.10' })
   const first = await create('key-1', payload, seller)
@@ -46,19 +46,19 @@ test('a repeated request gets the first answer byte for byte, and makes nothing 
   assert.equal(events.filter(({ type }) => type === 'checkout.created').length, 1)
 })
 
-test('a repeat gets the first answer even if the checkout has changed since', async () => {
+test('a repeated request gets the first answer even if the checkout has changed since', async () => {
   const first = await create('changed')
   await shop.call('POST', `/api/v1/checkouts/${first.json<Checkout>().id}/cancel`)
   assertReplay(await create('changed'), first)
 })
 
-test('another process gives the same repeat', async () => {
+test('another process replays the same answer', async () => {
   const first = await create('elsewhere')
   const headers = { 'x-api-key': shop.key, 'idempotency-key': 'elsewhere' }
   assertReplay(await send(neighbour, 'POST', '/api/v1/checkouts', body, headers), first)
 })
 
-test('the same key with other bytes is refused, even where they mean the same', async () => {
+test('the same key with a different body is rejected, even if the difference has no meaning', async () => {
   await create('used')
   for (const other of [`${body} `, JSON.stringify({ ...order, orderId: 'other' })])
     assertProblem(await create('used', other), 422, 'idempotency_key_reused')
@@ -69,7 +69,7 @@ test('the same key with other bytes is refused, even where they mean the same', 
   )
 })
 
-test('an answer stands even after the wallet it was made with was retired', async () => {
+test('a stored answer is replayed even after the checkout’s wallet was retired', async () => {
   const seller = await openStore(farthing, { evmWallet: null })
   const { id } = await registerWallet(seller, wallets[1])
   const first = await create('before', body, seller)
@@ -79,7 +79,7 @@ test('an answer stands even after the wallet it was made with was retired', asyn
   assertReplay(await create('before', body, seller), first)
 })
 
-test('a refusal is not kept: the same key and bytes succeed once the reason is gone', async () => {
+test('a refusal is not stored: the same key and body succeed once the reason is gone', async () => {
   const seller = await openStore(farthing, { evmWallet: null })
   assertProblem(await create('again', body, seller), 409, 'wallet_required')
   await registerWallet(seller, wallets[1])
@@ -88,7 +88,7 @@ test('a refusal is not kept: the same key and bytes succeed once the reason is g
   assert.equal(answer.headers['idempotency-replayed'], undefined)
 })
 
-test('keys are each store’s own: two stores may use the same one', async () => {
+test('keys belong to a store: two stores may use the same key', async () => {
   const [one, other] = [await openStore(farthing), await openStore(farthing)]
   const answers = [await create('shared', body, one), await create('shared', body, other)]
   assert.deepEqual(
@@ -101,7 +101,7 @@ test('keys are each store’s own: two stores may use the same one', async () =>
   assert.notEqual(answers[0]?.json<Checkout>().id, answers[1]?.json<Checkout>().id)
 })
 
-test('requests at once with one key, through two processes, make one checkout and get one answer', async () => {
+test('concurrent requests with the same key through two processes create one checkout and get the same answer', async () => {
   const seller = await openStore(farthing)
   const headers = { 'x-api-key': seller.key, 'idempotency-key': 'at-once' }
   const answers = await Promise.all(
@@ -115,7 +115,7 @@ test('requests at once with one key, through two processes, make one checkout an
   assert.equal(await countOf(seller), 1)
 })
 
-test('many keys at once, asked for in opposite orders through two processes, neither stall nor mix', async () => {
+test('many keys used at once, in opposite order in two processes, neither stall nor get mixed up', async () => {
   const seller = await openStore(farthing)
   const keys = Array.from({ length: 40 }, (_, i) => `k${i}`)
   const ask = async (app: FastifyInstance, key: string) => {
@@ -137,7 +137,7 @@ test('a key is 1 to 255 visible ASCII characters in one header', async () => {
     assertInvalid(await create(key), 'Idempotency-Key')
 })
 
-test('while a request with the key is still running, a second waits and gets 409 after about 5 s; others do not wait', async () => {
+test('a second request with a key whose first is still running gets 409 after about 5 s; other keys do not wait', async () => {
   const holder = openDatabase({ url: farthing.databaseUrl, connections: 4, name: 'holder' })
   const rolledBack = new Error('rolled back')
   const seconds = { held: 0, other: 0 }
@@ -154,7 +154,7 @@ test('while a request with the key is still running, a second waits and gets 409
       [shop.id, hash('sha256', body, 'buffer')],
     )
     const held = timed('held', create('running'))
-    // In the same turn of the event loop, so that both leave in one group commit.
+    // In the same turn of the event loop, so that both are in one group commit.
     const other = timed('other', create('free'))
     assert.equal((await other).statusCode, 201)
     const answer = await held

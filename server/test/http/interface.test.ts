@@ -1,4 +1,8 @@
-/** The interface specification, row by row: each test's name is the sentence or the table row that it keeps. */
+/**
+ * The HTTP interface that this project was asked to implement, checked line by line. Most names quote a sentence or a
+ * table row of its specification, which is not part of this repository. "Section" numbers, in names and in comments,
+ * are the specification's own; each group of tests below starts with its section's number and title.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkout, PaymentRequired, PaymentRequirements, StoreCheckout } from '@farthing/sdk'
@@ -66,7 +70,7 @@ test('| successRedirectUrl | string or null | Where the buyer is sent after a su
   assert.equal(paid.json<Checkout>().successRedirectUrl, null)
   assert.equal(paid.json<Checkout>().status, 'COMPLETED')
 })
-test('The Checkout object has the nine fields of section 2.1 and no other, to the store and to the payer', async () => {
+test('The Checkout object has exactly the nine fields of section 2.1, for the store and for the payer', async () => {
   const fields =
     'checkoutUrl createdAt expiresAt id orderId priceAmount priceCurrency status successRedirectUrl'
   assert.equal(Object.keys(checkout).sort().join(' '), fields)
@@ -145,7 +149,7 @@ test('| maxTimeoutSeconds | integer | Seconds; the documented value is 300. |', 
   assert.equal(accepted.maxTimeoutSeconds, 300)
 })
 test('| extra | object | Token metadata: `name` (string, token symbol) and `version` (string). |', () => {
-  // A deliberate deviation: `name` is that of the token's EIP-712 domain. With the symbol no signature would settle.
+  // A deliberate deviation: `name` is the name in the token's EIP-712 domain. With the symbol, no signature would settle.
   assert.deepEqual(accepted.extra, { name: 'USD Coin', version: '2' })
 })
 test("| amount | string | Integer amount in the token's smallest unit. For a token with 6 decimals, 1 token is 1000000 units. |", async () => {
@@ -157,7 +161,7 @@ test("| amount | string | Integer amount in the token's smallest unit. For a tok
 test('| payTo | string | Address that receives the payment. |', () => {
   assert.equal(accepted.payTo, wallet)
 })
-test('Payment requirements have the fields of section 2.3 and no other', () => {
+test('Payment requirements have exactly the fields of section 2.3', () => {
   assert.equal(Object.keys(required).sort().join(' '), 'accepts resource x402Version')
   assert.equal(Object.keys(required.resource).sort().join(' '), 'description mimeType url')
   assert.equal(
@@ -216,7 +220,7 @@ test('| 1. No payment | No `PAYMENT-SIGNATURE` header. | Status 402. Header `PAY
   assert.equal(Buffer.from(header, 'base64').toString(), step1.body)
   assert.deepEqual(decodePaymentRequiredHeader(header), required)
 })
-// The settlement is done by hand in these two; what is kept here is the answer to the payment that it settled.
+// These two tests settle by hand in the database. They check the answer to the payment that was settled.
 test('| 2. With payment | Same POST with header `PAYMENT-SIGNATURE` holding the Base64-encoded payment proof. | After verification: status 200, header `PAYMENT-RESPONSE` holding the Base64-encoded settlement response, JSON body: the Checkout object (status `COMPLETED`). |', async () => {
   const { answer, id, transaction } = await paidByHand()
   assert.equal(answer.statusCode, 200, answer.body)
@@ -267,7 +271,7 @@ test('A missing or invalid key is an authentication failure', async () => {
     assert.equal(answer.headers['www-authenticate'], 'ApiKey')
   }
 })
-test('The x402 endpoint’s calls carry no key, and one that is sent is not looked at', async () => {
+test('Calls to the x402 endpoint need no key, and a key that is sent is ignored', async () => {
   assert.equal(step1.statusCode, 402)
   assert.equal((await pay({ 'x-api-key': 'sk_live_wrong' })).statusCode, 402)
 })

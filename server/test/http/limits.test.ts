@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeStore, openTestApp } from '../support/app.ts'
 
-test('the address that counts is the client’s behind a trusted proxy, and the proxy’s own otherwise', async () => {
+test('the limit applies to the client’s address behind a trusted proxy, and to the proxy’s own address otherwise', async () => {
   const settings = { ADDRESS_REQUESTS_PER_SECOND: '1' }
   const ask = async (app: Awaited<ReturnType<typeof openTestApp>>, client: string) =>
     (
@@ -23,7 +23,7 @@ test('the address that counts is the client’s behind a trusted proxy, and the 
   assert.deepEqual([await ask(wary, '192.0.2.1'), await ask(wary, '192.0.2.2')], [200, 429])
 })
 
-test('a key has its own limit, told in headers, and a wrong key counts against its address', async () => {
+test('a key has its own limit, which headers report, and a wrong key counts against the client’s address', async () => {
   const { ctx, clock, request } = await openTestApp({
     KEY_REQUESTS_PER_SECOND: '2',
     ADDRESS_REQUESTS_PER_SECOND: '3',

@@ -1,4 +1,4 @@
-/** The door at the level of bytes: requests that no client library would send, on real sockets. */
+/** HTTP at the level of bytes: requests that no client library would send, most of them on real sockets. */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { duplexPair } from 'node:stream'
@@ -11,7 +11,7 @@ import { encodePayment, paymentFor } from '../support/by-hand.ts'
 import { openCount, runs } from '../support/full.ts'
 import { openStore, order, send } from '../support/store.ts'
 
-/** Changed requests that are under way together. FULL=1 sends a million, every tenth of them on a socket. */
+/** Mutated requests in flight at the same time. FULL=1 sends a million, one in ten of them on a socket. */
 const burst = process.env.FULL === '1' ? 500 : 10
 
 const farthing = await openTestApp()
@@ -21,12 +21,12 @@ const { port } = new URL(await farthing.app.listen({ host: '127.0.0.1', port: 0 
 
 type Reply = { readonly status: number; readonly headers: string; readonly body: string }
 
-/** How long a request that may be incomplete is left without an answer before its sender hangs up. */
+/** How long the sender of a possibly incomplete request waits for an answer before it hangs up. */
 const patienceMs = 300
 
 /**
- * Sends bytes and returns every answer that came until the other side closed. One that `mayBeCut` could leave the other
- * side waiting for more: it is told that there is no more.
+ * Sends bytes and returns all answers until the server closes the connection. A request that `mayBeCut` can leave the
+ * server waiting for more bytes, so we end our side after a while.
  */
 async function exchange(bytes: string | Buffer, mayBeCut: 'mayBeCut' | null = null): Promise<Reply[]> {
   const text = await new Promise<string>((resolve, reject) => {
@@ -34,11 +34,14 @@ async function exchange(bytes: string | Buffer, mayBeCut: 'mayBeCut' | null = nu
     const socket = connect({ host: '127.0.0.1', port: Number(port) })
     socket.setTimeout(mayBeCut ? patienceMs : 20_000, () => {
       if (mayBeCut) socket.end()
-      else socket.destroy(new Error(`no end to ${JSON.stringify(bytes.toString('latin1'))}`))
+      else
+        socket.destroy(
+          new Error(`the connection stayed open after ${JSON.stringify(bytes.toString('latin1'))}`),
+        )
     })
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')))
-    // A server that has answered and closed resets what is still being sent; the answer counts all the same.
+    // A server that has answered and closed resets the connection while we still send. The answer counts anyway.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error)
     })
@@ -47,19 +50,19 @@ async function exchange(bytes: string | Buffer, mayBeCut: 'mayBeCut' | null = nu
   return parseReplies(text)
 }
 
-/** The same without a socket: the bytes go from memory to the server's own parser, which is many times cheaper. */
+/** The same without a socket: the bytes go straight to the server's own parser, which is many times cheaper. */
 async function exchangeInside(bytes: string): Promise<Reply[]> {
   const [inside, outside] = duplexPair()
   const chunks: Buffer[] = []
   outside.on('data', (chunk) => chunks.push(chunk))
-  // Whoever waits for the rest of a request is told that there is none.
+  // A server that waits for the rest of a request sees the end of the stream.
   const timer = setTimeout(() => outside.end(), patienceMs)
   const closed = new Promise((resolve) => inside.once('close', resolve))
   farthing.app.server.emit('connection', Object.assign(inside, { remoteAddress: '127.0.0.1' }))
   outside.write(Buffer.from(bytes, 'latin1'))
   await closed
   clearTimeout(timer)
-  // What was written last is read in the next turn.
+  // The last bytes written are read in the next turn of the event loop.
   await new Promise(setImmediate)
   outside.destroy()
   return parseReplies(Buffer.concat(chunks).toString('latin1'))
@@ -72,7 +75,7 @@ function parseReplies(text: string): Reply[] {
     const [head = ''] = rest.split('\r\n\r\n', 1)
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1])
     assert(status >= 100, `not an answer: ${rest.slice(0, 200)}`)
-    // Node refuses a request without Host by itself, with an empty chunked body; nothing else here is chunked.
+    // Node itself refuses a request without Host, with an empty chunked body. No other answer here is chunked.
     const isChunked = /^transfer-encoding: chunked$/im.test(head)
     const length = isChunked ? '0\r\n\r\n'.length : Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
     const bodyAt = head.length + 4
@@ -102,7 +105,7 @@ const create = (headers: string, body: string) =>
   `${line('/api/v1/checkouts')}X-API-Key: ${shop.key}\r\nContent-Type: application/json\r\n${headers}\r\n${body}`
 const json = JSON.stringify(order)
 
-test('a well-formed request on a raw socket is answered, so that the refusals below mean something', async () => {
+test('a well-formed request on a raw socket succeeds, so the refusals below mean something', async () => {
   const replies = await exchange(`${line()}\r\n`)
   assert.deepEqual(
     replies.map(({ status }) => status),
@@ -112,7 +115,7 @@ test('a well-formed request on a raw socket is answered, so that the refusals be
   assert.equal(created[0]?.status, 201)
 })
 
-test('what is not HTTP is refused with a problem, and the connection is closed', async () => {
+test('bytes that are not HTTP get a problem response, and the connection is closed', async () => {
   for (const bytes of [
     ...['GET\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', 'G\0T / HTTP/1.1\r\n\r\n', ' GET / HTTP/1.1\r\n\r\n'],
     ...[
@@ -134,7 +137,7 @@ test('what is not HTTP is refused with a problem, and the connection is closed',
     assertRefused(await exchange(bytes), 400, 'bad_request', bytes)
 })
 
-test('a body whose length can be read in two ways is refused, and nothing behind it is taken for a request', async () => {
+test('a body with an ambiguous length is rejected, and the bytes after it are not treated as a request', async () => {
   const smuggled = `GET /livez HTTP/1.1\r\nHost: x\r\n\r\n`
   for (const headers of [
     ...[
@@ -158,7 +161,7 @@ test('a body whose length can be read in two ways is refused, and nothing behind
     assertRefused(await exchange(create(headers, `0\r\n\r\n${smuggled}`)), 400, 'bad_request', headers)
 })
 
-test('a broken chunked body is refused without an answer to anything behind it', async () => {
+test('a broken chunked body is rejected, and the bytes after it get no answer', async () => {
   const chunked = 'Transfer-Encoding: chunked\r\n'
   const ok = await exchange(create(chunked, `${json.length.toString(16)};x=y\r\n${json}\r\n0\r\n\r\n`))
   assert.deepEqual(
@@ -173,17 +176,17 @@ test('a broken chunked body is refused without an answer to anything behind it',
       assert.equal(status, 400, body)
 })
 
-test('12 KiB of headers are read and more are refused with 431', async () => {
+test('headers of up to 12 KiB are accepted, larger ones are rejected with 431', async () => {
   const padded = (size: number) => `${line()}X-Padding: ${'x'.repeat(size)}\r\n\r\n`
   assert.equal((await exchange(padded(11_000)))[0]?.status, 402)
   assertRefused(await exchange(padded(12_500)), 431, 'headers_too_large', 'one header')
   const many = `${line()}${'X: y\r\n'.repeat(4_000)}\r\n`
   assertRefused(await exchange(many), 431, 'headers_too_large', 'many headers')
   const target = `GET /${'x'.repeat(13_000)} HTTP/1.1\r\n\r\n`
-  assertRefused(await exchange(target), 431, 'headers_too_large', 'a long address')
+  assertRefused(await exchange(target), 431, 'headers_too_large', 'a long path')
 })
 
-test('a body larger than 64 KiB is refused, whether its length is told or not', async () => {
+test('a body larger than 64 KiB is rejected, with or without a Content-Length', async () => {
   const large = 'x'.repeat(70_000)
   const told = await exchange(create(`Content-Length: ${large.length}\r\n`, large))
   const untold = await exchange(
@@ -192,15 +195,15 @@ test('a body larger than 64 KiB is refused, whether its length is told or not', 
   for (const replies of [told, untold]) assertRefused(replies, 413, 'body_too_large', 'large')
 })
 
-test('one payment header is read, in canonical base64 only; two are refused, even if they are equal', async () => {
-  // Padded until it needs all of the alphabet, and an equals sign.
+test('a payment header must be canonical base64; two payment headers are rejected, even if they are equal', async () => {
+  // A note makes the encoding contain + or /, and end with an equals sign.
   const terms = (await send(farthing.app, 'POST', `/api/v1/checkouts/${id}`)).json<PaymentRequired>()
   const samples = ['', '.', '..'].map((end) => encodePayment({ ...paymentFor(terms), note: `>>>???${end}` }))
   const payment = samples.find((sample) => /[+/].*=$/.test(sample))
   assert(payment)
   const ask = (...values: string[]) =>
     exchange(`${line()}${values.map((value) => `PAYMENT-SIGNATURE: ${value}\r\n`).join('')}\r\n`)
-  // Optional whitespace around a header's value is not part of it.
+  // Whitespace around a header's value is not part of the value.
   for (const value of [payment, `  ${payment}\t `]) assert.notEqual((await ask(value))[0]?.status, 400)
   const bare = payment.replace(/=+$/, '')
   for (const values of [
@@ -234,7 +237,7 @@ test('one payment header is read, in canonical base64 only; two are refused, eve
   }
 })
 
-test('a header that decides something is refused when it comes twice', async () => {
+test('API key and idempotency key headers are rejected when they are sent twice', async () => {
   const length = `Content-Length: ${json.length}\r\n`
   const twice = await exchange(create(`${length}X-API-Key: ${shop.key}\r\n`, json))
   assertRefused(twice, 401, 'invalid_api_key', 'X-API-Key')
@@ -242,7 +245,7 @@ test('a header that decides something is refused when it comes twice', async () 
   assertRefused(keys, 422, 'invalid_request', 'Idempotency-Key')
 })
 
-test('addresses that try to leave their place find nothing', async () => {
+test('path traversal finds nothing', async () => {
   for (const path of [
     ...[
       '/api/v1/checkouts/../../../etc/passwd',
@@ -267,7 +270,7 @@ test('addresses that try to leave their place find nothing', async () => {
   }
 })
 
-test('bytes changed at random in good requests never make a fault, and never two successes of one request', async (t) => {
+test('random byte changes in valid requests never cause a server error, and never two successes for one request', async (t) => {
   const terms = (await send(farthing.app, 'POST', `/api/v1/checkouts/${id}`)).json<PaymentRequired>()
   const payment = encodePayment(paymentFor(terms))
   const good = [
@@ -277,7 +280,7 @@ test('bytes changed at random in good requests never make a fault, and never two
     `GET /api/v1/checkouts?limit=5&status=OPEN HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: ${shop.key}\r\n\r\n`,
   ]
   const change = fc.record({
-    // Without bias: else nearly every change falls on the first byte.
+    // Without noBias, nearly every change would fall on the first byte.
     at: fc.noBias(fc.nat({ max: 9_999 })),
     remove: fc.nat({ max: 4 }),
     insert: fc.oneof(
@@ -310,7 +313,7 @@ test('bytes changed at random in good requests never make a fault, and never two
         count.add(`${status}`)
         assert(status < 500 || (status === 503 && body.includes('"settlement_unavailable"')), about())
       }
-      // A change may end a request early; what is left over is then refused as a request of its own.
+      // A change may end a request early. The remaining bytes are then refused as a separate request.
       assert(
         replies.slice(1).every(({ status }) => status >= 400),
         about(),
@@ -322,7 +325,7 @@ test('bytes changed at random in good requests never make a fault, and never two
   for (const status of [200, 201, 400, 401]) assert(count.counts[status], `no ${status}`)
 })
 
-test('after all of this the application answers as before', async () => {
+test('after all these requests the application still works', async () => {
   assert.equal((await exchange(`${line()}\r\n`))[0]?.status, 402)
   assert.equal((await send(farthing.app, 'GET', '/readyz')).statusCode, 200)
 })

@@ -22,12 +22,12 @@ const lockTimeoutMs = 5_000
 
 const app = await openTestApp()
 const shop = await makeStore(app.ctx)
-// A deadlock is looked for after this long; the default of a second would only make this file slow.
+// PostgreSQL checks for deadlocks after this long. The default of one second would only make this file slow.
 await app.ctx.db.query(
   `alter database ${new URL(app.databaseUrl).pathname.slice(1)} set deadlock_timeout = '20ms'`,
 )
 
-test('under load on two processes every key makes one checkout and one event, and every repeat gets the first answer byte for byte', async (t) => {
+test('under load on two processes every key creates one checkout and one event, and repeats get the first answer byte for byte', async (t) => {
   const { ctx, databaseUrl } = app
   const environment = {
     DATABASE_URL: databaseUrl,
@@ -67,7 +67,9 @@ test('under load on two processes every key makes one checkout and one event, an
     assert.equal(second?.body ?? first.body, first.body, name)
     if (second && first.from < second.to && second.from < first.to) together++
   }
-  t.diagnostic(`${together} of ${requestCount - keyCount} repeats were in flight together with their first`)
+  t.diagnostic(
+    `${together} of ${requestCount - keyCount} repeats were in flight at the same time as the first request`,
+  )
   assert(together >= (requestCount - keyCount) / 4)
 
   const rows = await ctx.db.query<{ key: string; answer: string; events: number }>(
@@ -85,8 +87,8 @@ test('under load on two processes every key makes one checkout and one event, an
 type PlannedRequest = { readonly name: string; readonly process: 0 | 1 }
 
 /**
- * Every fourth key is used twice. Repeats come in three kinds: right behind the first on the other process, right
- * behind it on the same process (so that both are in one batch), and long after it.
+ * Every fourth key is used twice. The repeat comes either right after the first request on the other process, right
+ * after it on the same process (so that both are in one batch), or long after it.
  */
 function planRequests(): PlannedRequest[] {
   const planned: PlannedRequest[] = []
@@ -117,7 +119,7 @@ async function inParallel<Item, Result>(
   return results
 }
 
-test('two processes whose batches hold the same keys in opposite order never deadlock', async () => {
+test('two processes whose batches contain the same keys in opposite order never deadlock', async () => {
   const [one, other] = [openMore(app.databaseUrl), openMore(app.databaseUrl)]
   for (let round = 0; round < deadlockRounds; round++) {
     const batch = newBatch(64)
@@ -125,12 +127,12 @@ test('two processes whose batches hold the same keys in opposite order never dea
       insertCheckouts(one, batch, lockTimeoutMs),
       insertCheckouts(other, twin(batch).toReversed(), lockTimeoutMs),
     ])
-    // Whoever was first with a key has its checkout; nobody has both.
+    // For each key exactly one of the two creates the checkout.
     assert.equal((made[0]?.size ?? 0) + (made[1]?.size ?? 0), batch.length)
   }
 })
 
-test('without its order by the same statement deadlocks, so the test above can fail', async () => {
+test('without its order by, the same statement deadlocks, so the test above can fail', async () => {
   const [one, other] = [unordered(openMore(app.databaseUrl)), unordered(openMore(app.databaseUrl))]
   for (let round = 0; round < deadlockRounds; round++) {
     const batch = newBatch(64)
@@ -156,13 +158,13 @@ function unordered(db: Database): Database {
   }
 }
 
-test('one bad row does not harm the others of its batch', async () => {
+test('one bad row does not affect the other rows of its batch', async () => {
   const { ctx } = app
   const create = openCreateCheckout(ctx, openAuthenticator(ctx))
   const batchesBefore = await batchCounts(ctx)
   const orders = Array.from({ length: 32 }, (_, i) => `bad batch ${i}`)
   const results = await Promise.allSettled(
-    // Ends before it begins, which only a check of the table stands in the way of here.
+    // One checkout expires before it is created. Only a check constraint of the table rejects it here.
     orders.map((orderId, i) => create(caller(), order(orderId, i === 7 ? -1 : 600), null, ctx.now())),
   )
   const batches = await batchCounts(ctx)
@@ -175,7 +177,7 @@ test('one bad row does not harm the others of its batch', async () => {
 })
 
 for (const keyed of [true, false]) {
-  test(`a commit whose reply was lost is recognised as one’s own, ${keyed ? 'with' : 'without'} a key`, async () => {
+  test(`after a lost reply, create recognises the checkout that it committed, ${keyed ? 'with' : 'without'} a key`, async () => {
     const proxy = await openProxy(app.databaseUrl)
     const db = openMore(proxy.url)
     const ctx: Context = { ...app.ctx, db }
@@ -197,7 +199,7 @@ for (const keyed of [true, false]) {
   })
 }
 
-/** A way to the database that can lose what it answers: the statement has run, and the connection is gone. */
+/** A proxy to the database that can lose a reply: the statement has run, but the connection is gone. */
 async function openProxy(databaseUrl: string) {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
@@ -248,7 +250,7 @@ function openMore(url: string): Database {
 
 function caller(): Caller {
   const { store } = shop
-  // Registering the wallet and making the key each raised the revision.
+  // Registering the wallet and creating the key each raised the revision.
   const holder = {
     secretHash: Buffer.alloc(32),
     store: { ...store, revision: 3 },
@@ -280,7 +282,7 @@ function newBatch(rows: number): NewCheckout[] {
   return Array.from({ length: rows }, () => newRow(randomUUID()))
 }
 
-/** The same keys once more, as another process would send them: under ids of its own. */
+/** The same keys as another process would send them, with different checkout ids. */
 function twin(batch: readonly NewCheckout[]): NewCheckout[] {
   return batch.map(({ idempotency }) => newRow(idempotency?.key ?? ''))
 }

@@ -6,24 +6,24 @@ import type { Event, EventPage } from '@farthing/sdk'
 import { makeStore, openTestApp, type TestStore } from '../support/app.ts'
 import { type Running, startProcess } from '../support/process.ts'
 
-/** Writes go on for this long, and on until some of each kind were killed, but never beyond the limit. */
+/** Writes go on for this long, and longer until enough processes of each kind were killed, but not beyond the limit. */
 const writeMs = process.env.FULL === '1' ? 120_000 : 12_000
 const limitMs = writeMs + 120_000
 const killsMin = 2
-/** Where things are killed, and who writes what, follows from this. LOAD_SEED=7 for another run. */
+/** Determines when processes are killed and which writer writes what. LOAD_SEED=7 for another run. */
 const seed = Number.parseInt(process.env.LOAD_SEED ?? '1', 10)
 const writers = 8
-/** After the last write everything must be numbered within this. */
+/** After the last write, every event must be numbered within this time. */
 const quietMs = 30_000
 
 type Acknowledged = {
   readonly created: Map<string, { readonly key: string; readonly body: string; readonly shop: TestStore }>
   readonly canceled: Set<string>
-  /** Keys whose request was sent but had no answer when the time was up. */
+  /** Keys of requests that were sent but had no answer when the time was up. */
   readonly unknown: Set<string>
 }
 
-test(`processes are killed at random, and every store’s log has every fact once, in order, without a gap (seed ${seed})`, async (t) => {
+test(`while processes are killed at random, every store’s log gets every change once, in order and without gaps (seed ${seed})`, async (t) => {
   const { ctx, databaseUrl } = await openTestApp()
   const { db } = ctx
   const shops = await Promise.all(Array.from({ length: 4 }, () => makeStore(ctx)))
@@ -61,7 +61,7 @@ test(`processes are killed at random, and every store’s log has every fact onc
   const logs = await Promise.all(following)
   assert(done.created.size >= 50 && done.canceled.size >= 10)
 
-  await t.test('sequences are 1 to n in every store, and its counter stands at n', async () => {
+  await t.test('sequence numbers are 1 to n in every store, and its counter is n', async () => {
     const rows = await db.query<{ store_id: string; sequences: number[]; last: number }>(
       `select e.store_id, array_agg(e.sequence::int order by e.sequence) as sequences, c.last_sequence::int as last
        from events e join event_counters c using (store_id) group by e.store_id, c.last_sequence`,
@@ -75,60 +75,60 @@ test(`processes are killed at random, and every store’s log has every fact onc
     }
   })
 
-  await t.test('a reader that followed its cursor meanwhile has seen every event, in order', async () => {
-    for (const [i, log] of logs.entries()) {
-      const rows = await db.query<{ id: string; sequence: number }>(
-        'select id, sequence::int from events where store_id = $1 order by sequence',
-        [shops[i]?.store.id],
-      )
-      assert.deepEqual(
-        log.map(({ id, sequence }) => ({ id, sequence })),
-        rows,
-      )
-    }
-  })
-
   await t.test(
-    'every checkout has one event for each of its versions, in order, and they tell its status',
+    'a reader that followed its cursor during the writes has seen every event in order',
     async () => {
-      const rows = await db.query<{
-        id: string
-        status: string
-        version: number
-        told: { version: number; sequence: number; type: string; status: string; storeId: string }[] | null
-        store_id: string
-      }>(
-        `select c.id, c.store_id, c.status, c.version, (
+      for (const [i, log] of logs.entries()) {
+        const rows = await db.query<{ id: string; sequence: number }>(
+          'select id, sequence::int from events where store_id = $1 order by sequence',
+          [shops[i]?.store.id],
+        )
+        assert.deepEqual(
+          log.map(({ id, sequence }) => ({ id, sequence })),
+          rows,
+        )
+      }
+    },
+  )
+
+  await t.test('every checkout has one event per version, in order, with its status', async () => {
+    const rows = await db.query<{
+      id: string
+      status: string
+      version: number
+      told: { version: number; sequence: number; type: string; status: string; storeId: string }[] | null
+      store_id: string
+    }>(
+      `select c.id, c.store_id, c.status, c.version, (
          select json_agg(json_build_object('version', e.checkout_version, 'sequence', e.sequence, 'type', e.type,
            'status', e.data->'checkout'->>'status', 'storeId', e.store_id) order by e.sequence)
          from events e where e.checkout_id = c.id and e.type like 'checkout.%'
        ) as told
        from checkouts c`,
+    )
+    const [events] = await db.query<{ count: number }>(
+      `select count(*)::int from events where checkout_id is not null`,
+    )
+    assert.equal(
+      events?.count,
+      rows.reduce((sum, { version }) => sum + version, 0),
+    )
+    for (const { id, store_id: storeId, status, version, told } of rows) {
+      const expected = [
+        { version: 1, type: 'checkout.created', status: 'OPEN', storeId },
+        { version: 2, type: 'checkout.canceled', status: 'CANCELED', storeId },
+      ].slice(0, version)
+      assert.deepEqual(
+        told?.map(({ sequence: _, ...event }) => event),
+        expected,
+        id,
       )
-      const [events] = await db.query<{ count: number }>(
-        `select count(*)::int from events where checkout_id is not null`,
-      )
-      assert.equal(
-        events?.count,
-        rows.reduce((sum, { version }) => sum + version, 0),
-      )
-      for (const { id, store_id: storeId, status, version, told } of rows) {
-        const expected = [
-          { version: 1, type: 'checkout.created', status: 'OPEN', storeId },
-          { version: 2, type: 'checkout.canceled', status: 'CANCELED', storeId },
-        ].slice(0, version)
-        assert.deepEqual(
-          told?.map(({ sequence: _, ...event }) => event),
-          expected,
-          id,
-        )
-        assert.equal(expected.at(-1)?.status, status, id)
-      }
-    },
-  )
+      assert.equal(expected.at(-1)?.status, status, id)
+    }
+  })
 
   await t.test(
-    'every acknowledged create and cancel is there, and nothing that was never asked for',
+    'every acknowledged create and cancel is stored, and nothing that was not requested',
     async () => {
       const rows = await db.query<{
         id: string
@@ -153,7 +153,7 @@ test(`processes are killed at random, and every store’s log has every fact onc
 
 type Time = ReturnType<typeof startTime>
 
-/** Writing ends when its time is up and enough was killed, or when something failed. Reading goes on to the end. */
+/** Writing stops when its time is up and enough processes were killed, or after a failure. Reading goes on to the end. */
 function startTime() {
   const began = performance.now()
   const kills = { serve: 0, work: 0 }
@@ -176,7 +176,7 @@ function startTime() {
 
 type Fleet = Awaited<ReturnType<typeof startFleet>>
 
-/** Two of each. A process that was killed is started again and found at its new address. */
+/** Two processes of each kind. A killed process is started again, at a new address. */
 async function startFleet(environment: Readonly<Record<string, string>>) {
   const start = async (command: 'serve' | 'work'): Promise<(Running | null)[]> =>
     await Promise.all([startProcess(command, environment), startProcess(command, environment)])
@@ -187,7 +187,7 @@ async function startFleet(environment: Readonly<Record<string, string>>) {
       const up = running.serve.flatMap((process) => process?.started.address ?? [])
       return up[turn % up.length] ?? ''
     },
-    /** Kills one of a kind after another, each after a random number of further acknowledged writes. Returns how many. */
+    /** Kills processes of a kind one by one, each after a random number of further acknowledged writes. Returns how many. */
     async killAtRandom(command: 'serve' | 'work', time: Time, acknowledged: () => number): Promise<number> {
       const random = randomFrom(command === 'serve' ? seed : -seed)
       while (time.isWriting()) {
@@ -205,7 +205,7 @@ async function startFleet(environment: Readonly<Record<string, string>>) {
   }
 }
 
-/** Creates checkouts and cancels some of its own. A request that got no answer is sent again, unchanged. */
+/** Creates checkouts and cancels some of them. A request that got no answer is sent again, unchanged. */
 async function write(
   fleet: Fleet,
   shops: readonly TestStore[],
@@ -257,17 +257,17 @@ async function insist(
         signal: AbortSignal.timeout(10_000),
       })
       const body = await response.text()
-      // 5xx means not known, 409 that the first try is still running.
+      // 5xx means that the outcome is unknown, 409 that the first try is still running.
       if (response.status < 500 && response.status !== 409) return { status: response.status, body }
     } catch {
-      // Killed before it answered.
+      // The process was killed before it answered.
     }
     await pause(5)
   }
   return null
 }
 
-/** What a store does that wants to know everything: it reads on from its last cursor, whatever happens. */
+/** Reads from cursor to cursor, whatever happens, as a store does that must not miss an event. */
 async function follow(fleet: Fleet, shop: TestStore, time: Time): Promise<Event[]> {
   const events: Event[] = []
   let after = ''
@@ -290,7 +290,7 @@ async function follow(fleet: Fleet, shop: TestStore, time: Time): Promise<Event[
   }
 }
 
-/** Looks until something holds; fails when it does not within its time. */
+/** Waits until a condition holds, and fails if it takes longer than `withinMs`. */
 async function eventually(
   withinMs: number,
   what: string,
@@ -303,7 +303,7 @@ async function eventually(
   }
 }
 
-/** Small numbers that look random and are the same for the same seed (mulberry32). */
+/** Pseudorandom integers below a bound, the same for the same seed (mulberry32). */
 function randomFrom(start: number): (below: number) => number {
   let state = start
   return (below) => {

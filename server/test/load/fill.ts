@@ -2,9 +2,9 @@ import type { Transaction } from '../../src/database/db.ts'
 import { newId, type StoreId } from '../../src/ids.ts'
 
 /**
- * Fills a migrated database with the past: checkouts of the last 30 days, spread over stores at random, each with its
- * events, numbered, the answer that was given for its key, and what was paid, all of it final. Rows go in by the order of time and through the indexes,
- * as they would have come, so that the indexes look as they would.
+ * Fills a migrated database with history: checkouts of the last 30 days, spread over stores at random, each with its
+ * numbered events, the stored answer for its idempotency key, and its payment, which is final. Rows are inserted in
+ * order of time and through the indexes, so that the indexes look as they would in production.
  */
 export async function fill(
   tx: Transaction,
@@ -77,7 +77,7 @@ export async function fill(
   return storeIds
 }
 
-/** What was paid, and by whom every third time. */
+/** The token and recipient of all payments, and the payer of every third. */
 export const paid = {
   network: 'eip155:8453',
   asset: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
@@ -85,7 +85,7 @@ export const paid = {
   oftenBy: '0x00000000000000000000000000000000000000a9',
 } as const
 
-/** Ids, random numbers and answers as the program makes them, in SQL because a million of them are wanted. */
+/** Ids, random numbers and answers like the program's, generated in SQL because a million are needed. */
 const functions = `
   create function load_id(prefix text, ms bigint, salt bigint) returns text language sql volatile as $$
     select prefix || '_00' || ${Array.from(

@@ -1,6 +1,6 @@
 /**
- * Many pages open on one process while credits come in: every page is told within a second. The credits are fed where the
- * follower feeds them, so that no chain limits their rate. FULL=1: 5,000 pages, 100 credits a second.
+ * Many pages are open on one process while payments are credited: every page is notified within a second. The test feeds
+ * the credits in where the follower does, so that no chain limits their rate. FULL=1: 5,000 pages, 100 credits per second.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -22,7 +22,7 @@ import { until } from '../support/watch.ts'
 const isFull = process.env.FULL === '1'
 const pages = isFull ? 5_000 : 600
 const creditsPerSecond = isFull ? 100 : 60
-/** At a tenth of a second for a look, a second is far away; a busy machine may stand still for longer than that. */
+/** The server looks every 0.1 s, so 1 s is ample. Without FULL, allow for a busy machine that stalls for longer. */
 const withinMs = isFull ? 1_000 : 5_000
 
 const farthing = await openTestApp({ NETWORKS: 'BASE_SEPOLIA' })
@@ -47,7 +47,7 @@ atEnd(() => {
 
 type Claim = { checkoutId: string; asset: Hex; payer: Hex; nonce: Hex; payTo: Hex; amount: bigint }
 
-/** Checkouts whose payments are sent. */
+/** Creates checkouts whose payments have been sent. */
 async function makeClaims(): Promise<Claim[]> {
   for (let at = 0; at < pages; at += 200)
     await Promise.all(Array.from({ length: Math.min(200, pages - at) }, () => shop.create()))
@@ -64,7 +64,7 @@ async function makeClaims(): Promise<Claim[]> {
   return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }))
 }
 
-/** When each page was told of its payment, by this process's clock. */
+/** When each page was notified of its payment, by this process's clock. */
 const toldAt = new Map<string, number>()
 
 async function openPage(checkoutId: string): Promise<void> {
@@ -108,7 +108,7 @@ function logsOf(claims: readonly Claim[], blockHash: Hex): Log[] {
   })
 }
 
-test(`${pages} pages on one process, ${creditsPerSecond} credits a second: each is told within ${withinMs} ms`, async (t) => {
+test(`with ${pages} pages on one process and ${creditsPerSecond} credits per second, each page is notified within ${withinMs} ms`, async (t) => {
   const claims = await makeClaims()
   for (let at = 0; at < claims.length; at += 100)
     await Promise.all(claims.slice(at, at + 100).map(({ checkoutId }) => openPage(checkoutId)))
@@ -116,7 +116,7 @@ test(`${pages} pages on one process, ${creditsPerSecond} credits a second: each 
 
   const committedAt = new Map<string, number>()
   const begun = performance.now()
-  // Two blocks a second: each is a transaction of its own, as the follower's are.
+  // Two blocks per second, each in its own transaction, as in the follower.
   const perBlock = creditsPerSecond / 2
   for (let number = 1; committedAt.size < claims.length; number++) {
     const paid = claims.slice((number - 1) * perBlock, number * perBlock)
@@ -129,7 +129,7 @@ test(`${pages} pages on one process, ${creditsPerSecond} credits a second: each 
     await wait(Math.max(0, begun + number * 500 - performance.now()))
   }
   const seconds = (performance.now() - begun) / 1_000
-  await until(async () => toldAt.size === claims.length, 'every page told')
+  await until(async () => toldAt.size === claims.length, 'the notification of every page')
 
   const delays = [...committedAt]
     .map(([checkoutId, at]) => (toldAt.get(checkoutId) ?? Number.POSITIVE_INFINITY) - at)
@@ -139,6 +139,6 @@ test(`${pages} pages on one process, ${creditsPerSecond} credits a second: each 
   t.diagnostic(
     JSON.stringify({ pages, creditsPerSecond: rate, medianMs: at(0.5), p99Ms: at(0.99), maxMs: at(1) }),
   )
-  assert(at(1) <= withinMs, `one was told after ${at(1)} ms`)
-  assert(rate >= 0.9 * creditsPerSecond, `only ${rate} credits a second were fed`)
+  assert(at(1) <= withinMs, `one page was notified after ${at(1)} ms`)
+  assert(rate >= 0.9 * creditsPerSecond, `only ${rate} credits per second were fed in`)
 })

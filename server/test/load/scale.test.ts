@@ -38,25 +38,26 @@ import { claimByAmount, freeReserved, listOrphanedTransfers } from '../../src/pa
 import { fill, paid } from './fill.ts'
 
 /**
- * What happens at size: every statement still goes by an index, and a create costs what it cost on the first day.
- * A PostgreSQL of this file's own, because checkpoints and WAL are the whole server's.
+ * Behaviour with many rows: every statement still uses an index, and a create costs as much as on an empty database.
+ * This file starts its own PostgreSQL, because checkpoints and WAL are shared by a whole server.
  */
 const checkoutCount = process.env.FULL === '1' ? 1_000_000 : 200_000
 const storeCount = 200
 const batchRows = 32
 /**
- * The first change of a page after a checkpoint writes the whole page to the WAL. Keys and order ids are random, so a
- * create meets such pages until about every page of their two indexes has been met once. That is paid for each page and
- * checkpoint, not for each create; what a create costs shows when enough of them have come since the checkpoint.
+ * The first change of a page after a checkpoint writes the whole page to the WAL. Keys and order ids are random, so
+ * creates hit such pages until nearly every page of their two indexes has changed once. That cost is per page and
+ * checkpoint, not per create. The cost of a create itself shows only after enough creates since the checkpoint.
  */
 const warmUpBatches = (checkoutCount * 0.05) / batchRows
 const measuredBatches = 100
 const ratioMax = 1.3
-/** Of 8 KB. A page of 100 events lies on about 55. */
+/** Buffers of 8 KB. A page of 100 events occupies about 55. */
 const readBuffersMax = 150
 /**
- * A type that is rare in a store's log is found by reading on until there are enough. The walk over what is to be
- * numbered passes, once, what was numbered since the last vacuum. What is forgotten, and what is made, is many rows.
+ * Work that may touch more buffers. Events of a rare type are found by reading through the store's log until there are
+ * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers and creating
+ * checkouts touch many rows.
  */
 const longWorks = ['read events by type', 'number events', 'forget answers', 'create']
 const bigTables = ['checkouts', 'events', 'idempotency_keys', 'authorizations', 'credits']
@@ -109,8 +110,8 @@ test('a create costs about as many buffers and bytes of WAL on a big table as on
   assert(ratios.buffers <= ratioMax && ratios.wal <= ratioMax, JSON.stringify(ratios))
 })
 
-test('every statement goes by an index, and nothing touches much more than what it is about', async () => {
-  // With what the creates above have left to be numbered.
+test('every statement uses an index, and reads touch few buffers beyond the rows they return', async () => {
+  // Includes the events that the creates above left to be numbered.
   await big.client.query('analyze')
   for (const [work, run] of Object.entries(works(await someCheckout()))) {
     for (const statement of await overhear(run)) {
@@ -142,7 +143,7 @@ async function someCheckout(): Promise<Known> {
   return rows[0]
 }
 
-/** Everything that stores, payers and the worker do with the big tables. */
+/** Everything that stores, payers and the worker do with the big tables, by name. */
 function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Context) => Promise<unknown>> {
   const page = {
     status: null,
@@ -161,7 +162,7 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
   return {
     create: ({ db }) => insertCheckouts(db, newBatch(big.storeIds), 1_000),
     'answer a repeat': ({ db }) => readStoredAnswer(db, storeId, route, key),
-    'find one’s own row': ({ db }) => checkoutExists(db, id),
+    'find the row just created': ({ db }) => checkoutExists(db, id),
     'read by id': ({ db }) => readPayView(db, id, null),
     'read by store and id': (ctx) => readCheckout(ctx, storeId, id),
     list: (ctx) => listCheckouts(ctx, storeId, page),
@@ -183,31 +184,31 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     'number events': (ctx) => assignWaitingSequences(ctx),
     expire: (ctx) => expireCheckouts(ctx, now),
     review: ({ db }) => listProcessing(db, '', 500),
-    'what waits for a lane': ({ db }) => listClaimed(db, network, now, 150),
-    'what a payer has in flight': ({ db }) => readInFlightUnits(db, network, asset, oftenBy),
-    'what payers have sent': ({ db }) => readSentUnits(db, network, [asset], [oftenBy]),
-    'what may be dead': ({ db }) => listPerhapsDead(db, network, head, 200),
-    'what a turn of the chain unspends': ({ db }) =>
+    'list payments that wait for a lane': ({ db }) => listClaimed(db, network, now, 150),
+    'sum what a payer has in flight': ({ db }) => readInFlightUnits(db, network, asset, oftenBy),
+    'sum what payers have sent': ({ db }) => readSentUnits(db, network, [asset], [oftenBy]),
+    'list payments that may be dead': ({ db }) => listPerhapsDead(db, network, head, 200),
+    'forget nonces spent in orphaned blocks': ({ db }) =>
       db.transaction((tx) => forgetSpentAbove(tx, network, checkoutCount)),
-    'what has become final': ({ db }) =>
+    'advance finality': ({ db }) =>
       db.transaction((tx) => advanceCredits(tx, network, head.number, head.number)),
-    'what has met its claim': ({ db }) => db.transaction((tx) => adoptUnmatched(tx, network)),
-    'what nobody was told of': ({ db }) => db.transaction((tx) => listUnannounced(tx, network)),
+    'match credits with later claims': ({ db }) => db.transaction((tx) => adoptUnmatched(tx, network)),
+    'list unannounced credits': ({ db }) => db.transaction((tx) => listUnannounced(tx, network)),
     'list payments': (ctx) => listPayments(ctx, storeId, payments),
     'list payments of a checkout': (ctx) => listPayments(ctx, storeId, { ...payments, checkoutId: id }),
     'list payments by disposition': (ctx) =>
       listPayments(ctx, storeId, { ...payments, disposition: 'unmatched' }),
-    'what is counted by its amount': ({ db }) => db.transaction((tx) => claimByAmount(tx, network, 'x%')),
-    'what the chain took back': ({ db }) => listOrphanedTransfers(db, network, 30, 50),
-    'what buyers named': ({ db }) => listPasted(db, network, 30, 3, 20),
-    'amounts that are free again': ({ db }) => freeReserved(db, 48),
-    'what is new for a page': ({ db }) => findChangedPages(db, [{ checkoutId: id, stamp: '' }]),
-    'what a page shows': (ctx) => readView(ctx, id),
+    'claim transfers by amount': ({ db }) => db.transaction((tx) => claimByAmount(tx, network, 'x%')),
+    'list transfers in orphaned blocks': ({ db }) => listOrphanedTransfers(db, network, 30, 50),
+    'list pasted transactions': ({ db }) => listPasted(db, network, 30, 3, 20),
+    'free reserved amounts': ({ db }) => freeReserved(db, 48),
+    'find changed pages': ({ db }) => findChangedPages(db, [{ checkoutId: id, stamp: '' }]),
+    'read a page': (ctx) => readView(ctx, id),
     'forget answers': ({ db }) => deleteOldAnswers(db, 24 * 29, 100),
   }
 }
 
-/** The statements that some work sends, as it sends them. */
+/** Runs some work and returns the statements that it sent. */
 async function overhear(work: (ctx: Context) => Promise<unknown>): Promise<Statement[]> {
   const statements: Statement[] = []
   const note = (text: string, values: readonly unknown[] = []) => void statements.push({ text, values })
@@ -233,12 +234,12 @@ async function overhear(work: (ctx: Context) => Promise<unknown>): Promise<State
   return statements
 }
 
-/** Plans a statement as PostgreSQL does for these values, or as it does once for any. */
+/** Runs a statement with a plan for these values (custom) or with one for any values (generic), and returns the plan. */
 async function explain({ text, values }: Statement, mode: string): Promise<PlanNode> {
   await big.client.query(`set plan_cache_mode = ${mode}`)
   await big.client.query(`prepare explained as ${text}`)
   const execute = `execute explained ${values.length > 0 ? `(${values.map(literal).join(', ')})` : ''}`
-  // Run for its buffers, and taken back.
+  // Run it to count its buffers, then roll back.
   await big.client.query('begin')
   const { rows } = await big.client.query(`explain (analyze, buffers, format json) ${execute}`)
   await big.client.query('rollback')
@@ -280,7 +281,7 @@ async function explainCreates(client: pg.Client, storeIds: readonly StoreId[], b
       [...create.values],
     )
     const plan: PlanNode = rows[0]['QUERY PLAN'][0].Plan
-    // The event's insert is nobody's input: it runs after the rest of the plan and is not in its totals.
+    // No other node reads the event's insert, so it runs after the rest of the plan and is not in its totals.
     for (const node of [
       plan,
       ...(plan.Plans ?? []).filter((child) => child['Subplan Name'] === 'CTE told'),
@@ -307,7 +308,7 @@ type PlanNode = {
 
 type Statement = { readonly text: string; readonly values: readonly unknown[] }
 
-/** The statements that some work sends, without sending them. */
+/** The statements that some work would send, without running them. */
 async function capture(work: (db: Database) => Promise<unknown>): Promise<Statement[]> {
   const statements: Statement[] = []
   const query = async (text: string, values: readonly unknown[] = []) => {

@@ -1,6 +1,6 @@
 /**
- * Clients that hold sockets instead of making requests: some say nothing, some send their headers or a body byte by byte.
- * Each is shown out in time, and meanwhile the others are served. FULL=1: 5,100 sockets.
+ * Clients that hold sockets instead of making requests: some send nothing, some send their headers or a body byte by
+ * byte. The server disconnects each of them in time and serves other clients meanwhile. FULL=1: 5,100 sockets.
  */
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
@@ -10,7 +10,7 @@ import { startProcess } from '../support/process.ts'
 
 const sockets = process.env.FULL === '1' ? 5_100 : 600
 const dripMs = 250
-/** A request must be complete within 15 s, and sockets are looked at every second; the rest is for a busy machine. */
+/** A request must be complete within 15 s, and sockets are checked every second. The rest is for a busy machine. */
 const shownOutMs = 25_000
 const patienceMs = 3_000
 const aloneMs = 2_000
@@ -35,14 +35,14 @@ const kinds = [
   { name: 'slow body', first: `${headers}Content-Length: 4000\r\n\r\n`, rest: '{'.padEnd(4_000) },
 ] as const
 
-/** Opens a socket of this kind. Resolves with how long it was held, in milliseconds. */
+/** Opens a socket of this kind. Returns how long it stayed open, in milliseconds. */
 async function hold({ first, rest }: (typeof kinds)[number]): Promise<number> {
   const socket: Socket = connect(Number.parseInt(address.port, 10), address.hostname)
   const startedAt = performance.now()
   let sent = 0
   const dripping = setInterval(() => rest && socket.write(rest[sent++] ?? ''), dripMs)
   return await new Promise((resolve) => {
-    // Whoever is shown out in the middle of a word is reset; that, too, is an end.
+    // A client that is disconnected while it sends gets a reset, which also counts as the end.
     socket.on('error', () => {})
     socket.on('connect', () => socket.write(first))
     socket.on('data', () => {})
@@ -54,7 +54,7 @@ async function hold({ first, rest }: (typeof kinds)[number]): Promise<number> {
   })
 }
 
-/** One after the other until it is over. Returns how long each answer took. */
+/** Sends requests one after another until `isOver`. Returns how long each answer took, in milliseconds. */
 async function askUntil(isOver: () => boolean): Promise<number[]> {
   const took: number[] = []
   while (!isOver()) {
@@ -71,7 +71,7 @@ async function askUntil(isOver: () => boolean): Promise<number[]> {
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? 0
 
-test('whoever holds a socket without making a request is shown out, and nobody else waits for it', async (t) => {
+test('a client that holds a socket without completing a request is disconnected, and no other client waits for it', async (t) => {
   const aloneUntil = performance.now() + aloneMs
   const alone = await askUntil(() => performance.now() > aloneUntil)
   const held = new Map<string, number[]>(kinds.map(({ name }) => [name, []]))
@@ -85,7 +85,7 @@ test('whoever holds a socket without making a request is shown out, and nobody e
   })
   const besideUntil = performance.now() + shownOutMs
   const beside = await askUntil(() => left === 0 || performance.now() > besideUntil)
-  assert.equal(left, 0, `${left} are still there`)
+  assert.equal(left, 0, `${left} sockets are still open`)
   await Promise.all(slow)
   t.diagnostic(
     JSON.stringify({

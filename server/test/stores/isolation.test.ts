@@ -1,6 +1,6 @@
 /**
- * No store sees or changes anything of another. The calls are generated from the API document, so an operation that is
- * added there is tried here, or fails this test until it can be. FULL=1 tries every pair of stores.
+ * No store sees or changes another store's data. The calls are generated from the API document, so a new operation is
+ * either covered automatically or fails this test until it is. FULL=1 tries every pair of stores.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -19,7 +19,7 @@ import {
 } from '../support/store.ts'
 
 const storesCount = 50
-/** How far away the other store of a pair is: each store is asked by as many others, and asks as many. */
+/** Offsets from a store to the other store of a pair, so that every store is attacked as often as it attacks. */
 const distances =
   process.env.FULL === '1' ? Array.from({ length: storesCount - 1 }, (_, i) => i + 1) : [1, 7, 20, 33]
 
@@ -62,7 +62,7 @@ async function withDelivery(tenant: (typeof opened)[number]): Promise<Tenant> {
   return { ...tenant, deliveryId, eventId }
 }
 
-/** Everything in the database by which a store could be recognised, and whose it is. */
+/** Every identifier in the database that could reveal a store, with the store it belongs to. */
 async function readOwners(): Promise<Map<string, string>> {
   const rows = await db.query<{ id: string; store_id: string }>(
     `select id, id as store_id from stores
@@ -79,7 +79,7 @@ async function readOwners(): Promise<Map<string, string>> {
   return new Map(rows.map(({ id, store_id }) => [id, store_id]))
 }
 
-/** The ids that an answer holds, of whatever store. */
+/** The ids in an answer, of any store. */
 function idsIn(answer: Answer): string[] {
   const text = `${answer.body} ${JSON.stringify(answer.headers)}`
   const words = text.match(
@@ -88,7 +88,7 @@ function idsIn(answer: Answer): string[] {
   return (words ?? []).filter((word) => owners.has(word))
 }
 
-/** Values that name another store's things, and values of the same form that name nothing. */
+/** Ids that belong to a tenant, and below them ids of the same form that don't exist. */
 const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
   storeId: ({ shop }) => shop.id,
   checkoutId: ({ checkoutId }) => checkoutId,
@@ -116,7 +116,7 @@ const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
   listWebhookEndpoints: ({ endpointId }) => endpointId,
   listDeliveries: ({ eventId }) => eventId,
 }
-/** Parameters that name nothing of a store. */
+/** Parameters that don't identify anything that belongs to a store. */
 const nameless = [
   'limit',
   'status',
@@ -146,13 +146,16 @@ type Attempt = {
   readonly query: string | null
 }
 
-/** Each keyed operation with each choice of its path's ids that names at least one foreign thing, and each query. */
+/** Every keyed operation with every combination of foreign ids in its path, and with a foreign id in each query. */
 const attempts: readonly Attempt[] = operations
   .filter(({ isKeyed }) => isKeyed)
   .flatMap((operation) => {
-    assert(!operation.takesBody || operation.id in bodies, `a body for ${operation.id} is needed here`)
+    assert(
+      !operation.takesBody || operation.id in bodies,
+      `a body for ${operation.id} is missing in this test`,
+    )
     const inPath = operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
-    for (const name of inPath) assert(name in named, `a value for ${name} is needed here`)
+    for (const name of inPath) assert(name in named, `a value for ${name} is missing in this test`)
     const choices: string[][] = [[]]
     for (const name of inPath) choices.push(...choices.map((choice) => [...choice, name]))
     const queries = operation.parameters
@@ -161,7 +164,7 @@ const attempts: readonly Attempt[] = operations
     for (const name of queries)
       assert(
         name === 'cursor' ? operation.id in cursors : name in named,
-        `a value for ${name} is needed here`,
+        `a value for ${name} is missing in this test`,
       )
     return [
       ...choices.filter(({ length }) => length > 0).map((foreign) => ({ operation, foreign, query: null })),
@@ -203,7 +206,7 @@ async function snapshot(): Promise<string> {
   return rows.map(({ text }) => text).join('\n')
 }
 
-test('every keyed operation answers another store’s ids exactly as ids that do not exist, and changes nothing', async (t) => {
+test('every keyed operation answers another store’s ids exactly like ids that do not exist, and changes nothing', async (t) => {
   const before = await snapshot()
   let count = 0
   for (const asker of tenants) {
@@ -223,7 +226,7 @@ test('every keyed operation answers another store’s ids exactly as ids that do
           assertOwnOnly(answer, asker, about)
           if (query === null) assert.equal(answer.statusCode, 404, `${about}: ${answer.body}`)
           else assert.equal(answer.statusCode, 200, `${about}: ${answer.body}`)
-          // A foreign cursor is a moment in time: what follows it is the asker's own, and differs by moment.
+          // A foreign cursor is only a position in time: the page after it has the asker's own data, and depends on it.
           if (!cursor) assert.equal(withoutRequest(answer), withoutRequest(expected[i] as Answer), about)
         }),
       )
@@ -234,7 +237,7 @@ test('every keyed operation answers another store’s ids exactly as ids that do
   t.diagnostic(`${count} calls, ${attempts.length} kinds, ${storesCount * distances.length} pairs`)
 })
 
-test('a store’s payment cannot be taken for another store’s checkout', async () => {
+test('a store’s payment cannot be accepted for another store’s checkout', async () => {
   const [mine, other] = tenants
   assert(mine && other)
   const before = await snapshot()
@@ -246,7 +249,7 @@ test('a store’s payment cannot be taken for another store’s checkout', async
   assert.equal(await snapshot(), before)
 })
 
-test('lists, events and records that a store reads hold its own things, all of them, and nobody else’s', async () => {
+test('the lists, events and records that a store reads contain all of its own data and no other store’s', async () => {
   for (const tenant of tenants) {
     const seen = new Set<string>()
     for (const operation of operations.filter(({ isKeyed, method }) => isKeyed && method === 'GET')) {
@@ -262,7 +265,7 @@ test('lists, events and records that a store reads hold its own things, all of t
   }
 })
 
-test('a payer learns of a checkout nothing that names its store', async () => {
+test('the payment terms of a checkout do not contain the store’s id', async () => {
   for (const { checkoutId, shop } of tenants)
     for (const { path, method } of operations.filter(({ id }) => id.startsWith('payCheckout'))) {
       const answer = await farthing.request({ method, url: fillPath(path, { checkoutId }) })

@@ -1,4 +1,4 @@
-/** Guesses at keys, near and far from right ones, and what their refusal takes. FULL=1: a million of each. */
+/** Guessed API keys, close to valid ones and far from them, and how long a refusal takes. FULL=1: a million of each. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -21,19 +21,19 @@ const right = [live.key, (await openStore(farthing, { mode: 'test' })).key]
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const anyChar = fc.oneof(fc.constantFrom(...alphabet, ...'ilouAZ_-, \n\0'), fc.string({ minLength: 1 }))
 const anyKey = fc.constantFrom(...right, revoked.text)
-/** What a thief tries who has seen parts of keys, or who believes in a careless comparison. */
+/** The guesses of an attacker who has seen parts of keys, or who hopes for a careless comparison. */
 const guess = fc.oneof(
-  // One character changed, taken out, or put in, anywhere.
+  // One character changed, removed or inserted anywhere.
   fc
     .tuple(anyKey, fc.nat(80), fc.constantFrom(0, 1), anyChar)
     .map(([key, at, taken, put]) => key.slice(0, at) + put + key.slice(at + taken)),
   fc.tuple(anyKey, fc.nat(80)).map(([key, at]) => key.slice(0, at)),
-  // The parts of one key with those of another.
+  // Parts of several keys combined.
   fc.tuple(anyKey, anyKey, anyKey).map(([a, b, c]) => {
     const [mode, id, secret] = [a.split('_')[1], b.split('_')[2], c.split('_')[3]]
     return `sk_${mode}_${id}_${secret}`
   }),
-  // A right beginning of the secret, of any length, and any end.
+  // A correct prefix of the secret, of any length, with a random rest.
   fc
     .tuple(
       anyKey,
@@ -47,7 +47,7 @@ const guess = fc.oneof(
   fc.string(),
 )
 
-/** Whether a key opens anything, asked of what every request asks. */
+/** Whether the authenticator that every request uses accepts a key. */
 async function opens(key: string): Promise<boolean> {
   try {
     await authenticate(key, () => {})
@@ -58,7 +58,7 @@ async function opens(key: string): Promise<boolean> {
   }
 }
 
-test('of any number of guesses at keys none opens anything but a right key', async (t) => {
+test('only valid keys are accepted among any number of guesses', async (t) => {
   const count = openCount('guesses')
   await fc.assert(
     fc.asyncProperty(guess, async (key) => {
@@ -72,7 +72,7 @@ test('of any number of guesses at keys none opens anything but a right key', asy
   for (const key of right) assert(await opens(key))
 })
 
-test('guesses that can travel in a header are refused by the whole application in the same words', async () => {
+test('the application rejects all guesses that fit in a header with the same answer', async () => {
   const refusals = new Set<string>()
   await fc.assert(
     fc.asyncProperty(
@@ -88,10 +88,10 @@ test('guesses that can travel in a header are refused by the whole application i
   assert.equal(refusals.size, 1)
 })
 
-/** |t| above this is taken for a leak, as is usual where devices are tested for one: chance alone makes it in 1 of 150,000. */
+/** |t| above this counts as a leak, the usual threshold in leakage tests: by chance it happens once in 150,000 runs. */
 const leakT = 4.5
 
-test('how long a refusal takes does not tell how much of a secret was right', async (t) => {
+test('the time that a refusal takes does not reveal how much of a secret was correct', async (t) => {
   const { key } = live
   const last = key.endsWith('0') ? '1' : '0'
   const wrongAtEnd = key.slice(0, -1) + last
@@ -102,7 +102,7 @@ test('how long a refusal takes does not tell how much of a secret was right', as
   assert(Math.abs(found) < leakT, `t = ${found}`)
 })
 
-test('the same measure finds a comparison that ends at the first difference', async () => {
+test('the same measurement detects a comparison that stops at the first difference', async () => {
   const secret = Buffer.alloc(52, 7)
   const early = Buffer.from(secret).fill(1, 0, 1)
   const late = Buffer.from(secret).fill(1, 51)
@@ -114,7 +114,7 @@ test('the same measure finds a comparison that ends at the first difference', as
   assert(Math.abs(found) > leakT, `t = ${found}`)
 })
 
-/** As much work as to be seen beside a clock that is read in JavaScript. */
+/** Enough work to be measurable with a clock that is read in JavaScript. */
 function slowly(value: number | undefined): number {
   let sum = value ?? 0
   for (let i = 0; i < 50; i++) sum = (sum * 31 + i) % 65_521
@@ -122,8 +122,8 @@ function slowly(value: number | undefined): number {
 }
 
 /**
- * Welch's t of two ways, each tried so many times in an order that chance decides. The slowest tenth is left out: there
- * the machine was doing something else.
+ * Welch's t between two kinds of work, each done about `times` times in random order. The slowest tenth of the samples is
+ * dropped, because the machine was busy with something else.
  */
 async function compareTimes(times: number, work: (isFirst: boolean) => Promise<unknown>): Promise<number> {
   const samples: [number[], number[]] = [[], []]

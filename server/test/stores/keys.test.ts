@@ -19,7 +19,7 @@ const read = (app: FastifyInstance, key: string) =>
 const statusOf = async (answer: Promise<Answer>) => (await answer).statusCode
 const idOf = (key: string) => key.split('_')[2] ?? ''
 
-/** Lets more time pass in the processes than they remember a key for. */
+/** Runs `work` at a time when the processes' cached keys have expired. */
 async function later(work: () => Promise<void>): Promise<void> {
   farthing.clock.now = new Date(Date.now() + 1_001)
   try {
@@ -29,7 +29,7 @@ async function later(work: () => Promise<void>): Promise<void> {
   }
 }
 
-test('a key names its store’s mode and its own id, and only the hash of its secret is stored', async () => {
+test('a key contains its store’s mode and its own id, and only the hash of its secret is stored', async () => {
   for (const mode of ['live', 'test'] as const) {
     const { key } = await openStore(farthing, { mode })
     assert.match(key, new RegExp(`^sk_${mode}_00[0-9a-z]{16}_[0-9a-z]{52}$`))
@@ -49,7 +49,7 @@ test('a store may have several keys, and each works', async () => {
   for (const key of [shop.key, text]) assert.equal(await statusOf(create(farthing.app, key)), 201)
 })
 
-test('a wrong secret, an unknown id, another mode and a mistyped key get the same refusal', async () => {
+test('a wrong secret, an unknown id, another mode and a mistyped key all get the same answer', async () => {
   const { key } = await openStore(farthing)
   assert.equal(await statusOf(create(farthing.app, key)), 201)
   const swapped = key.at(-1) === '0' ? '1' : '0'
@@ -69,10 +69,10 @@ test('a wrong secret, an unknown id, another mode and a mistyped key get the sam
     bodies.add(JSON.stringify(rest))
   }
   assert.equal(bodies.size, 1)
-  assert.equal(await statusOf(create(farthing.app, key)), 201, 'the right key still works')
+  assert.equal(await statusOf(create(farthing.app, key)), 201, 'the valid key still works')
 })
 
-test('a key that is sent in two headers is refused, even if both are right', async () => {
+test('a key that is sent in two headers is rejected, even if both are valid', async () => {
   const { key } = await openStore(farthing)
   const address = new URL(await neighbour.listen({ host: '127.0.0.1', port: 0 }))
   const ask = (...headers: string[]) =>
@@ -90,7 +90,7 @@ test('a key that is sent in two headers is refused, even if both are right', asy
   assert.equal(await ask('Authorization', `Bearer ${key}`), 401)
 })
 
-test('a rotated key works beside its successor during the overlap, and ends with it', async () => {
+test('a rotated key works alongside its successor until the overlap ends', async () => {
   const shop = await openStore(farthing)
   const next = await rotateKey(ctx, idOf(shop.key), 3_600, new Date())
   for (const app of both)
@@ -104,7 +104,7 @@ test('a rotated key works beside its successor during the overlap, and ends with
   })
 })
 
-test('rotating without an overlap ends the old key at once for creates, in every process', async () => {
+test('after a rotation without overlap the old key can no longer create checkouts, in any process', async () => {
   const shop = await openStore(farthing)
   for (const app of both) assert.equal(await statusOf(create(app, shop.key)), 201)
   const next = await rotateKey(ctx, idOf(shop.key), 0, new Date())
@@ -114,7 +114,7 @@ test('rotating without an overlap ends the old key at once for creates, in every
   }
 })
 
-test('rotating again never lets a key live longer, and a revoked key cannot be rotated', async () => {
+test('a second rotation never extends a key’s life, and a revoked key cannot be rotated', async () => {
   const shop = await openStore(farthing)
   const endOf = async () => {
     const [row] = await ctx.db.query<{ expires_at: Date }>('select expires_at from api_keys where id = $1', [
@@ -130,7 +130,7 @@ test('rotating again never lets a key live longer, and a revoked key cannot be r
   await assert.rejects(rotateKey(ctx, idOf(shop.key), 60, new Date()), /revoked/)
 })
 
-test('a revoked key changes nothing more in any process, although its holder is remembered there', async () => {
+test('a revoked key can change nothing in any process, even where it is still cached', async () => {
   const shop = await openStore(farthing)
   const { id } = await shop.create()
   const other = await createKey(ctx, shop.store.id, new Date())
@@ -150,11 +150,11 @@ test('a revoked key changes nothing more in any process, although its holder is 
     assertProblem(await call('PATCH', stores, { name: 'Stolen' }), 401, 'invalid_api_key')
     assertProblem(await call('POST', `/api/v1/checkouts/${id}/cancel`), 401, 'invalid_api_key')
     assertProblem(await call('POST', `${stores}/wallets/${walletId}/retire`), 401, 'invalid_api_key')
-    assert.equal(await statusOf(create(app, other.text)), 201, 'the store’s other key goes on')
+    assert.equal(await statusOf(create(app, other.text)), 201, 'the store’s other key still works')
   }
 })
 
-test('a revoked key reads nothing more after a second', async () => {
+test('a revoked key can read nothing after one second', async () => {
   const shop = await openStore(farthing)
   for (const app of both) assert.equal(await statusOf(read(app, shop.key)), 200)
   await revokeKey(ctx, idOf(shop.key), new Date())
@@ -163,7 +163,7 @@ test('a revoked key reads nothing more after a second', async () => {
   })
 })
 
-test('guessing secrets of a key that is in use is limited by address, and does not lock its owner out', async () => {
+test('guessing the secret of a key is limited per address and does not lock out its owner', async () => {
   const limited = await openTestApp({ ADDRESS_REQUESTS_PER_SECOND: '3' })
   limited.clock.now = new Date()
   const shop = await openStore(limited)

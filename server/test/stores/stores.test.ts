@@ -20,7 +20,7 @@ const read = async (by: StoreClient) => (await by.call('GET', `/api/v1/stores/${
 
 // Settings
 
-test('a store begins with its name, no looks, and payments that count once they are included', async () => {
+test('a new store has its name, no logo or colour, and counts payments once they are included in a block', async () => {
   const store = await read(shop)
   const { createdAt, ...rest } = store
   assert.deepEqual(rest, {
@@ -34,14 +34,14 @@ test('a store begins with its name, no looks, and payments that count once they 
   assert.equal(new Date(createdAt).toISOString(), createdAt)
 })
 
-test('a key can ask which store it belongs to', async () => {
+test('a key can be used to read the store it belongs to', async () => {
   const answer = await shop.call('GET', '/api/v1/store')
   assert.equal(answer.statusCode, 200, answer.body)
   assert.deepEqual(answer.json(), await read(shop))
   assertProblem(await send(farthing.app, 'GET', '/api/v1/store'), 401, 'invalid_api_key')
 })
 
-test('a change is answered with the whole store, is read back at once, and leaves other fields alone', async () => {
+test('a change returns the whole store, is visible at once, and leaves other fields alone', async () => {
   const seller = await openStore(farthing)
   let expected = await read(seller)
   const changes: UpdateStore[] = [
@@ -63,7 +63,7 @@ test('a change is answered with the whole store, is read back at once, and leave
   }
 })
 
-test('a setting that is not allowed is refused, and nothing of its request is kept', async () => {
+test('a request with an invalid setting is rejected and changes nothing', async () => {
   const before = await read(shop)
   const rule = (minAmount: unknown, finality: unknown = 'included') => ({ minAmount, finality })
   for (const [field, values] of Object.entries({
@@ -105,7 +105,7 @@ test('a setting that is not allowed is refused, and nothing of its request is ke
   assert.deepEqual(await read(shop), before)
 })
 
-test('a checkout is given the finality of its amount when it is made, and keeps it', async () => {
+test('a checkout gets the finality for its amount when it is created, and keeps it', async () => {
   const seller = await openStore(farthing)
   const finalityOf = async (id: string) => {
     const [row] = await farthing.ctx.db.query<{ finality: string }>(
@@ -140,10 +140,10 @@ const listWallets = async (by: StoreClient, query = '') =>
   (await by.call('GET', walletPath(by, query))).json<Page<Wallet>>()
 const currentOf = async (by: StoreClient) =>
   (await listWallets(by)).data.filter(({ current }) => current).map(({ walletAddress }) => walletAddress)
-/** By id, as lists are: what was made in the same millisecond has no other order. */
+/** By id, as in lists: records created in the same millisecond have no other order. */
 const newestFirst = (...records: Wallet[]) => records.toSorted((a, b) => (a.id < b.id ? 1 : -1))
 
-test('a registered wallet’s record says whose it is, its family, and whether it is paid now', async () => {
+test('a wallet’s record has its store, its family, and whether it is payable and current', async () => {
   const seller = await openStore(farthing, { evmWallet: null })
   const evm = await registerWallet(seller, wallets[1], 'evm', 'CUSTODIAL')
   const { id, createdAt, ...rest } = evm
@@ -174,7 +174,7 @@ test('an EVM address is accepted with its checksum or in a single case, and retu
   assert.equal(new Set(records.map(({ id }) => id)).size, 1)
 })
 
-test('an EVM address that was mistyped, is nobody’s, or is a token’s is refused', async () => {
+test('an EVM address that is mistyped, the zero address or a token’s address is rejected', async () => {
   const usdc = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
   const mistyped = [...wallets[0]].map((character) =>
     character === 'C' ? 'c' : character === 'c' ? 'C' : character,
@@ -194,11 +194,11 @@ test('an EVM address that was mistyped, is nobody’s, or is a token’s is refu
   }
 })
 
-test('a Solana address is exactly 32 bytes in base58 and not the system program or a token', async () => {
+test('a Solana address must be exactly 32 bytes in base58, and not the system program or a token', async () => {
   for (const address of solanaWallets)
     assert.equal((await registerWallet(shop, address, 'solana')).walletAddress, address)
   for (const walletAddress of [
-    // 31 and 33 bytes of 1; 32 bytes written with a needless leading zero byte.
+    // 31 and 33 bytes of 1, then 32 bytes with a superfluous leading zero byte.
     ...['tVojvhToWjQ8Xvo4UPx2Xz9eRy7auyYMmZBjc2XfN', 'JJEfe6DcPM2ziB2vfUWDV6aHVerXRGkv3TcyvJUNGHZz'],
     ...[`1${solanaWallets[0]}`, '1'.repeat(32), '1'.repeat(31), '', 'z'.repeat(44), 'z'.repeat(99)],
     ...[solanaWallets[0].replace('4', '0'), solanaWallets[0].replace('4', 'l'), `${solanaWallets[0]} `],
@@ -212,7 +212,7 @@ test('a Solana address is exactly 32 bytes in base58 and not the system program 
   }
 })
 
-test('the wallet registered last is current; registering an old one again makes it current, as the same record', async () => {
+test('the last registered wallet is current; registering an old one again makes the same record current', async () => {
   const seller = await openStore(farthing)
   const [first, second] = [await registerWallet(seller, wallets[0]), await registerWallet(seller, wallets[1])]
   assert.deepEqual(await currentOf(seller), [wallets[1]])
@@ -232,7 +232,7 @@ test('each family has its own current wallet', async () => {
   assert.deepEqual((await currentOf(seller)).sort(), [solanaWallets[0], wallets[1]].sort())
 })
 
-test('an address cannot be registered with another custodialType until it is retired', async () => {
+test('an address cannot be registered with another custodialType unless it is retired first', async () => {
   const seller = await openStore(farthing)
   const [{ id } = { id: '' }] = (await listWallets(seller)).data
   const asCustodial = { walletAddress: wallets[0].toLowerCase(), custodialType: 'CUSTODIAL' }
@@ -258,19 +258,19 @@ test('retiring the current wallet makes the one before it current; retiring agai
   assert.equal((await seller.events()).length, eventsBefore)
 })
 
-test('a wallet id that is none gets 404, whatever it is made of', async () => {
+test('an unknown wallet id gets 404, whatever it contains', async () => {
   for (const id of ['wal_', 'x', '%00', shop.id, `wal_00${'0'.repeat(26)}`])
     assertProblem(await shop.call('POST', walletPath(shop, `/${id}/retire`)), 404, 'not_found')
 })
 
-test('registrations at once leave one current wallet, and one record an address', async () => {
+test('concurrent registrations leave one current wallet and one record per address', async () => {
   const seller = await openStore(farthing, { evmWallet: null })
   await Promise.all(Array.from({ length: 12 }, (_, i) => registerWallet(seller, String(wallets[i % 3]))))
   assert.equal((await listWallets(seller)).data.length, 3)
   assert.equal((await currentOf(seller)).length, 1)
 })
 
-test('wallets are listed newest first in pages; a cursor that we never gave out is refused', async () => {
+test('wallets are listed newest first in pages; an invalid cursor is rejected', async () => {
   const seller = await openStore(farthing)
   for (const address of solanaWallets) await registerWallet(seller, address, 'solana')
   const all = await listWallets(seller)

@@ -13,13 +13,13 @@ const main = new URL('../../../src/main.ts', import.meta.url).pathname
 /** A folder that `dev` has never run in. */
 export async function freshFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-dev-'))
-  // PostgreSQL runs as another user if we are root.
+  // If we are root, PostgreSQL runs as another user, who must be able to enter the folder.
   await chmod(folder, 0o755)
   atEnd(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** Runs `dev` in a folder until its screen is shown. `stop` is Ctrl-C. */
+/** Starts `dev` in a folder and waits until it has printed its screen. `stop` is Ctrl-C. */
 export async function startDev(folder: string, environment: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [main, 'dev'], {
     cwd: folder,
@@ -42,7 +42,7 @@ export async function startDev(folder: string, environment: Readonly<Record<stri
     }
     child.stdout.on('data', hear)
     child.stderr.on('data', hear)
-    child.once('exit', (code) => reject(new Error(`dev ended with ${code}:\n${output}`)))
+    child.once('exit', (code) => reject(new Error(`dev exited with ${code}:\n${output}`)))
   })
   const settings = parseEnv(await readFile(join(folder, '.dev/env'), 'utf8')) as Record<string, string>
   const { FARTHING_URL: url = '', FARTHING_API_KEY: key = '', CHECKOUT: checkoutUrl = '' } = settings
@@ -64,7 +64,7 @@ export function processesIn(folder: string): string[] {
     try {
       return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(folder)
     } catch {
-      // It ended while we looked.
+      // It exited in the meantime.
       return false
     }
   })

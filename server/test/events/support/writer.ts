@@ -1,6 +1,6 @@
 /**
- * A process that creates checkouts with the server's own verb, for many stores at once, and says the id of each only
- * after it was acknowledged. The parent kills it when it likes.
+ * A process that creates checkouts with the server's own function, for many stores at once, and prints each id only after
+ * the create was acknowledged. The parent may kill it at any time.
  */
 import assert from 'node:assert/strict'
 import { createInterface } from 'node:readline'
@@ -29,7 +29,7 @@ const create = openCreateCheckout(ctx, authenticator)
 process.stdout.write('up\n')
 
 let turn = 0
-// One line in, one batch out.
+// For each line on stdin, one batch of ids on stdout.
 for await (const _ of createInterface({ input: process.stdin })) {
   turn++
   const made = await Promise.all(

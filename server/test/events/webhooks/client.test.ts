@@ -1,4 +1,4 @@
-/** TLS, limits and addresses of the client that sends webhooks, and what a URL may be. */
+/** The client that sends webhooks: TLS, which URLs can be registered, and how many endpoints a store may have. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ const local = open({ BASE_URL: 'http://127.0.0.1:8402' })
 const post = async (client: typeof local, url: string, mode: 'live' | 'test' = 'test') =>
   await client({ url, mode, turn: 0, headers: { 'webhook-id': 'evt_1' }, body: '{"a":1}' })
 
-test('over TLS the certificate must be for the URL’s name and from someone trusted', async () => {
+test('the TLS certificate must match the URL’s host name and come from a trusted authority', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'farthing-tls-'))
   atEnd(() => rmSync(folder, { recursive: true }))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
@@ -63,7 +63,7 @@ test('over TLS the certificate must be for the URL’s name and from someone tru
   assert.deepEqual(names, [`hooks.localhost:${port} POST evt_1`])
 })
 
-test('an endpoint’s URL that cannot be meant well is refused when it is registered', async () => {
+test('an unsafe endpoint URL is rejected when it is registered', async () => {
   const farthing = await openTestApp()
   const refused = [
     'http://shop.example/',
@@ -88,7 +88,7 @@ test('an endpoint’s URL that cannot be meant well is refused when it is regist
     await shop.register({ url: 'https://shop.example/hooks' })
     await shop.register({ url: 'https://shop.example:8443/hooks' })
   }
-  // On a deployment that is itself at a loopback address, test stores may use it, and live ones may not.
+  // On a deployment that itself runs at a loopback address, test stores may use loopback URLs, live stores may not.
   const dev = await openTestApp({ BASE_URL: 'http://127.0.0.1:8402' })
   await (await openHookShop(dev, 'test')).register({ url: 'http://localhost:3000/' })
   const live = await (await openHookShop(dev, 'live')).call('POST', '/api/v1/webhook-endpoints', {
@@ -97,7 +97,7 @@ test('an endpoint’s URL that cannot be meant well is refused when it is regist
   assert.equal(live.statusCode, 422)
 })
 
-test('a store has at most 16 endpoints, each address once, and a deleted one makes room', async () => {
+test('a store has at most 16 endpoints with distinct URLs, and deleting one makes room', async () => {
   const farthing = await openTestApp()
   const shop = await openHookShop(farthing)
   const made = []

@@ -1,4 +1,4 @@
-/** What a delivery is, what each answer leads to, and what the store can see and ask for again. */
+/** Webhook deliveries: their content, the reaction to each answer, and what a store can inspect and redeliver. */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ const farthing = await openLocalApp()
 const { ctx } = farthing
 const idsOf = (received: readonly Received[]) => received.map(({ headers }) => headers['webhook-id'])
 
-test('an event is delivered as the log shows it, signed as Standard Webhooks 1.0 says', async () => {
+test('an event is delivered exactly as the log shows it, signed according to Standard Webhooks 1.0', async () => {
   const shop = await openHookShop(farthing)
   const receiver = await openReceiver()
   const { id, secret } = await shop.register({ url: `${receiver.url}/hook?x=1` })
@@ -29,7 +29,7 @@ test('an event is delivered as the log shows it, signed as Standard Webhooks 1.0
   assert.equal(received.headers['content-type'], 'application/json')
   assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
   const event = (await shop.log()).at(-1)
-  // The reference implementation of the standard, and ours.
+  // The standard's reference implementation and ours both accept it.
   assert.deepEqual(new Webhook(secret).verify(received.body.toString(), received.headers), event)
   assert.deepEqual(await verifyWebhook({ ...received, secrets: secret }), event)
   assert.equal(received.headers['webhook-id'], event?.id)
@@ -41,11 +41,11 @@ test('an event is delivered as the log shows it, signed as Standard Webhooks 1.0
   )
 })
 
-test('an endpoint that is set back to one at a time while its deliveries are chosen stops nobody’s', async () => {
+test('an endpoint that falls back to one delivery at a time while deliveries are being chosen blocks no delivery', async () => {
   const shop = await openHookShop(farthing)
   const receiver = await openReceiver()
   await shop.register({ url: receiver.url })
-  /** What the next transaction waits for. */
+  /** The next transaction waits for this. */
   let gate: Promise<void> | null = null
   const transaction: typeof ctx.db.transaction = async (work) => {
     const mine = gate
@@ -63,12 +63,12 @@ test('an endpoint that is set back to one at a time while its deliveries are cho
     await happen(2)
     while (await step()) await deliverer.idle()
   }
-  // Quick so far, so several may be under way; three are, and more are due.
+  // The endpoint has been quick so far, so it may have several deliveries in flight: three are, and more are due.
   const held: ServerResponse[] = []
   receiver.behave = (_received, response) => held.push(response)
   await happen(3)
   assert(await step())
-  await until('three are under way', () => Promise.resolve(held.length === 3))
+  await until('three deliveries are in flight', () => Promise.resolve(held.length === 3))
   await happen(2)
   const opened = Promise.withResolvers<void>()
   gate = opened.promise
@@ -76,7 +76,7 @@ test('an endpoint that is set back to one at a time while its deliveries are cho
   held[0]?.writeHead(500).end()
   const failed = () =>
     ctx.db.query('select 1 as one from delivery_attempts where status = 500 and error is null')
-  await until('one has failed', async () => (await failed()).length > 0)
+  await until('one delivery has failed', async () => (await failed()).length > 0)
   opened.resolve()
   await choosing
   receiver.behave = answer(204)
@@ -86,7 +86,7 @@ test('an endpoint that is set back to one at a time while its deliveries are cho
   assert.equal(new Set(idsOf(receiver.received)).size, 9)
 })
 
-test('an endpoint gets the types it asked for and nothing from before it was made; a test event goes to it alone', async () => {
+test('an endpoint gets the event types it selected, nothing from before it was created, and its own test events', async () => {
   const shop = await openHookShop(farthing)
   const receiver = await openReceiver()
   await shop.create()
@@ -108,7 +108,7 @@ test('an endpoint gets the types it asked for and nothing from before it was mad
   assert((await shop.log()).some((event) => event.id === asked.json().eventId))
 })
 
-test('a failing delivery is tried ten times over about 75 hours with the same id and a fresh signature, then given up with notice', async () => {
+test('a failing delivery is tried ten times over about 75 hours with the same id and new signatures, then given up with an event', async () => {
   const total = delaysSeconds.reduce((sum, delay) => sum + delay, 0)
   assert.deepEqual([delaysSeconds.length, total], [10, 75 * 3_600 + 35 * 60 + 5])
   const shop = await openHookShop(farthing)
@@ -122,14 +122,14 @@ test('a failing delivery is tried ten times over about 75 hours with the same id
     seconds += delay * 1.1 + 1
     const before = later(farthing, seconds - delay * 0.1 - 5)
     if (i > 1) await deliverDue(before)
-    assert.equal(receiver.received.length, i, 'a try came before its time')
+    assert.equal(receiver.received.length, i, 'a try came too early')
     const now = later(farthing, seconds)
     await deliverDue(now)
     const last = receiver.received.at(-1)
     assert(last && receiver.received.length === i + 1)
     await verifyWebhook({ ...last, secrets: secret, now: now.now() })
     await Promise.all([before.close(), now.close()])
-    // Something else succeeds now and then, so the endpoint is not failing: only this event is.
+    // Another event succeeds in between, so only this event is failing, not the endpoint.
     if (i === 5) {
       await shop.call('POST', `/api/v1/checkouts/${checkout.id}/cancel`)
       const meanwhile = later(farthing, seconds)
@@ -151,7 +151,7 @@ test('a failing delivery is tried ten times over about 75 hours with the same id
   assert(notice && 'eventId' in notice.data && notice.data.eventId === delivery.eventId)
 })
 
-test('an endpoint that does nothing but fail for three days is disabled, the store is told, and nothing is left pending', async () => {
+test('an endpoint that only fails for three days is disabled, the store is notified, and nothing is left pending', async () => {
   const shop = await openHookShop(farthing)
   const dead = await openReceiver(answer(503))
   const alive = await openReceiver()
@@ -177,7 +177,7 @@ test('an endpoint that does nothing but fail for three days is disabled, the sto
   await Promise.all([soon.close(), late.close()])
 })
 
-test('410 disables the endpoint at once', async () => {
+test('an answer of 410 disables the endpoint at once', async () => {
   const shop = await openHookShop(farthing)
   const receiver = await openReceiver(answer(410))
   const { id } = await shop.register({ url: receiver.url })
@@ -191,7 +191,7 @@ test('410 disables the endpoint at once', async () => {
   assert.equal((await shop.log()).filter(({ type }) => type === 'webhook_endpoint.disabled').length, 1)
 })
 
-test('429 and 503 with Retry-After leave the whole endpoint alone for that long', async () => {
+test('429 and 503 with Retry-After pause all deliveries to the endpoint for that long', async () => {
   for (const [status, retryAfter] of [
     [429, '600'],
     [503, new Date(Date.now() + 600_000).toUTCString()],
@@ -205,7 +205,7 @@ test('429 and 503 with Retry-After leave the whole endpoint alone for that long'
     await shop.create()
     const early = later(farthing, 560)
     await deliverDue(early)
-    assert.equal(receiver.received.length, 1, 'the endpoint was not left alone')
+    assert.equal(receiver.received.length, 1, 'the endpoint was not paused')
     const then = later(farthing, 630)
     await deliverDue(then)
     assert.equal(receiver.received.length, 3)
@@ -213,7 +213,7 @@ test('429 and 503 with Retry-After leave the whole endpoint alone for that long'
   }
 })
 
-test('a redirect is a failure and is not followed', async () => {
+test('a redirect counts as a failure and is not followed', async () => {
   const shop = await openHookShop(farthing)
   const target = await openReceiver()
   for (const status of [301, 302, 303, 307, 308]) {
@@ -227,7 +227,7 @@ test('a redirect is a failure and is not followed', async () => {
   assert.equal(target.connections, 0)
 })
 
-test('a reset, a slow and an endless answer each end within the limits, and their status counts', async () => {
+test('a connection reset and slow or endless answers are cut off within the limits, and their status counts', async () => {
   const shop = await openHookShop(farthing)
   const cases = [
     [reset, 'pending', null],
@@ -251,7 +251,7 @@ test('a reset, a slow and an endless answer each end within the limits, and thei
   }
 })
 
-test('an ordered endpoint gets one at a time, in the order of the log, and a failing one holds up the rest', async () => {
+test('an ordered endpoint gets one event at a time in log order, and a failing one holds up the rest', async () => {
   const shop = await openHookShop(farthing)
   let under = 0
   let most = 0
@@ -281,7 +281,7 @@ test('an ordered endpoint gets one at a time, in the order of the log, and a fai
   assert.deepEqual([sequences.length, new Set(sequences).size, most], [14, 12, 1])
 })
 
-test('a rolled secret and the one before it both sign during the overlap, and only the new one afterwards', async () => {
+test('the old and the new secret both sign during the overlap after a roll, and only the new one afterwards', async () => {
   const shop = await openHookShop(farthing)
   const receiver = await openReceiver()
   const { id, secret: first } = await shop.register({ url: receiver.url })
@@ -308,7 +308,7 @@ test('a rolled secret and the one before it both sign during the overlap, and on
   assert(!shown.body.includes('whsec_'))
 })
 
-test('one delivery, or everything since a point, is delivered again with the same ids', async () => {
+test('a store can redeliver one delivery, or everything since a point, with the same ids', async () => {
   const shop = await openHookShop(farthing)
   const receiver = await openReceiver()
   const { id } = await shop.register({ url: receiver.url, types: ['checkout.created'] })
@@ -320,7 +320,7 @@ test('one delivery, or everything since a point, is delivered again with the sam
   await deliverDue(ctx)
   assert.equal(new Set(idsOf(receiver.received)).size, 1)
   assert.equal(receiver.received.length, 2)
-  // What happens while the endpoint is disabled has no delivery; asking from a point on makes it.
+  // Events that happen while the endpoint is disabled have no delivery. Redelivering since a point creates them.
   const point = (await shop.call('GET', '/api/v1/events?limit=100')).json().cursor
   const since = new Date().toISOString()
   const path = `/api/v1/webhook-endpoints/${id}`
@@ -344,7 +344,7 @@ test('one delivery, or everything since a point, is delivered again with the sam
   assert.equal(new Set(idsOf(receiver.received)).size, 4)
 })
 
-test('deliveries and their attempts are forgotten 30 days after they were finished; pending ones and events are not', async () => {
+test('deliveries and their attempts are deleted 30 days after they finished; pending deliveries and events are kept', async () => {
   const shop = await openHookShop(farthing)
   const receiver = await openReceiver()
   const { id } = await shop.register({ url: receiver.url })

@@ -1,6 +1,6 @@
 /**
- * Receivers that fail in every way, and a `work` that is killed again and again while days pass by the database's clock.
- * In the end every event has arrived, or was given up and the store told so. FULL=1: 200 kills.
+ * Receivers that fail in every way, and `work` processes that are killed again and again while days pass on the
+ * database's clock. In the end every event has arrived, or was given up and the store notified. FULL=1: 200 kills.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,10 +16,10 @@ const isFull = process.env.FULL === '1'
 const kills = isFull ? 200 : 8
 const checkoutsPerKill = isFull ? 1 : 4
 const hours = 3_600
-/** Fake time that the kills are spread over: less than the tries of a delivery take. */
+/** Simulated time that the kills are spread over: less than all tries of a delivery take. */
 const spanSeconds = 66 * hours
 const killAfterMs = 1_000
-/** So many `work` run side by side, each until it is killed, with clocks that differ. */
+/** This many `work` processes run in parallel, each until it is killed, with clocks that differ. */
 const atOnce = isFull ? 6 : 2
 
 const farthing = await openLocalApp()
@@ -42,12 +42,12 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
   '/reset': sometimes(reset),
   '/drip': sometimes(drip(200)),
   '/flood': sometimes(flood(500)),
-  // A day and a half without an answer.
+  // No answer for a day and a half.
   '/down': (received, response, request) => {
     const isDown = offsetSeconds > 2 * hours && offsetSeconds < 38 * hours
     return (isDown ? reset : answer(204))(received, response, request)
   },
-  // Some events are never taken, the others are.
+  // Rejects some events forever and accepts the others.
   '/poison': (received, response, request) =>
     answer(received.body.includes('"orderId":"poison"') ? 500 : 204)(received, response, request),
   '/dead': answer(500),
@@ -57,7 +57,7 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
 type Seen = { readonly id: string; readonly path: string; readonly isTaken: boolean; readonly event: Event }
 const seen: Seen[] = []
 
-test(`receivers fail and work is killed ${kills} times, and every event arrives or is given up with notice`, async (t) => {
+test(`with failing receivers and ${kills} kills of work, every event arrives or is given up and reported`, async (t) => {
   const secrets = new Map<string, string>()
   const receiver = await openReceiver((received, response, request) => {
     response.once('close', () => {
@@ -98,7 +98,7 @@ test(`receivers fail and work is killed ${kills} times, and every event arrives 
       while (receiver.received.length < goal && performance.now() < end) await pause(5)
       await work.kill('SIGKILL')
       offsetSeconds += spanSeconds / kills
-      // The next process connects to a later time: what the killed one had leased is free again.
+      // For the next process it is later, so the leases of the killed one have expired.
       const database = new URL(databaseUrl).pathname.slice(1)
       moved = moved.then(() =>
         ctx.db.query(
@@ -112,7 +112,7 @@ test(`receivers fail and work is killed ${kills} times, and every event arrives 
   isOver = true
   for (let step = 0; step < 18; step++) {
     offsetSeconds += step === 0 ? 60 : 12 * hours
-    // An endpoint that takes other events is not a failing one.
+    // An endpoint that accepts other events does not count as failing.
     await shops.find(({ path }) => path === '/poison')?.shop.create()
     const then = later(farthing, offsetSeconds)
     await deliverDue(then)
@@ -120,12 +120,12 @@ test(`receivers fail and work is killed ${kills} times, and every event arrives 
     await then.close()
   }
   t.diagnostic(
-    `${seen.length} requests received, ${new Set(seen.map(({ id, path }) => id + path)).size} events, ${turn} of them treated badly or well by turns`,
+    `${seen.length} requests received, ${new Set(seen.map(({ id, path }) => id + path)).size} events, ${turn} requests to receivers that fail every other time`,
   )
 
-  await t.test('each request was signed, and a try has the id of its event', async () => {
+  await t.test('each request is signed and carries the id of its event', async () => {
     for (const received of receiver.received) {
-      // Killed processes signed by their own clock, those at the end by a later one.
+      // Each process signs by its own clock, so each signature is verified at its own time.
       const now = new Date(Number(received.headers['webhook-timestamp']) * 1_000)
       const event = await verifyWebhook({ ...received, secrets: secrets.get(received.path) ?? '', now })
       assert.equal(event.id, received.headers['webhook-id'])
@@ -156,9 +156,9 @@ test(`receivers fail and work is killed ${kills} times, and every event arrives 
         else if (state === 'undeliverable')
           assert(
             told.has(event.id) || disabledAt < Infinity || event.type === 'webhook_endpoint.undelivered',
-            `${event.id} was given up in silence`,
+            `${event.id} was given up without notice`,
           )
-        // Only after the endpoint was disabled there is nothing to deliver.
+        // Events without a delivery exist only after the endpoint was disabled.
         else assert(state === undefined && event.sequence >= disabledAt, `${event.id} is ${state}`)
       }
       delivered += rows.filter(({ state }) => state === 'delivered').length
@@ -168,7 +168,7 @@ test(`receivers fail and work is killed ${kills} times, and every event arrives 
       if (path === '/poison') assert(told.size > 0)
       else assert.equal(told.size, 0)
       if (path === '/dead' || path === '/poison') return
-      // What a store does: it forgets repeats by their id, and a version that is not above the one it has.
+      // As a store does: ignore events whose id was seen before, and versions that are not above the known one.
       const versions = new Map<string, number>()
       const order: number[] = []
       const met = new Set<string>()

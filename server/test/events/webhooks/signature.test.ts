@@ -1,4 +1,4 @@
-/** What the SDK lets through. FULL=1: a million forged or replayed deliveries. */
+/** Which deliveries the SDK accepts. FULL=1: a million forged or replayed deliveries. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -48,7 +48,7 @@ test('a genuine delivery is accepted as bytes or text, with headers of any kind 
     assert.equal(await codeOf(given), 'accepted', JSON.stringify(given))
 })
 
-test('our signer and verifier agree with the standard’s own library', async () => {
+test('our signer agrees with the standard’s own library', async () => {
   const present = new Date()
   const ours = await sign({ timestamp: present })
   assert.deepEqual(new Webhook(secret).verify(body.toString(), ours), event)
@@ -56,7 +56,7 @@ test('our signer and verifier agree with the standard’s own library', async ()
   assert.equal(theirs, ours['webhook-signature'])
 })
 
-test('what is missing, malformed, too old or too new is refused by name', async () => {
+test('a missing or malformed header, and a delivery that is too old or too new, are each rejected with their own code', async () => {
   const headers = genuine
   const at = (ms: number) => new Date(now.getTime() + ms)
   for (const [change, code] of [
@@ -80,7 +80,7 @@ test('what is missing, malformed, too old or too new is refused by name', async 
     assert.equal(await codeOf(change), code, JSON.stringify(change))
 })
 
-test(`of ${forgeries} forged or replayed deliveries none is accepted`, async (t) => {
+test(`none of ${forgeries} forged or replayed deliveries is accepted`, async (t) => {
   const random = (below: number) => Math.floor(Math.random() * below)
   const flip = (bytes: Buffer) => {
     const copy = Buffer.from(bytes)
@@ -112,10 +112,10 @@ test(`of ${forgeries} forged or replayed deliveries none is accepted`, async (t)
       now: new Date(now.getTime() + 200_000),
     }),
     async () => ({ headers: { ...genuine, 'webhook-timestamp': `0${stamp}` } }),
-    // A genuine one, later.
+    // A genuine delivery, replayed too late.
     async () => ({ now: new Date(now.getTime() + 300_001 + random(1e9)) }),
     async () => ({ headers: await sign({ secrets: newSecret() }) }),
-    // Parts moved across the dots that separate them.
+    // Signed parts moved across the dots that separate them.
     async () => ({ headers: { ...genuine, 'webhook-id': `${event.id}.${stamp}`, 'webhook-timestamp': '1' } }),
     async () => ({ body: Buffer.concat([body, Buffer.from(' '.repeat(1 + random(5)))]) }),
     async () => ({

@@ -1,6 +1,6 @@
 /**
- * No webhook reaches an address that is not plainly public, however it is spelled and whatever its name server says. The
- * tries run inside a network namespace of the test's own, with canaries on every address. FULL=1: 100,000 tries.
+ * No webhook reaches an address that is not public, however the URL spells it and whatever the name server answers. The
+ * attempts run in the test's own network namespace, with canaries on every address. FULL=1: 100,000 attempts.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -23,12 +23,12 @@ type Report = {
   outcomes: Record<string, number>
 }
 
-test(`in ${tries} tries with ${forms.length} forms of address and a rebinding name server no canary is reached`, async (t) => {
+test(`none of ${tries} attempts with ${forms.length} forms of address and a rebinding name server reaches a canary`, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-netns-'))
   t.after(() => rm(folder, { recursive: true }))
   const resolver = join(folder, 'resolv.conf')
   await writeFile(resolver, 'nameserver 127.0.0.1\n')
-  // A namespace of its own has no way out: not even a loopback device that is up. The mount makes its names ours.
+  // A new namespace has no way out, not even an active loopback device. The mount makes it use our name server.
   const script = 'mount --bind "$1" /etc/resolv.conf && exec "$2" "$3" "$4"'
   const args = [
     '--net',
@@ -55,7 +55,7 @@ test(`in ${tries} tries with ${forms.length} forms of address and a rebinding na
   t.diagnostic(JSON.stringify({ ...report, caught: report.caught.length }))
   assert(report.forms >= 200, `${report.forms} forms`)
   assert.deepEqual(report.caught, [])
-  // The canaries were there to be reached, and a public address was reached.
+  // The canaries do respond to a client that is allowed to reach them, and the public address was reached.
   assert.equal(report.caughtWhenAllowed.length, 3, report.caughtWhenAllowed.join(' '))
   assert(report.isGoodReached && report.welcome > 0 && report.questions > 10)
   assert((report.outcomes.address_refused ?? 0) > tries / 2)

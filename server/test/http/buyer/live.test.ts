@@ -1,4 +1,4 @@
-/** Pages that are kept up to date: what they are told, when, and how many there may be. */
+/** Live updates of payment pages: what is sent, when, and how many connections are allowed. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
@@ -66,7 +66,7 @@ async function untilClosed(...feeds: Feed[]): Promise<void> {
   await until(async () => (await countOpen()) === 0, 'all pages closed')
 }
 
-test('a page is told the state at once, and every change: an amount, a payment, its end', async () => {
+test('a page gets the current state at once and then every change: a reserved amount, a payment', async () => {
   const { id } = await shop.create()
   const feed = await open(id)
   assert.equal(feed.response.statusCode, 200)
@@ -93,11 +93,11 @@ test('a page is told the state at once, and every change: an amount, a payment, 
   assert.equal(new Set(feed.told.map(({ digest }) => digest)).size, 3)
   const status = await farthing.request({ url: `/c/${id}/status` })
   const { id: _, ...last } = feed.told[2] as Told
-  assert.deepEqual(status.json(), last, 'asking says the same')
+  assert.deepEqual(status.json(), last, 'polling returns the same state')
   await untilClosed(feed)
 })
 
-test('a page learns that the time has passed before any status says so', async () => {
+test('a page learns that the checkout has expired before its status changes', async () => {
   const { id } = await shop.create()
   const feed = await open(id)
   await until(async () => feed.told.length === 1, 'the state')
@@ -110,7 +110,7 @@ test('a page learns that the time has passed before any status says so', async (
   await untilClosed(feed)
 })
 
-test('a page that comes back is told in one what it missed; several pages of a checkout are told alike', async () => {
+test('a page that reconnects gets what it missed in one message; all pages of a checkout get the same messages', async () => {
   const { id } = await shop.create()
   const first = await open(id)
   await until(async () => first.told.length === 1, 'the state')
@@ -129,7 +129,7 @@ test('a page that comes back is told in one what it missed; several pages of a c
   await untilClosed(back, beside)
 })
 
-test('an unknown checkout is 404, and holds nothing', async () => {
+test('an unknown checkout gets 404 and leaves no connection open', async () => {
   for (const id of [`ch_00${'0'.repeat(26)}`, 'x']) {
     assert.equal((await farthing.request({ url: `/c/${id}/status` })).statusCode, 404)
     assert.equal((await farthing.request({ url: `/c/${id}/live` })).statusCode, 404)
@@ -137,7 +137,7 @@ test('an unknown checkout is 404, and holds nothing', async () => {
   assert.equal(await countOpen(), 0)
 })
 
-test('a page that goes away while it is being answered holds nothing', async () => {
+test('a page that disconnects while it is being answered leaves no connection open', async () => {
   const { id } = await shop.create()
   const { port, hostname } = new URL(address)
   for (let i = 0; i < 60; i++) {
@@ -153,7 +153,7 @@ test('a page that goes away while it is being answered holds nothing', async () 
   await untilClosed(...after)
 })
 
-test('connections are limited for each address and in all; whoever is refused can ask instead', async () => {
+test('connections are limited per address and in total; a refused page can poll instead', async () => {
   const { id } = await shop.create()
   const from = (host: string) => open(id, { 'x-forwarded-for': host })
   const one = await Promise.all(Array.from({ length: 4 }, () => from('10.0.0.1')))
@@ -171,7 +171,7 @@ test('connections are limited for each address and in all; whoever is refused ca
   await untilClosed(...one, ...two, again)
 })
 
-test('a process that stops ends its connections at once and tells pages to come back elsewhere', async () => {
+test('a process that stops closes its connections at once and tells pages when to reconnect', async () => {
   const app = buildApp(farthing.ctx, { isDraining: false })
   const at = await app.listen({ port: 0, host: '127.0.0.1' })
   const { id } = await shop.create()

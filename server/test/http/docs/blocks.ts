@@ -7,11 +7,11 @@ export const root = new URL('../../../../', import.meta.url).pathname
 /** A fenced block of the docs. CONTRIBUTING.md says what its info string means. */
 export type Block = {
   readonly language: string
-  /** The file that it is saved as. */
+  /** The file to save the block as. */
   readonly fileName: string | null
-  /** What the requests in it must be answered with, where that is not success. */
+  /** The statuses, other than success, that the requests in the block must get. */
   readonly statuses: readonly string[]
-  /** It needs what a test does not have: a domain, a service manager, real money. */
+  /** The block needs something that a test does not have: a domain, a service manager, real money. */
   readonly isElsewhere: boolean
   readonly text: string
 }

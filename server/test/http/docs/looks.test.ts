@@ -16,12 +16,12 @@ const paths = [
   '/docs/deploying',
 ]
 const windows = [
-  { name: 'a desk by day', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
-  { name: 'a phone at night', viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
+  { name: 'a light desktop', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
+  { name: 'a dark phone', viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
 ] as const
 
 for (const { name, viewport, colorScheme } of windows) {
-  test(`on ${name} nothing is cut off, refused by the policy, or hard to read`, async () => {
+  test(`on ${name} screen nothing overflows, breaks the content security policy, or fails the axe checks`, async () => {
     const context = await browser.newContext({ viewport, colorScheme })
     const page = await context.newPage()
     const complaints: string[] = []

@@ -1,6 +1,6 @@
 /**
- * Runs what the docs tell people to run: the blocks of a page in their order, in one shell, against a server with a chain
- * and a worker. The rules of a block's info string are in CONTRIBUTING.md.
+ * Runs the commands in the docs: all blocks of a page in order, in one shell, against a server with a chain and a
+ * worker. CONTRIBUTING.md explains the info strings of blocks.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -15,9 +15,9 @@ import { fundedKey } from '../../support/chain/evm.ts'
 import { openPageShop } from '../page/support/page-shop.ts'
 import { type Block, readPages, root } from './blocks.ts'
 
-/** README's quick start is run from a clean clone by `npm run quickstart:test`; CONTRIBUTING's are our own commands. */
+/** `npm run quickstart:test` runs the README's commands in a clean clone; CONTRIBUTING's are for developers. */
 const elsewhere = ['README.md', 'CONTRIBUTING.md']
-/** Far more than any page takes: a block that hangs must not hang the tests. */
+/** Far longer than any page takes. A block that hangs must not hang the tests. */
 const pageTimeoutMs = 180_000
 
 const shop = await openPageShop({ network: 'LOCAL' })
@@ -33,11 +33,11 @@ for (const { file, blocks } of pages.filter(({ blocks }) => blocks.some(canRun))
     assert.equal(
       results.length,
       blocks.length,
-      `the shell of ${file} ended early:\n${results.at(-1)?.errors}`,
+      `the shell of ${file} exited early:\n${results.at(-1)?.errors}`,
     )
     for (const [i, block] of blocks.entries()) {
       const { output, errors } = results[i] ?? assert.fail()
-      const report = `${file}, block ${i + 1}:\n${block.text}\n--- printed\n${output}\n--- said\n${errors}`
+      const report = `${file}, block ${i + 1}:\n${block.text}\n--- stdout\n${output}\n--- stderr\n${errors}`
       if (!canRun(block)) continue
       assert.doesNotMatch(errors, /^@failed/m, report)
       const statuses = [...errors.matchAll(/^@status (\d+)$/gm)].map(([, status]) => status ?? '')
@@ -52,13 +52,13 @@ for (const { file, blocks } of pages.filter(({ blocks }) => blocks.some(canRun))
   })
 }
 
-test('every JSON in the docs is JSON', () => {
+test('every JSON block in the docs is valid JSON', () => {
   for (const { file, blocks } of readPages())
     for (const { text } of blocks.filter(({ language }) => language === 'json'))
       assert.doesNotThrow(() => JSON.parse(text), `${file}:\n${text}`)
 })
 
-test('the TypeScript in the docs has no type errors', async () => {
+test('the TypeScript blocks in the docs have no type errors', async () => {
   const folder = await makeFolder()
   const files = pages.flatMap(({ file, blocks }) =>
     blocks
@@ -101,7 +101,7 @@ function canRun({ language, isElsewhere, fileName }: Block): boolean {
 
 type Result = { readonly output: string; readonly errors: string }
 
-/** It looks like a clone of the repository, and whatever is written there is gone afterwards. */
+/** A folder that looks like a clone of the repository and is deleted after the tests. */
 async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-docs-'))
   atEnd(() => rm(folder, { recursive: true, force: true }))
@@ -110,7 +110,7 @@ async function makeFolder(): Promise<string> {
   return folder
 }
 
-/** One shell for the page. */
+/** Runs all blocks of a page in one shell. */
 async function runPage(blocks: readonly Block[]): Promise<Result[]> {
   const folder = await makeFolder()
   await mkdir(join(folder, '.dev'))
@@ -120,7 +120,7 @@ async function runPage(blocks: readonly Block[]): Promise<Result[]> {
   const shell = spawn('/bin/bash', [], {
     cwd: folder,
     stdio: ['pipe', 'pipe', 'pipe'],
-    // A process group of its own, so that what a block leaves running is ended with it.
+    // In its own process group, so that processes which a block leaves running can be killed with it.
     detached: true,
     env: environment(folder),
   })
@@ -137,8 +137,8 @@ async function runPage(blocks: readonly Block[]): Promise<Result[]> {
 }
 
 /**
- * Each request's status and each command that fails is written down. curl ends with 28 when the time is up that the block
- * gave it, which is how a stream is left.
+ * Logs the status of each request and each command that fails. Exit code 28 of curl is no failure: the block's own time
+ * limit was reached, which is how the docs stop a stream.
  */
 const preamble = `
 set -uE -o pipefail
@@ -162,7 +162,7 @@ async function script(blocks: readonly Block[], folder: string): Promise<string>
   return `${preamble}${(await Promise.all(parts)).join('')}`
 }
 
-/** What dev leaves for a second terminal. */
+/** The file that dev writes for a second terminal. */
 const devEnvironment = `
 export FARTHING_URL=${baseUrl}
 export FARTHING_API_KEY=${shop.key}
@@ -170,7 +170,7 @@ export FARTHING_PRIVATE_KEY=${payerKey}
 export CHAIN_URL=${shop.chain.url}
 `
 
-/** What an operator has set before the page on operating begins. */
+/** The settings that an operator has before the page on operating begins. */
 const operatorEnvironment = `
 DATABASE_URL=${shop.databaseUrl}
 BASE_URL=${baseUrl}
@@ -200,7 +200,7 @@ function endGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // It has ended by itself.
+    // It has already exited.
   }
 }
 
@@ -210,7 +210,7 @@ function lastJson(output: string, report: string): unknown {
   return JSON.parse(line)
 }
 
-/** The same fields with values of the same kind. "…" stands for anything, and a list shows one of its entries. */
+/** Both have the same fields with values of the same type. "…" matches anything, and a list shows one of its entries. */
 function assertSameShape(documented: unknown, actual: unknown, report: string): void {
   if (documented === null || actual === null || documented === '…') return
   assert.equal(typeof actual, typeof documented, report)

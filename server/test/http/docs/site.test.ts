@@ -18,7 +18,7 @@ async function get(url: string, headers: Record<string, string> = {}) {
   return await farthing.request({ url, headers })
 }
 
-/** Everything on this server that can be reached from /docs by links. */
+/** All pages of this server that can be reached from /docs by links. */
 async function crawl(): Promise<Map<string, string>> {
   const seen = new Map<string, string>()
   const queue = ['/docs']
@@ -35,13 +35,13 @@ async function crawl(): Promise<Map<string, string>> {
 
 const site = await crawl()
 
-test('every file of the docs can be reached from /docs at its own address', () => {
+test('every Markdown file of the docs can be reached from /docs', () => {
   const served = new Set(site.values())
   for (const { file, source } of pages.filter((page) => page.file.startsWith('docs/')))
     assert(served.has(source), file)
 })
 
-test('every link within the docs leads to a part that is there', () => {
+test('every link to a section within the docs leads to an existing section', () => {
   for (const [url, body] of site) {
     for (const [, path = '', id = ''] of body.matchAll(/href="([^"#:]*)#([^"]*)"/g)) {
       const target = site.get(path || url)
@@ -50,7 +50,7 @@ test('every link within the docs leads to a part that is there', () => {
   }
 })
 
-test('every relative link in a Markdown file names a file of the repository', () => {
+test('every relative link in a Markdown file leads to a file in the repository', () => {
   for (const { file, source } of pages) {
     const text = source.replace(/^```[\s\S]*?^```/gm, '')
     for (const [, href = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -60,7 +60,7 @@ test('every relative link in a Markdown file names a file of the repository', ()
   }
 })
 
-test('a page allows no script, no frame and nothing from elsewhere, and needs none', async () => {
+test('a page neither allows nor contains scripts, frames, or content from other origins', async () => {
   for (const [url, body] of site) {
     if (!body.startsWith('<!doctype html>')) continue
     assert.doesNotMatch(body, /<script|<iframe|\son\w+=|\sstyle=|(?:src|srcset)="(?!\/)/, url)
@@ -71,7 +71,7 @@ test('a page allows no script, no frame and nothing from elsewhere, and needs no
   assert.doesNotMatch(policy, /unsafe|script-src|\*/)
 })
 
-test('the Markdown of a page is served beside it, and llms.txt names it', async () => {
+test('each page is also served as Markdown, and llms.txt lists it', async () => {
   const llms = await get('/llms.txt')
   assert.match(String(llms.headers['content-type']), /^text\/plain/)
   for (const file of ['docs/webhooks.md', 'docs/x402.md', 'docs/api/guide.md']) {
@@ -82,7 +82,7 @@ test('the Markdown of a page is served beside it, and llms.txt names it', async 
   }
 })
 
-test('what is not a page of the docs is 404, whatever the path is made of', async () => {
+test('a path that is not a page of the docs gets 404, whatever it contains', async () => {
   for (const path of [
     'none',
     'agents',
@@ -94,7 +94,7 @@ test('what is not a page of the docs is 404, whatever the path is made of', asyn
     assert.equal((await get(`/docs/${path}`)).statusCode, 404, path)
 })
 
-test('every error says what to do next, in its page and in the answer itself', async () => {
+test('every error says what to do next, on its page and in the answer itself', async () => {
   for (const [code, [, title, advice]] of Object.entries(problems)) {
     assert.match(advice, /\.$/, code)
     const page = site.get(`/docs/errors/${code}`)
@@ -118,7 +118,7 @@ test('docs/api/answers.md lists every error code with its status', () => {
   )
 })
 
-test('docs/operating.md names every loop of work, and none that is not there', () => {
+test('docs/operating.md lists exactly the loops that work runs', () => {
   const node = ['http://127.0.0.1:9']
   const config = {
     ...farthing.ctx.config,
@@ -126,7 +126,7 @@ test('docs/operating.md names every loop of work, and none that is not there', (
     rpcUrls: { LOCAL: node, SOLANA_LOCAL: node },
   }
   const loops = listLoops({ ...farthing.ctx, config }, [openSigner(`0x${'1'.repeat(64)}`)])
-  // One for each network, or for each network and key, is named without them.
+  // Loops that run per network, or per network and key, are listed without these.
   const running = new Set(loops.map(({ name }) => name.replace(/ (eip155|solana):.*/, '')))
   const [, table = ''] = /## What each process does\n([\s\S]*?)\n\n[^|\n]*\n\n/.exec(operating) ?? []
   const named = [...table.matchAll(/^\| (`.*?`)/gm)].flatMap(
@@ -135,7 +135,7 @@ test('docs/operating.md names every loop of work, and none that is not there', (
   assert.deepEqual(named.sort(), [...running].sort())
 })
 
-test('docs/operating.md names every metric, and none that is not there', () => {
+test('docs/operating.md lists exactly the metrics that exist', () => {
   const metrics = openMetrics()
     .registry.getMetricsAsArray()
     .map(({ name }) => name)
@@ -154,7 +154,7 @@ test('docs/operating.md names every metric, and none that is not there', () => {
   )
 })
 
-test('docs/api/answers.md has every change of status with its event, and no other', () => {
+test('docs/api/answers.md lists exactly the possible status changes, each with its event', () => {
   const answers = pages.find(({ file }) => file === 'docs/api/answers.md')?.source ?? ''
   const rows = [...answers.matchAll(/^\| (`[A-Z]+`(?:, `[A-Z]+`)*) \| `([A-Z]+)` \| .* \| `([a-z.]+)` \|$/gm)]
   const written = rows.flatMap(([, from = '', to, event]) =>

@@ -1,4 +1,4 @@
-/** The log as it is waited for and streamed, and who gets a number when. */
+/** Long polling and streaming of the event log, and the order in which stores get their sequence numbers. */
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,7 +18,7 @@ const base = await farthing.app.listen({ host: '127.0.0.1', port: 0 })
 const pageOf = async (shop: StoreClient, query: string) =>
   (await shop.call('GET', `/api/v1/events${query}`)).json<EventPage>()
 
-/** Reads server-sent events as a client would, until it is closed. */
+/** Reads server-sent events as a client would, until `close` is called. */
 function openStream(shop: StoreClient, query = '', headers: Record<string, string> = {}) {
   const stream = { events: [] as Event[], ids: [] as string[], comments: 0, status: 0, isEnded: false }
   let text = ''
@@ -55,7 +55,7 @@ function openStream(shop: StoreClient, query = '', headers: Record<string, strin
   return Object.assign(stream, { close })
 }
 
-test('a long poll answers when something happens, with exactly that, and empty when its time is up', async () => {
+test('a long poll returns the next event as soon as it happens, and an empty page when its time is up', async () => {
   const shop = await openStore(farthing)
   await shop.events()
   const { cursor } = await pageOf(shop, '?limit=100')
@@ -78,7 +78,7 @@ test('a long poll answers when something happens, with exactly that, and empty w
   assert.deepEqual(idle, { data: [], cursor: page.cursor, hasMore: false })
 })
 
-test('a filtered long poll goes on waiting past what does not fit, and its cursor passes it', async () => {
+test('a filtered long poll keeps waiting when other events happen, and its cursor moves past them', async () => {
   const shop = await openStore(farthing)
   await shop.events()
   const { cursor } = await pageOf(shop, '?limit=100')
@@ -96,20 +96,20 @@ test('a filtered long poll goes on waiting past what does not fit, and its curso
   assert.deepEqual([passed.data.length, passed.cursor], [0, page.cursor])
 })
 
-test('a stream tells what was and what comes, in order, and resumes from its last id without loss or repetition', async () => {
+test('a stream sends past and new events in order, and resumes from its last id without loss or repetition', async () => {
   const shop = await openStore(farthing)
   await Promise.all(Array.from({ length: 130 }, () => shop.create()))
   while ((await assignWaitingSequences(ctx)) > 0);
   const first = openStream(shop)
-  await until('the past is told', async () => first.events.length === 132)
+  await until('past events arrive', async () => first.events.length === 132)
   await shop.create()
   await assignWaitingSequences(ctx)
-  await until('the present is told', async () => first.events.length === 133)
+  await until('the new event arrives', async () => first.events.length === 133)
   first.close()
   await Promise.all(Array.from({ length: 3 }, () => shop.create()))
   await assignWaitingSequences(ctx)
   const second = openStream(shop, '?after=1-0', { 'last-event-id': first.ids[99] ?? '' })
-  await until('the rest is told', async () => second.events.length === 36)
+  await until('the remaining events arrive', async () => second.events.length === 36)
   assert.deepEqual(
     [...first.events.slice(0, 100), ...second.events].map(({ sequence }) => sequence),
     Array.from({ length: 136 }, (_, i) => i + 1),
@@ -118,7 +118,7 @@ test('a stream tells what was and what comes, in order, and resumes from its las
   second.close()
 })
 
-test('a stream of a wrong cursor is refused as a problem, and one whose key is revoked ends', async () => {
+test('a stream with an invalid cursor gets a problem response, and a stream ends when its key is revoked', async () => {
   const shop = await openStore(farthing)
   await shop.events()
   assertProblem(
@@ -127,9 +127,9 @@ test('a stream of a wrong cursor is refused as a problem, and one whose key is r
     'log_restarted',
   )
   const stream = openStream(shop)
-  await until('the past is told', async () => stream.events.length === 2)
+  await until('past events arrive', async () => stream.events.length === 2)
   await revokeKey(ctx, shop.key.split('_')[2] ?? '', new Date())
-  // Something goes on happening; who held the key hears of it for a second at most.
+  // More events happen. The holder of the revoked key receives them for a second at most.
   let happened = 0
   await until('the stream ends', async () => {
     await createKey(ctx, shop.store.id, new Date())
@@ -140,7 +140,7 @@ test('a stream of a wrong cursor is refused as a problem, and one whose key is r
   assert(stream.events.length < 3 + happened)
 })
 
-test('those who wait are let go when the application closes', async () => {
+test('long polls and streams end when the application closes', async () => {
   const neighbour = await openTestApp()
   await neighbour.app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = neighbour.app.server.address() as AddressInfo
@@ -156,16 +156,16 @@ test('those who wait are let go when the application closes', async () => {
   let arrived = 0
   neighbour.app.server.on('request', () => arrived++)
   const waiting = [ask('*/*', '?after=1-2&waitSeconds=30'), ask('text/event-stream', '')]
-  await until('both have asked', async () => arrived === 2)
+  await until('both requests have arrived', async () => arrived === 2)
   const began = performance.now()
   await neighbour.app.close()
   await Promise.all(waiting)
   assert(performance.now() - began < 10_000)
 })
 
-test('numbering goes round the stores: none waits for all those with lower ids', async () => {
+test('numbering takes turns between stores: no store waits for all stores with lower ids', async () => {
   const { db } = ctx
-  // 450 stores with more waiting events than one run numbers, from a generator in SQL.
+  // 450 stores, generated in SQL, with more waiting events than one run numbers.
   await db.query(
     `insert into stores (id, mode, name, finality_policy, created_at)
      select 'st_00' || lpad(n::text, 26, '0'), 'test', 'Many', '[]', now() from generate_series(1, 450) n`,

@@ -11,10 +11,10 @@ const shop = await openPageShop({ worker: false })
 
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** What axe finds wrong, in a line each. */
+/** The violations that axe finds, one per line. */
 async function findFaults(page: Page, runOnly: readonly string[]): Promise<string[]> {
   const found = (await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(runOnly)} })`)) as axe.AxeResults
-  assert(found.passes.length > 0, 'axe looked at nothing')
+  assert(found.passes.length > 0, 'axe checked nothing')
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
 }
 
@@ -23,13 +23,13 @@ for (const [lang, direction] of [
   ['ar', 'rtl'],
 ] as const) {
   for (const name of Object.keys(states) as StateName[]) {
-    test(`${name} in ${lang} has no fault that axe finds, light or dark, and fits 320 px`, async () => {
+    test(`${name} in ${lang} passes the axe checks, light and dark, and fits 320 px`, async () => {
       const page = await openState(browser, shop, name, { lang })
       assert.equal(await page.evaluate('document.documentElement.dir'), direction)
       await page.evaluate(axe.source)
       await page.emulateMedia({ colorScheme: 'light' })
       assert.deepEqual(await findFaults(page, rules), [])
-      // Between the themes nothing differs but colours.
+      // The themes differ only in colours.
       await page.emulateMedia({ colorScheme: 'dark' })
       assert.deepEqual(await findFaults(page, ['color-contrast']), [])
       await page.setViewportSize({ width: 320, height: 640 })

@@ -18,7 +18,7 @@ const get = async (path: string, headers: Record<string, string> = { accept: bro
 const isPage = (answer: LightMyRequestResponse) =>
   String(answer.headers['content-type']).startsWith('text/html')
 
-test('one address: browsers get the page, programs get what POST gives', async () => {
+test('at the same URL browsers get the page and programs get the same answer as from POST', async () => {
   const { id } = await shop.create()
   for (const accept of [browserAccept, 'text/html', 'TEXT/HTML', 'text/html;q=0.9,application/json;q=0.8'])
     assert(isPage(await get(id, { accept })), accept)
@@ -48,7 +48,7 @@ test('one address: browsers get the page, programs get what POST gives', async (
   assert.equal(head.statusCode, 200)
 })
 
-test('every state has a page of its own, and a checkout that is none has one with 404', async () => {
+test('every status has its own page, and an unknown checkout gets a page with 404', async () => {
   const pages = new Map<string, string>()
   for (const status of ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED']) {
     const { id } = await shop.create()
@@ -56,7 +56,7 @@ test('every state has a page of its own, and a checkout that is none has one wit
     else await setStatus(farthing, id, status)
     const answer = await get(id)
     assert.equal(answer.statusCode, 200)
-    assert(answer.body.includes(id), 'a buyer can name it to the store')
+    assert(answer.body.includes(id), 'the page shows the id, which a buyer can give to the store')
     pages.set(status, /id="status"[^>]*>([^<]+)/.exec(answer.body)?.[1] ?? '')
   }
   for (const id of ['ch_x', `ch_00${'0'.repeat(26)}`]) {
@@ -68,7 +68,7 @@ test('every state has a page of its own, and a checkout that is none has one wit
   assert(!pages.has(''))
 })
 
-test('a page is sent with a policy that allows nothing from elsewhere, no frame, and no markup by script', async () => {
+test('a page’s policy allows no other origins, no framing, and no markup created by scripts', async () => {
   const { id } = await shop.create()
   await shop.call('PATCH', `/api/v1/stores/${shop.id}`, { accentColor: '#0a7f5a' })
   for (const path of [id, 'ch_x']) {
@@ -101,7 +101,7 @@ test('a page is sent with a policy that allows nothing from elsewhere, no frame,
   }
 })
 
-test('the script has a name by its content, may be kept for ever, and is what the page says it is', async () => {
+test('the script’s URL contains a hash of its content, is cacheable forever, and matches the integrity in the page', async () => {
   const { body } = await get((await shop.create()).id)
   const loads = [...body.matchAll(/(?:href|src)="(\/c\/assets\/[^"]+)" integrity="sha384-([^"]+)"/g)]
   assert.equal(loads.length, 1)
@@ -122,7 +122,7 @@ test('the script has a name by its content, may be kept for ever, and is what th
   assert.equal(missing.statusCode, 404)
 })
 
-test('the language is the one that was asked for, else the browser’s, else English', async () => {
+test('the language is the requested one, or else the browser’s, or else English', async () => {
   const { id } = await shop.create()
   for (const [query, accepted, lang, dir] of [
     ['', '', 'en', 'ltr'],
@@ -139,7 +139,7 @@ test('the language is the one that was asked for, else the browser’s, else Eng
   }
 })
 
-test('every language has every text, with the same places to fill', () => {
+test('every language has every text, with the same placeholders', () => {
   const [first, ...others] = languages.map(({ texts }) => flatten(texts))
   assert(first && others.length === 3)
   for (const other of others) {
@@ -177,7 +177,7 @@ test('a store’s colour never makes its button unreadable', async () => {
   }
 })
 
-test('when the server is in trouble a person gets a page, and a program gets a problem', async () => {
+test('an error is shown to browsers as a page and to programs as a problem', async () => {
   const broken = await openTestApp({ ADDRESS_REQUESTS_PER_SECOND: '1' })
   const [accept, url] = [browserAccept, '/c/ch_x']
   await broken.request({ url, headers: { accept } })
@@ -190,7 +190,7 @@ test('when the server is in trouble a person gets a page, and a program gets a p
   assert.equal(problem.json().code, 'rate_limited')
 })
 
-test('after a restore nobody is asked to pay until every network of the checkout was compared', async () => {
+test('after a restore nobody is asked to pay until every network of the checkout has been reconciled', async () => {
   const { id } = await shop.create()
   await farthing.ctx.db.query(
     `insert into restores (network, started_at)

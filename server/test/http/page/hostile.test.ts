@@ -12,8 +12,8 @@ import { openBrowser, openPage } from './support/browser.ts'
 import { openPageShop } from './support/page-shop.ts'
 
 /**
- * What a store supplies is shown to its buyers on our origin. These strings try to become anything but text. They are
- * written into the rows themselves, past the checks of the API, because a page must not depend on those.
+ * Text that a store supplies is shown to its buyers on our origin. These strings try to become anything but text. They
+ * are written straight into the database, past the checks of the API, because the page must not depend on those checks.
  */
 const hostileStrings = 2_000
 const stringsAPage = 200
@@ -38,7 +38,7 @@ const sparks = [
   '<a href=javascript:pwned=1>x</a>',
   'javascript:pwned=1',
   '{{constructor.constructor("pwned=1")()}}',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the attack.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the attack.
   '${pwned=1}',
   '{store}{amount}{checkout}{wallet}',
   '&lt;script&gt;pwned=1&lt;/script&gt;',
@@ -69,11 +69,11 @@ const strings = Array.from({ length: hostileStrings }, (_, i) => {
 
 const browser = await openBrowser()
 const shop = await openPageShop({ worker: false })
-// Many strings at once are longer than an order's name may be.
+// Many strings together are longer than an order id may be.
 await shop.ctx.db.query('alter table checkouts drop constraint checkouts_order_id_check')
 await shop.ctx.db.query('drop index checkouts_by_order')
 
-// PostgreSQL has no text with these.
+// PostgreSQL cannot store NUL or lone surrogates in text.
 const storable = (text: string) => text.replaceAll('\u0000', '').toWellFormed()
 
 const redirectTo = (text: string) => {
@@ -89,7 +89,7 @@ async function write(id: string, text: string): Promise<void> {
   )
 }
 
-/** The page's elements and attributes' names, in order: what a hostile string must not change. */
+/** The names of the page's elements and attributes, in order. A hostile string must not change them. */
 function skeletonOf(html: string): string {
   return [...html.matchAll(/<(\/?[a-z][a-z0-9]*)((?:\s+[a-z-]+(?:="[^"]*")?)*)\s*\/?>/gi)]
     .map(([, name = '', attributes = '']) => name + attributes.replace(/="[^"]*"/g, ''))
@@ -115,14 +115,14 @@ test('none of 2,000 hostile strings, in any field, adds or changes an element of
     for (const text of strings) {
       const page = render(text)
       assert.equal(skeletonOf(page), skeleton, text)
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there.
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not occur.
       assert.doesNotMatch(page, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/u, text)
       assert(page.isWellFormed())
     }
   }
 })
 
-test('none of 2,000 hostile strings, in any field, runs a script, leaves the page, or breaks its policy', async () => {
+test('none of 2,000 hostile strings, in any field, runs a script, leaves the page, or violates its policy', async () => {
   const [open, paid] = [await shop.create(), await shop.create()]
   await completeByHand(shop, paid)
   const { openCheckout, complaints, requests, context } = await openPage(browser, shop)
@@ -144,7 +144,7 @@ test('none of 2,000 hostile strings, in any field, runs a script, leaves the pag
       const foreign =
         'document.querySelectorAll(\'iframe,object,base,link:not([href^="/pay/"]):not([rel=icon])\').length'
       assert.equal(await page.evaluate(`typeof pwned + ${foreign}`), 'undefined0')
-      // It is there to be read, as text.
+      // The string is visible as text.
       assert.match(String(await page.locator('.facts dd').first().textContent()), /pwned=1/)
       assert.equal(page.url(), `${shop.url}/${id}`)
       seen++
@@ -157,7 +157,7 @@ test('none of 2,000 hostile strings, in any field, runs a script, leaves the pag
   for (const url of requests) assert(url.startsWith(shop.url) || url.startsWith('data:'), url)
 })
 
-test('a logo is shown as an image from here, and an SVG in it cannot do anything, even opened by itself', async () => {
+test('a logo is served from our origin as an image, and scripts in an SVG logo never run, even if it is opened directly', async () => {
   const svg =
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="pwned=1"><script>pwned=1;top.location="//evil.example"</script><rect width="9" height="9" fill="teal"/></svg>'
   const headers = { 'x-api-key': shop.key, 'content-type': 'application/json' }

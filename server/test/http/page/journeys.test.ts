@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 import { openBrowser, openPage } from './support/browser.ts'
 import { openPageShop } from './support/page-shop.ts'
 
-/** Whole payments, from opening the page to the receipt, in a real browser against a chain. */
+/** Complete payments, from opening the page to the receipt, in a real browser with a chain. */
 const browser = await openBrowser()
 const shop = await openPageShop()
 
@@ -17,7 +17,7 @@ const payWith = (page: Page, name = 'Fox Wallet') => page.getByRole('button', { 
 const received = (page: Page) => heading(page, 'Payment received').waitFor()
 const paidTo = async () => await shop.chain.balance(payTo)
 
-test('a wallet on another chain that does not know Base is led there, signs once, and the payment completes', async () => {
+test('a wallet on another chain that does not know Base is switched to it, signs once, and the payment completes', async () => {
   const payer = await shop.fund()
   const id = await shop.create('12.50', { successRedirectUrl: 'https://shop.example/thanks?order=1#top' })
   const { openCheckout, signed, complaints, requests } = await openPage(browser, shop, {
@@ -54,7 +54,7 @@ test('a wallet on another chain that does not know Base is led there, signs once
   )
 })
 
-test('a wallet that is announced late is found, and the payment is made by keyboard alone', async () => {
+test('a wallet that is announced late is found, and the payment needs only the keyboard', async () => {
   const payer = await shop.fund()
   const id = await shop.create('3.00')
   const { openCheckout, complaints } = await openPage(browser, shop, {
@@ -75,7 +75,7 @@ test('a wallet that is announced late is found, and the payment is made by keybo
   assert.deepEqual(complaints, [])
 })
 
-test('a wallet that only puts window.ethereum there can pay', async () => {
+test('a wallet that only sets window.ethereum can pay', async () => {
   const payer = await shop.fund()
   const { openCheckout } = await openPage(browser, shop, { wallets: [{ key: payer.key, isLegacy: true }] })
   const page = await openCheckout(await shop.create('2.00'))
@@ -95,7 +95,7 @@ test('a contract wallet (ERC-1271) can pay', async () => {
   assert.equal(await shop.chain.balance(account), 0n)
 })
 
-test('a second tab follows live', async () => {
+test('a second tab is updated live', async () => {
   const payer = await shop.fund()
   const id = await shop.create('1.00')
   const { openCheckout } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
@@ -106,7 +106,7 @@ test('a second tab follows live', async () => {
   await received(watching)
 })
 
-test('who declines, has too little, or has a smart account that cannot sign is told so, and nothing is charged', async () => {
+test('a payer who declines, has too little, or whose smart account cannot sign sees why and is not charged', async () => {
   const payer = await shop.fund()
   const id = await shop.create('1.00')
   const before = await paidTo()
@@ -125,7 +125,7 @@ test('who declines, has too little, or has a smart account that cannot sign is t
   await state(refused, 'funds').getByText('less than 1.00 USDC on Base').waitFor()
   assert.equal(poor.signed.length, 0)
 
-  // Its owner signs, but the code at its address does not take the signature.
+  // The payer signs, but the contract at the address does not accept the signature.
   const account = await shop.chain.deploy('OwnedWallet', [newPayer().address])
   await shop.chain.mint(account, 5_000_000n)
   const smart = await openPage(browser, shop, { wallets: [{ key: payer.key, account }] })
@@ -138,7 +138,7 @@ test('who declines, has too little, or has a smart account that cannot sign is t
   assert.equal(await paidTo(), before)
 })
 
-test('a wallet that has a request open is told so, and one that does not answer can be left', async () => {
+test('the page says when the wallet already has a request open, and lets the buyer leave one that does not answer', async () => {
   const { key } = await shop.fund()
   const id = await shop.create('1.00')
   const busy = await openPage(browser, shop, { wallets: [{ key, refuse: { eth_requestAccounts: -32002 } }] })
@@ -163,7 +163,7 @@ test('a wallet that has a request open is told so, and one that does not answer 
 test('two tabs cannot charge twice', async () => {
   const payer = await shop.fund()
   const id = await shop.create('7.00')
-  // Two browsers, so that nothing in one of them keeps the other from signing.
+  // Two browser contexts, so that one cannot keep the other from signing.
   const sides = await Promise.all(
     [1, 2].map(async () => await openPage(browser, shop, { wallets: [{ key: payer.key }] })),
   )
@@ -172,7 +172,7 @@ test('two tabs cannot charge twice', async () => {
   await Promise.all(pages.map(received))
   assert.equal(await shop.chain.balance(payer.address), 993_000_000n)
 
-  // In one browser the second tab does not even ask.
+  // In the same browser, the second tab does not even ask the wallet.
   const other = await shop.create('7.00')
   const { openCheckout } = await openPage(browser, shop, {
     wallets: [{ key: payer.key, hang: 'eth_requestAccounts' }],
@@ -184,7 +184,7 @@ test('two tabs cannot charge twice', async () => {
   await state(second, 'tab').waitFor()
 })
 
-test('a reload while it is being settled ends in COMPLETED, with one signature', async () => {
+test('a reload during settlement still ends in COMPLETED, with one signature', async () => {
   const payer = await shop.fund()
   const id = await shop.create('4.00')
   const { openCheckout, signed } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
@@ -197,7 +197,7 @@ test('a reload while it is being settled ends in COMPLETED, with one signature',
   assert.equal(await shop.chain.balance(payer.address), 996_000_000n)
 })
 
-test('a payment that was signed while offline is handed in when the connection is back, unchanged', async () => {
+test('a payment that was signed while offline is submitted unchanged when the connection is back', async () => {
   const payer = await shop.fund()
   const id = await shop.create('4.00')
   const { openCheckout, signed, context } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
@@ -214,7 +214,7 @@ test('a payment that was signed while offline is handed in when the connection i
   await context.close()
 })
 
-test('what is signed must be what is shown: a page that was tampered with asks for no signature', async () => {
+test('a page that was tampered with asks for no signature, because it would sign something other than it shows', async () => {
   const payer = await shop.fund()
   const { openCheckout, signed } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
   for (const tamper of [
@@ -230,7 +230,7 @@ test('what is signed must be what is shown: a page that was tampered with asks f
   assert.deepEqual(signed, [])
 })
 
-test('pages are fetched one at a time, so that an older one never takes the place of a newer one', async () => {
+test('page updates are fetched one at a time, so an older one never replaces a newer one', async () => {
   const payer = await shop.fund()
   const id = await shop.create('1.00')
   const { openCheckout } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
@@ -241,7 +241,7 @@ test('pages are fetched one at a time, so that an older one never takes the plac
     if (route.request().method() !== 'GET') return await route.continue()
     fetched++
     most = Math.max(most, ++under)
-    // The first is fetched when the payment is taken, and held until it is settled, when the next is wanted.
+    // The first fetch starts when the payment is claimed and is held until it is settled, when the next one is due.
     await isPaid
     await page.evaluate('new Promise((resolve) => setTimeout(resolve))')
     under--
@@ -253,7 +253,7 @@ test('pages are fetched one at a time, so that an older one never takes the plac
   assert.equal(most, 1)
 })
 
-test('after a receipt that was seen to come the buyer is led back to the store, unless they stay', async () => {
+test('a buyer who sees the payment complete is sent back to the store, unless they choose to stay', async () => {
   const payer = await shop.fund()
   const { openCheckout, context } = await openPage(browser, shop, { wallets: [{ key: payer.key }] })
   await context.route('https://shop.example/**', (route) => route.fulfill({ body: 'the shop' }))
@@ -271,7 +271,7 @@ test('after a receipt that was seen to come the buyer is led back to the store, 
   await other.getByRole('button', { name: 'Stay here' }).click()
   await other.locator('#leaving').waitFor({ state: 'hidden' })
 
-  // An old receipt is there to be read.
+  // A receipt that is opened later does not redirect.
   const old = await openCheckout(leaving)
   await received(old)
   assert(await old.locator('#leaving').isHidden())

@@ -8,13 +8,13 @@ import { until } from '../../support/until.ts'
 import { openBrowser, openPage } from './support/browser.ts'
 import { openPageShop } from './support/page-shop.ts'
 
-/** An account that the chain itself signs for. */
+/** An account that the chain node signs for. */
 const sender = '0x976EA74026E726554dB657fA54763abd0C3a0aa9'
 
 const browser = await openBrowser()
 const shop = await openPageShop()
 
-test('without JavaScript the page shows amount, status, QR code and ways into wallet apps, and leads to address and amount', async () => {
+test('without JavaScript the page shows amount, status, QR code, wallet app links, and address and amount on request', async () => {
   const id = await shop.create('12.50')
   const { openCheckout } = await openPage(browser, shop, { context: { javaScriptEnabled: false } })
   const page = await openCheckout(id)
@@ -32,7 +32,7 @@ test('without JavaScript the page shows amount, status, QR code and ways into wa
   for (const name of ['Phantom', 'Trust Wallet', 'OKX Wallet'])
     assert(await page.getByRole('link', { name }).isVisible())
   assert.match(String(await page.locator('noscript').textContent()), /Your browser does not run JavaScript/)
-  assert.equal(await page.locator('button:visible').count(), 0, 'no button is shown that would do nothing')
+  assert.equal(await page.locator('button:visible').count(), 0, 'a button is visible that would do nothing')
 
   await page.getByText('Send it yourself').click()
   await page.getByRole('button', { name: 'Show address and amount' }).click()
@@ -56,7 +56,7 @@ test('without JavaScript the page shows amount, status, QR code and ways into wa
   await page.getByRole('heading', { name: 'Payment received' }).waitFor()
 })
 
-test('a plain transfer of the exact amount turns the page into a receipt by itself', async () => {
+test('after a plain transfer of the exact amount the page turns into a receipt without a reload', async () => {
   const id = await shop.create('3.00')
   const { openCheckout, complaints } = await openPage(browser, shop)
   const page = await openCheckout(id)
@@ -70,6 +70,6 @@ test('a plain transfer of the exact amount turns the page into a receipt by itse
   const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [payTo, value] })
   assert.equal((await shop.chain.perform({ to: shop.chain.token, data, from: sender })).status, 'success')
   await page.getByRole('heading', { name: 'Payment received' }).waitFor()
-  await until('it is completed', async () => (await shop.read(id)).status === 'COMPLETED')
+  await until('the checkout is completed', async () => (await shop.read(id)).status === 'COMPLETED')
   assert.deepEqual(complaints, [])
 })

@@ -1,6 +1,6 @@
 /**
- * Takes the pictures in docs/page: every state, on a desk and on a phone, light and dark, one sheet a state. Run it after
- * a change of looks: `npm run screenshots`. STATES=open,sign takes only those.
+ * Takes the screenshots in docs/page: every state, on a desktop and on a phone, light and dark, one image per state. Run
+ * it after a change to the design: `npm run screenshots`. STATES=open,sign takes only those states.
  */
 import { mkdir } from 'node:fs/promises'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ const screens = [
 ]
 const languages: Partial<Record<StateName, string>> = { completed: 'ar', sign: 'zh', rejected: 'es' }
 
-test('pictures of every state', async () => {
+test('screenshots of every state', async () => {
   const browser = await openBrowser()
   const shop = await openPageShop({ worker: false })
   await updateStore(shop.ctx, shop.store.id, { name: 'Juniper & Pine' })

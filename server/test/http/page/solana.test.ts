@@ -21,7 +21,7 @@ const transfer = async (signer: KeyPairSigner, units: bigint, reference: string)
   ])
 const state = (page: Page, name: string) => page.locator(`[data-state=${name}]`)
 
-test('a Wallet Standard wallet signs what the server made, pays no fee, and the payment completes', async () => {
+test('a Wallet Standard wallet signs the server’s transaction, pays no fee, and the payment completes', async () => {
   const signer = await shop.chain.payer(20_000_000n)
   const id = await shop.create('12.50')
   const { openCheckout, signed, complaints, requests } = await openPage(browser, shop, {
@@ -36,14 +36,14 @@ test('a Wallet Standard wallet signs what the server made, pays no fee, and the 
   assert.equal(signed.length, 1)
   const { signatures } = getTransactionDecoder().decode(Buffer.from(signed[0] ?? '', 'base64'))
   assert.deepEqual(Object.keys(signatures), [shop.signers[0]?.address, signer.address])
-  // Somebody without any SOL has paid.
+  // The payer has no SOL at all.
   const { value } = await shop.chain.rpc<{ value: number }>('getBalance', [signer.address])
   assert.equal(value, 0)
   assert.deepEqual(complaints, [])
   assert(requests.every((url) => url.startsWith(new URL(shop.url).origin)))
 })
 
-test('a wallet that is announced late is found, and one that has gone silent can be left for another', async () => {
+test('a wallet that is announced late is found, and the buyer can switch from one that does not answer', async () => {
   const signer = await shop.chain.payer()
   const { openCheckout } = await openPage(browser, shop, {
     standardWallets: [
@@ -60,7 +60,7 @@ test('a wallet that is announced late is found, and one that has gone silent can
   await received(page)
 })
 
-test('who declines, has too little, or has a wallet of another cluster is told so, and nothing is charged', async () => {
+test('a payer who declines, has too little, or whose wallet is on another cluster sees why and is not charged', async () => {
   const signer = await shop.chain.payer()
   const poor = await shop.chain.payer(999_999n)
   const before = await shop.received()
@@ -81,7 +81,7 @@ test('who declines, has too little, or has a wallet of another cluster is told s
   assert.equal(await shop.received(), before)
 })
 
-test('an EVM wallet is not offered where only Solana is taken', async () => {
+test('an EVM wallet is not offered if the store accepts only Solana', async () => {
   const signer = await shop.chain.payer()
   const { openCheckout } = await openPage(browser, shop, {
     wallets: [{ key: newPayer().key }],
@@ -93,7 +93,7 @@ test('an EVM wallet is not offered where only Solana is taken', async () => {
   assert.equal(await page.locator('#families').count(), 0)
 })
 
-test('a Solana Pay transfer is found by its reference, without script and without a signature of ours', async () => {
+test('a Solana Pay transfer is found by its reference, without JavaScript and without our signature', async () => {
   const signer = await shop.chain.payer(20_000_000n)
   await shop.chain.fund(signer.address, { lamports: 1_000_000_000n })
   const id = await shop.create('2.50')
@@ -109,7 +109,7 @@ test('a Solana Pay transfer is found by its reference, without script and withou
   assert.equal(searchParams.get('spl-token'), shop.chain.mint)
   assert.equal(searchParams.get('label'), 'Shop')
   const reference = searchParams.get('reference') ?? ''
-  // Another buyer's checkout of the same price has a reference of its own.
+  // Another buyer's checkout with the same price has a different reference.
   const other = await shop.create('2.50')
   const theirs = await openCheckout(other)
   await theirs.locator('#send summary').click()
@@ -121,10 +121,10 @@ test('a Solana Pay transfer is found by its reference, without script and withou
   assert.equal((await shop.read(other)).status, 'OPEN')
   await page.reload()
   await received(page)
-  await until('it is final', async () => (await shop.read(id)).payment.finality === 'finalized')
+  await until('the payment is final', async () => (await shop.read(id)).payment.finality === 'finalized')
 })
 
-test('a Solana Pay transfer of too little is told to buyer and store, and pays nothing', async () => {
+test('a Solana Pay transfer of too little is shown to the buyer and leaves the checkout open', async () => {
   const signer = await shop.chain.payer(20_000_000n)
   await shop.chain.fund(signer.address, { lamports: 1_000_000_000n })
   const id = await shop.create('3.00')
@@ -139,7 +139,7 @@ test('a Solana Pay transfer of too little is told to buyer and store, and pays n
   assert.equal((await shop.read(id)).status, 'OPEN')
 })
 
-test('where both families are taken the buyer chooses, and the choice is remembered', async () => {
+test('if the store accepts both families, the buyer chooses, and the choice is remembered', async () => {
   const both = await openSvmPageShop({ isOnEvm: true })
   const signer = await both.chain.payer()
   const { openCheckout, complaints } = await openPage(browser, both, {
@@ -158,7 +158,7 @@ test('where both families are taken the buyer chooses, and the choice is remembe
   await received(again)
   assert.deepEqual(complaints, [])
 
-  // Both can be sent by hand, each in its own way.
+  // Manual transfers are offered on both chains, each in its own form.
   const sending = await openCheckout(await both.create('1.00'))
   await sending.locator('#send summary').click()
   await sending.getByRole('radio', { name: 'Local Solana chain' }).last().check()

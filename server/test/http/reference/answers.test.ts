@@ -26,7 +26,7 @@ const missing = {
   deliveryId: `dlv_00${'0'.repeat(26)}`,
 }
 
-/** One call of an operation and the status that it must get. */
+/** A call of an operation, and the status that it must get. */
 type Call = {
   readonly status: number
   readonly by?: StoreClient | null
@@ -59,7 +59,7 @@ const payCalls = async (): Promise<Call[]> => {
   ]
 }
 
-/** Calls of every operation: at least one that succeeds, and refusals of the kinds that it documents. */
+/** Calls for every operation: at least one that succeeds, and refusals of the kinds that its documentation lists. */
 const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
   async createCheckout() {
     const walletless = await openStore(farthing, { evmWallet: null })
@@ -328,9 +328,9 @@ for (const source of sources) {
 }
 
 for (const operation of operations) {
-  test(`${operation.id} answers as the document says, in success and in refusal`, async () => {
+  test(`${operation.id} answers as documented, for success and for refusals`, async () => {
     const planned = await calls[operation.id]?.()
-    assert(planned, `${operation.id} is in the document and not in this test`)
+    assert(planned, `${operation.id} is in the document but not in this test`)
     const seen = new Set<number>()
     for (const call of planned) {
       const answer = await perform(operation, call)
@@ -352,7 +352,7 @@ for (const operation of operations) {
   })
 }
 
-test('this test calls no operation that the document lacks, and the document names each once', () => {
+test('this file covers exactly the documented operations, and operation ids are unique', () => {
   const ids = operations.map(({ id }) => id)
   assert.deepEqual(Object.keys(calls).sort(), ids.toSorted())
   assert.equal(new Set(ids).size, ids.length)

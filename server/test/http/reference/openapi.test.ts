@@ -13,7 +13,7 @@ test('the served document is the committed one', async () => {
   assert.deepEqual(answer.json(), document)
 })
 
-test('every problem’s type leads to a page about it', async () => {
+test('the type URL of every problem leads to a page about it', async () => {
   for (const code of Object.keys(problems)) {
     const page = await send(farthing.app, 'GET', `/docs/errors/${code}`)
     assert.equal(page.statusCode, 200, code)
@@ -53,7 +53,7 @@ test('the document has the fixed fields of OpenAPI 3.1 and no others', () => {
   }
 })
 
-test('path parameters are exactly those in the path, and no parameter is named twice', () => {
+test('the declared path parameters are exactly those in the path, and no parameter is declared twice', () => {
   for (const { id, path, parameters } of operations) {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
     const declared = parameters.filter((parameter) => parameter.in === 'path')
@@ -69,7 +69,7 @@ test('path parameters are exactly those in the path, and no parameter is named t
   }
 })
 
-test('every reference leads somewhere, every named schema is used, and every schema is valid JSON Schema 2020-12', () => {
+test('every reference resolves, every named schema is used, and every schema is valid JSON Schema 2020-12', () => {
   const text = JSON.stringify(document)
   const references = new Set([...text.matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference ?? ''))
   for (const reference of references) {
@@ -77,7 +77,7 @@ test('every reference leads somewhere, every named schema is used, and every sch
     assert(Object.hasOwn(document.components.schemas, reference.split('/').at(-1) ?? ''), reference)
   }
   for (const name of Object.keys(document.components.schemas))
-    assert(references.has(`#/components/schemas/${name}`), `${name} is used nowhere`)
+    assert(references.has(`#/components/schemas/${name}`), `${name} is not used`)
   const ajv = new Ajv2020({ strict: false })
   let checked = 0
   visit(document, (value) => {

@@ -28,7 +28,7 @@ export type Operation = {
   readonly responses: Readonly<Record<string, Response>>
 }
 
-/** The committed API document. The tests believe it and nothing else about what the API may answer. */
+/** The committed API document: the tests' only source for which answers the API may give. */
 export const document = JSON.parse(readFileSync(openApiFile, 'utf8')) as {
   openapi: string
   info: Record<string, unknown>
@@ -48,7 +48,7 @@ export const operations: readonly Operation[] = Object.entries(document.paths).f
   })),
 )
 
-/** Settings with which the paths of the document are the paths of the application. */
+/** Settings with which the application serves the paths that the document names. */
 export const documented = { CHECKOUT_PAGE_URL: 'https://farthing.example/pay' } as const
 
 const ajv = formats.default(new Ajv2020({ strict: false, allErrors: true }))

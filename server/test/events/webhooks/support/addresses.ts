@@ -1,6 +1,6 @@
-/** Addresses that must never be reached, and the ways in which a URL can spell them. */
+/** Addresses that must never be reached, and the ways a URL can spell them. */
 
-/** Documentation says that nobody has it; in the namespace it stands for a public receiver. */
+/** Stands for a public receiver inside the namespace, where the real one cannot be reached. */
 export const publicAddress = '8.8.4.4'
 
 export const privateAddresses = [
@@ -42,7 +42,7 @@ const parts = (address: string) => address.split('.').map((part) => Number.parse
 const hex = (value: number) => `0x${value.toString(16)}`
 const octal = (value: number) => `0${value.toString(8)}`
 
-/** One IPv4 address as URLs may spell it: all of these mean the same host to a browser or to inet_aton. */
+/** The ways a URL can spell an IPv4 address: to a browser or to inet_aton, all of them mean the same host. */
 function spellings(address: string): string[] {
   const [a = 0, b = 0, c = 0, d = 0] = parts(address)
   return [

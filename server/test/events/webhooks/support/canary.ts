@@ -1,7 +1,7 @@
 /**
- * Runs inside a network namespace that `ssrf.test.ts` made: nothing can leave it, whatever the client does. Listens as a
- * canary on every address that must never be reached, serves names that answer differently each time, and sends tries.
- * Says what it saw as one line of JSON.
+ * Runs inside a network namespace that `ssrf.test.ts` creates: nothing can leave it, whatever the client does. Listens as
+ * a canary on every address that must never be reached, serves names that resolve differently each time, and makes the
+ * attempts. Prints what it saw as one line of JSON.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -16,13 +16,13 @@ import { forms, privateAddresses, publicAddress } from './addresses.ts'
 const tries = Number.parseInt(process.argv[2] ?? '', 10)
 assert(tries > 0)
 
-/** Canaries listen on these ports of every address that the namespace has, which is every one below. */
+/** Canaries listen on these ports, at every address: the namespace has all of those added below. */
 const ports = [80, 443, 8443, 9402, 5432]
 const ip = (...args: string[]) => execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] })
 ip('link', 'set', 'lo', 'up')
 for (const address of [...privateAddresses, publicAddress])
   ip('addr', 'add', address.includes(':') ? `${address}/128` : `${address}/32`, 'dev', 'lo')
-// Whatever has no address of its own is local too: no address at all is out of the canaries' reach.
+// Route all other addresses to this namespace too, so that the canaries see every connection.
 ip('route', 'add', 'local', '0.0.0.0/0', 'dev', 'lo')
 ip('-6', 'route', 'add', 'local', '::/0', 'dev', 'lo')
 
@@ -31,7 +31,7 @@ let welcome = 0
 for (const port of ports) {
   const server = createServer((socket) => {
     const address = String(socket.localAddress).replace(/^::ffff:/, '')
-    // One address is public: to it the client may come, which shows that it would come to the others too.
+    // One address is public. The client may reach it, which shows that it would reach the others too.
     if (address === publicAddress && port !== 9402 && port !== 5432 && port !== 80) welcome++
     else caught.push(`${address}:${port}`)
     socket.on('error', () => {})
@@ -41,7 +41,7 @@ for (const port of ports) {
   await once(server, 'listening')
 }
 
-/** A name server: fixed names for each form, and names that say something public first and something private next. */
+/** A name server with fixed names, and names that resolve to a public address first and to a private one next. */
 const dns = createSocket('udp4')
 let questions = 0
 const asks = new Map<string, number>()
@@ -74,7 +74,7 @@ dns.on('message', (message, from) => {
 dns.bind(53, '127.0.0.1')
 await once(dns, 'listening')
 
-/** name-N.fixed: the Nth private address. rebind: public when first asked, private the next time. mixed: a public one beside a private one. */
+/** name-N.fixed: the Nth private address. rebind: alternately public and private. mixed: a public and a private one. */
 function answersTo(labels: readonly string[], isSix: boolean): string[] {
   const [name = '', kind = ''] = labels
   const index = Number.parseInt(name.replace(/^\D+/, ''), 10) || 0
@@ -135,7 +135,7 @@ for (let i = 0; i < tries; i += batch) {
 }
 const caughtByTries = [...caught]
 
-// The canaries sing: a client that is allowed to come is seen, by a literal and by a name, and by the good name.
+// The canaries work: they see a client that may reach private addresses, by literal and by name.
 caught.length = 0
 const allowed = openClient(context({ WEBHOOK_DANGEROUS_PRIVATE_NETWORKS: '10.0.0.0/8,64:ff9b::/96' }))
 await post(allowed, 'https://10.1.2.3/', 'live', 0)

@@ -15,7 +15,7 @@ import { openTestApp, type TestApp } from '../../../support/app.ts'
 import { atEnd } from '../../../support/at-end.ts'
 import { openStore, type StoreClient } from '../../../support/store.ts'
 
-/** A deployment at a loopback address, whose test stores may have receivers on this machine. */
+/** A deployment at a loopback address, so its test stores may have receivers on this machine. */
 export async function openLocalApp(settings: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   return await openTestApp({ BASE_URL: 'http://127.0.0.1:8402', ...settings })
 }
@@ -31,7 +31,7 @@ export async function openHookShop(test: TestApp, mode: 'live' | 'test' = 'test'
   return {
     ...shop,
     async register(input) {
-      // What happened before has its place already, as it would with a worker running.
+      // Earlier events get their numbers first, as they would with a worker running.
       while ((await assignWaitingSequences(test.ctx)) > 0);
       const answer = await shop.call('POST', '/api/v1/webhook-endpoints', input)
       assert.equal(answer.statusCode, 201, answer.body)
@@ -57,7 +57,7 @@ export async function openHookShop(test: TestApp, mode: 'live' | 'test' = 'test'
   }
 }
 
-/** Tries everything that is due by the context's database, until nothing is. */
+/** Tries every delivery that is due by the clock of the context's database, until none is. */
 export async function deliverDue(ctx: Context): Promise<void> {
   while ((await assignWaitingSequences(ctx)) > 0);
   const deliverer = openDeliverer(ctx)
@@ -68,7 +68,7 @@ export async function deliverDue(ctx: Context): Promise<void> {
   await deliverer.idle()
 }
 
-/** The same deployment so much later, by the database's clock and the process's. */
+/** The same deployment this many seconds later, by the clocks of the database and of the process. */
 export function later(test: TestApp, seconds: number): Context & { close(): Promise<void> } {
   const db = openDatabase({
     url: test.databaseUrl,

@@ -2,14 +2,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { atEnd } from '../../../support/at-end.ts'
 
-/** A request as a receiver saw it. */
+/** A request as the receiver got it. */
 export type Received = {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
-/** What to do with a request: a status to answer with, or something worse. */
+/** How a receiver reacts to a request: it answers with a status, or misbehaves. */
 export type Behaviour = (received: Received, response: ServerResponse, request: IncomingMessage) => unknown
 
 export const answer =
@@ -17,9 +17,9 @@ export const answer =
   (_received, response) =>
     response.writeHead(status, headers).end(body)
 
-/** Ends the connection with a reset. */
+/** Resets the connection. */
 export const reset: Behaviour = (_received, response) => response.socket?.resetAndDestroy()
-/** Says its status, then a byte now and then, for ever. */
+/** Sends its status, then one byte every 50 ms, forever. */
 export const drip =
   (status: number): Behaviour =>
   (_received, response) => {
@@ -27,7 +27,7 @@ export const drip =
     const timer = setInterval(() => response.write('.'), 50)
     response.on('close', () => clearInterval(timer))
   }
-/** Says its status and then as much as anyone will take. */
+/** Sends its status, then as many bytes as the client accepts. */
 export const flood =
   (status: number): Behaviour =>
   (_received, response) => {
@@ -40,7 +40,7 @@ export const flood =
     pour()
   }
 
-/** An HTTP server on loopback that keeps what it received and behaves as it is told, path by path. */
+/** An HTTP server on loopback that records requests and reacts with `behave`, which a test can replace. */
 export async function openReceiver(behave: Behaviour = answer(204)) {
   const received: Received[] = []
   const receiver = { behave, received, connections: 0 }

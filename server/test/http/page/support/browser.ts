@@ -11,13 +11,13 @@ import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { atEnd } from '../../../support/at-end.ts'
 
-/** Slow machines are slow; what takes longer than this does not happen. */
+/** Long enough for slow machines: an event that takes longer than this is not going to happen. */
 const patienceMs = 30_000
 
 const walletScript = await readFile(new URL('wallet.js', import.meta.url), 'utf8')
 const standardWalletScript = await readFile(new URL('standard-wallet.js', import.meta.url), 'utf8')
 
-/** A real browser, one a file. */
+/** A real browser, one per test file. */
 export async function openBrowser(): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -29,14 +29,14 @@ export async function openBrowser(): Promise<Browser> {
 
 export type TestWallet = {
   readonly key: Hex
-  /** Where it differs from the key's own: a contract wallet. */
+  /** The address, if it is not the key's own: a contract wallet. */
   readonly account?: string
   readonly name?: string
   readonly chainId?: number
   readonly known?: readonly number[]
-  /** Says nothing until `announceWallet()` is called. */
+  /** Does not announce itself until `announceWallet()` is called. */
   readonly late?: boolean
-  /** Only as `window.ethereum`. */
+  /** Only sets `window.ethereum`. */
   readonly isLegacy?: boolean
   /** A method that never answers. */
   readonly hang?: string
@@ -44,12 +44,12 @@ export type TestWallet = {
   readonly refuse?: Readonly<Record<string, number>>
 }
 
-/** One of the Wallet Standard, for Solana. */
+/** A Wallet Standard wallet for Solana. */
 export type StandardTestWallet = {
   readonly signer: KeyPairSigner
   readonly name?: string
   readonly chains?: readonly string[]
-  /** Says nothing until `announceStandardWallet()` is called. */
+  /** Does not announce itself until `announceStandardWallet()` is called. */
   readonly late?: boolean
   /** A feature that never answers. */
   readonly hang?: string
@@ -59,7 +59,7 @@ export type StandardTestWallet = {
 
 const base = 8453
 
-/** A page in a context of its own, that fails its test if anything is refused by the page's own policy. */
+/** Opens pages in their own browser context, and collects what they request, sign and complain about. */
 export async function openPage(
   browser: Browser,
   shop: { readonly url: string; readonly chain: { readonly url: string } },
@@ -125,7 +125,7 @@ export async function openPage(
   const open = async (address: string): Promise<Page> => {
     const page = await context.newPage()
     page.on('console', (message) => {
-      // A 402 or 409 is an answer, which browsers write in red.
+      // 402 and 409 are expected answers, which browsers log as errors.
       if (message.type() === 'error' && !/status of (402|409)/.test(message.text()))
         complaints.push(message.text())
     })
@@ -138,7 +138,7 @@ export async function openPage(
     context,
     /** Typed data and transactions that a wallet was asked to sign. */
     signed,
-    /** Errors of scripts, and refusals of the page's policy. */
+    /** Script errors, and violations of the page's policy. */
     complaints,
     requests,
     open,

@@ -5,7 +5,7 @@ import { openShop, payTo, type ShopOptions } from '../../../support/shop.ts'
 
 export type PageShop = Awaited<ReturnType<typeof openPageShop>>
 
-/** A store whose payment pages a browser can open: HTTP on a port of its own, a chain, a worker. */
+/** A store whose payment pages a browser can open: HTTP on its own port, a chain, a worker. */
 export async function openPageShop(options: ShopOptions = {}) {
   const { port, url, settings } = await findPlace()
   const shop = await openShop({
@@ -19,11 +19,11 @@ export async function openPageShop(options: ShopOptions = {}) {
 
 export type SvmPageShop = Awaited<ReturnType<typeof openSvmPageShop>>
 
-/** The same for a store that is paid on Solana, and also on an EVM chain if asked. */
+/** The same for a store that is paid on Solana, and with `isOnEvm` also on an EVM chain. */
 export async function openSvmPageShop(
   options: {
     readonly isOnEvm?: boolean
-    /** On chains that say they are the public ones, and show their names. */
+    /** Local chains that pose as the public ones, so that pages show those names. */
     readonly isLive?: boolean
     readonly worker?: boolean
   } = {},
@@ -52,7 +52,7 @@ export async function openSvmPageShop(
   return { ...shop, url }
 }
 
-/** The application has to know its own addresses before it listens. */
+/** The application has to know its own URLs before it listens. */
 async function findPlace() {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`

@@ -1,8 +1,8 @@
 /**
- * A wallet of the Wallet Standard as a page finds it: put into the page before its own script. It may come late, decline
- * or never answer; the signing itself is done outside, by `standardWalletSign`.
+ * A Wallet Standard wallet as a page sees it, injected before the page's own script. It may register late, decline or
+ * never answer. The test process does the signing, in `standardWalletSign`.
  */
-// biome-ignore lint/correctness/noUnusedVariables: the text of this file is put into pages.
+// biome-ignore lint/correctness/noUnusedVariables: this file's text is injected into pages.
 function installStandardWallet({ name, address, chains, late, hang, refuse, id }) {
   const account = Object.freeze({ address, publicKey: new Uint8Array(32), chains, features: [] })
   const answer = async (feature, work) => {

@@ -5,7 +5,7 @@ import { newPayer } from '../../../support/chain/evm-payment.ts'
 import { openPage, type TestWallet } from './browser.ts'
 import { openSvmPageShop, type PageShop, type SvmPageShop } from './page-shop.ts'
 
-/** Everything that a buyer can be shown, and how to get there. */
+/** Every state in which a buyer can see the page, and how to get there. */
 export const states = {
   open: async (scene) => {
     const page = await scene.open(await scene.create(), {
@@ -107,15 +107,15 @@ type Scene = {
   readonly wallet: TestWallet
   create(): Promise<string>
   open(id: string, options?: { wallets?: readonly TestWallet[]; query?: string }): Promise<Page>
-  /** Until the wallets are there to be chosen from. */
+  /** Waits until wallets are offered. */
   offer(page: Page): Promise<void>
-  /** A checkout of a store that takes both families of wallets, in a browser that has one of each. */
+  /** A checkout of a store that accepts both wallet families, in a browser that has one wallet of each. */
   openAtBoth(prepare?: (shop: SvmPageShop, id: string) => Promise<void>): Promise<Page>
-  /** Chooses a wallet that behaves so, and waits for what the page makes of it. */
+  /** Chooses a wallet with this behaviour and waits until the page is in the given state. */
   pay(wallet: Partial<TestWallet> & { answer?: string }, state: string): Promise<Page>
 }
 
-/** Opens a page in a state, in a context of its own; close the page's context afterwards. */
+/** Opens a page in a state, in its own browser context. Close the page's context afterwards. */
 export async function openState(
   browser: Browser,
   shop: PageShop,
@@ -161,7 +161,7 @@ export async function openState(
   return await states[name](scene)
 }
 
-/** Answers a payment in place of the server, with what it says seldom: nothing, an outage, a refusal. */
+/** Answers payments in place of the server with rare answers: none at all, an outage, a refusal. */
 async function answerPayments(page: Page, answer: string): Promise<void> {
   await page.route('**/pay/*', async (route) => {
     if (route.request().method() !== 'POST') return await route.continue()

@@ -1,8 +1,8 @@
 /**
- * A wallet as a page finds it: put into the page before its own script. It behaves as the extensions do (it refuses typed
- * data of another chain, knows only some chains, may be late); the signing itself is done outside, by `walletSign`.
+ * A wallet as a page sees it, injected before the page's own script. It behaves like browser extensions: it refuses
+ * typed data for another chain, knows only some chains, and may be late. The test process signs, in `walletSign`.
  */
-// biome-ignore lint/correctness/noUnusedVariables: the text of this file is put into pages.
+// biome-ignore lint/correctness/noUnusedVariables: this file's text is injected into pages.
 function installWallet({ name, account, chainId, known, late, isLegacy, hang, refuse, id }) {
   const calls = []
   let current = chainId
