@@ -29,7 +29,7 @@ export const catalog: readonly Planted[] = [
     name: 'unresolved-index-dropped',
     about: 'Two signatures for one checkout that arrive at the same time are both claimed.',
     file: `${payments}/adversity/races.test.ts`,
-    test: 'of two payments for one checkout in one batch, one is claimed and the other is not',
+    test: 'of two payments for one checkout in one batch, exactly one is claimed',
   },
   {
     name: 'broadcast-before-commit',
@@ -41,7 +41,7 @@ export const catalog: readonly Planted[] = [
     name: 'terms-while-restoring',
     about: 'After a restore, payers are asked to sign before the chain has been read.',
     file: `${payments}/crash/restore.test.ts`,
-    test: 'a database put back to an earlier point loses no payment and charges nobody twice',
+    test: 'a database restored to an earlier point loses no payment and charges nobody twice',
   },
   {
     name: 'terms-while-processing',
@@ -65,14 +65,14 @@ export const catalog: readonly Planted[] = [
     name: 'reserved-amount-not-unique',
     about: 'Two checkouts can reserve the same amount at the same address.',
     file: `${payments}/transfers/reserve.test.ts`,
-    test: 'of many that want the same few amounts in the same moment, each amount goes to one',
+    test: 'when many checkouts want the same few amounts at once, each amount goes to exactly one',
   },
   {
     name: 'time-out-answered-402',
     about:
       'A payment whose outcome is not known in time is answered with 402, which asks for another signature.',
     file: `${tests}/checkouts/pay-availability.test.ts`,
-    test: '13. not known within 25 s: 202 with Retry-After and the transaction; the same payment gets 200 once it is',
+    test: '13. outcome unknown after 25 s: 202 with Retry-After and the transaction; the same payment gets 200 once it is known',
   },
   {
     name: 'refusal-not-looked-at-again',
@@ -84,7 +84,7 @@ export const catalog: readonly Planted[] = [
     name: 'sweep-decides-expiry',
     about: 'An expired checkout can be paid until a sweep marks it as expired.',
     file: `${tests}/checkouts/pay-endpoint.test.ts`,
-    test: 'EXPIRED, CANCELED, or OPEN past its time: 410, and no terms',
+    test: 'EXPIRED, CANCELED, or OPEN past its expiry: 410 and no terms',
   },
   {
     name: 'used-nonce-taken-for-paid',
@@ -103,13 +103,13 @@ export const catalog: readonly Planted[] = [
     name: 'sent-payment-rejected',
     about: 'A payment can still be rejected after it was committed for sending.',
     file: `${payments}/adversity/races.test.ts`,
-    test: 'of a rejection and a broadcast of the same authorization, exactly one happens',
+    test: 'an authorization is either rejected or broadcast, never both',
   },
   {
     name: 'claim-moves-first',
     about: 'A checkout moves to PROCESSING before it is known that the authorization is unclaimed.',
     file: `${payments}/adversity/races.test.ts`,
-    test: 'an authorization that another checkout has claimed moves no checkout',
+    test: 'an authorization claimed by another checkout changes no checkout',
   },
   {
     name: 'lease-without-fence',
@@ -154,7 +154,7 @@ export const catalog: readonly Planted[] = [
     name: 'bound-nonce-ignored',
     about: 'A stolen signature pays the thief’s checkout although its nonce is bound to the victim’s.',
     file: `${payments}/evm/wallets.test.ts`,
-    test: 'a nonce that is bound to a checkout pays that one, and is refused by every other before it is claimed',
+    test: 'a nonce bound to a checkout pays that checkout, and every other refuses it before claiming it',
   },
   {
     name: 'price-by-floats',
@@ -172,13 +172,13 @@ export const catalog: readonly Planted[] = [
     name: 'any-amount-completes',
     about: 'Any amount completes a checkout.',
     file: `${payments}/adversity/properties.test.ts`,
-    test: 'a credit becomes exact only if it is accepted, or the whole amount and on time, and the earliest such',
+    test: 'a credit becomes exact only if it is the earliest that is accepted, or on time and for the whole amount',
   },
   {
     name: 'never-late',
     about: 'A payment that arrives after the checkout has expired counts as on time.',
     file: `${payments}/adversity/properties.test.ts`,
-    test: 'a payment is late exactly if it came after the time and was not claimed within it',
+    test: 'a payment is late if and only if it came after the expiry and was not claimed before it',
   },
   {
     name: 'store-forgotten',

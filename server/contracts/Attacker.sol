@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.26;
 
-/// @notice Makes any calls in one transaction, all or none: front-running from inside a contract, decoys around a payment.
+/// @notice Runs any calls in one transaction, all or none: to front-run from inside a contract, or put decoys around a payment.
 contract Attacker {
     struct Call {
         address target;

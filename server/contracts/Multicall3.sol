@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.26;
 
-/// @notice Stands where the well-known Multicall3 stands on public chains, which local ones lack: the same interface for
-/// the functions used here, and as there no gas limit for each call.
+/// @notice Replaces the well-known Multicall3, which local chains lack, at its usual address: the same interface for the
+/// functions used here, and likewise no gas limit per call.
 contract Multicall3 {
     struct Call3 {
         address target;

@@ -5,10 +5,10 @@ import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
 
-/// @notice A dollar for local chains that answers as Circle's FiatTokenV2_2 does: the same EIP-3009 functions, checks in
-/// the same order, the same revert strings, the same logs. A test token: anybody may mint, pause and blacklist.
-/// @dev It stands behind a proxy at the address of the real token, so it keeps nothing of its constructor in storage. The
-/// domain's name and version are immutables; EIP712 computes the separator afresh wherever it was not deployed.
+/// @notice A dollar for local chains that behaves like Circle's FiatTokenV2_2: the same EIP-3009 functions, checks in the
+/// same order, the same revert strings, the same logs. A test token: anyone may mint, pause and blacklist.
+/// @dev It runs behind a proxy at the real token's address, so its constructor writes nothing to storage. The domain's name
+/// and version are immutables; EIP712 recomputes the separator at any address other than the deployed one.
 contract Token is ERC20, EIP712 {
     bytes32 private constant TRANSFER_TYPEHASH = keccak256(
         "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
@@ -19,10 +19,10 @@ contract Token is ERC20, EIP712 {
     bytes32 private constant CANCEL_TYPEHASH = keccak256("CancelAuthorization(address authorizer,bytes32 nonce)");
     uint256 private constant HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
-    /// @notice True once the nonce was used or cancelled. Nonces are any 32 bytes, apart for each authorizer.
+    /// @notice True once the nonce was used or cancelled. A nonce is any 32 bytes, unique per authorizer.
     mapping(address authorizer => mapping(bytes32 nonce => bool)) public authorizationState;
     bool public paused;
-    /// @dev Balance, and in the highest bit whether it is blacklisted: one slot for both, as in the real token.
+    /// @dev The balance, with the blacklist flag in the highest bit: one slot for both, as in the real token.
     mapping(address account => uint256) private _states;
     uint256 private _supply;
     uint256 private constant BLACKLISTED = 1 << 255;
@@ -236,7 +236,7 @@ contract Token is ERC20, EIP712 {
         require(!authorizationState[authorizer][nonce], "FiatTokenV2: authorization is used or canceled");
     }
 
-    /// @dev An address with code is asked by ERC-1271 and nothing else, also when it has a key (EIP-7702).
+    /// @dev An address with code is checked only by ERC-1271, even if it also has a key (EIP-7702).
     function _requireSigned(address signer, bytes32 structHash, bytes memory signature) private view {
         bytes32 digest = _hashTypedDataV4(structHash);
         bool valid = signer.code.length == 0
@@ -245,7 +245,7 @@ contract Token is ERC20, EIP712 {
         require(valid, "FiatTokenV2: invalid signature");
     }
 
-    /// @dev Its own, because OpenZeppelin's reverts with errors that the real token does not have.
+    /// @dev Written here because OpenZeppelin's version reverts with errors that the real token does not have.
     function _recover(bytes32 digest, bytes memory signature) private pure returns (address signer) {
         require(signature.length == 65, "ECRecover: invalid signature length");
         bytes32 r;
@@ -262,7 +262,7 @@ contract Token is ERC20, EIP712 {
         require(signer != address(0), "ECRecover: invalid signature");
     }
 
-    /// @dev The balance was looked at before, and all balances together are below the highest bit.
+    /// @dev The caller has checked the balance, and the sum of all balances stays below the highest bit.
     function _update(address from, address to, uint256 value) internal override {
         if (from == address(0)) {
             _supply += value;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.26;
 
-/// @notice Stands before the token as Circle's proxy does before theirs: two slots are read and one contract more is
-/// called. So a transfer costs here about what it costs there.
+/// @notice A proxy in front of the token, like Circle's: it reads two slots and makes one more call, so a transfer costs
+/// about as much gas as the real one.
 contract TokenProxy {
     bytes32 private constant ADMIN_SLOT = keccak256("org.zeppelinos.proxy.admin");
     bytes32 private constant IMPLEMENTATION_SLOT = keccak256("org.zeppelinos.proxy.implementation");

@@ -4,7 +4,7 @@ pragma solidity ^0.8.26;
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
-/// @notice A contract wallet for tests: valid is what its owner's key signed, until it is told to refuse.
+/// @notice A contract wallet for tests: accepts its owner's signatures until it is told to refuse them.
 /// @dev The owner is an immutable, so that an account can also delegate to it by EIP-7702.
 contract OwnedWallet is IERC1271 {
     address public immutable owner;
@@ -14,7 +14,7 @@ contract OwnedWallet is IERC1271 {
         owner = owner_;
     }
 
-    /// @notice Anybody may flip it: it is the tests that play the owner.
+    /// @notice Anyone may set it, because the tests act as the owner.
     function setRefusing(bool refusing_) external {
         refusing = refusing_;
     }
@@ -25,7 +25,7 @@ contract OwnedWallet is IERC1271 {
     }
 }
 
-/// @notice A wallet that burns all the gas it is given when it is asked about a signature.
+/// @notice A wallet that burns all its gas when it is asked to check a signature.
 contract BurningWallet is IERC1271 {
     function isValidSignature(bytes32, bytes calldata) external pure returns (bytes4) {
         assembly ("memory-safe") {

@@ -1,4 +1,4 @@
-/** Compiles the contracts beside it. `node server/contracts/compile.ts` writes artifacts.json, which is committed. */
+/** Compiles the contracts in this folder. `node server/contracts/compile.ts` writes artifacts.json, which is committed. */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -18,12 +18,12 @@ const artifactsFile = new URL('artifacts.json', folder)
 const settings = {
   optimizer: { enabled: true, runs: 10_000 },
   evmVersion: 'cancun',
-  // No hash of the sources in the code: the same contract gives the same bytes on every machine.
+  // No hash of the sources in the bytecode, so the same contract compiles to the same bytes on every machine.
   metadata: { bytecodeHash: 'none', appendCBOR: false },
   outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] } },
 }
 
-/** What artifacts.json has to hold, fresh from the compiler. A warning of the compiler is an error here. */
+/** What artifacts.json must contain, straight from the compiler. Compiler warnings are errors here. */
 export function compileContracts(): Artifacts {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sol'))
   const sources = Object.fromEntries(

@@ -1,6 +1,7 @@
 /**
- * Amounts, near and far from valid: an oracle of its own, which reckons with digits in text, decides what is one and what
- * it comes to. FULL=1: a million of each, and 20,000 checkouts. A failure prints its seed and the smallest amount.
+ * Amounts near and far from valid. An independent oracle, which calculates with digits in text, decides whether a text
+ * is an amount and how many units it is worth. FULL=1 runs a million of each, and 20,000 checkouts. A failure prints
+ * its seed and the smallest failing amount.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +16,7 @@ import { openCount, runs } from '../support/full.ts'
 import { assertProblem, openStore, send } from '../support/store.ts'
 import { isAmount, trim, unitsOf } from './support/arithmetic.ts'
 
-/** Requests that are in flight together. */
+/** Requests in flight at the same time. */
 const burst = 10
 
 const farthing = await openTestApp(documented)
@@ -37,7 +38,7 @@ const almostAmount = fc.oneof(
   fc.tuple(decimal(3, 3), fc.constantFrom(' ', '\n', '0', '.', 'e1', '٣', '０')).map(([a, b]) => a + b),
 )
 
-test('money.ts takes for a price exactly what the rules call one', (t) => {
+test('money.ts accepts as a price exactly the amounts that the rules allow', (t) => {
   const count = openCount('amounts')
   fc.assert(
     fc.property(almostAmount, (value) => {
@@ -50,7 +51,7 @@ test('money.ts takes for a price exactly what the rules call one', (t) => {
   count.say(t)
 })
 
-test('money.ts converts to the least whole units that are worth the price, as arithmetic by hand does', (t) => {
+test('money.ts rounds a price up to the next whole unit, and agrees with digit-by-digit arithmetic', (t) => {
   const count = openCount('amounts')
   const parse = (value: string) => ({
     coefficient: BigInt(value.replace('.', '')),
@@ -66,7 +67,7 @@ test('money.ts converts to the least whole units that are worth the price, as ar
       const asked = a.coefficient * b.coefficient * 10n ** BigInt(decimals + c.scale)
       const unit = c.coefficient * 10n ** BigInt(a.scale + b.scale)
       assert(units * unit >= asked && (units - 1n) * unit < asked, `${units}`)
-      // Digit by digit is slow.
+      // Digit by digit is slow, so only every 50th amount is checked that way.
       if ((count.counts.amounts ?? 0) % 50 !== 0) return
       count.add('by hand')
       assert.equal(units.toString(), unitsOf(price, worth, per, decimals))
@@ -76,7 +77,7 @@ test('money.ts converts to the least whole units that are worth the price, as ar
   count.say(t)
 })
 
-test('a checkout is created exactly if its amount is one, and asks for exactly that amount', async (t) => {
+test('a checkout is created if and only if its amount is valid, and asks for exactly that amount', async (t) => {
   const count = openCount('requests')
   const seller = await openStore(farthing)
   const input = fc.record({ priceAmount: almostAmount, priceCurrency: fc.constantFrom('USD', 'EUR', 'JPY') })

@@ -10,7 +10,7 @@ const farthing = await openTestApp()
 const shop = await openStore(farthing)
 const path = '/api/v1/checkouts'
 
-test('canceling is for OPEN checkouts; again it changes nothing; in any other status it is refused', async () => {
+test('an OPEN checkout can be canceled; canceling it again changes nothing; any other status is refused', async () => {
   const { id } = await shop.create()
   const cancel = () => shop.call('POST', `${path}/${id}/cancel`)
   const first = await cancel()
@@ -27,13 +27,13 @@ test('canceling is for OPEN checkouts; again it changes nothing; in any other st
   }
 })
 
-test('what has run out cannot be canceled, even before the sweep has marked it', async () => {
+test('a checkout past its expiry cannot be canceled, even before the sweep has marked it', async () => {
   const { id } = await shop.create()
   await letTimePass(farthing, id)
   assertProblem(await shop.call('POST', `${path}/${id}/cancel`), 409, 'not_cancelable')
 })
 
-test('ten cancels at once leave one event', async () => {
+test('ten simultaneous cancels record one event', async () => {
   const seller = await openStore(farthing)
   const { id } = await seller.create()
   const answers = await Promise.all(
@@ -46,7 +46,7 @@ test('ten cancels at once leave one event', async () => {
   )
 })
 
-test('sweeps that run at once expire each checkout once, with one event, and leave the others', async () => {
+test('concurrent sweeps expire each checkout once, with one event, and leave the others alone', async () => {
   const seller = await openStore(farthing)
   const old = await Promise.all(Array.from({ length: 30 }, () => seller.create()))
   for (const { id } of old) await letTimePass(farthing, id)
@@ -66,7 +66,7 @@ test('sweeps that run at once expire each checkout once, with one event, and lea
   assert.equal(await status(canceled.id), 'CANCELED')
 })
 
-test('a checkout past its time is not payable, even before the sweep has marked it', async () => {
+test('a checkout past its expiry cannot be paid, even before the sweep has marked it', async () => {
   const { id } = await shop.create()
   await letTimePass(farthing, id)
   assertProblem(await send(farthing.app, 'POST', `${path}/${id}`), 410, 'checkout_expired')

@@ -29,7 +29,7 @@ const payTerms = async (id: string) => {
 }
 const secondsBetween = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000
 
-test('a created checkout is answered with 201 and the address where it can be read', async () => {
+test('creating a checkout returns 201 and the URL where it can be read', async () => {
   const answer = await create({})
   assert.equal(answer.statusCode, 201)
   const made = answer.json<Checkout>()
@@ -38,7 +38,7 @@ test('a created checkout is answered with 201 and the address where it can be re
   assert.deepEqual(read.json(), { ...made, payment: null })
 })
 
-test('priceAmount is echoed exactly as it was sent and offered in exact units', async () => {
+test('priceAmount is echoed exactly as sent and offered in exact units', async () => {
   for (const [priceAmount, units] of [
     ['0.000001', '1'],
     ['1', '1000000'],
@@ -57,7 +57,7 @@ test('priceAmount is echoed exactly as it was sent and offered in exact units', 
   }
 })
 
-test('an amount that is not a plain decimal above zero with at most 15 and 6 digits is refused', async () => {
+test('an amount that is not a plain decimal above zero with at most 15 whole and 6 decimal digits is refused', async () => {
   for (const priceAmount of [
     ...['', '0', '0.0', '0.000000', '-1', '+1', '01', '00.1', '1.', '.5', '1e3', '0x10', ' 1', '1 ', '1\n'],
     ...['1,5', '1.5.5', 'NaN', 'Infinity', '١', '１', '0.0000001', '1000000000000000', '1_000', '1.5000000'],
@@ -77,13 +77,13 @@ test('successRedirectUrl: null is the same as leaving it out; an empty one is re
   assertInvalid(await create({ ...order, successRedirectUrl: '' }), '/successRedirectUrl')
 })
 
-test('every mistake of a body is told at once, and an unknown field is one', async () => {
+test('every mistake in a body is reported at once, including unknown fields', async () => {
   const answer = await create({ orderId: '', priceAmount: 'x', priceCurrency: 'x', successRedirectUrl: 'x' })
   assertInvalid(answer, '/orderId', '/priceAmount', '/priceCurrency', '/successRedirectUrl')
   assertInvalid(await create({ priceAmout: '1', 'a/b~c': 1 }), '/priceAmout', '/a~1b~0c')
 })
 
-test('a checkout in USD lasts 24 hours, one with a locked rate 1 hour', async () => {
+test('a checkout in USD lasts 24 hours, one with a locked rate lasts 1 hour', async () => {
   assertProblem(await create({ priceCurrency: 'EUR' }), 503, 'rate_unavailable')
   for (const source of sources) {
     const perBase = new Map(
@@ -109,7 +109,7 @@ test('expiresInSeconds is a whole number from 300 to 604800', async () => {
     assertInvalid(await create({ expiresInSeconds }), '/expiresInSeconds')
 })
 
-test('without a wallet that can be paid, the refusal holds the exact request that registers one', async () => {
+test('without a payable wallet, the error contains the exact request that registers one', async () => {
   const newcomer = await openStore(farthing, { evmWallet: null })
   // A Solana wallet is recorded but cannot be paid here, so it does not help.
   await registerWallet(newcomer, solanaWallets[0], 'solana')
@@ -123,7 +123,7 @@ test('without a wallet that can be paid, the refusal holds the exact request tha
   assert.equal((await create({}, newcomer)).statusCode, 201)
 })
 
-test('the ways to pay are fixed at creation: a wallet that changes later does not move them', async () => {
+test('the ways to pay are fixed at creation; a later wallet change does not affect them', async () => {
   const mover = await openStore(farthing)
   const before = await mover.create()
   const terms = await payTerms(before.id)
@@ -135,7 +135,7 @@ test('the ways to pay are fixed at creation: a wallet that changes later does no
   assert.deepEqual(await payTerms(before.id), terms)
 })
 
-test('a live store is offered live networks only and a test store test networks only', async () => {
+test('a live store is offered only live networks, and a test store only test networks', async () => {
   const tester = await openStore(farthing, { mode: 'test' })
   const networks = async (by: StoreClient) =>
     (await payTerms((await by.create()).id)).accepts.map(({ network, extra }) => [
@@ -146,7 +146,7 @@ test('a live store is offered live networks only and a test store test networks 
   assert.deepEqual(await networks(tester), [['eip155:84532', 'USDC']])
 })
 
-test('orderId is echoed byte for byte, whatever its script, also in the 402 and its header', async () => {
+test('orderId is echoed byte for byte in any script, including in the 402 and its header', async () => {
   for (const orderId of [
     ...[
       'a',
@@ -195,13 +195,13 @@ test('an orderId that is empty, too long, or hides or reorders text is refused',
     assertInvalid(await create({ orderId: `a${character}b` }), '/orderId')
 })
 
-test('the same orderId may be used again: a buyer may try twice', async () => {
+test('the same orderId may be used again, because a buyer may try twice', async () => {
   const [first, second] = [await shop.create(), await shop.create()]
   assert.notEqual(first.id, second.id)
   assert.equal(first.orderId, second.orderId)
 })
 
-test('a redirect goes to an absolute https address without credentials, spelled without tricks', async () => {
+test('a redirect must be an absolute https URL without credentials or spelling tricks', async () => {
   const fit = `https://shop.example/${'x'.repeat(2_048 - 21)}`
   for (const successRedirectUrl of [
     ...['https://shop.example', 'https://shop.example:8443/a?b=c#d', 'https://müller.example/ö', fit],
@@ -223,13 +223,13 @@ test('a redirect goes to an absolute https address without credentials, spelled 
     ...['data:text/html,x', 'vbscript:x', 'file:///etc/passwd', 'ftp://shop.example', 'ws://shop.example'],
     ...['https://user@shop.example', 'https://user:pass@shop.example', 'https://good.example@evil.example'],
     ...['https://:pass@shop.example', 'https://shop.example\\@evil.example', 'https://shop.example/\ud800'],
-    // Read against the address of an https page these are paths, not hosts.
+    // Resolved against the URL of an https page, these are paths, not hosts.
     ...['https:shop.example', 'https:/shop.example', 'https:///shop.example', 'https://@shop.example'],
   ])
     assertInvalid(await create({ successRedirectUrl }), '/successRedirectUrl')
 })
 
-test('http redirects are for test stores on loopback only', async () => {
+test('http redirects are allowed only for test stores, and only to loopback', async () => {
   const tester = await openStore(farthing, { mode: 'test' })
   for (const successRedirectUrl of ['http://localhost:3000/', 'http://127.0.0.1', 'http://[::1]:8080/x']) {
     assert.equal((await create({ successRedirectUrl }, tester)).statusCode, 201, successRedirectUrl)

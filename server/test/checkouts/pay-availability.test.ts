@@ -1,4 +1,4 @@
-/** The rest of the table of answers: what a payer is told when it is our turn to act. Never 402, which says: sign again. */
+/** The rest of the answer table: answers when it is our turn to act. Never 402, because that means "sign again". */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDatabase } from '../../src/database/db.ts'
@@ -19,7 +19,7 @@ import {
   untilReady,
 } from '../support/watch.ts'
 
-/** Its chain stands still for as long as a payer waits, so this comes first and is looked at last. */
+/** Its chain mines nothing while the payer waits, so this payment starts first and is checked last. */
 const silent = await openShop({ blockTimeSeconds: null })
 const slow = await startPayment(silent)
 
@@ -33,7 +33,7 @@ async function startPayment(at: Shop) {
   return { id, payer, header, answer: at.pay(id, header) }
 }
 
-/** A process that has just started, so that it remembers nothing; with nodes and a database of its own if so told. */
+/** A freshly started process, which remembers nothing; optionally with its own nodes and database. */
 function openServe(changes: { nodes?: string[]; db?: typeof shop.ctx.db } = {}) {
   const config = { ...shop.ctx.config, ...(changes.nodes && { rpcUrls: { LOCAL: changes.nodes } }) }
   const app = buildApp({ ...shop.ctx, config, ...(changes.db && { db: changes.db }) }, { isDraining: false })
@@ -76,7 +76,7 @@ const troubles: readonly (readonly [
     },
   ],
   [
-    'no lane has shown itself for 15 s',
+    'no lane has sent a sign of life for 15 s',
     async () => {
       await stopWork()
       await shop.ctx.db.query("update settlers set alive_at = clock() - interval '16 seconds'")
@@ -87,7 +87,7 @@ const troubles: readonly (readonly [
     },
   ],
   [
-    'the settler cannot pay for gas much longer',
+    'the settler is almost out of funds for gas',
     () =>
       shop.ctx.db.query("update settlers set balance_wei = 1, balance_at = clock() + interval '1 minute'"),
     async () => {
@@ -95,7 +95,7 @@ const troubles: readonly (readonly [
       await until(
         async () =>
           (await shop.ctx.db.query('select 1 as one from settlers where balance_wei > 1000')).length > 0,
-        'a look at the balance',
+        'a new reading of the balance',
       )
     },
   ],
@@ -122,13 +122,13 @@ const troubles: readonly (readonly [
     () => openServe({ nodes: [faulty.url] }),
   ],
   [
-    'the node breaks down when it is asked to simulate',
+    'the node cannot be reached for simulations',
     () => faulty.fail('refused', 'eth_call'),
     () => faulty.heal(),
     () => openServe({ nodes: [faulty.url] }),
   ],
   [
-    'the node answers every simulation with an error of its own',
+    'the node answers every simulation with an internal error',
     () => faulty.fail('internal', 'eth_call'),
     () => faulty.heal(),
     () => openServe({ nodes: [faulty.url] }),
@@ -136,7 +136,7 @@ const troubles: readonly (readonly [
 ]
 
 for (const [name, start, end, serve = () => openServe()] of troubles)
-  test(`11. ${name}: 503 with Retry-After, nothing is claimed, and the same payment pays when it is over`, async () => {
+  test(`11. ${name}: 503 with Retry-After, nothing is claimed, and the same payment succeeds afterwards`, async () => {
     const payer = await shop.fund()
     const id = await shop.create()
     const header = await shop.sign(id, payer)
@@ -150,13 +150,13 @@ for (const [name, start, end, serve = () => openServe()] of troubles)
     assert.equal(await shop.chain.balance(payer.address), 999_000_000n)
   })
 
-test('11. a lane whose oldest transaction has been unmined for a minute counts for nothing: 503 until it is mined', async () => {
+test('11. a lane whose oldest transaction has been unmined for a minute is unavailable: 503 until it is mined', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const header = await shop.sign(id, payer)
   const countUnmined = async () =>
     (await shop.ctx.db.query('select 1 as one from transactions where mined_at is null')).length
-  await until(async () => (await countUnmined()) === 0, 'all that was sent before')
+  await until(async () => (await countUnmined()) === 0, 'earlier transactions')
   const stuck = await startPayment(shop)
   await until(async () => (await countUnmined()) > 0, 'a send')
   await shop.ctx.db.query(
@@ -164,11 +164,11 @@ test('11. a lane whose oldest transaction has been unmined for a minute counts f
   )
   assertProblem(await openServe()(id, header), 503, 'settlement_unavailable')
   assertPaid(await settle(stuck.answer))
-  await until(async () => (await countUnmined()) === 0, 'what was stuck')
+  await until(async () => (await countUnmined()) === 0, 'the stuck transaction')
   assertPaid(await settle(openServe()(id, header)))
 })
 
-test('a block that comes while a node answers does not make the node look behind: the payer still hears the reason', async () => {
+test('a block that arrives while a node answers does not make the node look behind; the payer still gets the reason', async () => {
   const payer = newPayer()
   const id = await shop.create()
   const serve = openServe({ nodes: [faulty.url] })
@@ -176,14 +176,14 @@ test('a block that comes while a node answers does not make the node look behind
     const [row] = await shop.ctx.db.query<{ head: string }>('select head_number as head from followers')
     return row?.head
   }
-  // Asks for the payer's code, which is then remembered: what is asked next is the simulation.
+  // This queries the payer's code, which is then cached, so that the next query is the simulation.
   assert.equal(
     (await serve(id, await shop.sign(id, payer, { signature: `0x${'11'.repeat(65)}` }))).statusCode,
     402,
   )
   const release = faulty.hold('eth_call')
   const answer = serve(id, await shop.sign(id, payer))
-  await until(async () => faulty.holding > 0, 'the question')
+  await until(async () => faulty.holding > 0, 'the simulation request')
   const head = await readHead()
   await shop.chain.mine()
   await until(async () => (await readHead()) !== head, 'the next block')
@@ -191,7 +191,7 @@ test('a block that comes while a node answers does not make the node look behind
   assertRefused(shop, await answer, 'invalid_exact_evm_insufficient_balance')
 })
 
-test('11. the database cannot be reached: 503, with a payment or without', async () => {
+test('11. the database cannot be reached: 503, with or without a payment', async () => {
   const id = await shop.create()
   const header = await shop.sign(id, await shop.fund())
   const db = openDatabase({ url: 'postgres://farthing@127.0.0.1:9/none', connections: 4, name: 'gone' })
@@ -201,7 +201,7 @@ test('11. the database cannot be reached: 503, with a payment or without', async
   assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
 })
 
-test('12. a good payment: 200 with the settlement and the checkout, COMPLETED, when its block is there', async () => {
+test('12. a good payment: 200 with the settlement and the COMPLETED checkout once its block is mined', async () => {
   const before = await shop.chain.balance(payTo)
   const payment = await startPayment(shop)
   const answer = await settle(payment.answer)
@@ -214,7 +214,7 @@ test('12. a good payment: 200 with the settlement and the checkout, COMPLETED, w
   assert.equal((await shop.read(payment.id)).payment.transaction, transaction)
 })
 
-test('13. not known within 25 s: 202 with Retry-After and the transaction; the same payment gets 200 once it is', async () => {
+test('13. outcome unknown after 25 s: 202 with Retry-After and the transaction; the same payment gets 200 once it is known', async () => {
   const { id, header, payer } = slow
   const answer = await slow.answer
   assert.equal(answer.statusCode, 202, answer.body)
@@ -233,7 +233,7 @@ test('13. not known within 25 s: 202 with Retry-After and the transaction; the s
   assertPaid(await again)
   assert.equal((await silent.chain.transferLogs({ from: payer.address })).length, 1)
   const [sent] = await silent.ctx.db.query('select 1 as one from broadcasts where hash = $1', [transaction])
-  assert(sent, 'the transaction that was named is one that was sent')
+  assert(sent, 'the named transaction was never sent')
   await untilEvent(silent, id, 'checkout.completed')
   assert.deepEqual(
     (await eventsOf(silent, id)).map(({ type }) => type),

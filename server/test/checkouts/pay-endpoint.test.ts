@@ -1,4 +1,4 @@
-/** The payer's door: the ordered table of answers, as far as settlement is not needed for it. */
+/** The payment endpoint: the ordered table of answers, except those that need settlement. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkout, PaymentRequired } from '@farthing/sdk'
@@ -35,7 +35,7 @@ const noHeader = {}
 const readable = { 'payment-signature': sample }
 const unreadable = { 'payment-signature': '?' }
 
-test('no such checkout: 404, with or without a payment, whatever the id is made of', async () => {
+test('no such checkout: 404, with or without a payment, whatever characters the id contains', async () => {
   const { id } = await shop.create()
   const none = `ch_00${'0'.repeat(26)}`
   for (const unknown of [none, 'ch_', 'x', '%00', id.toUpperCase(), `${id}0`, 'x'.repeat(201), shop.id])
@@ -47,7 +47,7 @@ test('no such checkout: 404, with or without a payment, whatever the id is made 
       }
 })
 
-test('COMPLETED, no header: 200 with the settlement of the payment that counts and the checkout', async () => {
+test('COMPLETED, no header: 200 with the checkout and the settlement of the payment that counts', async () => {
   const { id } = await shop.create()
   const transaction = await completeByHand(farthing, id)
   for (const { path } of doors) {
@@ -64,7 +64,7 @@ test('COMPLETED, no header: 200 with the settlement of the payment that counts a
   }
 })
 
-test('COMPLETED, a payment: 409 already_paid, nothing is taken', async () => {
+test('COMPLETED, a payment: 409 already_paid, and nothing is charged', async () => {
   const { id } = await shop.create()
   await completeByHand(farthing, id)
   for (const headers of [readable, unreadable]) {
@@ -83,7 +83,7 @@ test('COMPLETED by a payment that left the chain: in progress, and no terms', as
   assertNoTerms(answer)
 })
 
-test('PROCESSING: 409 payment_in_progress with Retry-After, also past its time', async () => {
+test('PROCESSING: 409 payment_in_progress with Retry-After, even past its expiry', async () => {
   const { id } = await shop.create()
   await setStatus(farthing, id, 'PROCESSING')
   for (const headers of [noHeader, unreadable]) {
@@ -96,7 +96,7 @@ test('PROCESSING: 409 payment_in_progress with Retry-After, also past its time',
   assertProblem(await pay(id), 409, 'payment_in_progress')
 })
 
-test('EXPIRED, CANCELED, or OPEN past its time: 410, and no terms', async () => {
+test('EXPIRED, CANCELED, or OPEN past its expiry: 410 and no terms', async () => {
   const [expired, canceled, past] = [await shop.create(), await shop.create(), await shop.create()]
   await setStatus(farthing, expired.id, 'EXPIRED')
   await shop.call('POST', `/api/v1/checkouts/${canceled.id}/cancel`)
@@ -114,7 +114,7 @@ test('EXPIRED, CANCELED, or OPEN past its time: 410, and no terms', async () => 
       }
 })
 
-test('OPEN, a header that cannot be read as one x402 version 2 payment: 400 with the terms', async () => {
+test('OPEN, a header that cannot be parsed as a single x402 version 2 payment: 400 with the terms', async () => {
   const { id } = await shop.create()
   const terms = (await pay(id)).json<PaymentRequired>()
   const padded = encodePayment({ ...paymentFor(terms), note: '' })
@@ -146,7 +146,7 @@ test('OPEN, a header that cannot be read as one x402 version 2 payment: 400 with
   }
 })
 
-test('OPEN, a payment that names no network or scheme that could exist, however written: refused, never a 500', async () => {
+test('OPEN, a payment that names an impossible network or scheme, however it is written: refused, never a 500', async () => {
   const { id } = await shop.create()
   const { accepted, ...rest } = paymentFor((await pay(id)).json())
   for (const text of ['\0', `${accepted.network}\0`, '\ud800', '\u202e', 'x'.repeat(5_000), '']) {
@@ -158,17 +158,17 @@ test('OPEN, a payment that names no network or scheme that could exist, however 
   }
 })
 
-test('OPEN, a payment while no settler runs: 503 with Retry-After; it may be sent again as it is', async () => {
+test('OPEN, a payment while no settler runs: 503 with Retry-After, and it may be sent again unchanged', async () => {
   const { id } = await shop.create()
   const terms = (await pay(id)).json<PaymentRequired>()
   const answer = await pay(id, { 'payment-signature': encodePayment(paymentFor(terms)) })
   assertProblem(answer, 503, 'settlement_unavailable')
   assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
   assertNoTerms(answer)
-  assert.equal((await pay(id)).statusCode, 402, 'it is still OPEN')
+  assert.equal((await pay(id)).statusCode, 402, 'the checkout is no longer OPEN')
 })
 
-test('OPEN, no header: 402 with the terms as body and header, named by the address that was called', async () => {
+test('OPEN, no header: 402 with the terms in body and header, and the called URL as their resource', async () => {
   const { id } = await shop.create()
   const [api, page] = await Promise.all(doors.map(({ path }) => pay(id, noHeader, undefined, path)))
   assert(api && page)
@@ -203,7 +203,7 @@ test('any body of any type up to 64 KiB is ignored; a larger one is refused', as
   assertNoTerms(large)
 })
 
-test('a page of any origin may ask and pay: preflight and answers carry what browsers need', async () => {
+test('a page of any origin may ask for terms and pay: preflights and answers carry the headers browsers need', async () => {
   const { id } = await shop.create()
   const headers = {
     origin: 'https://agent.example',
@@ -233,7 +233,7 @@ test('a page of any origin may ask and pay: preflight and answers carry what bro
   }
 })
 
-test('the store’s own operations are not for pages of other origins', async () => {
+test('the store’s own operations are closed to pages of other origins', async () => {
   const { id } = await shop.create()
   for (const answer of [
     await shop.call('GET', `/api/v1/checkouts/${id}`),
@@ -243,12 +243,12 @@ test('the store’s own operations are not for pages of other origins', async ()
     assert.equal(answer.headers['access-control-allow-origin'], undefined)
 })
 
-test('a payer over the limit is told so in a way that a page of another origin can read', async () => {
+test('a rate-limited payer gets an answer that a page of another origin can read', async () => {
   const limited = await openTestApp({ ADDRESS_REQUESTS_PER_SECOND: '2' })
   limited.clock.now = new Date()
   const { id } = await (await openStore(limited)).create()
   const ask = () => send(limited.app, 'POST', `/api/v1/checkouts/${id}`)
-  // The key's first use took one of the two.
+  // The key's first use took one of the two requests.
   assert.equal((await ask()).statusCode, 402)
   const answer = await ask()
   assertProblem(answer, 429, 'rate_limited')
@@ -258,7 +258,7 @@ test('a payer over the limit is told so in a way that a page of another origin c
   assert.equal(answer.headers['access-control-allow-origin'], '*')
 })
 
-test('nothing is ever cached: every answer of every kind says no-store and names its request', async () => {
+test('no answer may be cached: every answer says no-store and names its request', async () => {
   const { id } = await shop.create()
   const completed = await shop.create()
   await completeByHand(farthing, completed.id)
@@ -283,7 +283,7 @@ test('nothing is ever cached: every answer of every kind says no-store and names
   }
 })
 
-test('no address in any answer comes from the request’s Host or forwarding headers', async () => {
+test('no URL in any answer comes from the request’s Host or forwarding headers', async () => {
   const evil = {
     host: 'evil.example',
     'x-forwarded-host': 'evil.example',

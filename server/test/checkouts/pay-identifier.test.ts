@@ -1,4 +1,4 @@
-/** The x402 extension payment-identifier: a client's own name for a payment, which then names that payment only. */
+/** The x402 extension payment-identifier: a client's own name for a payment, which can name no other payment. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ import { alter, assertPaid, assertProblem, assertRefused, decode } from '../supp
 const shop = await openShop()
 const newIdentifier = () => randomBytes(16).toString('hex')
 
-/** A payment that carries the extension as a client sends it: the declaration, with the id in it. */
+/** A payment that carries the extension the way a client sends it: the declaration with the id filled in. */
 function withIdentifier(header: string, id: unknown): string {
   const { info, ...rest } = declarePaymentIdentifierExtension()
   return alter(header, (payload) => {
@@ -33,7 +33,7 @@ async function countTransfers(payer: Payer): Promise<number> {
   return (await shop.chain.transferLogs({ from: payer.address, to: payTo })).length
 }
 
-test('an identifier has 16 to 128 of A-Z, a-z, 0-9, _ and -: what the stock package calls valid, and nothing else', async () => {
+test('an identifier is 16 to 128 characters of A-Z, a-z, 0-9, _ and -, exactly as in the stock package', async () => {
   const id = await shop.create()
   const header = await shop.sign(id, newPayer())
   const alphabet = [...'ABCXYZabcxyz0129_-', ' ', '.', '/', '+', '=', 'é', '\n', '\0', '"', '😀']
@@ -58,7 +58,7 @@ test('an identifier has 16 to 128 of A-Z, a-z, 0-9, _ and -: what the stock pack
   )
 })
 
-test('a malformed identifier: 400 with the terms, and nothing is claimed; none at all is fine', async () => {
+test('a malformed identifier: 400 with the terms, and nothing is claimed; omitting it is fine', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   for (const wrong of [
@@ -80,7 +80,7 @@ test('a malformed identifier: 400 with the terms, and nothing is claimed; none a
   assertPaid(await shop.pay(id, await signWith(shop, id, payer, undefined)))
 })
 
-test('identifiers of 16 and of 128 characters pay; the same one with the same payment gets the same answer', async () => {
+test('identifiers of 16 and of 128 characters work; the same identifier with the same payment gets the same answer', async () => {
   for (const identifier of ['x'.repeat(16), 'Az09_-'.repeat(21).padEnd(128, '-')]) {
     const payer = await shop.fund()
     const id = await shop.create()
@@ -94,7 +94,7 @@ test('identifiers of 16 and of 128 characters pay; the same one with the same pa
   }
 })
 
-test('an identifier that named one payment names no other: 409, for this checkout and for another, and not charged', async () => {
+test('an identifier that named one payment cannot name another, for the same checkout or not: 409, nothing charged', async () => {
   const [payer, other] = await fundBoth()
   const [id, second] = [await shop.create(), await shop.create()]
   const identifier = newIdentifier()
@@ -108,7 +108,7 @@ test('an identifier that named one payment names no other: 409, for this checkou
   assertPaid(await shop.pay(second, await signWith(shop, second, payer, newIdentifier())))
 })
 
-test('a payment that was refused has not used its identifier up', async () => {
+test('a refused payment does not use up its identifier', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const identifier = newIdentifier()
@@ -117,7 +117,7 @@ test('a payment that was refused has not used its identifier up', async () => {
   assertPaid(await shop.pay(id, await signWith(shop, id, payer, identifier)))
 })
 
-test('the same payment with its identifier five times at once: five times the same 200, one transfer', async () => {
+test('the same payment with its identifier five times at once: five identical 200s, one transfer', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const header = await signWith(shop, id, payer, newIdentifier())
@@ -127,7 +127,7 @@ test('the same payment with its identifier five times at once: five times the sa
   assert.equal(await countTransfers(payer), 1)
 })
 
-test('one identifier on two payments at once, for two checkouts or for one: one pays, the other gets 409', async () => {
+test('one identifier on two simultaneous payments, for two checkouts or for one: one pays, the other gets 409', async () => {
   for (const isSame of [false, true]) {
     const payers = await fundBoth()
     const first = await shop.create()
@@ -146,7 +146,7 @@ test('one identifier on two payments at once, for two checkouts or for one: one 
   }
 })
 
-test('stores do not share identifiers: what names a payment of one says nothing about another', async () => {
+test('stores do not share identifiers: an identifier used in one is still free in another', async () => {
   const { key } = await makeStore(shop.ctx, { mode: 'test', evmWallet: payTo })
   const created = await shop.request({
     method: 'POST',

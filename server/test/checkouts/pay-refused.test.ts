@@ -1,14 +1,14 @@
-/** The rows of the table of answers that refuse what is sent for an OPEN checkout. */
+/** The rows of the answer table that refuse a payment for an OPEN checkout. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newPayer, paymentHeader } from '../support/chain/evm-payment.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { type Answer, alter, assertRefused, decode, encode, eventsOf } from '../support/watch.ts'
 
-/** A chain that goes on by itself. */
+/** A chain that mines by itself. */
 const shop = await openShop()
 
-/** Bad payments cost their address time, so each comes from one of its own. */
+/** Bad payments slow down the client address they come from, so each one comes from a different address. */
 let addresses = 0
 async function payFromElsewhere(at: Shop, id: string, header: string): Promise<Answer> {
   return await at.request({
@@ -19,7 +19,7 @@ async function payFromElsewhere(at: Shop, id: string, header: string): Promise<A
   })
 }
 
-test('8. OPEN, a payment that cannot be read or is of another version: 400 with the terms', async () => {
+test('8. OPEN, a payment that cannot be parsed or has another version: 400 with the terms', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const terms = await shop.require(id)
@@ -50,7 +50,7 @@ test('8. OPEN, a payment that cannot be read or is of another version: 400 with 
   }
 })
 
-test('10. OPEN, a payment that would not settle: 402 with the reason, a failed settlement, and nothing charged', async () => {
+test('10. OPEN, a payment that would not settle: 402 with the reason and a failed settlement; nothing is charged', async () => {
   const stranger = newPayer()
   const seconds = BigInt(Math.floor(Date.now() / 1_000))
   const id = await shop.create()
@@ -87,16 +87,16 @@ test('10. OPEN, a payment that would not settle: 402 with the reason, a failed s
     assert.equal(await shop.chain.balance(payer.address), 1_000_000_000n)
   }
   assert.equal((await shop.read(id)).status, 'OPEN')
-  assert.equal((await eventsOf(shop, id)).length, 1, 'nothing was claimed')
+  assert.equal((await eventsOf(shop, id)).length, 1, 'an event other than checkout.created was recorded')
   assert.equal((await shop.read(other)).status, 'OPEN')
 })
 
-test('10 before 11: terms that do not match are refused with 402 even while nobody settles', async () => {
+test('10 before 11: a payment that does not match the terms gets 402 even while no settler runs', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const header = await shop.sign(id, payer, { value: 1n })
   await shop.stopWork()
-  // Whether anybody settles is remembered for half a second.
+  // The answer to "is a settler running" is cached for half a second.
   shop.clock.now = new Date(Date.now() + 1_000)
   const answer = await payFromElsewhere(shop, id, header)
   shop.clock.now = null

@@ -1,4 +1,4 @@
-/** The table of answers to a payer, row by row, with payments that are real: each name says which row it keeps. */
+/** The table of answers to a payer, row by row, with real payments. Each test name starts with its row's number. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionData, type Hex } from 'viem'
@@ -25,9 +25,9 @@ import {
   untilStatus,
 } from '../support/watch.ts'
 
-/** A chain that goes on by itself. */
+/** A chain that mines by itself. */
 const shop = await openShop()
-/** A chain that goes on when the test says so. */
+/** A chain that mines only when the test says so. */
 const held = await openShop({ blockTimeSeconds: null })
 let stopWork = shop.stopWork
 
@@ -37,7 +37,7 @@ async function setBlacklisted(payer: Payer, isListed: boolean): Promise<void> {
   await shop.chain.perform({ to: shop.chain.token, data })
 }
 
-/** Claims while nobody settles; then the token refuses the payer, and the lane finds out. Returns the header. */
+/** Claims while no settler runs; then the token refuses the payer, and the lane notices. Returns the header. */
 async function makeRejected(id: string, payer: Payer): Promise<string> {
   const header = await shop.sign(id, payer)
   await killWork(shop, stopWork)
@@ -50,7 +50,7 @@ async function makeRejected(id: string, payer: Payer): Promise<string> {
   return header
 }
 
-/** Presents a payment to a chain that stands still, and returns once it has been sent. */
+/** Presents a payment while the chain mines nothing, and returns once the payment has been sent. */
 async function startSent(id: string, header: string): Promise<{ answer: Promise<Answer>; hash: Hex }> {
   const answer = held.pay(id, header)
   const { hash } = await untilSent(held, header)
@@ -75,7 +75,7 @@ test('a signed payment is settled on the chain and answered with the completed c
   assert.equal(seen.payment.amount, '12340000')
 })
 
-test('1. no such checkout, with a payment or without: 404', async () => {
+test('1. no such checkout: 404, with or without a payment', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const header = await shop.sign(id, payer)
@@ -85,7 +85,7 @@ test('1. no such checkout, with a payment or without: 404', async () => {
   }
 })
 
-test('2. the payment that paid, presented again: 200 with the same settlement, as often as it comes', async () => {
+test('2. the payment that paid, presented again: 200 with the same settlement, every time', async () => {
   const payer = await shop.fund()
   const id = await shop.create('2.00')
   const header = await shop.sign(id, payer)
@@ -98,7 +98,7 @@ test('2. the payment that paid, presented again: 200 with the same settlement, a
   assert.equal((await shop.chain.transferLogs({ from: payer.address })).length, 1)
 })
 
-test('2. ten times the same payment at once: one transfer, and ten times 200 with the same settlement', async () => {
+test('2. the same payment ten times at once: one transfer, and ten 200s with the same settlement', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const header = await shop.sign(id, payer)
@@ -108,7 +108,7 @@ test('2. ten times the same payment at once: one transfer, and ten times 200 wit
   assert.equal((await shop.chain.transferLogs({ from: payer.address })).length, 1)
 })
 
-test('2. payments that are simulated together do not spoil each other: not its own twin, not a rival for its nonce', async () => {
+test('2. payments that are simulated together do not affect each other, neither duplicates nor rivals for one nonce', async () => {
   const payer = await shop.fund(1_000_000n)
   const [id, other] = [await shop.create(), await shop.create()]
   const { network } = shop.chain
@@ -135,7 +135,7 @@ test('2. payments that are simulated together do not spoil each other: not its o
   }
 })
 
-test('2. a payment that is under way, presented again: waits, and gets the same 200', async () => {
+test('2. a payment in progress, presented again: it waits and gets the same 200', async () => {
   const payer = await held.fund()
   const id = await held.create()
   const header = await held.sign(id, payer)
@@ -148,12 +148,12 @@ test('2. a payment that is under way, presented again: waits, and gets the same 
   assert.equal((await twin).headers['payment-response'], (await answer).headers['payment-response'])
 })
 
-test('2. a payment that arrived without completing the checkout: 409 payment_not_applied, with what became of it', async () => {
+test('2. a payment that arrived but did not complete the checkout: 409 payment_not_applied, with its disposition', async () => {
   const [early, other] = [await shop.fund(), await shop.fund()]
   const id = await shop.create()
   const rejected = await makeRejected(id, early)
   assertPaid(await shop.pay(id, await shop.sign(id, other)))
-  // Rejected by us, and sent by somebody else all the same.
+  // We rejected it, but someone else sends it anyway.
   const { authorization, signature } = decode(rejected).payload
   const data = encodeTransfer({ authorization, signature } as Parameters<typeof encodeTransfer>[0])
   assert.equal((await shop.chain.perform({ to: shop.chain.token, data })).status, 'success')
@@ -164,14 +164,14 @@ test('2. a payment that arrived without completing the checkout: 409 payment_not
   assert.deepEqual([disposition, payer, checkoutId], ['overpaid', early.address, id])
 })
 
-test('2. a payment that is proven dead: 402 with the reason, to whoever waits and to whoever presents it again', async () => {
+test('2. a payment that is provably dead: 402 with the reason, for waiting requests and for later ones', async () => {
   const payer = await held.fund()
   const id = await held.create()
   const header = await held.sign(id, payer, { validBefore: BigInt(Math.floor(Date.now() / 1_000) + 20) })
   const { answer } = await startSent(id, header)
   await held.chain.setNextBlockTimestamp(BigInt(decode(header).payload.authorization.validBefore ?? 0))
   await held.chain.mine(3)
-  assert.equal((await held.read(id)).status, 'PROCESSING', 'not deep enough yet')
+  assert.equal((await held.read(id)).status, 'PROCESSING', 'released before it was deep enough')
   await held.chain.mine()
   assertRefused(held, await answer, 'authorization_expired')
   assertRefused(held, await held.pay(id, header), 'authorization_expired')
@@ -182,7 +182,7 @@ test('2. a payment that is proven dead: 402 with the reason, to whoever waits an
   assert.equal((await held.chain.transferLogs({ from: payer.address })).length, 0)
 })
 
-test('2. a payment that was rejected before it was sent: 402 then, and 200 when it is presented again and good', async () => {
+test('2. a payment that was rejected before it was sent: 402, and 200 if it is good when presented again', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const header = await makeRejected(id, payer)
@@ -190,7 +190,7 @@ test('2. a payment that was rejected before it was sent: 402 then, and 200 when 
   assert.equal((await shop.chain.transferLogs({ from: payer.address })).length, 1)
 })
 
-test('3. a payment that another checkout has claimed: 409 authorization_used, before and after it has paid there', async () => {
+test('3. a payment claimed by another checkout: 409 authorization_used, before and after it has paid there', async () => {
   const payer = await held.fund()
   const [id, other] = [await held.create(), await held.create()]
   const header = await held.sign(id, payer)
@@ -212,7 +212,7 @@ test('4. COMPLETED, no payment sent: 200 with the settlement that paid', async (
   assert.equal(asked.body, paid.body)
 })
 
-test('5. COMPLETED, another payment, or one that cannot be read: 409 already_paid, and it is not charged', async () => {
+test('5. COMPLETED, another payment or an unreadable one: 409 already_paid, and it is not charged', async () => {
   const [payer, other] = [await shop.fund(), await shop.fund()]
   const id = await shop.create()
   const headers = [await shop.sign(id, payer), await shop.sign(id, other), 'nonsense'] as const
@@ -222,7 +222,7 @@ test('5. COMPLETED, another payment, or one that cannot be read: 409 already_pai
   assert.equal(await shop.chain.balance(other.address), 1_000_000_000n)
 })
 
-test('6. PROCESSING: 409 with Retry-After at once; another payment waits five seconds for the verdict first', async () => {
+test('6. PROCESSING: 409 with Retry-After at once; another payment first waits five seconds for the outcome', async () => {
   const [payer, other] = [await held.fund(), await held.fund()]
   const id = await held.create()
   const [first, second] = [await held.sign(id, payer), await held.sign(id, other)]
@@ -237,8 +237,8 @@ test('6. PROCESSING: 409 with Retry-After at once; another payment waits five se
   assert.equal(await held.chain.balance(other.address), 1_000_000_000n)
 })
 
-test('6. PROCESSING: a second payment that waits is told when the first has paid, or is taken when the first has not', async () => {
-  // Its clock stands still, so that five seconds are enough on any machine.
+test('6. PROCESSING: a second payment waits; it gets 409 if the first one pays, and is accepted if the first one fails', async () => {
+  // Its clock is frozen, so that five seconds are enough on any machine.
   const now = new Date()
   const patient = buildApp({ ...shop.ctx, now: () => now }, { isDraining: false })
   atEnd(() => patient.close())
@@ -264,7 +264,7 @@ test('6. PROCESSING: a second payment that waits is told when the first has paid
       assertPaid(one)
       assertProblem(two, 409, 'already_paid')
     } else {
-      // The first looks again when it has failed, and by then the second has been taken or has paid.
+      // After its failure the first one checks again, and by then the second has been claimed or has paid.
       assert([402, 409].includes(one.statusCode), one.body)
       assertPaid(two)
     }
@@ -273,7 +273,7 @@ test('6. PROCESSING: a second payment that waits is told when the first has paid
   }
 })
 
-test('7. EXPIRED, CANCELED, or OPEN past its time: 410, with a payment or without, and never terms', async () => {
+test('7. EXPIRED, CANCELED, or OPEN past its expiry: 410, with or without a payment, and never terms', async () => {
   const payer = await shop.fund()
   const make = async () => {
     const id = await shop.create()

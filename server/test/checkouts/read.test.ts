@@ -17,7 +17,7 @@ test('the store sees the payment of a completed checkout', async () => {
     transaction,
     payer,
     network: 'eip155:8453',
-    // As the chain's logs name it, without its checksum.
+    // Stored in lower case, as in the chain's logs, but returned with its checksum.
     asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     amount: '2000000',
     finality: 'included',
@@ -32,7 +32,7 @@ test('the store sees the payment of a completed checkout', async () => {
   assert.equal((await read()).payment, null)
 })
 
-test('an id that is none gets 404, whatever it is made of', async () => {
+test('an id that does not exist gets 404, whatever characters it contains', async () => {
   for (const id of [
     'ch_',
     'ch_x',
@@ -54,7 +54,7 @@ const list = async (by: StoreClient, query: Record<string, string | number>) => 
 }
 const idsOf = ({ data }: Page<StoreCheckout>) => data.map(({ id }) => id)
 
-test('checkouts are listed newest first, 20 unless told, by status and by order', async () => {
+test('checkouts are listed newest first, 20 by default, and filtered by status and by order', async () => {
   const seller = await openStore(farthing)
   assert.deepEqual(await list(seller, {}), { data: [], nextCursor: null })
   const made = await Promise.all(
@@ -78,7 +78,7 @@ test('checkouts are listed newest first, 20 unless told, by status and by order'
   assert.deepEqual(idsOf(await list(seller, { orderId: 'none' })), [])
 })
 
-test('walking a list by its cursors meets every checkout once, while new ones come in', async () => {
+test('paging through a list by cursor returns every checkout once, even while new ones are created', async () => {
   const seller = await openStore(farthing)
   const before = await Promise.all(Array.from({ length: 12 }, () => seller.create()))
   const met: string[] = []
@@ -87,7 +87,7 @@ test('walking a list by its cursors meets every checkout once, while new ones co
     const page: Page<StoreCheckout> = await list(seller, { limit: 5, ...(cursor && { cursor }) })
     met.push(...idsOf(page))
     cursor = page.nextCursor
-    assert(met.length <= before.length, 'the list has no end')
+    assert(met.length <= before.length, 'the list does not end')
     await seller.create()
   } while (cursor !== null)
   assert.deepEqual(
@@ -99,7 +99,7 @@ test('walking a list by its cursors meets every checkout once, while new ones co
   )
 })
 
-test('a list can be narrowed to a time, its start included and its end not', async () => {
+test('a list can be limited to a time range that includes its start and excludes its end', async () => {
   const seller = await openStore(farthing)
   const times = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.001Z', '2026-01-02T00:00:00.000Z']
   for (const time of times) {
@@ -120,7 +120,7 @@ test('a list can be narrowed to a time, its start included and its end not', asy
   assert.deepEqual(await createdIn({ createdBefore: third, cursor: String(nextCursor) }), [first])
 })
 
-test('a list query that cannot be meant is refused by the name of its parameter', async () => {
+test('a list query with an invalid parameter is refused and names the parameter', async () => {
   for (const [parameter, values] of Object.entries({
     limit: ['0', '101', '-1', '1.5', 'x', ''],
     cursor: ['', 'x', 'ch_', shop.id, 'x'.repeat(101), '%00'],

@@ -1,4 +1,4 @@
-/** Every type of event about a payment, from the facts that lead to it: with its version, its checkout and its payment. */
+/** Every type of payment event, produced from the facts that lead to it, with its version, checkout and payment. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ import { openStore } from '../support/store.ts'
 const farthing = await openTestApp()
 const { ctx } = farthing
 
-/** Money for a checkout as the chain's reader records it: so many units more or less than owed, so late. */
+/** Records money for a checkout as the follower does: this many units above the price, this many seconds late. */
 async function credit(checkoutId: string, more: number, lateSeconds: number): Promise<void> {
   const hash = `0x${randomBytes(32).toString('hex')}`
   await ctx.db.query(
@@ -41,7 +41,7 @@ async function tell(
   let version = 0
   for (const { type, checkoutVersion, data } of events) {
     assert('checkout' in data && data.checkout?.id === id)
-    // Each change of status is a version of its own; what is told of payments carries the version it was told at.
+    // Each status change is a new version; a payment event carries the version that was current when it was recorded.
     if (type.startsWith('checkout.')) assert.equal(checkoutVersion, ++version)
     else {
       assert.equal(checkoutVersion, version)
@@ -54,7 +54,7 @@ async function tell(
   }
 }
 
-test('too little, too much and too late are told as such, each once, and complete nothing', async () => {
+test('an underpaid, overpaid or late payment is reported once as such and completes nothing', async () => {
   for (const [more, lateSeconds, disposition] of [
     [-1, -60, 'underpaid'],
     [1, -60, 'overpaid'],
@@ -70,7 +70,7 @@ test('too little, too much and too late are told as such, each once, and complet
   }
 })
 
-test('an exact payment completes; that it is final, left the chain, or is gone for good is told as it happens', async () => {
+test('an exact payment completes; finality, a reorg and a reversal are each reported as they happen', async () => {
   const final = await tell(async (id) => {
     await credit(id, 0, -60)
     await look(id)

@@ -12,19 +12,19 @@ import { registerWallet } from '../../src/stores/wallets.ts'
 import { atEnd } from './at-end.ts'
 import { freshDatabase } from './database.ts'
 
-/** A wallet of nobody's, for stores that need one. */
+/** A wallet whose key no test uses, for stores that need one. */
 export const wallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 export type TestApp = {
   readonly ctx: Context
   readonly app: FastifyInstance
   readonly databaseUrl: string
-  /** Time that the process sees. Set it to move it; the database has its own clock. */
+  /** The time that the process sees. Set it to change that; the database has its own clock. */
   readonly clock: { now: Date | null }
   request(options: InjectOptions): Promise<LightMyRequestResponse>
 }
 
-/** The whole HTTP application on a database of its own, called without a socket. Limits are out of the way. */
+/** The whole HTTP application on its own database, called without a socket, with limits so high that none applies. */
 export async function openTestApp(settings: Readonly<Record<string, string>> = {}): Promise<TestApp> {
   const { url } = await freshDatabase()
   const config = readConfig({
@@ -54,7 +54,7 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
   return { ctx, app, databaseUrl: url, clock, request: (options) => app.inject(options) }
 }
 
-/** The same application as another process on the same database would run it: nothing in memory is shared. */
+/** The same application as another process on the same database would run it, with nothing shared in memory. */
 export async function openNeighbour(test: TestApp): Promise<FastifyInstance> {
   const db = openDatabase({ url: test.databaseUrl, connections: 4, name: 'neighbour' })
   const app = buildApp({ ...test.ctx, db }, { isDraining: false })
@@ -68,7 +68,7 @@ export async function openNeighbour(test: TestApp): Promise<FastifyInstance> {
 
 export type TestStore = { readonly store: Store; readonly key: string }
 
-/** A store with a key, and with an EVM wallet unless told otherwise. */
+/** Creates a store with a key and, by default, an EVM wallet. */
 export async function makeStore(
   ctx: Context,
   options: { mode?: 'live' | 'test'; evmWallet?: string | null } = {},

@@ -4,7 +4,7 @@ import type { PaymentRequired } from '@farthing/sdk'
 import { newId, randomText } from '../../src/ids.ts'
 import type { TestApp } from './app.ts'
 
-/** Puts a checkout into a status that no request of today leads to. */
+/** Sets a checkout's status directly, for statuses that no request leads to. */
 export async function setStatus(test: TestApp, checkoutId: string, status: string): Promise<void> {
   const changed = await test.ctx.db.query('update checkouts set status = $2 where id = $1 returning id', [
     checkoutId,
@@ -13,7 +13,7 @@ export async function setStatus(test: TestApp, checkoutId: string, status: strin
   assert.equal(changed.length, 1)
 }
 
-/** Lets a checkout's time have passed, as the database's clock judges it. */
+/** Makes a checkout expire in the past, by the database's clock. */
 export async function letTimePass(test: TestApp, checkoutId: string): Promise<void> {
   const changed = await test.ctx.db.query(
     `update checkouts set created_at = created_at - interval '2 days', expires_at = clock() - interval '1 millisecond'
@@ -26,8 +26,8 @@ export async function letTimePass(test: TestApp, checkoutId: string): Promise<vo
 export const payer = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65'
 
 /**
- * The settlement's work by hand: the authorization with this nonce, its exact credit, and the checkout COMPLETED.
- * Returns the transaction's hash.
+ * Does the settlement's work by hand: inserts the authorization with this nonce and its exact credit, and completes the
+ * checkout. Returns the transaction's hash.
  */
 export async function completeByHand(
   test: TestApp,
@@ -57,7 +57,7 @@ export async function completeByHand(
   return transaction
 }
 
-/** A plain transfer that reached the first wallet of a checkout's options and is of no checkout. Returns its payment id. */
+/** Inserts an unmatched plain transfer to the first wallet in a checkout's options. Returns its payment id. */
 export async function creditByHand(test: TestApp, checkoutId: string): Promise<string> {
   const hash = `0x${randomBytes(32).toString('hex')}`
   const [row] = await test.ctx.db.query<{ payment_id: string }>(
@@ -74,7 +74,7 @@ export async function creditByHand(test: TestApp, checkoutId: string): Promise<s
   return row.payment_id
 }
 
-/** A payment as a stock client would send it, on the terms that were offered. The signature is nobody's. */
+/** A payment as a stock client would send it on the offered terms, with an invalid signature. */
 export function paymentFor(terms: PaymentRequired) {
   const [accepted] = terms.accepts
   assert(accepted)

@@ -20,7 +20,7 @@ type Settlement<TransactionId> = {
   readonly network: string
 }
 
-/** What a store and its payers ask of the application, whatever the chain. */
+/** The requests that a store and its payers make to the application, whatever the chain. */
 export function openClient(app: App, key: string) {
   const create = async (priceAmount = '1.00', more: object = {}): Promise<string> => {
     const payload = { orderId: 'order-1', priceAmount, priceCurrency: 'USD', ...more }
@@ -34,7 +34,7 @@ export function openClient(app: App, key: string) {
     await app.request({
       method: 'POST',
       url: `/api/v1/checkouts/${checkoutId}`,
-      // Bad payments cost their address time.
+      // Bad payments slow down the client address they come from.
       remoteAddress: `10.0.${(++requests >> 8) % 256}.${requests % 256}`,
       ...(header !== undefined && { headers: { 'payment-signature': header } }),
     })
@@ -55,7 +55,7 @@ export function openClient(app: App, key: string) {
   }
 }
 
-/** Starts a worker in this process. Returns what stops it, before the test's end or then. */
+/** Starts a worker in this process. It stops with the returned function, or when the file's tests are done. */
 export function startWork({ ctx }: App, signers: Parameters<typeof startWorker>[1]): () => Promise<void> {
   const worker = startWorker(ctx, signers)
   let isStopped = false
@@ -67,7 +67,7 @@ export function startWork({ ctx }: App, signers: Parameters<typeof startWorker>[
   return stop
 }
 
-/** Until the worker has seen the chain and its lanes have shown themselves. */
+/** Waits until the worker has read the chain and its lanes are live. */
 export async function untilReady({ ctx }: App, caip2: string): Promise<void> {
   await until(
     'payments can be settled',

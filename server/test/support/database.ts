@@ -3,7 +3,7 @@ import { type Database, openDatabase } from '../../src/database/db.ts'
 import { randomText } from '../../src/ids.ts'
 import { atEnd } from './at-end.ts'
 
-/** An empty, migrated database of this test file's own, dropped when the file is done. */
+/** An empty, migrated database for this test file alone, dropped when the file is done. */
 export async function freshDatabase(template = 'template_farthing'): Promise<{ url: string; db: Database }> {
   const cluster = process.env.FARTHING_TEST_CLUSTER
   assert(cluster, 'Run tests with npm test, which starts PostgreSQL.')

@@ -11,16 +11,16 @@ export type Call = {
 type Reply = { id: number; jsonrpc: '2.0'; result?: unknown; error?: { code: number; message: string } }
 
 /**
- * refused    the connection breaks before the node has seen the request
- * lost       the node does what it was asked; the connection breaks before it has answered
- * hanging    the node does what it was asked, and never answers
+ * refused    the connection breaks before the node sees the request
+ * lost       the node executes the request; the connection breaks before it answers
+ * hanging    the node executes the request and never answers
  * limited    429
- * internal   every call is answered with -32603, the node having done nothing
- * done-badly the node does what it was asked and answers with -32603
+ * internal   every call is answered with -32603, and the node does nothing
+ * done-badly the node executes the request and answers with -32603
  * null       every result is null
- * garbage    not JSON
- * twice      the node is asked twice
- * stale      the node knows nothing of the newest blocks
+ * garbage    the answer is not JSON
+ * twice      the node executes the request twice
+ * stale      the node does not know the newest blocks
  */
 export const faults = [
   'refused',
@@ -37,13 +37,13 @@ export const faults = [
 
 export type Fault = (typeof faults)[number]
 
-/** How far a stale node is behind. */
+/** How far behind a stale node is. */
 const lagBlocks = 3
 
 export type FaultyNode = Awaited<ReturnType<typeof openFaultyNode>>
 
 /**
- * A node between ours and the chain that does its work badly, as it is told. It ends with the test or the file that
+ * A node between ours and the chain that misbehaves as the test tells it to. It stops with the test or the file that
  * opened it.
  */
 export async function openFaultyNode(target: string) {
@@ -51,23 +51,23 @@ export async function openFaultyNode(target: string) {
   const node = {
     url: '',
     target,
-    /** What goes wrong with a request, if anything. */
+    /** The fault for a request, or null. */
     choose: (_calls: readonly Call[]): Fault | null => null,
-    /** What the node says instead of a result; an Error is told as one. */
+    /** Replaces a result; an Error becomes an error answer. */
     lie: (_call: Call, result: unknown): unknown => result,
-    /** How often each fault was committed. */
+    /** How often each fault has occurred. */
     committed: new Map<Fault, number>(),
-    /** Callers that wait for an answer that never comes, and have not given up yet. */
+    /** Callers that wait for an answer that never comes and have not given up yet. */
     waiting: 0,
     /** Calls so far, by method. */
     asked: new Map<string, number>(),
-    /** How many answers `hold` keeps back now. */
+    /** How many answers `hold` is holding back. */
     holding: 0,
-    /** Every request that has one of these methods in it goes wrong; no methods mean every request. */
+    /** Makes every request that contains one of these methods fail; without methods, every request. */
     fail(fault: Fault, ...only: readonly string[]): void {
       node.choose = (calls) => (only.length === 0 || hasMethod(calls, only) ? fault : null)
     },
-    /** The same for the next requests only. */
+    /** Does the same for this many requests only. */
     failTimes(fault: Fault, times: number, ...only: readonly string[]): void {
       let left = times
       node.choose = (calls) => (left > 0 && hasMethod(calls, only) && left-- > 0 ? fault : null)
@@ -75,7 +75,7 @@ export async function openFaultyNode(target: string) {
     heal(): void {
       node.choose = () => null
     },
-    /** Keeps back the answers to a method, given by the node as it is now, until the returned function is called. */
+    /** Holds back the answers to a method, as the node gives them now, until the returned function is called. */
     hold(method: string): () => void {
       const { promise, resolve } = Promise.withResolvers<void>()
       held = { method, until: promise }
@@ -156,7 +156,7 @@ async function forward(target: string, calls: readonly Call[]): Promise<Reply[]>
   return (await response.json()) as Reply[]
 }
 
-/** As a node answers that is some blocks behind: it takes an older block for the newest, and knows none above. */
+/** Answers as a node that is some blocks behind: it reports an older block as the newest and knows none above it. */
 async function forwardStale(target: string, calls: readonly Call[]): Promise<Reply[]> {
   const [newest] = await forward(target, [{ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] }])
   const head = Math.max(0, Number.parseInt(newest?.result as string, 16) - lagBlocks)
@@ -178,7 +178,7 @@ async function forwardStale(target: string, calls: readonly Call[]): Promise<Rep
   return [...(await forward(target, known)), ...unknown]
 }
 
-/** The same numbers from 0 to 1 for the same seed. */
+/** Numbers from 0 to 1, the same for the same seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed
   return () => {

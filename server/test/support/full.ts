@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto'
 
-/** What generated things are drawn from: SEED, or any. */
+/** The seed for generated input: SEED, or a random one. */
 const seed = Number.parseInt(process.env.SEED ?? `${randomInt(1, 2 ** 31)}`, 10)
 
 /**
- * How often a property is tried: some times for every commit, all of them with FULL=1, or as often as fits into MINUTES
- * of it. Whoever uses it says how much was done.
+ * How often a property is tried: some times on every commit, all of them with FULL=1, or as often as fits into MINUTES.
+ * The caller reports how much was done.
  */
 export function runs(some: number, all: number) {
   if (process.env.FULL !== '1') return { seed, numRuns: some }
@@ -18,7 +18,7 @@ export function runs(some: number, all: number) {
   }
 }
 
-/** Counts what was tried, and says it with its rate. */
+/** Counts what was tried and reports it with its rate. */
 export function openCount(what: string) {
   const startedAt = performance.now()
   const counts: Record<string, number> = { [what]: 0 }

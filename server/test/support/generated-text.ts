@@ -3,7 +3,7 @@ import { listSettings } from '../../src/config.ts'
 import { networks } from '../../src/networks.ts'
 import { floors } from '../tidy.ts'
 
-/** Text files and tables that repeat what the code says: `npm run generate` writes them, a test compares them. */
+/** Text files and tables that repeat facts from the code: `npm run generate` writes them, a test compares them. */
 export function generateTexts(): { readonly file: string; readonly text: string }[] {
   return [
     { file: '.env.example', text: generateEnvExample() },
@@ -15,7 +15,7 @@ export function generateTexts(): { readonly file: string; readonly text: string 
 
 export const root = new URL('../../../', import.meta.url).pathname
 
-/** What stands for a setting without a default, and for one whose default follows from another. */
+/** Example values for settings without a default and for those whose default depends on another setting. */
 const examples: Readonly<Record<string, string>> = {
   DATABASE_URL: 'postgres://farthing:secret@localhost:5432/farthing',
   BASE_URL: 'https://farthing.example',
@@ -92,7 +92,7 @@ function literal({ name, version }: { readonly name: string; readonly version: s
   return `{ name: '${name}', version: '${version}' }`
 }
 
-/** A file with the first table after a heading replaced. */
+/** The file's text with the first table after a heading replaced. */
 function withTable(file: string, heading: string, table: string): string {
   const text = readFileSync(root + file, 'utf8')
   const start = text.indexOf('\n|', text.indexOf(`\n${heading}\n`)) + 1

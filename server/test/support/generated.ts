@@ -18,7 +18,7 @@ import { openAuthenticator } from '../../src/stores/authenticate.ts'
 export const schemaFile = new URL('../schema.sql', import.meta.url).pathname
 export const openApiFile = new URL('../../../docs/api/openapi.json', import.meta.url).pathname
 
-/** The migrated schema as SQL, without what differs between installations. */
+/** The migrated schema as SQL, without the parts that differ between installations. */
 export async function dumpSchema(url: string): Promise<string> {
   const { stdout } = await promisify(execFile)('pg_dump', [
     '--schema-only',
@@ -34,10 +34,10 @@ export async function dumpSchema(url: string): Promise<string> {
     .trim()}\n`
 }
 
-/** The OpenAPI document as it is committed: with an address that stands for any deployment's. */
+/** The OpenAPI document as it is committed, with a URL that stands for any deployment's. */
 export function generateOpenApi(): string {
   const config = readConfig({ DATABASE_URL: 'postgres://unused', BASE_URL: 'https://farthing.example' })
-  // Routes are described, never called: the database is not opened before it is first used.
+  // Routes are described, never called, and the database is not opened before its first use.
   const db = openDatabase({ url: config.databaseUrl, connections: 4, name: 'describe' })
   const ctx: Context = { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => new Date() }
   const unused = () => Promise.reject(new Error('described, not called'))

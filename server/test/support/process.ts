@@ -7,14 +7,14 @@ const main = new URL('../../src/main.ts', import.meta.url).pathname
 
 export type Running = {
   readonly child: ChildProcess
-  /** The line that said that it is up: `address`, `operationsPort`. */
+  /** From the log line that reports the start: `address`, `operationsPort`. */
   readonly started: { readonly address?: string; readonly operationsPort: number }
   /** Everything it has written so far. */
   readonly output: () => string
   kill(signal: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts `serve` or `work` as a process of its own and waits until it is up. It is killed when the file is done. */
+/** Starts `serve` or `work` as a separate process and waits until it is up. It is killed when the file is done. */
 export async function startProcess(
   command: 'serve' | 'work',
   environment: Readonly<Record<string, string>>,
@@ -42,7 +42,7 @@ export async function startProcess(
       if (/"msg":"(listening|working)"/.test(line)) resolve(JSON.parse(line))
     })
     child.once('exit', (code) =>
-      reject(new Error(`${command} ended with ${code} before it was up:\n${output}`)),
+      reject(new Error(`${command} exited with ${code} before it was up:\n${output}`)),
     )
   })
   return {

@@ -13,9 +13,9 @@ import { newSettler, openSvm, type SvmOptions, type TestSettler, type TestSvm } 
 import { type Changes, svmHeader } from './chain/svm-payment.ts'
 import { openClient, startWork, untilReady } from './client.ts'
 
-/** The store's own wallet on EVM chains: nobody's key. */
+/** The store's wallet on EVM chains; no test holds its key. */
 export const payTo: Address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-/** The store's own wallet on Solana: 32 bytes of 2, nobody's key. */
+/** The store's wallet on Solana: 32 bytes of 2, for which no key is known. */
 export const svmPayTo = '8qbHbw2BbbTHBW1sbeqakYXVKRQM8Ne7pLK7m6CVfeR'
 
 type Options = {
@@ -30,8 +30,8 @@ export type Shop = Awaited<ReturnType<typeof openEvmShop>>
 export type SvmShop = Awaited<ReturnType<typeof openSvmShop>>
 
 /**
- * A store on a chain of its own, with the HTTP application, a worker and settlers in this process. The network says of
- * which family the chain is: LOCAL by default.
+ * A store on its own chain, with the HTTP application, a worker and settlers in this process. The network (LOCAL by
+ * default) determines the chain's family.
  */
 export function openShop(options?: ShopOptions): Promise<Shop>
 export function openShop(options: SvmShopOptions): Promise<SvmShop>
@@ -45,7 +45,7 @@ async function openEvmShop(options: ShopOptions) {
   const shop = await openOn(chain, { ...options, signers, urls: chain.url, payTo })
   return {
     ...shop,
-    /** A payer with money. */
+    /** Creates a payer with money. */
     async fund(units = 1_000_000_000n): Promise<Payer> {
       const payer = newPayer()
       await chain.mint(payer.address, units)
@@ -71,15 +71,15 @@ async function openSvmShop(options: SvmShopOptions) {
     ...shop,
     settlementOf: shop.settlementOf<string>,
     untilReady: () => untilReady(shop, chain.network.caip2),
-    /** Signs for a checkout as the stock client would, but for the changes. */
+    /** Signs for a checkout as the stock client would, except for the changes. */
     sign: async (checkoutId: string, payer: KeyPairSigner, changes: Changes = {}): Promise<string> =>
       await svmHeader(chain, await shop.require(checkoutId), payer, changes),
-    /** What the store's wallet holds. */
+    /** The balance of the store's wallet. */
     received: async (): Promise<bigint> => (await chain.balance(svmPayTo, chain.mint)) ?? 0n,
   }
 }
 
-/** What does not depend on the family. */
+/** The parts that do not depend on the family. */
 async function openOn<
   Chain extends TestChain | TestSvm,
   Signers extends NonNullable<Parameters<typeof startWorker>[1]>,

@@ -9,7 +9,7 @@ export type Answer = LightMyRequestResponse
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
 type Headers = Readonly<Record<string, string>>
 
-/** Other wallets of nobody's: accounts of the well-known test phrase, as EIP-55 writes them. */
+/** More wallets whose keys no test uses: accounts of the well-known test phrase, in EIP-55 form. */
 export const wallets = [
   '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
   '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
@@ -25,13 +25,13 @@ export const solanaWallets = [
 
 export const order: CreateCheckout = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: 'USD' }
 
-/** A store and its side of the conversation: every call shows the store's key. */
+/** A store and its API client: every call carries the store's key. */
 export type StoreClient = TestStore & {
   readonly id: string
   call(method: Method, path: string, body?: unknown, headers?: Headers): Promise<Answer>
-  /** Creates a checkout, which must succeed. */
+  /** Creates a checkout and asserts that it succeeds. */
   create(change?: Partial<CreateCheckout>): Promise<Checkout>
-  /** Everything that the store's log says, after what was waiting has been given its place. */
+  /** The store's whole log, after waiting events have been given their sequence numbers. */
   events(): Promise<Event[]>
 }
 
@@ -61,7 +61,7 @@ export async function openStore(
   }
 }
 
-/** Text and bytes are sent as they are; anything else as JSON. */
+/** Sends text and bytes as they are, anything else as JSON. */
 export async function send(
   app: FastifyInstance,
   method: Method,
@@ -93,7 +93,7 @@ export function assertProblem(answer: Answer, status: number, code: ProblemCode)
   return problem
 }
 
-/** Asserts that the values at these places, and no others, were refused. */
+/** Asserts that the values at these pointers were refused, and no others. */
 export function assertInvalid(answer: Answer, ...pointers: string[]): void {
   const { errors = [] } = assertProblem(answer, 422, 'invalid_request')
   assert.deepEqual([...new Set(errors.map(({ pointer }) => pointer))].sort(), pointers.sort(), answer.body)

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** Waits for a condition, looking every few milliseconds, and fails if it is not met in time. */
+/** Waits for a condition, checking every 20 ms, and fails if it is not met in time. */
 export async function until(
   what: string,
   condition: () => Promise<boolean>,

@@ -7,11 +7,11 @@ import type { Shop } from './shop.ts'
 
 export type Answer = LightMyRequestResponse
 
-/** Longer than anything takes on a busy machine: only what will never come is given up. */
+/** Longer than anything takes on a busy machine, so only what never happens times out. */
 const patienceMs = 30_000
 const lookEveryMs = 20
 
-/** Looks until there is something to see: for what happens in the background, whenever it does. */
+/** Repeats `look` until it finds something, for effects that happen in the background. */
 export async function until<Found>(
   look: () => Promise<Found | null | undefined | false>,
   what: string,
@@ -29,15 +29,15 @@ export async function untilStatus(shop: Shop, checkoutId: string, status: string
   await until(async () => (await shop.read(checkoutId)).status === status, `${checkoutId} ${status}`)
 }
 
-/** What the store's log says of a checkout so far. */
+/** The checkout's events in the store's log so far. */
 export async function eventsOf(shop: Shop, checkoutId: string): Promise<Event[]> {
   return (await readLog(shop)).filter((event) => event.checkoutId === checkoutId)
 }
 
-/** Everything that the store's log says, once what has happened so far has its place in it. */
+/** The store's whole log, once all events so far have their sequence numbers. */
 export async function readLog(shop: Shop): Promise<Event[]> {
   const waiting = 'select 1 as one from events where sequence is null limit 1'
-  await until(async () => (await shop.ctx.db.query(waiting)).length === 0, 'the log is complete')
+  await until(async () => (await shop.ctx.db.query(waiting)).length === 0, 'the numbering of all events')
   const events: Event[] = []
   let after = ''
   for (;;) {
@@ -52,7 +52,7 @@ export async function readLog(shop: Shop): Promise<Event[]> {
   }
 }
 
-/** Events get their place a moment after they are written. */
+/** Waits for an event, because events get their sequence numbers a moment after they are written. */
 export async function untilEvent(shop: Shop, checkoutId: string, type: string): Promise<Event> {
   return await until(
     async () => (await eventsOf(shop, checkoutId)).find((event) => event.type === type),
@@ -60,7 +60,7 @@ export async function untilEvent(shop: Shop, checkoutId: string, type: string): 
   )
 }
 
-/** The transaction that carries a payment, once it was sent. */
+/** The transaction that carries a payment, once it has been sent. */
 export async function untilSent(shop: Shop, header: string): Promise<{ hash: Hex; settler: string }> {
   const { nonce } = decode(header).payload.authorization
   return await until(async () => {
@@ -73,7 +73,7 @@ export async function untilSent(shop: Shop, header: string): Promise<{ hash: Hex
   }, 'a send')
 }
 
-/** A lane is live once its worker has looked at the chain for the first time. */
+/** Waits for a live lane. A lane is live once its worker has read the chain for the first time. */
 export async function untilReady(shop: Pick<Shop, 'ctx'>): Promise<void> {
   const live = () =>
     shop.ctx.db.query(
@@ -83,19 +83,19 @@ export async function untilReady(shop: Pick<Shop, 'ctx'>): Promise<void> {
   await until(async () => (await live()).length > 0, 'a live lane')
 }
 
-/** Mines if anything waits to be mined. Blocks for nothing would make the chain's time run away from the clock. */
+/** Mines if a transaction is pending. Needless blocks would move the chain's time ahead of the clock. */
 export async function mineSent({ chain }: Shop): Promise<void> {
   const { pending } = await chain.client.getTxpoolStatus()
   if (pending > 0) await chain.mine()
 }
 
-/** A worker that was killed a moment ago: nobody works, and its lanes still count as live. */
+/** As if the worker had just been killed: no worker runs, but its lanes still count as live. */
 export async function killWork(shop: Shop, stop: () => Promise<void>): Promise<void> {
   await stop()
   await shop.ctx.db.query('update settlers set alive_at = clock()')
 }
 
-/** Lets a checkout's time run out this many seconds ago. */
+/** Makes a checkout expire this many seconds ago. */
 export async function letExpire(shop: Shop, checkoutId: string, secondsAgo = 1): Promise<void> {
   await shop.ctx.db.query(
     `update checkouts set created_at = clock() - interval '1 day',
@@ -104,7 +104,7 @@ export async function letExpire(shop: Shop, checkoutId: string, secondsAgo = 1):
   )
 }
 
-/** The answer is this refusal, and asks nobody for money. */
+/** Asserts that the answer is this problem and offers no terms. */
 export function assertProblem(answer: Answer, status: number, code: string): void {
   assert.equal(answer.statusCode, status, answer.body)
   assert.equal(answer.json().code, code)
@@ -112,7 +112,7 @@ export function assertProblem(answer: Answer, status: number, code: string): voi
   assert.equal(answer.headers['payment-response'], undefined)
 }
 
-/** The answer is 402 for this reason: the terms as header and body, and a settlement that failed. */
+/** Asserts that the answer is 402 for this reason, with the terms in header and body and a failed settlement. */
 export function assertRefused(shop: Shop, answer: Answer, reason: string): void {
   assert.equal(answer.statusCode, 402, answer.body)
   const terms = answer.json<PaymentRequired>()
@@ -146,7 +146,7 @@ export function encode(payload: unknown): string {
   return Buffer.from(JSON.stringify(payload)).toString('base64')
 }
 
-/** The header with something in it changed, after it was signed. */
+/** The header with a change made after signing. */
 export function alter(header: string, change: (payload: Payload) => unknown): string {
   const payload = decode(header)
   change(payload)

@@ -26,7 +26,7 @@ test('a signature with v 0 or 1 is refused', async () => {
   await assertRefused({ ...payment, signature }, "ECRecover: invalid signature 'v' value")
 })
 
-test('a signature of any length but 65 bytes is refused, the compact form of 64 included', async () => {
+test('a signature of any length but 65 bytes is refused, including the 64-byte compact form', async () => {
   const payment = await makePayment()
   const { r, s, yParity } = parseSignature(payment.signature)
   const compact = concat([r, numberToHex(BigInt(s) | (BigInt(yParity) << 255n), { size: 32 })])
@@ -34,7 +34,7 @@ test('a signature of any length but 65 bytes is refused, the compact form of 64 
     await assertRefused({ ...payment, signature }, 'ECRecover: invalid signature length')
 })
 
-test('a signature of somebody else, of other numbers or for another domain is refused', async () => {
+test('a signature by someone else, over other values or for another domain is refused', async () => {
   const payment = await makePayment()
   const { payer, authorization } = payment
   const stranger = await makePayment({ from: payer.address })
@@ -44,7 +44,7 @@ test('a signature of somebody else, of other numbers or for another domain is re
     await assertRefused(signed, 'FiatTokenV2: invalid signature')
 })
 
-test('a contract wallet pays by ERC-1271 for as long as it agrees', async () => {
+test('a contract wallet can pay through ERC-1271 as long as it accepts the signature', async () => {
   const payer = newPayer()
   const from = await chain.deploy('OwnedWallet', [payer.address])
   await assertPaid(await makePayment({ payer, from }))
@@ -68,7 +68,7 @@ test('a contract wallet can burn all the gas of a transaction', async () => {
   assert(gasUsed > 950_000n, `${gasUsed}`)
 })
 
-test('where an address has code its key does not count, whether placed or delegated by EIP-7702', async () => {
+test('an address with code cannot pay with its key, whether the code was set or delegated by EIP-7702', async () => {
   const stranger = newPayer()
   const wallet = await chain.deploy('OwnedWallet', [stranger.address])
   const placed = await makePayment()

@@ -26,7 +26,7 @@ const { chain, makePayment, settle, refusal, assertRefused, assertPaid, call, ca
 const baseChain = await openChain({ network: 'BASE_MAINNET' })
 const used = 'FiatTokenV2: authorization is used or canceled'
 
-test('the token stands at the address of each network, with the domain that payers sign there', async () => {
+test('the token is at its address on each network, with the domain that payers sign', async () => {
   for (const { client, token, domain, network } of [chain, baseChain]) {
     const read = (functionName: 'name' | 'version' | 'symbol' | 'decimals' | 'DOMAIN_SEPARATOR') =>
       client.readContract({ address: token, abi: tokenAbi, functionName })
@@ -40,7 +40,7 @@ test('the token stands at the address of each network, with the domain that paye
   assert.equal(baseChain.domain.name, 'USD Coin')
 })
 
-test('an authorization pays, by either overload', async () => {
+test('an authorization pays through either overload', async () => {
   await assertPaid(await makePayment())
   const payment = await makePayment()
   const { status } = await chain.perform({ to: chain.token, data: encodeSplitTransfer(payment) })
@@ -48,7 +48,7 @@ test('an authorization pays, by either overload', async () => {
   assert.equal(await chain.balance(payment.to), 40n)
 })
 
-test('AuthorizationUsed comes first and its Transfer directly after it, for each of a batch', async () => {
+test('AuthorizationUsed comes first and its Transfer right after it, for each payment in a batch', async () => {
   const payments = [await makePayment(), await makePayment(), await makePayment({ value: 0n })]
   const calls = payments.map((payment) => ({
     target: chain.token,
@@ -93,7 +93,7 @@ test('validBefore is exclusive: paid in the second before it, refused in its own
   assert.equal(await refusal(encodeTransfer(late)), 'FiatTokenV2: authorization is expired')
 })
 
-test('a nonce is good once', async () => {
+test('a nonce can be used only once', async () => {
   const payment = await makePayment()
   await assertPaid(payment)
   assert.equal(await refusal(encodeTransfer(payment)), used)
@@ -101,7 +101,7 @@ test('a nonce is good once', async () => {
   assert.equal(await chain.balance(payment.to), 40n)
 })
 
-test('a nonce spent on another authorization is used, though nothing was paid to the first', async () => {
+test('a nonce spent on another authorization counts as used, even though the first one paid nothing', async () => {
   const payment = await makePayment()
   const { nonce } = payment.authorization
   await assertPaid(await makePayment({ payer: payment.payer, nonce, value: 1n }))
@@ -109,13 +109,13 @@ test('a nonce spent on another authorization is used, though nothing was paid to
   await assertRefused(payment, used)
 })
 
-test('nonces are apart for each payer', async () => {
+test('each payer has its own nonces', async () => {
   const nonce = newNonce()
   await assertPaid(await makePayment({ nonce }))
   await assertPaid(await makePayment({ nonce }))
 })
 
-test('a cancelled authorization is used and says so in a log, by either overload', async () => {
+test('a cancelled authorization counts as used and emits a log, through either overload', async () => {
   for (const overload of ['bytes', 'vrs']) {
     const payment = await makePayment()
     const { nonce, from } = payment.authorization
@@ -136,7 +136,7 @@ test('a cancelled authorization is used and says so in a log, by either overload
   }
 })
 
-test('only the payee can use an authorization to receive, and one to transfer is none to receive', async () => {
+test('only the payee can use a receive authorization, and nobody can use it as a transfer authorization', async () => {
   const payeeKey = fundedKey(3)
   const to = privateKeyToAccount(payeeKey).address
   for (const overload of ['bytes', 'vrs']) {
@@ -158,7 +158,7 @@ test('only the payee can use an authorization to receive, and one to transfer is
   assert.equal(await chain.balance(to), 80n)
 })
 
-test('a blacklisted payer or payee is refused until it is let off', async () => {
+test('a blacklisted payer or payee is refused until it is removed from the blacklist', async () => {
   for (const party of ['from', 'to'] as const) {
     const payment = await makePayment()
     const account = payment.authorization[party]
@@ -169,7 +169,7 @@ test('a blacklisted payer or payee is refused until it is let off', async () => 
   }
 })
 
-test('a paused token refuses to pay and to cancel until it goes on', async () => {
+test('a paused token refuses payments and cancellations until it is unpaused', async () => {
   const payment = await makePayment()
   const { payer, authorization } = payment
   const { nonce } = authorization
@@ -186,7 +186,7 @@ test('a paused token refuses to pay and to cancel until it goes on', async () =>
   await assertPaid(payment)
 })
 
-test('nobody pays more than they have, and the nonce stays unused', async () => {
+test('a payer cannot pay more than it has, and the nonce stays unused', async () => {
   const payment = await makePayment({ value: 101n })
   await assertRefused(payment, 'ERC20: transfer amount exceeds balance')
   assert.equal(await chain.isNonceUsed(payment.payer.address, payment.authorization.nonce), false)
@@ -217,13 +217,13 @@ test('checks come in the order of the real token: pause, blacklist, time, nonce,
   await says('ECRecover: invalid signature length')
 })
 
-test('an authorization of nothing can be settled', async () => {
+test('an authorization for zero can be settled', async () => {
   const payment = await makePayment({ value: 0n })
   await assertPaid(payment)
   assert.equal((await chain.transferLogs({ to: payment.to })).length, 1)
 })
 
-test('a marker after the arguments is ignored, by either overload', async () => {
+test('either overload ignores a marker after the arguments', async () => {
   const marker: Hex = '0x00112233445566778899aabbccddeeff'
   for (const encode of [encodeTransfer, encodeSplitTransfer]) {
     const payment = await makePayment()
@@ -235,7 +235,7 @@ test('a marker after the arguments is ignored, by either overload', async () => 
   }
 })
 
-test('somebody else can settle from inside a contract; ours then reverts and the money is there once', async () => {
+test('if someone else settles from inside a contract, our transaction reverts and the money arrives once', async () => {
   const payment = await makePayment()
   const decoy = await makePayment({ value: 1n })
   const calls = [decoy, payment].map((signed) => ({ target: chain.token, data: encodeTransfer(signed) }))
@@ -248,7 +248,7 @@ test('somebody else can settle from inside a contract; ours then reverts and the
   assert.equal(await chain.balance(payment.to), 40n)
 })
 
-test('aggregate3 lets calls fail that may, with their reason, and pays the others', async () => {
+test('aggregate3 lets calls with allowFailure fail, returns their reason, and pays the others', async () => {
   const [good, bad] = [await makePayment(), await makePayment({ value: 1000n })]
   const batch = (allowFailure: boolean) =>
     encodeFunctionData({
@@ -277,7 +277,7 @@ test('aggregate3 lets calls fail that may, with their reason, and pays the other
   assert.deepEqual([await chain.balance(bad.to), await chain.balance(good.to)], [0n, 40n])
 })
 
-test('Multicall3 tells the block, its time and a balance', async () => {
+test('Multicall3 returns the block number, its timestamp and a balance', async () => {
   const abi = parseAbi([
     'function getBlockNumber() view returns (uint256 blockNumber)',
     'function getCurrentBlockTimestamp() view returns (uint256 timestamp)',

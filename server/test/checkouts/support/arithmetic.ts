@@ -1,6 +1,6 @@
-/** Decimal arithmetic on digits in text, by hand, so that it shares nothing with the code that it judges. */
+/** Decimal arithmetic by hand on digits in text, so that it shares no code with the code it checks. */
 
-/** Whether this is an amount: written as a machine, not as a pattern. */
+/** Whether the text is an amount; deliberately not a regular expression. */
 export function isAmount(value: string): boolean {
   const [whole = '', fraction, ...more] = value.split('.')
   const isDigits = (part: string) => part !== '' && [...part].every((digit) => '0123456789'.includes(digit))

@@ -15,17 +15,17 @@ const { client, token, domain } = shop.chain
 const attacker = await shop.chain.deploy('Attacker')
 const elsewhere: Address = '0x000000000000000000000000000000000000dEaD'
 const units = 1_000_000n
-/** Sends of an authorization that may be mined without effect. */
+/** How often an authorization may be sent and mined without effect. */
 const sendsMax = 2n
-/** What one that reverts may cost: of an ordinary payer, and of one whose own code runs. */
+/** What a reverted payment may cost: for an ordinary payer, and for one whose own code runs. */
 const plainGas = 75_000n
 const contractGas = 500_000n
-/** What a buyer waits at most while strangers stand in the way; the promise is 10 s, the machine may be busy. */
+/** The longest a buyer waits while attackers interfere. The promise is 10 s, but the machine may be busy. */
 const boundMs = 60_000
 const budget = { gas: 0n }
 const [lane = assert.fail()] = shop.engine.lanes
 
-/** A transaction that takes the money away from those who have signed to pay with it; it comes first in its block. */
+/** Moves the money away from payers who have signed to pay with it, in a transaction that comes first in its block. */
 async function moveAway(payments: readonly Prepared[]): Promise<void> {
   const moves: Signed[] = await Promise.all(
     payments.map(({ payer, signed }) =>
@@ -50,7 +50,7 @@ async function submitFirst(call: { to: Address; data: Hex; gas?: bigint }): Prom
   })
 }
 
-/** Asks again with the same payment until it is known what became of it. */
+/** Retries with the same payment until its outcome is known. */
 async function persist(payment: Prepared): Promise<{ answer: LightMyRequestResponse; ms: number }> {
   const began = performance.now()
   for (;;) {
@@ -65,7 +65,7 @@ function isInProgress(answer: LightMyRequestResponse): boolean {
   return answer.statusCode === 409 && answer.json().code === 'payment_in_progress'
 }
 
-/** Whoever holds the checkout now, of those who have no intention to pay. */
+/** The hostile payments that hold the checkout now, in the given state. */
 async function findHolders(hostile: readonly Prepared[], state: string): Promise<Prepared[]> {
   const rows = await shop.ctx.db.query<{ nonce: Hex }>(
     'select nonce from authorizations where state = $1 and nonce = any($2)',
@@ -127,11 +127,11 @@ test('payers who move their money away before our send do not keep the buyer fro
     const paying = persist(honest)
     const deadline = Date.now() + boundMs
     for (;;) {
-      assert(Date.now() < deadline, 'the buyer has paid in time')
+      assert(Date.now() < deadline, 'the buyer could not pay in time')
       const { status } = await shop.read(honest.checkoutId)
       if (status === 'COMPLETED') break
       if (status !== 'PROCESSING') continue
-      // Whoever has claimed it moves the money before the lane looks; one step, and the next may claim.
+      // The payer who claimed moves the money before the lane checks; after one step the next payer may claim.
       const holders = await findHolders(hostile, 'claimed')
       if (holders.length > 0) await moveAway(holders)
       rejected += holders.length
@@ -147,7 +147,7 @@ test('payers who move their money away before our send do not keep the buyer fro
   t.diagnostic(print({ rejected, slowestMs: Math.max(...waits) }))
 })
 
-test('a payer with code that burns gas or changes its mind harms nobody else, and costs no more than the cap', async (t) => {
+test('a payer whose code burns gas or changes its mind harms nobody else, and costs no more than the cap', async (t) => {
   const owner = newPayer()
   const { BurningWallet } = await readArtifacts()
   assert(BurningWallet)
@@ -184,9 +184,9 @@ test('a payer with code that burns gas or changes its mind harms nobody else, an
   t.diagnostic(print({ hostileCount }))
 })
 
-test('a payer who moves the money away after our send holds the checkout no longer than the window, and then the buyer pays', async (t) => {
+test('a payer who moves the money away after our send holds the checkout only for the window, and then the buyer pays', async (t) => {
   let broadcast = 0
-  // Each moves the chain's clock 20 s ahead of ours, and a buyer's authorization is good for five minutes of both.
+  // Each trial moves the chain's clock 20 s ahead of ours, and a buyer's authorization is good for five minutes of both.
   for (let trial = 0; trial < trials(1, 10); trial++) {
     const [honest] = await shop.prepare(1)
     assert(honest)
@@ -199,7 +199,7 @@ test('a payer who moves the money away after our send holds the checkout no long
     await moveAway([hostile])
     await shop.mine()
     broadcast++
-    // The money comes back, and goes again: it is sent a second time, and never a third.
+    // The money comes back and leaves again: the payment is sent a second time, but never a third.
     for (let again = 0; again < 2; again++) {
       await shop.chain.mint(hostile.payer.address, units)
       await shop.follow()
@@ -215,7 +215,7 @@ test('a payer who moves the money away after our send holds the checkout no long
     await shop.bury()
     const deadline = Date.now() + boundMs
     while ((await shop.read(honest.checkoutId)).status !== 'COMPLETED') {
-      assert(Date.now() < deadline, 'the buyer has paid in time')
+      assert(Date.now() < deadline, 'the buyer could not pay in time')
       await shop.send()
       await shop.mine()
     }
@@ -227,7 +227,7 @@ test('a payer who moves the money away after our send holds the checkout no long
 })
 
 test('the gas that attackers cost stays within the budget, and the invariants hold', async (t) => {
-  // What changed its mind is still unresolved: its window ends now.
+  // The wallets that changed their mind are still unresolved; their window ends now.
   await shop.chain.setNextBlockTimestamp((await shop.chain.time()) + 400n)
   await shop.mine(4)
   await shop.bury()

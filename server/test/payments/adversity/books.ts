@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Database } from '../../../src/database/db.ts'
 import { ask, type ChainPlace } from './scan.ts'
 
-/** What the database says of one network, as far as the invariants speak of it. */
+/** What the database says about one network, as far as the invariants need it. */
 export type Books = {
   readonly firstBlock: number
   readonly safeNumber: number
@@ -12,14 +12,14 @@ export type Books = {
     readonly version: number
     readonly finality: string
     readonly options: readonly { asset: string; amount: string; payTo: string }[]
-    /** What plain transfers to it must be, in the same form. */
+    /** What a plain transfer to it must match, in the same form. */
     readonly reserved: readonly { asset: string; amount: string; payTo: string }[]
-    /** Types, oldest first. */
+    /** Event types, oldest first. */
     readonly events: readonly string[]
   }[]
   /** By payer and nonce. */
   readonly authorizations: ReadonlyMap<string, BookedAuthorization>
-  /** Live ones. */
+  /** Only those that are not orphaned. */
   readonly credits: readonly {
     readonly paymentId: string
     readonly blockHash: string
@@ -153,7 +153,7 @@ export async function readBooks(db: Database, { url, token }: ChainPlace): Promi
   }
 }
 
-/** I14. Waits until nothing is left to do; the sentences say what still was when the time was up. */
+/** I14. Waits until no work is left; at the deadline, returns one sentence per kind of work that is. */
 export async function untilQuiet(db: Database, url: string, withinMs: number): Promise<string[]> {
   const network = await readNetwork(url)
   const deadline = Date.now() + withinMs
@@ -176,11 +176,11 @@ async function findUndone(db: Database, url: string, network: string, head: numb
        (select head_number::int from followers where network = $1) as head`,
     [network],
   )
-  if (!row) return ['I14 the database does not answer']
-  if (row.head < head) left.push(`I14 the follower stands at ${row.head}, the chain at ${head}`)
+  if (!row) return ['I14 the database returned no row']
+  if (row.head < head) left.push(`I14 the follower is at block ${row.head}, the chain at ${head}`)
   if (row.unresolved > 0) left.push(`I14 ${row.unresolved} authorizations are unresolved`)
   if (row.processing > 0) left.push(`I14 ${row.processing} checkouts are PROCESSING`)
-  if (row.unsequenced > 0) left.push(`I14 ${row.unsequenced} events have no sequence`)
+  if (row.unsequenced > 0) left.push(`I14 ${row.unsequenced} events have no sequence number`)
   const settlers = await db.query<{ address: string; next_nonce: string; mined_nonce: string }>(
     'select address, next_nonce, mined_nonce from settlers where network = $1',
     [network],

@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts'
 import type { Driven, Prepared } from './driven.ts'
 import { patienceMs } from './size.ts'
 
-/** What `serve` writes for a payment that passed, for a test that decides itself when it is written. */
+/** The claim that `serve` writes for a payment that passed, for tests that decide when to write it. */
 export async function claimOf(
   shop: Driven,
   { checkoutId, signed }: Prepared,
@@ -52,7 +52,7 @@ export function keyOf({ signed: { authorization } }: Prepared, asset: string) {
   }
 }
 
-/** Ends an unsent claim, as a lane does when the token refuses. Returns how many it ended. */
+/** Rejects an unsent claim, as a lane does when the token refuses. Returns how many claims it rejected. */
 export async function reject(shop: Driven, payment: Prepared): Promise<number> {
   return await shop.ctx.db.transaction(async (tx) => {
     const refused = [{ ...keyOf(payment, shop.chain.token), reason: 'refused' }]
@@ -62,7 +62,7 @@ export async function reject(shop: Driven, payment: Prepared): Promise<number> {
   })
 }
 
-/** A transaction that does its work, then stands still until it is let go. */
+/** A transaction that does its work and then waits, uncommitted, until it is released. */
 export function openHeld<Result>(db: Database, work: (tx: Transaction) => Promise<Result>) {
   const worked = Promise.withResolvers<Result>()
   const release = Promise.withResolvers<void>()
@@ -77,7 +77,7 @@ export function openHeld<Result>(db: Database, work: (tx: Transaction) => Promis
   })
   committed.catch(() => {})
   return {
-    /** Its work is done and not yet committed. */
+    /** Resolves when the work is done but not yet committed. */
     worked: worked.promise,
     async commit(): Promise<Result> {
       release.resolve()
@@ -86,24 +86,24 @@ export function openHeld<Result>(db: Database, work: (tx: Transaction) => Promis
   }
 }
 
-/** Returns once somebody waits for somebody else's lock. */
+/** Returns once some connection waits for another one's lock. */
 export async function untilBlocked(db: Database): Promise<void> {
   const blocked = () =>
     db.query(
       `select 1 as one from pg_locks l join pg_stat_activity a on a.pid = l.pid
        where not l.granted and a.datname = current_database()`,
     )
-  await until('one waits for the other', async () => (await blocked()).length > 0, patienceMs)
+  await until('one transaction waits for the other', async () => (await blocked()).length > 0, patienceMs)
 }
 
-/** The newest block that has logs of a payer in it, and those logs. */
+/** A block, its logs, and a way to pick the logs of one payer. */
 export async function readInclusion(
   shop: Driven,
   blockNumber: number,
 ): Promise<{ block: Block; logsOf: (payment: Prepared) => Log[]; logs: readonly Log[] }> {
   const { chain } = shop.engine
   const [block] = await readBlocks(chain, [blockNumber])
-  if (!block) throw new Error(`there is no block ${blockNumber}`)
+  if (!block) throw new Error(`block ${blockNumber} does not exist`)
   const [logs = []] = await readLogs(chain, [block.hash], Object.values(topics))
   return {
     block,

@@ -24,7 +24,7 @@ let rounds = 0
 
 type Call = { to: Address; data: Hex; gas?: bigint }
 
-/** Another authorization of the same payer, by default with the nonce that it signed for the checkout. */
+/** Another authorization by the same payer, by default with the nonce that it signed for the checkout. */
 async function signOther({ payer, signed }: Prepared, to: Address, nonce?: Hex): Promise<Signed> {
   return await signAuthorization({
     key: payer.key,
@@ -37,8 +37,8 @@ async function signOther({ payer, signed }: Prepared, to: Address, nonce?: Hex):
 }
 
 /**
- * Payers present payments; each decoy is mined after the claim, before or after our send; then everything is followed
- * until nothing can change any more. Whoever waits is told why, and may sign again.
+ * Payers present payments. Each decoy is mined after the claim, before or after our send; then the chain is followed
+ * until nothing can change any more. Waiting payers learn the reason and may sign again.
  */
 async function decoy(
   makeCall: (payment: Prepared, i: number) => Promise<Call>,
@@ -50,7 +50,7 @@ async function decoy(
     const calls = await Promise.all(payments.map(makeCall))
     const { baseFeePerGas } = await client.getBlock()
     assert(baseFeePerGas)
-    // Half of the rounds are sent before the decoy is seen; the decoys offer more and come first in the block.
+    // Every other round is sent before the decoy is seen; decoys pay a higher fee and come first in the block.
     const isSentFirst = rounds++ % 2 === 0
     if (isSentFirst) await shop.send()
     const hashes = await shop.submit(calls, {
@@ -59,7 +59,11 @@ async function decoy(
     })
     await shop.mine()
     for (const hash of hashes)
-      assert.equal((await client.getTransactionReceipt({ hash })).status, 'success', 'the decoy itself works')
+      assert.equal(
+        (await client.getTransactionReceipt({ hash })).status,
+        'success',
+        'the decoy itself failed',
+      )
     await shop.send()
     await shop.mine(5)
     await shop.bury()
@@ -89,11 +93,11 @@ test('an authorization that its payer cancels never completes the checkout', asy
   }, /^authorization_canceled$/)
 })
 
-test('a nonce spent elsewhere beside an equal transfer to the store in one transaction never completes the checkout', async () => {
+test('a nonce spent elsewhere never completes the checkout, even alongside an equal transfer to the store', async () => {
   await shop.chain.mint(attacker, units * BigInt(perDecoy))
   await decoy(async (payment, i) => {
     const burn = encodeTransfer(await signOther(payment, elsewhere))
-    // The equal transfer is the contract's own money, or the same payer's by another nonce, before or after the burn.
+    // The equal transfer uses the contract's own money, or the payer's through another nonce, before or after the burn.
     const gift = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [payTo, units] })
     const nonce = `0x${payment.signed.authorization.nonce.slice(4)}00` as Hex
     const other = encodeTransfer(await signOther(payment, payTo, nonce))
@@ -114,7 +118,7 @@ test('a nonce spent elsewhere beside an equal transfer to the store in one trans
 test('an equal plain transfer from the payer to the store never completes the checkout', async () => {
   for (let left = perDecoy; left > 0; left -= perRound) {
     const count = Math.min(perRound, left)
-    // The payer has just enough, and it is gone by plain transfer after the claim, or before anything was presented.
+    // The payer has just enough, and spends it in a plain transfer after the claim or before presenting anything.
     const payments = await shop.prepare(count, units)
     const claimed = payments.slice(0, Math.ceil(count / 2))
     const answers = await shop.present(claimed)
@@ -136,7 +140,7 @@ test('an equal plain transfer from the payer to the store never completes the ch
   }
 })
 
-test('after all decoys nothing is completed, nothing is credited to a checkout, and the invariants hold', async (t) => {
+test('after all decoys no checkout is completed or credited, and the invariants hold', async (t) => {
   await shop.idle()
   const checked = await checkInvariants({ db: shop.ctx.db, chain: shop.chain })
   assert.equal(checked.completed, 0)

@@ -25,7 +25,7 @@ import { openShop, payTo, type Shop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { patienceMs } from './size.ts'
 
-/** A payment that is signed and not yet presented. */
+/** A payment that is signed but not yet presented. */
 export type Prepared = {
   readonly checkoutId: string
   readonly payer: Payer
@@ -36,8 +36,8 @@ export type Prepared = {
 export type Driven = Awaited<ReturnType<typeof openDriven>>
 
 /**
- * A shop whose settling side moves only when it is told to: blocks are mined, lanes stepped and the chain followed by
- * the test, with the real functions. So "before our send" is a place in the test, not a matter of luck.
+ * A shop whose settling side moves only when the test says so: the test mines blocks, steps the lanes and follows the
+ * chain, with the real functions. That makes "before our send" a line in the test rather than a matter of luck.
  */
 export async function openDriven(options: { settlers?: number } = {}) {
   const shop = await openShop({ blockTimeSeconds: null, worker: false, settlers: options.settlers ?? 1 })
@@ -52,7 +52,7 @@ export async function openDriven(options: { settlers?: number } = {}) {
     while (await followOnce(ctx, chain, 'driven', listener));
     await assignWaitingSequences(ctx)
   }
-  /** Lanes take, simulate and send what they can. */
+  /** The lanes claim, simulate and send whatever they can. */
   const send = async () => {
     for (const lane of lanes) while (await stepLane(ctx, lane));
   }
@@ -70,7 +70,7 @@ export async function openDriven(options: { settlers?: number } = {}) {
   }
 
   let people = 0
-  /** Each payment comes from an address of its own: nobody is slowed down for another's failures. */
+  /** Each payment comes from a different client address, so that nobody is slowed down by another payer's failures. */
   const pay = ({ checkoutId, header }: Prepared) =>
     shop.request({
       method: 'POST',
@@ -88,9 +88,9 @@ export async function openDriven(options: { settlers?: number } = {}) {
     send,
     mine,
     bury,
-    /** Lets time pass for the service: a block, and lanes that show themselves. */
+    /** Lets the service make progress: mines a block and steps the lanes, which renews their sign of life. */
     idle,
-    /** Checkouts, each with a payer who has this many units and has signed. */
+    /** Creates checkouts, each with a payer who has this many units and has signed. */
     async prepare(count: number, units = 2_000_000n, options: SignOptions = {}): Promise<Prepared[]> {
       const payers = Array.from({ length: count }, newPayer)
       await shop.chain.mint(
@@ -102,7 +102,7 @@ export async function openDriven(options: { settlers?: number } = {}) {
     },
     prepareOne: (payer: Payer, options: SignOptions = {}) => prepareOne(shop, payer, options),
     pay,
-    /** Presents payments; the answers come when the payments are settled. Returns once all of them are claimed. */
+    /** Presents payments and returns once all are claimed. Each answer resolves when its payment is settled. */
     async present(payments: readonly Prepared[]): Promise<Promise<LightMyRequestResponse>[]> {
       const answers = payments.map((payment) => pay(payment))
       const nonces = payments.map(({ signed }) => signed.authorization.nonce)
@@ -113,7 +113,7 @@ export async function openDriven(options: { settlers?: number } = {}) {
       )
       return answers
     },
-    /** Puts transactions of a stranger into the pool. */
+    /** Puts a stranger's transactions into the pool. */
     async submit(
       calls: readonly { to: Address; data: Hex; gas?: bigint }[],
       fees: Fees = {},
@@ -135,11 +135,11 @@ const stranger: Address = '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f'
 
 type SignOptions = {
   readonly validSeconds?: number
-  /** Whether the nonce names the checkout. */
+  /** Whether the nonce is bound to the checkout. */
   readonly isBound?: boolean
-  /** The contract wallet that pays, where the payer is its owner. */
+  /** The contract wallet that pays; the payer is its owner. */
   readonly from?: Address
-  /** The checkout of another payment, on the same terms, instead of a new one. */
+  /** Pays the checkout of this other payment, on the same terms, instead of a new one. */
   readonly rivalOf?: Prepared
 }
 

@@ -13,7 +13,7 @@ import { patienceMs, print, trials } from './size.ts'
 const sockets = 200
 const fleet = await openFleet({ serves: 2, works: 2, sockets })
 const { db } = fleet.ctx
-/** Copies of a payment in a round, 4,000 of them under way at once at most. FULL=1 presents one a million times. */
+/** Copies of one payment per round, at most 4,000 of them in flight. FULL=1 presents one payment a million times. */
 const copies = trials(1_000, 10_000)
 const freshRounds = trials(1, 10)
 const replays = trials(300, 10_000)
@@ -21,9 +21,9 @@ const replays = trials(300, 10_000)
 const submit = (flood: Flood, checkoutId: string, header: string) =>
   flood.submit(`/api/v1/checkouts/${checkoutId}`, header, copies)
 
-/** The one settlement that was told; everybody else was told that it is pending, or to ask again. */
+/** The one settlement in the answers; every other answer says that it is pending or asks to try again. */
 function settlementIn(answers: ReadonlyMap<string, number>): string {
-  // Ten thousand checks at once can be more than a node answers in time.
+  // A node may not be able to answer ten thousand checks in time.
   const isUnknown = /^(202|409 payment_in_progress|503 settlement_unavailable)$/
   const settled = [...answers.keys()].filter((kind) => !isUnknown.test(kind))
   assert.equal(settled.length, 1, print(Object.fromEntries(answers)))
@@ -41,7 +41,7 @@ async function assertPaidOnce(checkoutId: string, payer: Payer, transaction: str
   assert.equal(credits.length, 1)
 }
 
-test(`one payment presented to two processes over ${sockets} sockets, again and again, is settled once and answered alike`, async (t) => {
+test(`one payment presented again and again to two processes over ${sockets} sockets is settled once`, async (t) => {
   const payer = await fleet.fund()
   const checkoutId = await fleet.create('1.00')
   const header = await fleet.sign(checkoutId, payer)
@@ -59,7 +59,7 @@ test(`one payment presented to two processes over ${sockets} sockets, again and 
   await assertPaidOnce(checkoutId, payer, settlementIn(answers))
 })
 
-test(`${freshRounds} payments, each presented ${copies} times before anybody knows it, are settled once each`, async (t) => {
+test(`${freshRounds} new payments, each presented ${copies} times at once, are settled once each`, async (t) => {
   const flood = await openFlood(fleet.addresses(), sockets)
   const count = openCount('requests')
   for (let round = 0; round < freshRounds; round++) {
@@ -73,7 +73,7 @@ test(`${freshRounds} payments, each presented ${copies} times before anybody kno
   count.say(t)
 })
 
-test('an authorization is refused by every other checkout before, during and after its settlement, and after a restart', async (t) => {
+test('every other checkout refuses an authorization before, during and after its settlement, and after a restart', async (t) => {
   const payer = await fleet.fund()
   const others = await Promise.all(Array.from({ length: 25 }, () => fleet.create('1.00')))
   const checkoutId = await fleet.create('1.00')
@@ -82,7 +82,7 @@ test('an authorization is refused by every other checkout before, during and aft
   const replay = () =>
     Promise.all(Array.from({ length: share }, (_, i) => fleet.pay(others[i % others.length] ?? '', header)))
 
-  // Paused, not dead: they still count as live, and nothing is sent.
+  // Paused, not killed: they still count as live, but send nothing.
   for (const { child } of fleet.works()) child.kill('SIGSTOP')
   const settling = fleet.payUntilKnown(checkoutId, header)
   const claimed = () => db.query('select 1 as one from authorizations where checkout_id = $1', [checkoutId])
@@ -107,7 +107,7 @@ test('an authorization is refused by every other checkout before, during and aft
   for (const id of others) assert.equal((await fleet.read(id)).status, 'OPEN')
 })
 
-test('an authorization that is presented to many checkouts at once pays one of them', async (t) => {
+test('an authorization presented to many checkouts at once pays exactly one of them', async (t) => {
   const all: Reply[] = []
   const races = trials(5, 50)
   await fleet.untilReady()
@@ -122,7 +122,7 @@ test('an authorization that is presented to many checkouts at once pays one of t
   t.diagnostic(print(tally(all)))
 })
 
-test('no answer was a 402 after the claim, nothing was credited twice, and the invariants hold', async (t) => {
+test('no answer is 402 after the claim, nothing is credited twice, and the invariants hold', async (t) => {
   const checked = await checkInvariants({ db, chain: fleet.chain, answers: fleet.answers })
   assert.equal(checked.completed, 2 + freshRounds + trials(5, 50))
   assert.equal(checked.credits, checked.completed)

@@ -1,4 +1,4 @@
-/** A store with a wallet of each family: its checkouts offer both ways and are paid once, whichever comes first. */
+/** A store with one wallet per family: its checkouts offer both and are paid once, by whichever comes first. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PaymentRequired } from '@farthing/sdk'
@@ -55,7 +55,7 @@ const ask = (id: string, header?: string) =>
 const payers = { evm: newPayer(), svm: await svm.payer(1_000_000_000_000n) }
 await evm.mint(payers.evm.address, 1_000_000_000_000n)
 
-/** A checkout, and a payment for it of each family. */
+/** Creates a checkout and one payment per family for it. */
 async function order() {
   const made = await farthing.request({
     method: 'POST',
@@ -82,7 +82,7 @@ const balances = async () => ({
   svm: (await svm.balance(svmPayTo, svm.mint)) ?? 0n,
 })
 
-test('whichever comes first pays, and the other is told so and keeps its money', async () => {
+test('the first payment of either family pays; the other gets 409 and keeps its money', async () => {
   for (const [first, second] of [
     ['evm', 'svm'],
     ['svm', 'evm'],
@@ -98,7 +98,7 @@ test('whichever comes first pays, and the other is told so and keeps its money',
   }
 })
 
-/** Resolves when the Solana node is next asked to simulate. */
+/** Resolves at the Solana node's next simulation request. */
 function simulated(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   waiting.push(resolve)
@@ -110,7 +110,7 @@ svm.meddle(({ method }) => {
   return null
 })
 
-test('both at once: one pays, one is refused, and the store has the price once', async (t) => {
+test('if both families pay at once, one pays, the other is refused, and the store gets the price once', async (t) => {
   const count = trials(30, 500)
   const before = await balances()
   const tally: Record<string, number> = {}
@@ -119,7 +119,7 @@ test('both at once: one pays, one is refused, and the store has the price once',
       Array.from({ length: Math.min(10, count - done) }, async (_, i) => {
         const made = await order()
         const bySvm = ask(made.id, made.svm)
-        // Verifying takes longer on Solana: every other time it gets as far as its node first.
+        // Verification takes longer on Solana, so every other time the EVM payment waits until Solana simulates.
         if (i % 2 === 1) await simulated()
         const answers = await Promise.all([ask(made.id, made.evm), bySvm])
         const statuses = answers.map(({ statusCode }) => statusCode).sort()
@@ -130,7 +130,7 @@ test('both at once: one pays, one is refused, and the store has the price once',
     )
   }
   await until(
-    'every checkout has one live credit',
+    'one live credit per checkout',
     async () => {
       const [row] = await ctx.db.query<{ count: number }>(
         'select count(*)::integer as count from credits where orphaned_at is null',
@@ -149,7 +149,7 @@ test('both at once: one pays, one is refused, and the store has the price once',
     }),
   )
   assert.equal(after.evm - before.evm + after.svm - before.svm, BigInt(count) * 1_000_000n)
-  assert(after.evm > before.evm && after.svm > before.svm, 'each has won at times')
+  assert(after.evm > before.evm && after.svm > before.svm, 'one family won every time')
   const doubled = await ctx.db.query(
     'select checkout_id from credits where orphaned_at is null group by checkout_id having count(*) > 1',
   )

@@ -20,8 +20,8 @@ export type Reply = {
 }
 
 /**
- * The service as it runs: several `serve` processes and one or more `work` processes on one database and one chain, asked
- * over real sockets. `look` sees every call to the node before it gets there.
+ * The service as it runs in production: several `serve` processes and one or more `work` processes on one database and
+ * one chain, called over real sockets. `look` sees every call before it reaches the node.
  */
 export async function openFleet(options: {
   readonly serves: number
@@ -67,7 +67,7 @@ export async function openFleet(options: {
       ),
     )
   }
-  /** A lane that was killed is taken over when its lease has run out. */
+  /** Waits for a live lane: a killed lane is taken over only once its lease expires. */
   const untilReady = async () => {
     const live = () =>
       shop.ctx.db.query(
@@ -97,7 +97,7 @@ export async function openFleet(options: {
     start,
     untilReady,
     pay,
-    /** Pays as the documentation says: whatever does not say what became of the payment is asked again. */
+    /** Pays as the documentation says: retries until an answer gives the payment's outcome. */
     async payUntilKnown(checkoutId: string, header: string): Promise<Reply> {
       const deadline = Date.now() + patienceMs
       for (;;) {
@@ -138,7 +138,7 @@ function post(agent: Agent, url: string, header: string): Promise<Reply> {
   })
 }
 
-/** How many of each kind. */
+/** Counts the replies by kind. */
 export function tally(replies: readonly Reply[]): Record<string, number> {
   const kinds = replies.map(({ status, code, error }) => [status, code || error].join(' ').trim())
   return Object.fromEntries([...Map.groupBy(kinds, (kind) => kind)].map(([kind, all]) => [kind, all.length]))

@@ -1,18 +1,18 @@
 /**
- * One request, many times at once: its bytes are prepared and pipelined, so that the server is busy and not its client.
- * Answers are counted by what they say.
+ * Sends one request many times at once. Its bytes are prepared and pipelined, so that the server is the bottleneck and
+ * not the client. Answers are counted by kind.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Requests on one socket that are not answered yet. All of them together are less than what Node reads at once. */
+/** Unanswered requests per socket. Together they are smaller than one read of Node. */
 const depth = 20
 
 export type Flood = Awaited<ReturnType<typeof openFlood>>
 
 /**
- * Sockets to all of the addresses. Each has had an answer before they are used: a server that is too busy to read from a
- * new one for five seconds would take it for a slow sender, and refuse it with 408.
+ * Opens sockets to all addresses and gets one answer on each before use. Otherwise a server too busy to read from a new
+ * socket for five seconds would treat it as a slow sender and refuse it with 408.
  */
 export async function openFlood(addresses: readonly string[], count: number) {
   const lines = await Promise.all(
@@ -48,7 +48,7 @@ function exchange(socket: Socket, request: string, count: number, tally: Map<str
     let left = count
     const end = (error?: Error) => {
       socket.removeAllListeners()
-      // Whatever happens to a socket between two exchanges is found by the next.
+      // The next exchange notices anything that happens to the socket in between.
       socket.on('error', () => {})
       if (error) reject(error)
       else resolve()
@@ -64,7 +64,7 @@ function exchange(socket: Socket, request: string, count: number, tally: Map<str
         if (bodyAt < 4) return
         const head = rest.slice(0, bodyAt)
         const length = Number.parseInt(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? '', 10)
-        if (Number.isNaN(length)) return end(new Error(`not as expected: ${head}`))
+        if (Number.isNaN(length)) return end(new Error(`no content-length in: ${head}`))
         if (rest.length < bodyAt + length) return
         const kind = kindOf(head, rest.slice(bodyAt, bodyAt + length))
         tally.set(kind, (tally.get(kind) ?? 0) + 1)
@@ -77,7 +77,7 @@ function exchange(socket: Socket, request: string, count: number, tally: Map<str
   })
 }
 
-/** "200" with what was settled; any other status with the code of its problem. */
+/** "200" with the settlement; any other status with its problem code. */
 function kindOf(head: string, body: string): string {
   const status = head.slice(9, 12)
   if (status === '200') return `200 ${/\r\npayment-response: (\S+)/i.exec(head)?.[1]}`

@@ -25,7 +25,7 @@ async function race(mode: Mode, by: 'account' | 'contract', count: number): Prom
   if (mode !== 'before our send') await shop.send()
   const { baseFeePerGas } = await client.getBlock()
   assert(baseFeePerGas)
-  // Ours offers twice the base fee; the node takes the highest offer first.
+  // Our transaction offers twice the base fee, and the node mines the highest offer first.
   const maxFeePerGas =
     mode === 'behind in the same block' ? baseFeePerGas + 2n : baseFeePerGas * 10n + 10_000_000n
   const fees = { maxFeePerGas, maxPriorityFeePerGas: 1n }
@@ -33,7 +33,7 @@ async function race(mode: Mode, by: 'account' | 'contract', count: number): Prom
   const hashes = await shop.submit(calls, fees)
   await client.mine({ blocks: 1 })
   if (mode === 'after our send') {
-    // That block was too dear for ours, and the node dropped it. The same bytes get into the next one, too late.
+    // That block was too expensive for ours, and the node dropped it. The same bytes get into the next one, too late.
     await client.setNextBlockBaseFeePerGas({ baseFeePerGas })
     for (const { bytes } of await listUnminedBytes())
       await client.sendRawTransaction({ serializedTransaction: `0x${bytes.toString('hex')}` })
@@ -70,7 +70,7 @@ for (const mode of [
   for (const by of ['account', 'contract'] as const) {
     test(`a stranger's submission from ${by === 'contract' ? 'inside a contract' : 'an account'} ${mode} pays the checkout once`, async () => {
       let left = perKind
-      // Alone it goes straight to the token, together through Multicall3.
+      // A single payment goes straight to the token; several go through Multicall3.
       for (const size of [1, 50, 50, 50]) {
         const count = Math.min(size, left)
         if (count > 0) await race(mode, by, count)
@@ -81,7 +81,7 @@ for (const mode of [
   }
 }
 
-test('every payer paid once, every checkout has one exact credit, and the invariants hold', async (t) => {
+test('every payer pays once, every checkout has one exact credit, and the invariants hold', async (t) => {
   await shop.idle()
   const transfers = Map.groupBy(await shop.chain.transferLogs(), ({ args }) => args.from)
   assert.deepEqual(

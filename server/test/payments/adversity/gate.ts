@@ -14,8 +14,8 @@ type Holding = {
 }
 
 /**
- * A door before a node: everything goes through unchanged, but a call can be looked at, and held up, on its way in.
- * So a test decides what happens between two steps of somebody who asks this node.
+ * A proxy in front of a node: it forwards everything unchanged, but a test can inspect a call and hold it. That lets a
+ * test decide what happens between two steps of a client of this node.
  */
 export async function openGate(target: string, look: (call: Call) => Promise<void> = async () => {}) {
   let holding: Holding | null = null
@@ -55,11 +55,11 @@ export async function openGate(target: string, look: (call: Call) => Promise<voi
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Requests that were not answered yet. */
+    /** Requests that have not been answered yet. */
     pending: () => pending,
     /**
-     * From now on, requests with such a call wait at the gate: on their way in, or, answered by the node already, on
-     * their way out. `arrived` resolves when the first one does.
+     * From now on, requests with a matching call wait at the gate: on the way in, or, already answered by the node, on
+     * the way out. `arrived` resolves when the first one gets there.
      */
     hold(
       matches: (call: Call) => boolean,
@@ -68,8 +68,11 @@ export async function openGate(target: string, look: (call: Call) => Promise<voi
       const arrived = Promise.withResolvers<void>()
       const opened = Promise.withResolvers<void>()
       holding = { matches, isAnswered: where === 'out', arrive: arrived.resolve, open: opened.promise }
-      // Whoever should come and does not would keep the test waiting for ever.
-      const timer = setTimeout(() => arrived.reject(new Error('nobody came to the gate')), patienceMs)
+      // Without a timeout, a call that never comes would keep the test waiting forever.
+      const timer = setTimeout(
+        () => arrived.reject(new Error('no matching call reached the gate')),
+        patienceMs,
+      )
       arrived.promise.then(
         () => clearTimeout(timer),
         () => {},

@@ -7,7 +7,7 @@ import { openShop } from '../../support/shop.ts'
 import { checkInvariants } from './invariants.ts'
 import { patienceMs, print, trials } from './size.ts'
 
-/** Everything as it runs: a worker, and a block every second. */
+/** Everything as in production: a worker, and one block per second. */
 const shop = await openShop()
 const { client, token } = shop.chain
 const units = 1_000_000n
@@ -23,7 +23,7 @@ async function pay(checkoutId: string, header: string) {
   })
 }
 
-/** Wallets with money and ether, whose owner is about to take the money away. */
+/** Wallets with money and ether, whose owner is about to move the money away. */
 async function fundMovers(count: number): Promise<Payer[]> {
   const payers = Array.from({ length: count }, newPayer)
   await shop.chain.mint(
@@ -44,7 +44,7 @@ async function moveAway({ address }: Payer): Promise<void> {
   await client.sendTransaction({ account: address, to: token, data, gas: 100_000n, chain: null, ...fees })
 }
 
-test('a buyer pays while others hammer the checkout with empty wallets and with money that they take away', async (t) => {
+test('a buyer can pay while others hammer the checkout with empty wallets and with money that they move away', async (t) => {
   const figures: { seconds: number; empty: number; moved: number }[] = []
   for (let trial = 0; trial < trials(1, 5); trial++) {
     const buyer = await shop.fund(2n * units)
@@ -66,7 +66,7 @@ test('a buyer pays while others hammer the checkout with empty wallets and with 
         const validBefore = BigInt(Math.floor(Date.now() / 1_000) + windowSeconds)
         const header = await paymentHeader(required, mover.key, { validBefore })
         const paying = pay(checkoutId, header)
-        // As soon as it is claimed the money goes, in the same block as our send or before it.
+        // As soon as it is claimed, the money leaves, before our send or in the same block.
         const claimed = () =>
           shop.ctx.db.query('select 1 as one from authorizations where payer = $1', [
             mover.address.toLowerCase(),

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/database/db.ts'
 import { type Books, readBooks, untilQuiet } from './books.ts'
 import { ask, type ChainPlace, type Pair, type Scan, scanChain } from './scan.ts'
 
-/** A request to pay and its answer, as its client saw them. */
+/** A payment request and its answer, as the client saw them. */
 export type Answered = {
   readonly checkoutId: string
   readonly status: number
@@ -20,7 +20,7 @@ export type Checked = {
   readonly paired: number
   readonly mined: number
   readonly reverted: number
-  /** What the settlers paid for transactions that reverted. */
+  /** What the settlers paid for reverted transactions. */
   readonly revertedGas: bigint
   readonly settlerGas: bigint
 }
@@ -29,10 +29,10 @@ export type Checked = {
 const fundsWei = 10_000n * 10n ** 18n
 
 /**
- * Asserts what must hold whatever was done to the service: invariants I1 to I9 and I14 of the reliability notes. It
- * reads the database and scans the chain itself; of the product it uses types and the connection only. First it waits,
- * at most `withinMs`, until nothing is left to do (I14); a test that stops in the middle says `isQuiet: false`. I8 and
- * I9 are about answers, and are checked for those given in `answers`.
+ * Asserts what must hold whatever happened to the service: invariants I1 to I9 and I14 of the reliability notes. It
+ * reads the database and scans the chain itself; from the product it uses only types and the connection. First it
+ * waits, at most `withinMs`, until no work is left (I14); a test that stops halfway passes `isQuiet: false`. I8 and
+ * I9 are about answers and are checked for those in `answers`.
  */
 export async function checkInvariants(input: {
   readonly db: Database
@@ -40,7 +40,7 @@ export async function checkInvariants(input: {
   readonly answers?: readonly Answered[]
   readonly isQuiet?: boolean
   readonly withinMs?: number
-  /** What each settler had at the start; null if the test changed it on the way. */
+  /** What each settler had at the start; null if the test changed it along the way. */
   readonly settlerFundsWei?: bigint | null
 }): Promise<Checked> {
   const { db, chain, answers = [], isQuiet = true, withinMs = 60_000, settlerFundsWei = fundsWei } = input
@@ -62,7 +62,7 @@ export async function checkInvariants(input: {
     ...(await checkConservation(books, scan, chain, settlerFundsWei)),
     ...(await checkMarks(db)),
   )
-  assert.deepEqual(wrong.slice(0, 20), [], `${wrong.length} invariants do not hold`)
+  assert.deepEqual(wrong.slice(0, 20), [], `${wrong.length} violations of the invariants`)
   const reverted = scan.mined.filter(({ isSuccess }) => !isSuccess)
   return {
     completed: books.checkouts.filter(({ status }) => status === 'COMPLETED').length,
@@ -75,17 +75,19 @@ export async function checkInvariants(input: {
   }
 }
 
-/** What an authorization knows of its credit is what the credits say: a wrong mark would hide it from its burial. */
+/** An authorization is marked as credited only if a credit exists: a wrong mark would keep it from being buried. */
 async function checkMarks(db: Database): Promise<string[]> {
   const rows = await db.query<{ payer: string; nonce: string }>(
     `select a.payer, a.nonce from authorizations a where a.is_credited and not exists (select 1 from credits k
        where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
          and k.orphaned_at is null and k.checkout_id is not distinct from a.checkout_id)`,
   )
-  return rows.map(({ payer, nonce }) => `authorization ${payer} ${nonce} is marked as paid, and is not`)
+  return rows.map(
+    ({ payer, nonce }) => `authorization ${payer} ${nonce} is marked as credited but has no credit`,
+  )
 }
 
-/** I1, I2, I3: what is paid was paid on the chain, once, and what was paid on the chain is known. */
+/** I1, I2, I3: every recorded payment happened on the chain, once, and every payment on the chain is recorded. */
 function checkCredits(books: Books, scan: Scan, paired: ReadonlyMap<string, Pair>): string[] {
   const wrong: string[] = []
   const exact = Map.groupBy(
@@ -102,8 +104,7 @@ function checkCredits(books: Books, scan: Scan, paired: ReadonlyMap<string, Pair
       continue
     }
     const isOffered = isOneOf([...checkout.options, ...checkout.reserved], credit)
-    if (!isOffered && !credit.isAccepted)
-      wrong.push(`I1 ${checkout.id} was paid with what it did not ask for`)
+    if (!isOffered && !credit.isAccepted) wrong.push(`I1 ${checkout.id} was paid in a way it did not offer`)
     const needed = checkout.finality === 'included' ? credit.blockNumber : books.safeNumber
     if (credit.blockNumber > needed) wrong.push(`I1 ${checkout.id} is COMPLETED before its payment is safe`)
   }
@@ -120,10 +121,10 @@ function checkCredits(books: Books, scan: Scan, paired: ReadonlyMap<string, Pair
       transfer.to === credit.payTo &&
       transfer.value === credit.amount &&
       (paired.get(place)?.nonce ?? null) === credit.nonce
-    if (!isSame) wrong.push(`I1 credit ${credit.paymentId} is not what the chain says`)
+    if (!isSame) wrong.push(`I1 credit ${credit.paymentId} differs from the chain`)
     const checkout = checkouts.get(credit.checkoutId ?? '')
     if (credit.nonce === null && checkout && !credit.isAccepted && !isOneOf(checkout.reserved, credit))
-      wrong.push(`I1 ${checkout.id} was given a transfer of an amount that is not its own`)
+      wrong.push(`I1 ${checkout.id} was credited a transfer of an amount not reserved for it`)
   }
   for (const [what, keyOf] of [
     ['log', (credit: Books['credits'][number]) => `${credit.blockHash} ${credit.logIndex}`],
@@ -139,7 +140,7 @@ function checkCredits(books: Books, scan: Scan, paired: ReadonlyMap<string, Pair
     const place = `${blockHash} ${logIndex}`
     const isOurs = blockNumber >= books.firstBlock && value > 0n && books.wallets.has(to)
     if (isOurs && !paired.has(place) && !places.has(place))
-      wrong.push(`I3 ${transactionHash} reached ${to} and is not credited`)
+      wrong.push(`I3 ${transactionHash} reached ${to} but is not credited`)
   }
   for (const pair of scan.pairs) {
     if (pair.blockNumber < books.firstBlock || pair.value === 0n) continue
@@ -147,9 +148,9 @@ function checkCredits(books: Books, scan: Scan, paired: ReadonlyMap<string, Pair
     const isClaimed = claim?.payTo === pair.to && claim.amount === pair.value
     if (!isClaimed && (claim || !books.wallets.has(pair.to))) continue
     const credit = credited.get(`${pair.from} ${pair.nonce}`)
-    if (!credit) wrong.push(`I3 ${pair.transactionHash} paid ${claim?.checkoutId} and is not credited`)
+    if (!credit) wrong.push(`I3 ${pair.transactionHash} paid ${claim?.checkoutId} but is not credited`)
     else if (claim && credit.checkoutId !== claim.checkoutId)
-      wrong.push(`I3 ${pair.transactionHash} paid ${claim.checkoutId} and is credited elsewhere`)
+      wrong.push(`I3 ${pair.transactionHash} paid ${claim.checkoutId} but is credited elsewhere`)
   }
   return wrong
 }
@@ -166,7 +167,7 @@ function isOneOf(
   )
 }
 
-/** I4: nobody is charged twice without the store being told. */
+/** I4: nobody is charged twice without an event to the store. */
 function checkCharges(books: Books, scan: Scan): string[] {
   const wrong: string[] = []
   const byCheckout = Map.groupBy(books.authorizations.values(), ({ checkoutId }) => checkoutId)
@@ -181,12 +182,12 @@ function checkCharges(books: Books, scan: Scan): string[] {
     })
     const told = checkout.events.filter((type) => /^payment\.(overpaid|late)$/.test(type)).length
     if (paid.length - 1 > told)
-      wrong.push(`I4 ${checkout.id} was charged ${paid.length} times, told of ${told}`)
+      wrong.push(`I4 ${checkout.id} was charged ${paid.length} times, but has only ${told} events for it`)
   }
   return wrong
 }
 
-/** I6: settlers use every nonce once, with bytes that were committed before they were sent. */
+/** I6: settlers use each nonce once, with bytes that were committed before they were sent. */
 function checkNonces(books: Books, scan: Scan): string[] {
   const wrong: string[] = []
   for (const { address, nextNonce } of books.settlers) {
@@ -196,7 +197,7 @@ function checkNonces(books: Books, scan: Scan): string[] {
     for (const { hash, nonce } of mined) {
       const broadcast = books.broadcasts.get(hash)
       if (broadcast?.nonce !== nonce || broadcast.settler !== address)
-        wrong.push(`I6 ${hash} was mined and is not in broadcasts`)
+        wrong.push(`I6 ${hash} was mined but is not in broadcasts`)
     }
   }
   const calls = new Map<string, string>()
@@ -206,7 +207,8 @@ function checkNonces(books: Books, scan: Scan): string[] {
     if (to?.toLowerCase() === settler && (data === undefined || data === '0x')) continue
     const call = `${to} ${data}`
     const other = calls.get(`${settler} ${nonce}`)
-    if (other !== undefined && other !== call) wrong.push(`I6 nonce ${nonce} of ${settler} carries two calls`)
+    if (other !== undefined && other !== call)
+      wrong.push(`I6 nonce ${nonce} of ${settler} has two different calls`)
     calls.set(`${settler} ${nonce}`, call)
   }
   return wrong
@@ -231,7 +233,7 @@ const statusAfter: Readonly<Record<string, string>> = {
   canceled: 'CANCELED',
 }
 
-/** I7: statuses follow their arrows, one event each; what is called dead can never be paid. */
+/** I7: statuses change only along allowed edges, with one event each; an authorization called dead can never be paid. */
 function checkStates(books: Books, scan: Scan): string[] {
   const wrong: string[] = []
   for (const { id, status, version, events } of books.checkouts) {
@@ -242,10 +244,10 @@ function checkStates(books: Books, scan: Scan): string[] {
       const before = moves[i - 1] ?? 'none'
       if (!edges[before]?.test(move)) wrong.push(`I7 ${id} went from ${before} to ${move}`)
       if (before === 'completed' && !events.includes('payment.reorged'))
-        wrong.push(`I7 ${id} was taken back without a reorganisation`)
+        wrong.push(`I7 ${id} left COMPLETED without a reorganisation`)
     }
     if (moves.length !== version)
-      wrong.push(`I7 ${id} has version ${version} and ${moves.length} events: ${moves}`)
+      wrong.push(`I7 ${id} has version ${version} but ${moves.length} events: ${moves}`)
     if (statusAfter[moves.at(-1) ?? ''] !== status) wrong.push(`I7 ${id} is ${status} after ${moves}`)
   }
   const moved = new Map(scan.pairs.map((pair) => [`${pair.from} ${pair.nonce}`, pair]))
@@ -255,12 +257,13 @@ function checkStates(books: Books, scan: Scan): string[] {
     if (claim.state !== 'dead' || claim.isCredited) continue
     const isSpent =
       scan.canceled.has(key) || (pair && (pair.to !== claim.payTo || pair.value !== claim.amount))
-    if (!isSpent && BigInt(now) < claim.validBefore) wrong.push(`I7 ${key} is called dead and could be paid`)
+    if (!isSpent && BigInt(now) < claim.validBefore)
+      wrong.push(`I7 ${key} is called dead but could still be paid`)
   }
   return wrong
 }
 
-/** I8, I9: what a client was told is true for good, and nobody is asked to sign while something may still pay. */
+/** I8, I9: answers stay true for good, and no payer is asked to sign while an earlier payment may still go through. */
 function checkAnswers(books: Books, answers: readonly Answered[]): string[] {
   const wrong: string[] = []
   const checkouts = new Map(books.checkouts.map((checkout) => [checkout.id, checkout]))
@@ -274,10 +277,11 @@ function checkAnswers(books: Books, answers: readonly Answered[]): string[] {
     const checkout = checkouts.get(checkoutId)
     const isReorged = checkout?.events.includes('payment.reorged') ?? false
     if (status === 200 && !isReorged) {
-      if (checkout?.status !== 'COMPLETED') wrong.push(`I8 ${checkoutId} was answered 200, is not COMPLETED`)
+      if (checkout?.status !== 'COMPLETED')
+        wrong.push(`I8 ${checkoutId} was answered 200 but is not COMPLETED`)
       const credit = exact.get(checkoutId)
       if (transaction !== undefined && credit?.transactionHash !== transaction)
-        wrong.push(`I8 ${checkoutId} was answered with ${transaction}, paid by ${credit?.transactionHash}`)
+        wrong.push(`I8 ${checkoutId} was answered with ${transaction} but paid by ${credit?.transactionHash}`)
     }
     if (status !== 402) continue
     for (const { firstSignedAt, resolvedAt, isUnresolved } of claims.get(checkoutId) ?? []) {
@@ -308,13 +312,14 @@ async function checkConservation(
     const [balance] = await ask(url, [['eth_call', { to: token, data: balanceOf(wallet) }, at]])
     const arrived = sum(scan.transfers.filter(({ to }) => to === wallet))
     const left = sum(scan.transfers.filter(({ from }) => from === wallet))
-    if (BigInt(balance as string) !== arrived - left) wrong.push(`I5 ${wallet} has other than its transfers`)
+    if (BigInt(balance as string) !== arrived - left)
+      wrong.push(`I5 ${wallet} has a balance that differs from its transfers`)
     const seen = scan.transfers.filter(
       ({ to, blockNumber }) => to === wallet && blockNumber >= books.firstBlock,
     )
     const credited = books.credits.filter(({ payTo }) => payTo === wallet)
     const units = credited.reduce((total, { amount }) => total + amount, 0n)
-    if (units !== sum(seen)) wrong.push(`I5 ${wallet} was paid ${sum(seen)} and is credited ${units}`)
+    if (units !== sum(seen)) wrong.push(`I5 ${wallet} was paid ${sum(seen)} but credited ${units}`)
   }
   for (const { address } of books.settlers) {
     const [tokens, wei] = await ask(url, [

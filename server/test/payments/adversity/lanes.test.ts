@@ -18,10 +18,10 @@ const shop = await openDriven()
 const { client, token, domain } = shop.chain
 const attacker = await shop.chain.deploy('Attacker')
 const elsewhere: Address = '0x000000000000000000000000000000000000dEaD'
-/** More than a lane takes in one look. */
+/** More than a lane considers in one step. */
 const crowd = 160
 
-/** An honest payment is settled by what a lane does in a few steps and blocks, whoever stands in its way. */
+/** Asserts that the lane settles an honest payment within this many blocks, whatever is in its way. */
 async function assertSettles(payment: Prepared, blocks: number): Promise<void> {
   const [answer] = await shop.present([payment])
   for (let block = 0; block < blocks; block++) {
@@ -32,7 +32,7 @@ async function assertSettles(payment: Prepared, blocks: number): Promise<void> {
   assert.equal((await answer)?.statusCode, 200)
 }
 
-/** Lets the chain's time pass the windows, and buries what is then proven dead. Who signs later needs a later end. */
+/** Moves the chain's time past the windows and buries the dead payments. Later signatures need a later end. */
 async function outlive(payments: readonly Prepared[]): Promise<void> {
   const last =
     payments
@@ -44,7 +44,7 @@ async function outlive(payments: readonly Prepared[]): Promise<void> {
   await shop.bury()
 }
 
-/** An honest payment is settled all the same; and once their time is over, these have paid nothing and hold nothing. */
+/** An honest payment still settles, and once their windows are over the decoys have paid nothing and hold nothing. */
 async function assertHoldUpNobody(
   decoys: readonly Prepared[],
   answers: Awaited<ReturnType<typeof shop.present>>,
@@ -57,7 +57,7 @@ async function assertHoldUpNobody(
   for (const answer of await Promise.all(answers)) assert.notEqual(answer.statusCode, 200)
 }
 
-/** Ours is in the pool already; this offers more and comes first. */
+/** Our transaction is already in the pool; this one pays a higher fee and comes first. */
 async function overtake(call: Parameters<typeof shop.submit>[0][number]): Promise<void> {
   const { baseFeePerGas } = await client.getBlock()
   await shop.submit([call], {
@@ -83,7 +83,7 @@ async function cancelAll(payments: readonly Prepared[]) {
   }
 }
 
-test('payers with code, who go alone, do not hold up the others', async () => {
+test('payers with code, who are settled one by one, do not hold up the others', async () => {
   const owner = newPayer()
   const wallets: Address[] = []
   for (let i = 0; i < trials(12, 60); i++)
@@ -95,7 +95,7 @@ test('payers with code, who go alone, do not hold up the others', async () => {
   const [honest] = await shop.prepare(1)
   assert(honest)
   await assertSettles(honest, 2)
-  // The others are settled too, a few in every block.
+  // The others are settled too, a few per block.
   for (let block = 0; block < slow.length; block++) {
     await shop.send()
     await shop.mine()
@@ -103,10 +103,10 @@ test('payers with code, who go alone, do not hold up the others', async () => {
   for (const answer of await Promise.all(slowAnswers)) assert.equal(answer.statusCode, 200, answer.body)
 })
 
-test('bound nonces that were canceled before they were presented hold up nobody else, and their own checkouts only for their window', async () => {
+test('bound nonces canceled before they are presented hold up nobody else, and their own checkouts only for their window', async () => {
   const decoys = await shop.prepare(crowd, 1_000_000n, { isBound: true, validSeconds: 150 })
   await shop.submit([await cancelAll(decoys)])
-  // Long enough ago that the follower has read the block twice, and will not read it again.
+  // So deep that the follower has read the block twice and will not read it again.
   await shop.mine(12)
   const answers = await shop.present(decoys)
   await shop.send()
@@ -123,7 +123,7 @@ test('payments that wait for their payer’s money hold up nobody else', async (
   const sent = prepared.slice(0, crowd)
   const answers = await shop.present(sent)
   await shop.send()
-  // Until that is deep, ours count as on their way.
+  // Until the cancellation is deep, our transactions count as still on their way.
   await overtake(await cancelAll(sent))
   await shop.mine()
   const claims = await Promise.all(prepared.slice(crowd).map((payment) => claimOf(shop, payment)))
@@ -131,7 +131,7 @@ test('payments that wait for their payer’s money hold up nobody else', async (
   await assertHoldUpNobody(prepared, answers)
 })
 
-test('authorizations that were sent without effect hold up nobody else', async () => {
+test('authorizations sent without effect hold up nobody else', async () => {
   const decoys = await shop.prepare(crowd, 1_000_000n, { validSeconds: 340 })
   const answers = await shop.present(decoys)
   await shop.send()
@@ -155,7 +155,7 @@ test('authorizations that were sent without effect hold up nobody else', async (
   await assertHoldUpNobody(decoys, answers)
 })
 
-test('the invariants hold after everything that stood in the way', async (t) => {
+test('the invariants hold after all the obstacles', async (t) => {
   await shop.idle()
   t.diagnostic(print(await checkInvariants({ db: shop.ctx.db, chain: shop.chain })))
 })

@@ -18,7 +18,7 @@ const goodCount = trials(120, 1_000)
 const badCount = trials(30, 250)
 const units = 1_000_000n
 
-/** What reached the node, and whether it was committed by then, as another connection sees it. */
+/** The transactions that reached the node, and whether each was committed by then, as seen by another connection. */
 const sent: { hash: Hex; isCommitted: boolean }[] = []
 let db: Database | null = null
 const fleet = await openFleet({
@@ -37,7 +37,7 @@ const { token, domain } = fleet.chain
 
 type Bad = {
   readonly name: string
-  /** The answers that are documented for it. */
+  /** The documented answers for this kind. */
   readonly answers: RegExp
   readonly makeHeader: (checkoutId: string, payer: Payer) => Promise<string>
   readonly isFunded?: boolean
@@ -55,7 +55,7 @@ const kinds: readonly Bad[] = [
     makeHeader: sign,
   },
   {
-    name: 'another’s signature',
+    name: 'someone else’s signature',
     answers: /^402 invalid_exact_evm_signature/,
     makeHeader: (id, payer) => sign(id, payer, { key: newPayer().key, from: payer.address }),
   },
@@ -90,13 +90,13 @@ const kinds: readonly Bad[] = [
     makeHeader: async (id, payer) => await sign(id, payer, { nonce: nonceOf(payer) }),
   },
   {
-    name: 'text that is no payment',
+    name: 'text that is not a payment',
     answers: /^400 malformed_payment/,
     makeHeader: async () => Buffer.from('{"x402Version":2}').toString('base64'),
   },
 ]
 
-/** The nonces that payers of that kind have spent before. */
+/** The nonce that each payer of that kind has already spent. */
 function nonceOf({ address }: Payer): Hex {
   return keccak256(address)
 }
@@ -119,7 +119,7 @@ async function spendNonces(payers: readonly Payer[]): Promise<void> {
   assert.equal(status, 'success')
 }
 
-test('good payments are all settled beside bad ones, which all get the documented answer and move no money', async (t) => {
+test('all good payments are settled amid bad ones, and every bad one gets its documented answer and moves no money', async (t) => {
   const good = Array.from({ length: goodCount }, newPayer)
   const bad = Array.from({ length: badCount }, (_, i) => ({
     payer: newPayer(),
@@ -138,7 +138,7 @@ test('good payments are all settled beside bad ones, which all get the documente
       return { payer, kind, checkoutId, header }
     }),
   )
-  // Bad ones are spread among the good ones.
+  // Bad payments are spread among the good ones.
   const mixed = orders.toSorted((a, b) => a.header.localeCompare(b.header))
   const began = Date.now()
   const replies = await Promise.all(
@@ -165,11 +165,11 @@ test('good payments are all settled beside bad ones, which all get the documente
   }
 })
 
-test('a payment that fails only after it was claimed is refused, and its checkout can be paid by another', async () => {
+test('a payment that fails after its claim is refused, and another payer can pay the checkout', async () => {
   const payer = newPayer()
   await fleet.chain.mint(payer.address, units)
   const ids = await Promise.all(Array.from({ length: 5 }, () => fleet.create('1.00')))
-  // Money for one of five: the others are refused, whether before or after their claim.
+  // There is money for one of the five; the others are refused, before or after their claim.
   const headers = await Promise.all(ids.map((id) => fleet.sign(id, payer)))
   const replies = await Promise.all(ids.map((id, i) => fleet.payUntilKnown(id, headers[i] ?? '')))
   const paid = replies.filter(({ status }) => status === 200)
@@ -185,7 +185,7 @@ test('a payment that fails only after it was claimed is refused, and its checkou
   }
 })
 
-test('no nonce is missing, and all bytes were committed before they reached a node; the invariants hold', async (t) => {
+test('no nonce is missing, all bytes were committed before they reached a node, and the invariants hold', async (t) => {
   const checked = await checkInvariants({
     db: fleet.ctx.db,
     chain: fleet.chain,

@@ -16,7 +16,7 @@ type Case = {
   readonly now: Date
 }
 
-/** Around the end of the checkout's time, the very moment included. */
+/** Times around the checkout's expiry, including the exact moment. */
 const anyTime = fc
   .integer({ min: -3, max: 3 })
   .map((minutes) => new Date(expiresAt.getTime() + minutes * 60_000))
@@ -32,7 +32,7 @@ const anyCredit = fc.record({
   finality: fc.constantFrom(...finalities),
 })
 
-/** Any facts that the database can hold: at most one credit is exact, and each stands in a place of its own. */
+/** Any facts that the database can hold: at most one credit is exact, and no two share a place in a block. */
 const anyCase: fc.Arbitrary<Case> = fc
   .record({
     status: fc.constantFrom(...statuses),
@@ -67,7 +67,7 @@ function holds(check: (input: Case, result: ReturnType<typeof evaluate>) => void
   )
 }
 
-/** The same checkout after what was computed is written. */
+/** The same checkout after the result is written. */
 function write(input: Case, { status, dispositions }: ReturnType<typeof evaluate>): Case {
   const credits = input.facts.credits.map((credit) => ({
     ...credit,
@@ -80,31 +80,31 @@ function again(input: Case): ReturnType<typeof evaluate> {
   return evaluate(input.checkout, input.facts, input.now)
 }
 
-/** What was late once stays late. */
+/** A late payment stays late. */
 const isOnTime = (credit: Credit) =>
   credit.disposition !== 'late' && (credit.isClaimed || credit.firstBlockTime <= expiresAt)
 
-test('whatever the facts, evaluate follows an arrow or stands still', () => {
+test('whatever the facts, evaluate follows an allowed edge or keeps the status', () => {
   holds(({ checkout: { status: from } }, { status: to }) => {
     assert(to === from || arrows[from][to], `${from} -> ${to}`)
-    assert.notEqual(from !== to && to, 'CANCELED', 'only the store cancels')
+    assert.notEqual(from !== to && to, 'CANCELED', 'only the store may cancel')
   })
 })
 
-test('looking twice is looking once, but for the two steps out of COMPLETED', () => {
+test('evaluating twice gives the same result as once, except for the two steps out of COMPLETED', () => {
   holds((input, first) => {
     const written = write(input, first)
     const second = again(written)
     assert.deepEqual(second.dispositions, first.dispositions)
     if (input.checkout.status === 'COMPLETED' && first.status === 'PROCESSING') {
-      // Taken back: PROCESSING is told first, and what comes of it in the next look.
+      // Taken back: PROCESSING is reported first, and the next evaluation decides what follows.
       const third = again(write(written, second))
       assert.deepEqual(third, second)
     } else assert.equal(second.status, first.status)
   })
 })
 
-test('at most one credit is exact, and COMPLETED has one', () => {
+test('at most one credit is exact, and a COMPLETED checkout has one', () => {
   holds((_, { status, dispositions }) => {
     const exact = [...dispositions.values()].filter((disposition) => disposition === 'exact')
     assert(exact.length <= 1)
@@ -112,14 +112,14 @@ test('at most one credit is exact, and COMPLETED has one', () => {
   })
 })
 
-test('an exact credit stays exact while it lives', () => {
+test('an exact credit stays exact while it is live', () => {
   holds(({ facts }, { dispositions }) => {
     for (const { key, disposition } of facts.credits)
       if (disposition === 'exact') assert.equal(dispositions.get(key), 'exact')
   })
 })
 
-test('a credit becomes exact only if it is accepted, or the whole amount and on time, and the earliest such', () => {
+test('a credit becomes exact only if it is the earliest that is accepted, or on time and for the whole amount', () => {
   holds(({ checkout, facts: { credits } }, { dispositions }) => {
     const chosen = credits.find(({ key }) => dispositions.get(key) === 'exact')
     const fits = credits.filter(
@@ -138,7 +138,7 @@ test('a credit becomes exact only if it is accepted, or the whole amount and on 
   })
 })
 
-test('COMPLETED is an exact credit that is as final as the store asked, and nothing else', () => {
+test('a checkout is COMPLETED if and only if it has an exact credit that is as final as the store asked', () => {
   holds(({ checkout, facts: { credits } }, { status, dispositions }) => {
     const exact = credits.find(({ key }) => dispositions.get(key) === 'exact')
     const isFinal =
@@ -147,13 +147,13 @@ test('COMPLETED is an exact credit that is as final as the store asked, and noth
   })
 })
 
-test('CANCELED and EXPIRED are left only for COMPLETED', () => {
+test('CANCELED and EXPIRED change only to COMPLETED', () => {
   holds(({ checkout: { status: from } }, { status: to }) => {
     if (from === 'CANCELED' || from === 'EXPIRED') assert(to === from || to === 'COMPLETED', to)
   })
 })
 
-test('a checkout with a reserved amount is over only when its chain was read to the end', () => {
+test('a checkout with a reserved amount expires only once its chain has been read up to its expiry', () => {
   holds(({ checkout: { status: from }, facts: { readUntil }, now }, { status: to }) => {
     if (from === 'EXPIRED' || to !== 'EXPIRED') return
     assert(now >= expiresAt)
@@ -161,7 +161,7 @@ test('a checkout with a reserved amount is over only when its chain was read to 
   })
 })
 
-test('a payment is late exactly if it came after the time and was not claimed within it', () => {
+test('a payment is late if and only if it came after the expiry and was not claimed before it', () => {
   holds(({ checkout, facts: { credits } }, { dispositions }) => {
     for (const credit of credits) {
       const disposition = dispositions.get(credit.key)

@@ -30,7 +30,7 @@ async function statusOf({ checkoutId }: Prepared): Promise<string> {
   return (await shop.read(checkoutId)).status
 }
 
-/** A batch of one, committed for sending as a lane does it. The lane sends it later. */
+/** Commits a batch of one for sending, as a lane does. The lane sends it later. */
 async function openSend(payment: Prepared) {
   const [lane] = lanes
   assert(lane)
@@ -60,14 +60,14 @@ async function openSend(payment: Prepared) {
   })
 }
 
-test('of a rejection and a broadcast of the same authorization, exactly one happens', async () => {
+test('an authorization is either rejected or broadcast, never both', async () => {
   const payments = await shop.prepare(perRace)
   const ends = { sent: 0, rejected: 0 }
   for (const [i, payment] of payments.entries()) {
     const claimed = await claimAuthorizations(db, [await claimOf(shop, payment)], '')
     assert.equal(claimed.size, 1)
     if (i % 3 === 0) {
-      // The send holds the row; the rejection waits for it, and finds nothing left to reject.
+      // The send holds the row; the rejection waits for it and finds nothing left to reject.
       const send = await openSend(payment)
       assert.equal(await send.worked, true)
       const rejection = reject(shop, payment)
@@ -75,7 +75,7 @@ test('of a rejection and a broadcast of the same authorization, exactly one happ
       await send.commit()
       assert.equal(await rejection, 0)
     } else if (i % 3 === 1) {
-      // The rejection holds the row; the send passes over it.
+      // The rejection holds the row; the send skips it.
       const rejection = openHeld(db, async (tx) => {
         const changed = await rejectAuthorizations(tx, network, [{ ...keyOf(payment, token), reason: 'x' }])
         await look(tx, changed, shop.ctx.now())
@@ -101,7 +101,7 @@ test('of a rejection and a broadcast of the same authorization, exactly one happ
     assert.equal(await statusOf(payment), state === 'sent' ? 'PROCESSING' : 'OPEN')
   }
   assert(ends.sent > 0 && ends.rejected > 0)
-  // What was committed for sending is sent, and completes; what was rejected never is.
+  // Payments committed for sending are sent and complete; rejected ones are never sent.
   for (let sent = 0; sent < ends.sent; sent += 20) {
     await shop.send()
     await shop.mine()
@@ -110,7 +110,7 @@ test('of a rejection and a broadcast of the same authorization, exactly one happ
     assert.equal(await statusOf(payment), (await stateOf(payment)) === 'sent' ? 'COMPLETED' : 'OPEN')
 })
 
-test('a batch in which payments stand several times claims each of them once, and all of them', async () => {
+test('a batch that contains payments several times claims each of them once', async () => {
   const payments = await shop.prepare(perRace)
   const batch: NewClaim[] = []
   for (const payment of payments)
@@ -125,7 +125,7 @@ test('a batch in which payments stand several times claims each of them once, an
   for (const payment of payments) assert.equal(await statusOf(payment), 'COMPLETED')
 })
 
-test('one payment that is presented many times at once is claimed once, and borrows no connection for each copy', async () => {
+test('one payment presented many times at once is claimed once, without a database connection per copy', async () => {
   const [payment] = await shop.prepare(1)
   assert(payment)
   let borrowed = 0
@@ -143,14 +143,14 @@ test('one payment that is presented many times at once is claimed once, and borr
   const made = await Promise.all(Array.from({ length: 500 }, () => claim(input)))
   assert.equal(made.filter(Boolean).length, 1)
   assert(borrowed <= 1, `${borrowed} connections were borrowed`)
-  // Whoever comes later looks for itself, and is told the same.
+  // A later request checks for itself and gets the same result.
   assert.equal(await claim(input), false)
   await shop.send()
   await shop.mine()
   assert.equal(await statusOf(payment), 'COMPLETED')
 })
 
-test('an authorization that another checkout has claimed moves no checkout', async () => {
+test('an authorization claimed by another checkout changes no checkout', async () => {
   const [owner, thief] = await shop.prepare(2)
   assert(owner && thief)
   const stolen = { ...owner, checkoutId: thief.checkoutId }
@@ -163,7 +163,7 @@ test('an authorization that another checkout has claimed moves no checkout', asy
   assert.equal(await statusOf(owner), 'COMPLETED')
 })
 
-test('of two payments for one checkout in one batch, one is claimed and the other is not', async () => {
+test('of two payments for one checkout in one batch, exactly one is claimed', async () => {
   const payments = await shop.prepare(perRace)
   const batch: NewClaim[] = []
   for (const payment of payments) {
@@ -181,11 +181,11 @@ test('of two payments for one checkout in one batch, one is claimed and the othe
   for (const payment of payments) assert.equal(await statusOf(payment), 'COMPLETED')
 })
 
-test('of a claim and a completion at the same time, the checkout is paid once and the claim is never sent', async () => {
+test('if a claim and a completion coincide, the checkout is paid once and the claim is never sent', async () => {
   const payments = await shop.prepare(perRace)
   const rivals: Prepared[] = []
   for (const payment of payments) {
-    // Rejected, so that the checkout is open again; its money comes all the same.
+    // Rejected, so that the checkout is open again; its money arrives anyway.
     await claimAuthorizations(db, [await claimOf(shop, payment)], '')
     await reject(shop, payment)
   }
@@ -196,7 +196,7 @@ test('of a claim and a completion at the same time, the checkout is paid once an
   )
   for (const [i, rivalOf] of payments.entries())
     rivals.push(await shop.prepareOne(others[i] ?? assert.fail(), { rivalOf }))
-  // Each in a transaction of its own, so that the block can be fed one payment at a time.
+  // Each in its own transaction, so that the block can be fed one payment at a time.
   await shop.submit(payments.map(({ signed }) => ({ to: token, data: encodeTransfer(signed) })))
   await shop.chain.mine()
   const inclusion = await readInclusion(shop, Number(await shop.chain.client.getBlockNumber()))
@@ -238,7 +238,7 @@ test('of a claim and a completion at the same time, the checkout is paid once an
     assert.equal((await shop.chain.transferLogs({ from: rival.payer.address })).length, 0)
 })
 
-test('money that was seen before its claim was written completes the checkout as soon as it is', async () => {
+test('money seen before its claim is written completes the checkout as soon as the claim is there', async () => {
   for (let left = perRace; left > 0; left -= 50) {
     const payments = await shop.prepare(Math.min(50, left))
     const [early, open] = [payments.filter((_, i) => i % 2 === 0), payments.filter((_, i) => i % 2 === 1)]

@@ -21,7 +21,7 @@ const rounds = trials(2, 50)
 
 const within = (work: (tx: Transaction) => Promise<void>) => db.transaction(work)
 
-/** Payments that were settled in one block, which the chain keeps: what is done to it here only the listener is told. */
+/** Payments settled in one block, which the chain keeps: only the listener hears of the changes made to it here. */
 async function settle(): Promise<{ payments: Prepared[]; block: Block; logs: readonly Log[] }> {
   const payments = await shop.prepare(perBlock)
   const answers = await shop.present(payments)
@@ -37,7 +37,7 @@ async function assertAll(payments: readonly Prepared[], status: string): Promise
   assert.deepEqual([...new Set(seen.map((checkout) => checkout.status))], [status])
 }
 
-/** The same transactions in another block, behind others: the same logs in other places. */
+/** The same transactions in another block, behind others: the same logs at other indexes. */
 function move(block: Block, logs: readonly Log[]): { block: Block; logs: readonly Log[] } {
   const hash = newNonce()
   return {
@@ -50,7 +50,7 @@ const orphan = (block: Block) => within((tx) => listener.onOrphaned(tx, [block.h
 const include = ({ block, logs }: { block: Block; logs: readonly Log[] }) =>
   within((tx) => listener.onBlock(tx, block, logs))
 
-/** Calls them dead, as if that were proven. */
+/** Marks them dead, as if that were proven. */
 async function giveUp(payments: readonly Prepared[]): Promise<void> {
   const dead = payments.map((payment) => ({
     ...keyOf(payment, shop.chain.token),
@@ -72,7 +72,7 @@ async function paymentIds(payments: readonly Prepared[]): Promise<string[]> {
   return rows.map(({ payment_id }) => payment_id)
 }
 
-test('a block that is orphaned and canonical again gives its payments back as they were', async () => {
+test('a block that is orphaned and becomes canonical again restores its payments unchanged', async () => {
   for (let round = 0; round < rounds; round++) {
     const settled = await settle()
     const before = await paymentIds(settled.payments)
@@ -88,17 +88,17 @@ test('a block that is orphaned and canonical again gives its payments back as th
       `select 1 as one from events where type = 'payment.reorged' and checkout_id = any($1)`,
       [settled.payments.map(({ checkoutId }) => checkoutId)],
     )
-    assert.equal(told.length, 2 * perBlock, 'the store is told each time')
+    assert.equal(told.length, 2 * perBlock, 'payment.reorged events')
   }
 })
 
-test('a payment that was in another block meanwhile, told of or not, is credited once', async () => {
+test('a payment that moves to another block and back is credited once, whether or not the first move was reported', async () => {
   for (let round = 0; round < rounds; round++) {
     const settled = await settle()
     const before = await paymentIds(settled.payments)
     const other = move(settled.block, settled.logs)
     if (round % 2 === 0) await orphan(settled.block)
-    // The new inclusion takes the place of the old one, also where nobody has told that the old one is gone.
+    // The new inclusion replaces the old one, even if nobody reported that the old one is gone.
     await include(other)
     await assertAll(settled.payments, 'COMPLETED')
     assert.deepEqual(await paymentIds(settled.payments), before)
@@ -110,7 +110,7 @@ test('a payment that was in another block meanwhile, told of or not, is credited
   }
 })
 
-test('a payment that was given up for dead and is on the chain after all completes its checkout again', async () => {
+test('a payment given up for dead that is on the chain after all completes its checkout again', async () => {
   for (let round = 0; round < rounds; round++) {
     const settled = await settle()
     await orphan(settled.block)
@@ -125,17 +125,17 @@ test('a payment that was given up for dead and is on the chain after all complet
   }
 })
 
-test('a payment that returns beside another that became exact meanwhile is overpaid', async () => {
+test('a payment that returns after another became exact is overpaid', async () => {
   const firsts = await shop.prepare(perBlock)
   const seconds = await Promise.all(
     (await shop.prepare(perBlock)).map(({ payer }, i) =>
       shop.prepareOne(payer, { rivalOf: firsts[i] ?? assert.fail() }),
     ),
   )
-  // The second payments are on the chain before anybody has claimed them: unmatched.
+  // The second payments are on the chain before anyone has claimed them: unmatched.
   await shop.submit(seconds.map(({ signed }) => ({ to: shop.chain.token, data: encodeTransfer(signed) })))
   await shop.mine()
-  // The first ones were rejected, and are paid all the same.
+  // The first ones were rejected but are paid anyway.
   for (const payment of firsts) {
     await claimAuthorizations(db, [await claimOf(shop, payment)], '')
     assert.equal(await reject(shop, payment), 1)
@@ -150,7 +150,7 @@ test('a payment that returns beside another that became exact meanwhile is overp
   await assertAll(firsts, 'PROCESSING')
   await giveUp(firsts)
   await assertAll(firsts, 'OPEN')
-  // Requests that had verified the second ones before they were mined now claim them.
+  // Requests that verified the second ones before they were mined now claim them.
   for (const payment of seconds) await claimAuthorizations(db, [await claimOf(shop, payment)], '')
   await include({ block: settled.block, logs: [] })
   await assertAll(firsts, 'COMPLETED')
@@ -168,12 +168,12 @@ test('a payment that returns beside another that became exact meanwhile is overp
   assert.deepEqual(found('overpaid'), payersOf(firsts))
 })
 
-test('a payment that was rejected, landed all the same and is taken back holds its checkout until it can never return', async () => {
+test('a rejected payment that landed anyway and is taken back holds its checkout until it can never return', async () => {
   const [payment] = await shop.prepare(1, undefined, { validSeconds: 30 })
   assert(payment)
   await claimAuthorizations(db, [await claimOf(shop, payment)], '')
   assert.equal(await reject(shop, payment), 1)
-  // A stranger hands it in, and may do so again.
+  // A stranger submits it, and may do so again.
   const land = async () => {
     await shop.submit([{ to: shop.chain.token, data: encodeTransfer(payment.signed) }])
     await shop.mine()

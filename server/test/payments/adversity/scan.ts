@@ -1,6 +1,6 @@
 /**
- * What a chain says, read by this file alone: it shares nothing with the product, so that a mistake in how the product
- * reads logs does not hide here too.
+ * The chain's content, read by this file alone: it shares no code with the product, so that a mistake in how the product
+ * reads logs is not repeated here.
  */
 export type ChainPlace = { readonly url: string; readonly token: string }
 
@@ -14,7 +14,7 @@ type Transfer = {
   readonly value: bigint
 }
 
-/** AuthorizationUsed and, as the very next log, a Transfer of the same payer, token and transaction. */
+/** AuthorizationUsed and, as the very next log, a Transfer with the same payer, token and transaction. */
 export type Pair = Transfer & { readonly nonce: string }
 
 type Mined = {
@@ -33,13 +33,13 @@ export type Scan = {
   readonly transfers: readonly Transfer[]
   readonly pairs: readonly Pair[]
   readonly canceled: ReadonlySet<string>
-  /** Transactions of the accounts that were asked for, in the order of the chain. */
+  /** Transactions of the requested accounts, in chain order. */
   readonly mined: readonly Mined[]
 }
 
 type Answer = { id: number; result?: unknown; error?: { message: string } }
 
-/** Many calls in one request; the first error throws. */
+/** Sends many calls in one request and throws at the first error. */
 export async function ask(url: string, calls: readonly [method: string, ...params: unknown[]][]) {
   const results: unknown[] = []
   for (let at = 0; at < calls.length; at += 200) {

@@ -1,12 +1,12 @@
-/** How often a test is done: a few times for every commit, all of them with FULL=1. */
+/** How many times a test repeats: a few on every commit, all of them with FULL=1. */
 export function trials(some: number, all: number): number {
   return process.env.FULL === '1' ? all : some
 }
 
-/** Figures for a test's report. */
+/** Formats figures for a test's report. */
 export function print(figures: object): string {
   return JSON.stringify(figures, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
 }
 
-/** Generous: the machine may be busy with something else. */
+/** Generous, because the machine may be busy with something else. */
 export const patienceMs = 120_000

@@ -7,8 +7,8 @@ import { svmPayTo } from '../../support/shop.ts'
 type Listed = { readonly signature: string; readonly err: unknown; readonly memo: string | null }
 
 /**
- * Compares the books with the chain, which is asked by itself: every transaction that touched the store's account, and
- * every one that a settler of ours paid for. Throws at the first thing that is not as it must be.
+ * Compares the books with the chain, which it queries itself: every transaction that touched the store's account, and
+ * every one that one of our settlers paid for. Throws at the first difference.
  */
 export async function checkBooks(
   db: Database,
@@ -20,7 +20,7 @@ export async function checkBooks(
     await chain.rpc<Listed[]>('getSignaturesForAddress', [account, { commitment: 'confirmed', limit: 1_000 }])
   const paid = (await list(await findTokenAccount(svmPayTo, chain.mint))).filter(({ err }) => err === null)
   const memos = paid.map(({ memo }) => (memo ?? '').replace(/^\[\d+\] /, ''))
-  assert.equal(new Set(memos).size, memos.length, 'no checkout was paid twice')
+  assert.equal(new Set(memos).size, memos.length, 'a checkout was paid twice')
 
   const credits = await db.query<{ hash: string; checkout_id: string; amount: string; disposition: string }>(
     `select transaction_hash as hash, checkout_id, amount, disposition from credits
@@ -30,11 +30,11 @@ export async function checkBooks(
   assert.deepEqual(
     credits.map(({ hash, checkout_id }) => `${checkout_id} ${hash}`).sort(),
     paid.map(({ signature }, i) => `${memos[i]} ${signature}`).sort(),
-    'every payment on the chain is one live credit of the checkout that it names, and there are no others',
+    'the live credits are not exactly the payments on the chain, each for the checkout in its memo',
   )
   assert(credits.every(({ disposition }) => disposition === 'exact'))
   const sum = credits.reduce((all, { amount }) => all + BigInt(amount), 0n)
-  assert.equal(await chain.balance(svmPayTo, chain.mint), sum, 'the store holds what the books say')
+  assert.equal(await chain.balance(svmPayTo, chain.mint), sum, 'the balance of the store')
 
   const checkouts = await db.query<{ id: string; status: string; exact: number; open: number }>(
     `select c.id, c.status,
@@ -53,12 +53,13 @@ export async function checkBooks(
   )
   for (const { address, funded } of settlers) {
     const signed = await list(address)
-    for (const { signature } of signed) assert(known.has(signature), `${signature} was sent uncommitted`)
+    for (const { signature } of signed)
+      assert(known.has(signature), `${signature} was sent before it was committed`)
     const { value } = await chain.rpc<{ value: number }>('getBalance', [address, { commitment: 'confirmed' }])
-    assert(funded - BigInt(value) <= 16_000n * BigInt(signed.length), 'no payment cost more than its bound')
+    assert(funded - BigInt(value) <= 16_000n * BigInt(signed.length), 'payments cost more than their bound')
   }
   const gaps = await db.query(
     `select store_id from events where sequence is not null group by store_id having max(sequence) <> count(*)`,
   )
-  assert.deepEqual(gaps, [], 'the log has no gaps')
+  assert.deepEqual(gaps, [], 'stores whose log has gaps')
 }

@@ -16,7 +16,7 @@ import { print, trials } from './size.ts'
 
 const chain = await openChain({ slotMs: 400, network: 'SOLANA_DEVNET' })
 
-test('sent to two serve and two work processes many times at once, it is credited once', async (t) => {
+test('a transaction sent many times at once to two serve and two work processes is credited once', async (t) => {
   const deployment = await openSvmDeployment(chain, { serves: 2, works: 2, settlers: 2 })
   const payer = await chain.payer()
   const id = await deployment.create()
@@ -25,7 +25,7 @@ test('sent to two serve and two work processes many times at once, it is credite
   const copies = trials(200, 1_000)
   const present = async (i: number) => {
     const [first = '', second = ''] = deployment.addresses()
-    // Every tenth asks another checkout to take it.
+    // Every tenth request presents it for another checkout.
     const response = await fetch(
       `${i % 2 === 0 ? first : second}/api/v1/checkouts/${i % 10 === 9 ? other : id}`,
       {
@@ -59,7 +59,7 @@ test('sent to two serve and two work processes many times at once, it is credite
   await deployment.check()
 })
 
-test('the reference, run twice, takes one transaction for two orders', async () => {
+test('two instances of the reference facilitator accept one transaction for two orders', async () => {
   const settler = await newSettler(chain)
   const payer = await chain.payer()
   const network = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
@@ -79,7 +79,7 @@ test('the reference, run twice, takes one transaction for two orders', async () 
   }
   const header = await svmHeader(chain, required, payer)
   const payload = JSON.parse(Buffer.from(header, 'base64').toString()) as PaymentPayload
-  // Each process has its own memory of what it has settled.
+  // Each process remembers only its own settlements.
   const facilitators = await Promise.all(
     [1, 2].map(async () => {
       const keys = await createKeyPairSignerFromBytes(settler.secret)

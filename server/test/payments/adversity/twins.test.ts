@@ -28,7 +28,7 @@ const otherApp = buildApp(otherContext, { isDraining: false })
 atEnd(() => otherApp.close())
 await otherApp.ready()
 
-/** transferWithAuthorization, tried and not sent. */
+/** Whether the call tries transferWithAuthorization without sending it. */
 function isSimulation({ method, params }: Call): boolean {
   return method === 'eth_call' && JSON.stringify(params).includes('cf092995')
 }
@@ -49,7 +49,7 @@ test('a duplicate that simulates after its twin was mined gets the twin’s answ
       }),
     )
     const payers = payments.map(({ payer }) => payer.address.slice(2).toLowerCase())
-    // They have read an open checkout, and now ask the node whether the payment would do.
+    // They have read an open checkout and now ask the node whether the payment would succeed.
     await until('asked', async () => payers.every((payer) => asked.includes(payer)), patienceMs)
     await held.arrived
     const twins = await shop.present(payments)
@@ -57,7 +57,7 @@ test('a duplicate that simulates after its twin was mined gets the twin’s answ
     await shop.chain.mine()
     if (round % 2 === 1) await shop.follow()
     held.open()
-    // In the other rounds the money has moved, and nobody has seen it yet.
+    // In the other rounds the money has moved, but nobody has seen it yet.
     if (round % 2 === 0) {
       await until('simulated', async () => gate.pending() === 0, patienceMs)
       await shop.follow()
@@ -72,7 +72,7 @@ test('a duplicate that simulates after its twin was mined gets the twin’s answ
   }
 })
 
-test('two followers at once read each block once', async () => {
+test('two concurrent followers read each block once', async () => {
   const listener = openListener(shop.ctx, gated, look)
   for (let trial = 0; trial < perRace; trial++) {
     const payments = await shop.prepare(1)
@@ -85,7 +85,7 @@ test('two followers at once read each block once', async () => {
     await held.arrived
     await stealFollower()
     if (trial % 2 === 0) {
-      // The other one has read the block before the first comes back with its logs.
+      // The other follower reads the block before the first one gets its logs.
       await shop.follow()
       held.open()
       await slow
@@ -99,7 +99,7 @@ test('two followers at once read each block once', async () => {
   }
 })
 
-test('a follower that was overtaken while it read a safe block again does not bring back what was orphaned since', async () => {
+test('a follower overtaken while re-reading a safe block does not restore payments orphaned since then', async () => {
   const listener = openListener(shop.ctx, gated, look)
   for (let trial = 0; trial < trials(3, 25); trial++) {
     const payments = await shop.prepare(2)
@@ -118,7 +118,7 @@ test('a follower that was overtaken while it read a safe block again does not br
     await stealFollower()
     const slow = followOnce(shop.ctx, gated, 'slow', listener)
     await held.arrived
-    // Deeper than what was called safe.
+    // Deeper than the blocks called safe.
     await shop.chain.reorg(5)
     await stealFollower()
     await shop.follow()
@@ -126,7 +126,7 @@ test('a follower that was overtaken while it read a safe block again does not br
     held.open()
     await slow
     for (const payment of payments) assert.equal(await statusOf(payment), 'PROCESSING')
-    // The same bytes go out again, and it is paid after all.
+    // The same bytes go out again, and the checkouts are paid after all.
     await stealFollower()
     await shop.mine()
     await until('sent again', async () => {
@@ -137,7 +137,7 @@ test('a follower that was overtaken while it read a safe block again does not br
   }
 })
 
-test('a lane whose lease was stolen sends nothing more, and its settler leaves no gap', async () => {
+test('a lane whose lease was stolen sends nothing more, and its settler’s nonces have no gap', async () => {
   const [lane] = lanes
   assert(lane)
   const slow = { ...lane, chain: gated, holder: 'slow' }
@@ -145,7 +145,7 @@ test('a lane whose lease was stolen sends nothing more, and its settler leaves n
     const payments = await shop.prepare(1)
     const answers = await shop.present(payments)
     await stealSettlers()
-    // Overtaken before it took a nonce, or after it committed its bytes and before it sent them.
+    // Overtaken before it took a nonce, or after it committed its bytes but before it sent them.
     const held = gate.hold(
       trial % 2 === 0 ? isSimulation : ({ method }) => method === 'eth_sendRawTransaction',
     )

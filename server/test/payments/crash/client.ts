@@ -15,7 +15,7 @@ export type Answer = {
   readonly body: Body
   /** The transaction that paid. */
   readonly transaction: string | undefined
-  /** Statuses of every try before this one; 0 where there was no answer. */
+  /** Statuses of all earlier attempts; 0 if no answer came. */
   readonly before: readonly number[]
 }
 
@@ -23,13 +23,13 @@ export type Answer = {
 const requestTimeoutMs = 40_000
 
 /**
- * A client as the documentation asks for: whatever is not an answer about the payment (no connection, 202, 409 while a
- * payment is under way, 5xx) is asked again with the same header.
+ * A client as the documentation describes it: it retries with the same header until an answer is about the payment, so
+ * after a failed connection, 202, 409 while a payment is in progress, or 5xx.
  */
 export function openClient(options: { readonly key: string; readonly address: () => string }) {
   const headers = { 'x-api-key': options.key, 'content-type': 'application/json' }
 
-  /** One request. Null if no answer came. */
+  /** Sends one request. Returns null if no answer came. */
   async function request(path: string, init: RequestInit): Promise<Omit<Answer, 'before'> | null> {
     try {
       const response = await fetch(`${options.address()}${path}`, {
@@ -76,7 +76,7 @@ export function openClient(options: { readonly key: string; readonly address: ()
   async function create(priceAmount = '1.00', more: object = {}): Promise<string> {
     const body = JSON.stringify({ orderId: 'order-1', priceAmount, priceCurrency: 'USD', ...more })
     const idempotencyKey = randomUUID()
-    const made = await until('a checkout is made', async () => {
+    const made = await until('a checkout is created', async () => {
       const answer = await request('/api/v1/checkouts', {
         method: 'POST',
         headers: { ...headers, 'idempotency-key': idempotencyKey },
@@ -99,14 +99,14 @@ export function openClient(options: { readonly key: string; readonly address: ()
   }
 
   return {
-    /** What was answered to requests to pay, so far. */
+    /** The answers to payment requests so far. */
     answers,
     request,
     ask,
     pay,
     create,
     sign,
-    /** Makes a checkout and signs for it. */
+    /** Creates a checkout and signs for it. */
     async order(payer: Payer, overrides: Parameters<typeof paymentHeader>[2] = {}) {
       const id = await create()
       return { id, header: await sign(id, payer, overrides) }

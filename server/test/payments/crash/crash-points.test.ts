@@ -12,13 +12,13 @@ import { type Deployment, openDeployment, readHeader } from './deployment.ts'
 import { until } from './processes.ts'
 import { renewing, rounds } from './rounds.ts'
 
-/** Every payment here survives a chain of deaths. Clients repeat the same header until they have an answer. */
+/** Every payment here survives a series of crashes. Clients repeat the same header until they have an answer. */
 function openOwn(): Promise<Deployment> {
   return openChain({ blockTimeSeconds: 1 }).then((chain) => openDeployment(chain))
 }
 
 describe('killed at any point, a payment ends as it must', { concurrency: 3 }, () => {
-  test('in serve: a checkout is made once and paid once', async (t) => {
+  test('in serve: a checkout is created once and paid once', async (t) => {
     const deployment = await openOwn()
     for (const round of rounds(t, 'rounds', 2, 50)) {
       const payer = deployment.payer(round)
@@ -54,7 +54,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
     }
   })
 
-  test('in a lane, the follower and the event log: it is sent, found and told once', async (t) => {
+  test('in a lane, the follower and the event log: a payment is sent, found and reported once', async (t) => {
     const deployment = await openOwn()
     for (const round of rounds(t, 'rounds', 2, 50)) {
       const orders = await Promise.all([0, 1, 2].map((i) => deployment.order(deployment.payer(round + i))))
@@ -83,13 +83,13 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
     }
   })
 
-  test('while a payment is rejected, adopted, numbered or expired', async (t) => {
+  test('while a payment is rejected or adopted, an event is numbered, and a checkout expires', async (t) => {
     const deploymentIn = renewing(20, openOwn)
     for (const round of rounds(t, 'rounds', 2, 50)) {
       const deployment = await deploymentIn(round)
       const { chain } = deployment
       const payer = await deployment.fund()
-      // Claimed while it was good; by the time a lane looks, the token refuses it.
+      // Good when it was claimed; by the time a lane checks it, the token refuses it.
       const refused = await deployment.order(payer)
       await deployment.stop('work', 'SIGKILL')
       await deployment.moveClock(11)
@@ -106,17 +106,17 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
       await blacklist(chain, payer.address, false)
       assert.equal((await deployment.pay(refused.id, await deployment.sign(refused.id, payer))).status, 200)
 
-      // Settled by somebody else before it was presented.
+      // Someone else settled it before it was presented.
       const id = await deployment.create()
       const nonce = makeBoundNonce(id, randomBytes(12))
       const header = await deployment.sign(id, payer, { nonce })
       const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as { payload: Signed }
       await chain.perform({ to: chain.token, data: encodeTransfer(payload) })
-      await until('it is seen', async () => {
+      await until('the payment is seen', async () => {
         const found = await deployment.db.query('select nonce from credits where nonce = $1', [nonce])
         return found.length > 0
       })
-      // Claimed while nobody works: the first new block that is read meets the claim.
+      // Claimed while no worker runs, so that the first new block is read with the claim in place.
       await deployment.stop('work', 'SIGKILL')
       const presenting = deployment.pay(id, header)
       await deployment.untilState(header, 'claimed')
@@ -132,7 +132,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
       await throughDeaths(deployment, 'work', ['expire-before-commit', 'expire-after-commit'], () =>
         deployment.expireIn(late, 0),
       )
-      await until('it expires', async () => (await deployment.read(late)).status === 'EXPIRED')
+      await until('the checkout expires', async () => (await deployment.read(late)).status === 'EXPIRED')
       assert.equal((await deployment.pay(late)).status, 410)
       assert.deepEqual(await deployment.events(late), ['checkout.created', 'checkout.expired'])
       await deployment.check()
@@ -167,7 +167,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
         deployment,
         'work',
         ['orphan-before-commit', 'orphan-after-commit', 'block-before-commit'],
-        () => until('it is paid again', async () => (await deployment.events(cheap.id)).length > 5),
+        () => until('the checkout is paid again', async () => (await deployment.events(cheap.id)).length > 5),
       )
       assert.equal((await deployment.pay(cheap.id, cheap.header)).status, 200)
       assert.deepEqual(await deployment.events(cheap.id), [
@@ -199,8 +199,8 @@ async function buryAndPayAgain(deployment: Deployment, payer: Payer): Promise<vo
   await untilPooled(chain, settler)
   await deployment.stop('work', 'SIGKILL')
   await deployment.moveClock(11)
-  // Dearer than a payment may be, so that what was signed cannot be mined and is not worth replacing. It falls by an
-  // eighth a block: from here it is a minute until what was signed could be mined after all.
+  // Higher than a payment may cost, so that the signed transaction cannot be mined and is not worth replacing. The fee
+  // falls by an eighth per block, so it takes a minute until that transaction could be mined after all.
   await raiseBaseFee(chain, 2_000)
   await jumpPast(chain, readHeader(header))
   await resume(chain)
@@ -216,7 +216,7 @@ async function buryAndPayAgain(deployment: Deployment, payer: Payer): Promise<vo
   await deployment.check()
 }
 
-test('every point was reached', () => {
+test('every crash point was reached', () => {
   const missed = crashPoints.filter((point) => !point.startsWith('reconcile') && !reached.has(point))
   assert.deepEqual(missed, [])
 })

@@ -3,7 +3,7 @@ import { openDatabase } from '../../../src/database/db.ts'
 import { atEnd } from '../../support/at-end.ts'
 import type { Deployment } from './deployment.ts'
 
-/** A database as it was when the copy was made. Nobody may be using it while it is made or put back. */
+/** A copy of the database as it is now. Nobody may use the database while it is copied or put back. */
 export async function copyDatabase({ databaseUrl, databaseName }: Deployment) {
   const url = new URL(databaseUrl)
   url.pathname = '/postgres'
@@ -19,10 +19,10 @@ export async function copyDatabase({ databaseUrl, databaseName }: Deployment) {
   await disconnect()
   await admin.query(`create database ${copy} template ${databaseName}`)
   return {
-    /** Everything since the copy is gone. */
+    /** Puts the copy back; everything since then is lost. */
     async putBack(): Promise<void> {
       const [found] = await admin.query('select 1 as one from pg_database where datname = $1', [copy])
-      assert(found, 'a copy is put back once')
+      assert(found, 'a copy can be put back only once')
       await disconnect()
       await admin.query(`drop database ${databaseName} with (force)`)
       await admin.query(`alter database ${copy} rename to ${databaseName}`)

@@ -2,17 +2,17 @@ import type { CrashPoint } from '../../../src/crash.ts'
 
 type Mortal = {
   stop(command: 'serve' | 'work'): Promise<unknown>
-  /** Starts it with the point armed, and returns when it has died there. */
+  /** Starts a process with the point armed, and returns once it has crashed there. */
   crash(command: 'serve' | 'work', point: CrashPoint): Promise<unknown>
   start(command: 'serve' | 'work'): Promise<unknown>
 }
 
-/** How often a process died at each point. */
+/** How often a process crashed at each point. */
 export const reached = new Map<CrashPoint, number>()
 
 /**
- * Drives a flow while a process dies at each of the points, in this order: it is started with the next point armed, dies
- * there by its own kill -9, and is started again, until the last start, which is left alone.
+ * Drives a flow while a process crashes at each of the points, in this order. It is started with the next point armed,
+ * kills itself there with kill -9, and is started again; the last start has no point armed.
  */
 export async function throughDeaths<Result>(
   deployment: Mortal,

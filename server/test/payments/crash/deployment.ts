@@ -14,10 +14,10 @@ import { checkInvariants } from '../adversity/invariants.ts'
 import { openClient } from './client.ts'
 import { endProgram, isAlive, type Program, startProgram, until, untilCrashed } from './processes.ts'
 
-/** The store's own wallet: nobody's key. */
+/** The store's wallet; no test holds its key. */
 export const payTo = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 
-/** What a PAYMENT-SIGNATURE header carries. */
+/** The authorization in a PAYMENT-SIGNATURE header. */
 export type Authorized = { readonly from: Address; readonly nonce: Hex; readonly validBefore: string }
 
 export type Deployment = Awaited<ReturnType<typeof openDeployment>>
@@ -25,8 +25,8 @@ export type Deployment = Awaited<ReturnType<typeof openDeployment>>
 type Command = 'serve' | 'work'
 
 /**
- * A whole Farthing on a chain: a database of its own, a store, its settlers, and `serve` and `work` as processes that
- * can be killed and started again. Everything ends with the test that opened it.
+ * A complete Farthing on a chain: its own database, a store, its settlers, and `serve` and `work` as processes that can
+ * be killed and started again. Everything stops with the test that opened it.
  */
 export async function openDeployment(
   chain: TestChain,
@@ -72,7 +72,7 @@ export async function openDeployment(
   const databaseName = new URL(databaseUrl).pathname.slice(1)
   let offsetSeconds = 0
 
-  /** Starts a process, ending an earlier one gently. */
+  /** Starts a process, after gently stopping an earlier one. */
   const start = async (command: Command, crashAt?: CrashPoint): Promise<Program> => {
     await stop(command)
     const program = startProgram(
@@ -96,8 +96,8 @@ export async function openDeployment(
   }
 
   /**
-   * Moves what the database takes for the present, for whoever connects from now on: the leases of a process that was
-   * killed run out without anybody waiting for them.
+   * Moves the database's clock for every connection from now on, so that the leases of a killed process expire without
+   * anyone waiting for them.
    */
   const moveClock = async (seconds: number): Promise<void> => {
     offsetSeconds += seconds
@@ -106,13 +106,13 @@ export async function openDeployment(
     )
   }
 
-  /** Starts a process that will die at a point, and waits until it has. */
+  /** Starts a process that crashes at a point, and waits until it has. */
   const crash = async (command: Command, point: CrashPoint): Promise<void> => {
     await untilCrashed(await start(command, point), point)
     if (command === 'work') await moveClock(11)
   }
 
-  /** Waits until a lane has shown itself and a block was read: from then on payments are taken. */
+  /** Waits until a lane is live and a block has been read; from then on payments are accepted. */
   const untilReady = async (): Promise<void> => {
     await until('a lane is live', async () => {
       const rows = await ctx.db.query(
@@ -146,11 +146,11 @@ export async function openDeployment(
     crash,
     moveClock,
     untilReady,
-    /** One of the payers that have money, in turn. */
+    /** One of the funded payers, in turn. */
     payer: (index: number): Payer => payers[index % payers.length] ?? assert.fail(),
-    /** Every rule of the books against the chain, within a minute of the last fault. */
+    /** Checks every invariant of the books against the chain, within a minute of the last fault. */
     check: () => checkInvariants({ db: ctx.db, chain, answers: offsetSeconds === 0 ? client.answers : [] }),
-    /** A payer of this one's own. */
+    /** A new payer that nobody else uses. */
     async fund(units = 1_000_000_000n): Promise<Payer> {
       const payer = newPayer()
       await chain.mint(payer.address, units)
@@ -167,7 +167,7 @@ export async function openDeployment(
         return found.length > 0
       })
     },
-    /** Ends everything before its test does. */
+    /** Stops everything before the test ends. */
     async end(): Promise<void> {
       await Promise.all([stop('serve', 'SIGKILL'), stop('work', 'SIGKILL')])
       await chain.stop()
@@ -180,13 +180,13 @@ export async function openDeployment(
       )
       return rows.map(({ type }) => type)
     },
-    /** A time that is soon enough to be passed by a jump, and late enough to be accepted by a slow machine. */
+    /** A time near enough for the chain to jump past, and far enough for a slow machine to accept. */
     async soon(): Promise<bigint> {
       const now = BigInt(Math.floor(Date.now() / 1_000))
       const time = await chain.time()
       return (time > now ? time : now) + 40n
     },
-    /** Brings a checkout's end nearer, as if it had been made for a shorter time. */
+    /** Moves a checkout's expiry, as if it had been created with a shorter lifetime. */
     async expireIn(checkoutId: string, seconds: number): Promise<void> {
       await ctx.db.query(
         'update checkouts set expires_at = clock() + make_interval(secs => $2) where id = $1',

@@ -10,7 +10,7 @@ import type { CrashPoint } from '../../../src/crash.ts'
 
 const main = new URL('../../../src/main.ts', import.meta.url).pathname
 
-/** Half of what a start costs is compiling. Whoever is killed saves nothing, so one start that ends well comes first. */
+/** Half of a start is compilation, and a killed process saves no cache, so one clean run fills the cache first. */
 const compileCache = await mkdtemp(join(tmpdir(), 'farthing-compiled-'))
 after(() => rm(compileCache, { recursive: true, force: true }))
 execFileSync(process.execPath, [main, 'help'], { env: { NODE_COMPILE_CACHE: compileCache } })
@@ -18,7 +18,7 @@ execFileSync(process.execPath, [main, 'help'], { env: { NODE_COMPILE_CACHE: comp
 /** How long anything may take on a busy machine before a test gives up on it. */
 export const patienceMs = 240_000
 
-/** Looks until there is something to see. Returns it. */
+/** Repeats `look` until it finds something, and returns that. */
 export async function until<Result>(
   what: string,
   look: () => Promise<Result | null | undefined | false>,
@@ -42,7 +42,7 @@ export type Program = {
   readonly output: () => string
 }
 
-/** Starts main.ts with a command. It is killed when the test that started it is done. */
+/** Starts main.ts with a command. It is killed when the test that started it ends. */
 export function startProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -75,17 +75,17 @@ export async function untilEnded(program: Program, boundMs = patienceMs): Promis
   if (!isAlive(program)) return
   const timeout = AbortSignal.timeout(boundMs)
   await once(program.child, 'exit', { signal: timeout }).catch(() => {
-    assert.fail(`it did not end within ${boundMs / 1_000} s:\n${program.output().slice(-4_000)}`)
+    assert.fail(`the process did not exit within ${boundMs / 1_000} s:\n${program.output().slice(-4_000)}`)
   })
 }
 
-/** Waits until a program has killed itself where it was told to: any other end is not what is being tested. */
+/** Waits until a program has killed itself at the armed point; any other exit fails the test. */
 export async function untilCrashed(program: Program, point: CrashPoint): Promise<void> {
   await untilEnded(program)
   assert.equal(
     program.child.signalCode,
     'SIGKILL',
-    `${point} was not reached: the process ended with ${program.child.exitCode}\n${program.output().slice(-4_000)}`,
+    `${point} was not reached: the process exited with ${program.child.exitCode}\n${program.output().slice(-4_000)}`,
   )
 }
 
@@ -97,7 +97,7 @@ export async function endProgram(program: Program, signal: 'SIGTERM' | 'SIGKILL'
   return program.child.exitCode
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it exits. */
 export async function runProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,

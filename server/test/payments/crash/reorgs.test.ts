@@ -15,7 +15,7 @@ function openTimed(): Promise<TestChain> {
   return openChain({ blockTimeSeconds: 1 })
 }
 
-/** What the payers have is older than any reorganisation: a chain that takes back their money proves nothing. */
+/** The payers' money is older than any reorganisation here: taking it back too would prove nothing. */
 async function openAged(settlers = 1): Promise<Deployment> {
   const deployment = await openDeployment(await openTimed(), { payers: 24, settlers })
   await deployment.chain.mine(deepest)
@@ -32,7 +32,7 @@ describe('whatever the chain does, a payment is charged once', { concurrency: 2 
         Array.from({ length: 4 }, (_, i) => deployment.order(deployment.payer(round * 4 + i))),
       )
       const paying = orders.map(({ id, header }) => deployment.pay(id, header))
-      // Odd rounds strike when the first is answered, even ones while all are on their way.
+      // Odd rounds reorganise once the first payment is answered, even ones while all are on their way.
       if (round % 2 === 1) await Promise.race(paying)
       else await deployment.untilState(orders[0]?.header ?? '', 'sent')
       await chain.reorg((round % deepest) + 1)
@@ -47,7 +47,7 @@ describe('whatever the chain does, a payment is charged once', { concurrency: 2 
     }
   })
 
-  test('a transaction that lands again at another place is the same payment, sent with the same bytes', async (t) => {
+  test('a transaction that lands again in another place is the same payment, sent with the same bytes', async (t) => {
     const deployment = await openAged()
     const { chain, settler, db } = deployment
     for (const round of rounds(t, 'reorganisations', 1, 20)) {
@@ -60,9 +60,14 @@ describe('whatever the chain does, a payment is charged once', { concurrency: 2 
       assert.equal(await untilPooled(chain, settler), hash)
       await sendAhead(chain)
       await resume(chain)
-      const after = await until('it is mined again', () => chain.client.getTransactionReceipt({ hash }))
+      const after = await until('the transaction is mined again', () =>
+        chain.client.getTransactionReceipt({ hash }),
+      )
       assert.notEqual(after.logs[0]?.logIndex, before.logs[0]?.logIndex)
-      await until('it is completed again', async () => (await deployment.read(id)).status === 'COMPLETED')
+      await until(
+        'the checkout is completed again',
+        async () => (await deployment.read(id)).status === 'COMPLETED',
+      )
       await deployment.check()
       const credits = await db.query(
         'select payment_id, orphaned_at is null as is_live from credits where checkout_id = $1 order by included_at',
@@ -84,7 +89,7 @@ describe('whatever the chain does, a payment is charged once', { concurrency: 2 
     await reorgFrom(chain, blockNumber)
     await jumpPast(chain, readHeader(header))
     await resume(chain)
-    await until('it is open again', async () => (await deployment.read(id)).status === 'OPEN')
+    await until('the checkout is open again', async () => (await deployment.read(id)).status === 'OPEN')
     const refused = await deployment.pay(id, header)
     assert.deepEqual([refused.status, refused.body.error], [402, 'authorization_expired'])
     assert.equal((await deployment.pay(id, await deployment.sign(id, payer))).status, 200)
@@ -103,7 +108,7 @@ describe('whatever the chain does, a payment is charged once', { concurrency: 2 
     await deployment.check()
   })
 
-  test('a chain that halts past validBefore ends a payment as not paid, never as paid twice', async (t) => {
+  test('if the chain halts past validBefore, the payment ends unpaid and is never charged twice', async (t) => {
     const deploymentIn = renewing(5, openAged)
     for (const round of rounds(t, 'halts', 3, 50)) {
       const deployment = await deploymentIn(round)
@@ -112,10 +117,10 @@ describe('whatever the chain does, a payment is charged once', { concurrency: 2 
     }
   })
 
-  test('what a node drops is sent again, and what is too cheap is replaced at its nonce', async (t) => {
-    // A base fee that was raised falls slowly: what is sent soon after is not too cheap for it.
+  test('a transaction that a node drops is sent again, and one that is too cheap is replaced at its nonce', async (t) => {
+    // A raised base fee falls slowly, so a payment sent soon after it would not be too cheap.
     const deploymentIn = renewing(2, openAged)
-    for (const round of rounds(t, 'drops and cheap ones', 2, 50)) {
+    for (const round of rounds(t, 'dropped and cheap transactions', 2, 50)) {
       const deployment = await deploymentIn(round)
       const { chain, settler } = deployment
       const { id, header } = await deployment.order(deployment.payer(round))
@@ -143,7 +148,7 @@ describe('whatever the chain does, a payment is charged once', { concurrency: 2 
 
 const fates = ['pooled', 'dropped', 'expired'] as const
 
-/** Stops the chain with a payment in its pool, and lets it go on when the payment's time has passed. */
+/** Halts the chain with a payment in its pool, and resumes it once the payment's time has passed. */
 async function haltPast(deployment: Deployment, fate: (typeof fates)[number], payer: Payer): Promise<void> {
   const { chain, settler } = deployment
   const { id, header } = await deployment.order(payer, { validBefore: await deployment.soon() })
@@ -164,7 +169,7 @@ async function haltPast(deployment: Deployment, fate: (typeof fates)[number], pa
   assert.equal(charged.length, fate === 'expired' ? 0 : 1)
 }
 
-/** A transfer that will stand before everything else in its block. */
+/** Sends a mint that comes before everything else in its block. */
 async function sendAhead(chain: TestChain): Promise<void> {
   await chain.client.sendTransaction({
     account: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',

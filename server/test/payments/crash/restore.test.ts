@@ -30,20 +30,20 @@ async function killAll(deployment: Deployment): Promise<void> {
   await Promise.all([deployment.stop('serve', 'SIGKILL'), deployment.stop('work', 'SIGKILL')])
 }
 
-test('a database put back to an earlier point loses no payment and charges nobody twice', async (t) => {
+test('a database restored to an earlier point loses no payment and charges nobody twice', async (t) => {
   for (const _ of rounds(t, 'restores', 1, 20)) {
     const chain = await openChain({ blockTimeSeconds: 1 })
     const deployment = await openDeployment(chain, { payers: 16 })
     const before = await Promise.all([0, 1, 2, 3].map((i) => payNew(deployment, deployment.payer(i))))
     const open = await Promise.all([4, 5].map((i) => deployment.order(deployment.payer(i))))
 
-    // In the copy this one is claimed and unsent; afterwards it is refused, and paid with another signature.
+    // In the copy this one is claimed but unsent; later it is refused, and paid with another signature.
     const turncoat = deployment.payer(6)
     const refused = await deployment.order(turncoat)
     await deployment.stop('work', 'SIGKILL')
     const refusing = deployment.pay(refused.id, refused.header)
     await deployment.untilState(refused.header, 'claimed')
-    // And these are on their way when the machine dies.
+    // These are on their way when the machine crashes.
     const moving = await Promise.all([7, 8, 9].map((i) => deployment.order(deployment.payer(i))))
     const paying = moving.map((order) => payKnown(deployment, order))
     await deployment.untilState(moving[0]?.header ?? '', 'claimed')
@@ -77,22 +77,22 @@ test('a database put back to an earlier point loses no payment and charges nobod
     await reconcile(deployment)
     await deployment.moveClock(11)
     await deployment.start('serve')
-    // Before the chain is read these are OPEN, and nobody is asked to sign for what may have been paid.
+    // Until the chain is read these are OPEN, and nobody is asked to sign for a checkout that may have been paid.
     for (const { id } of lately) {
       const asked = await deployment.ask(id)
       assert.deepEqual([asked?.status, asked?.code], [503, 'settlement_unavailable'])
     }
     await deployment.start('work')
 
-    // Whatever was paid is paid, as soon as the chain has been read.
+    // Every paid checkout is paid again as soon as the chain has been read.
     for (const { id, header, answer } of [...before, ...moved, ...lately, turned]) {
       const again = await deployment.pay(id, header)
       assert.equal(again.status, 200, JSON.stringify(again.body))
       assert.equal(again.transaction, answer.transaction)
     }
-    // What was made after the copy is unknown, and its money stands on the store's list.
+    // Checkouts created after the copy are unknown, and their money is on the store's list of unmatched payments.
     for (const { id, header } of lost) assert.equal((await deployment.ask(id, header))?.status, 404)
-    const unmatched = await until('they are found', async () => {
+    const unmatched = await until('the lost payments are found', async () => {
       const found = await deployment.db.query<{ transaction_hash: Hex }>(
         'select transaction_hash from credits where orphaned_at is null and checkout_id is null',
       )
@@ -107,7 +107,7 @@ test('a database put back to an earlier point loses no payment and charges nobod
     })
     assert.equal(restarted?.code, 'log_restarted')
 
-    // Nothing is taken while something from before may still be on its way.
+    // No payment is accepted while one from before may still be on its way.
     const fresh = await deployment.create()
     const waiting = await deployment.ask(fresh)
     assert.deepEqual([waiting?.status, waiting?.code], [503, 'settlement_unavailable'])
@@ -124,7 +124,7 @@ test('a database put back to an earlier point loses no payment and charges nobod
   }
 })
 
-test('a nonce whose bytes were lost, and that a reorganisation then took back, is filled', async () => {
+test('a nonce whose bytes were lost and that a reorganisation then took back is filled', async () => {
   const chain = await openChain({ blockTimeSeconds: 1 })
   const deployment = await openDeployment(chain)
   const { settler } = deployment
@@ -153,20 +153,20 @@ test('a nonce whose bytes were lost, and that a reorganisation then took back, i
   await deployment.check()
 })
 
-/** Starts what was killed, its leases having run out. */
+/** Starts the killed processes again, once their leases have expired. */
 async function startAll(deployment: Deployment): Promise<void> {
   await deployment.moveClock(11)
   await Promise.all([deployment.start('serve'), deployment.start('work')])
 }
 
-/** As if it had been run a minute ago: so that the end of the waiting is within what a payer may sign now. */
+/** Reconciles as if a minute ago, so that the waiting ends within the time that a payer may sign for now. */
 async function reconcile(deployment: Deployment): Promise<void> {
   await deployment.moveClock(-60)
   await runProgram(['reconcile'], deployment.environment)
   await deployment.moveClock(60)
 }
 
-/** Moves the chain to where nothing from before the restore can still be on its way. */
+/** Moves the chain to a time when nothing from before the restore can still be on its way. */
 async function endWaiting({ db, chain }: Deployment): Promise<void> {
   const [restore] = await db.query<{ end: Date }>(
     "select started_at + interval '361 seconds' as end from restores where finished_at is null",
@@ -175,16 +175,16 @@ async function endWaiting({ db, chain }: Deployment): Promise<void> {
   await chain.setNextBlockTimestamp(BigInt(Math.ceil(restore.end.getTime() / 1_000)))
 }
 
-/** Signs for as long as may be: the chain's clock is ahead of ours. */
+/** Signs for the longest allowed time, because the chain's clock is ahead of ours. */
 async function payAgain(deployment: Deployment, id: string, payer: Payer): Promise<void> {
   const validBefore = BigInt(Math.floor(Date.now() / 1_000) + 355)
   await payKnown(deployment, { id, header: await deployment.sign(id, payer, { validBefore }) })
 }
 
-/** Everything holds, except that the bytes of what was sent after the copy are gone. */
+/** Checks everything, except that the bytes of transactions sent after the copy are gone. */
 async function checkBut(deployment: Deployment, minedBefore: ReadonlySet<Hex>): Promise<void> {
   const isKnownLoss = (sentence: string) =>
-    /^I6 \S+ was mined and is not in broadcasts$/.test(sentence) &&
+    /^I6 \S+ was mined but is not in broadcasts$/.test(sentence) &&
     minedBefore.has(sentence.split(' ')[1] as Hex)
   await deployment.check().catch((error: { actual?: unknown }) => {
     assert(Array.isArray(error.actual), String(error))

@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test'
 
 /**
- * Numbers from 0: a few for every commit, all of them with FULL=1, or as many as fit into MINUTES of it. What was done
- * in full is said at the end.
+ * Numbers from 0: a few on every commit, all of them with FULL=1, or as many as fit into MINUTES. A full run prints how
+ * many it did.
  */
 export function* rounds(t: TestContext, what: string, some: number, all: number): Generator<number> {
   const isFull = process.env.FULL === '1'
@@ -14,7 +14,7 @@ export function* rounds(t: TestContext, what: string, some: number, all: number)
 }
 
 /**
- * One for some rounds, then a new one: rounds that mine or jump move their chain's clock ahead of ours, and
+ * Opens one thing for some rounds, then a new one: rounds that mine or jump move their chain's clock ahead of ours, and
  * authorizations are good for five minutes of both.
  */
 export function renewing<Thing extends { end(): Promise<void> }>(

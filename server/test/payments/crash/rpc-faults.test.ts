@@ -21,12 +21,12 @@ import { rounds } from './rounds.ts'
 
 const paymentsPerSeed = 24
 
-/** One request in this many goes wrong. */
+/** One request in this many fails. */
 const faultEvery = 4
-/** A request that is never answered holds its caller for five seconds, so there are fewer of them. */
+/** A request that is never answered blocks its caller for five seconds, so these are rarer. */
 const hangingEvery = 60
 
-/** How many requests a node of another chain answers. */
+/** The share of requests that a node of another chain answers. */
 const swappedShare = 0.4
 const swapsMin = 20
 
@@ -39,7 +39,7 @@ function chooseBySeed(seed: number): (calls: readonly Call[]) => Fault | null {
   }
 }
 
-/** Whatever its nodes do, all that a payer is told meanwhile is to ask again. */
+/** Whatever the nodes do, a waiting payer only hears that it should try again. */
 const patientStatuses = new Set([0, 202, 409, 503])
 
 async function payMany(deployment: Deployment, count: number): Promise<void> {
@@ -64,30 +64,30 @@ async function countEvents(deployment: Deployment, type: string): Promise<number
   return row?.events ?? 0
 }
 
-describe('whatever its nodes do, payments complete once and nobody is told to pay again', {
+describe('whatever the nodes do, payments complete once and nobody is asked to pay again', {
   concurrency: 2,
 }, () => {
-  test('one node that commits every fault there is', async (t) => {
+  test('a single node that produces every kind of fault', async (t) => {
     for (const seed of rounds(t, 'seeds', 1, 50)) {
       const chain = await openChain({ blockTimeSeconds: 1 })
       const node = await openFaultyNode(chain.url)
       const deployment = await openDeployment(chain, { rpcUrls: [node.url], payers: 12 })
       node.choose = chooseBySeed(seed)
       await payMany(deployment, paymentsPerSeed)
-      await until('every fault was committed', async () => node.committed.size === faults.length)
+      await until('every fault has occurred', async () => node.committed.size === faults.length)
       node.choose = () => null
       await deployment.check()
       assert.equal((await chain.transferLogs({ to: payTo })).length, paymentsPerSeed, `seed ${seed}`)
       assert.equal(
         await countEvents(deployment, 'payment.reorged'),
         0,
-        'a node that lags is no reorganisation',
+        'a lagging node was taken for a reorganisation',
       )
       await deployment.end()
     }
   })
 
-  test('a balancer with a member that lags does not take payments back', async () => {
+  test('a load balancer with a lagging member does not take payments back', async () => {
     const chain = await openChain({ blockTimeSeconds: 1 })
     const node = await openFaultyNode(chain.url)
     const deployment = await openDeployment(chain, { rpcUrls: [node.url] })
@@ -97,10 +97,10 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
     await untilPooled(chain, deployment.settler)
     await chain.mine()
     assert.equal((await paying).status, 200)
-    // The newest block is told by one member, the blocks below it by another.
+    // One member reports the newest block, another the blocks below it.
     node.choose = (calls) => (calls.some(({ params }) => params[0] === 'latest') ? null : 'stale')
     await chain.mine(2)
-    await until('the laggard was asked', async () => (node.committed.get('stale') ?? 0) >= 4)
+    await until('the lagging member was queried', async () => (node.committed.get('stale') ?? 0) >= 4)
     node.choose = () => null
     await deployment.check()
     assert.deepEqual(await deployment.events(id), [
@@ -110,7 +110,7 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
     ])
   })
 
-  test('a payer whose money a node has not seen yet is asked to come back, not to pay', async () => {
+  test('a payer whose money a node has not seen yet is asked to retry, not to pay', async () => {
     const chain = await openChain({ blockTimeSeconds: 1 })
     const node = await openFaultyNode(chain.url)
     const deployment = await openDeployment(chain, { rpcUrls: [node.url] })
@@ -135,7 +135,7 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
     await deployment.check()
   })
 
-  test('a node that never answers does not hold up what another has taken', async () => {
+  test('a node that never answers does not delay a transaction that another node accepted', async () => {
     const chain = await openChain()
     const [good, mute] = [await openFaultyNode(chain.url), await openFaultyNode(chain.url)]
     mute.choose = () => 'hanging'
@@ -153,10 +153,10 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
     )
     await rpc.send('eth_sendRawTransaction', [bytes])
     await assert.rejects(rpc.send('eth_sendRawTransaction', [bytes]), RpcAnswerError)
-    await until('the other holds both', async () => mute.waiting === 2)
+    await until('the mute node holds both requests', async () => mute.waiting === 2)
   })
 
-  test('a node that was swapped for one of another chain is not believed', async () => {
+  test('a node that was swapped for one of another chain is not trusted', async () => {
     const chain = await openChain({ blockTimeSeconds: 1 })
     const other = await openChain({ network: 'BASE_SEPOLIA' })
     await other.mine(100)
@@ -168,17 +168,20 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
     const asked = node.asked.get('eth_chainId') ?? 0
     const refused = await deployment.ask(id, header)
     assert.equal(refused?.status, 503)
-    await until('it was asked', async () => (node.asked.get('eth_chainId') ?? 0) >= asked + 10)
+    await until(
+      'the swapped node was queried',
+      async () => (node.asked.get('eth_chainId') ?? 0) >= asked + 10,
+    )
     node.target = chain.url
     assert.equal((await deployment.pay(id, header)).status, 200)
     await deployment.check()
     assert.equal(await countEvents(deployment, 'payment.reorged'), 0)
   })
 
-  test('two nodes that are now of one chain, now of another, let payments through on ours and on no other', async (t) => {
+  test('two nodes that keep switching chains let payments through on our chain and on no other', async (t) => {
     for (const seed of rounds(t, 'seeds', 1, 50)) {
       const chain = await openChain({ blockTimeSeconds: 1 })
-      // Everything that could be mistaken is there too: blocks, the token, and transfers to the same wallet.
+      // Everything that could be confused exists there too: blocks, the token, and transfers to the same wallet.
       const other = await openChain({ network: 'BASE_SEPOLIA', blockTimeSeconds: 1 })
       const nodes = [await openFaultyNode(chain.url), await openFaultyNode(chain.url)]
       const deployment = await openDeployment(chain, { rpcUrls: nodes.map(({ url }) => url), payers: 12 })
@@ -192,7 +195,7 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
           return null
         }
       await Promise.all([payMany(deployment, paymentsPerSeed), other.mint(payTo, 1_000_000n)])
-      await until('nodes were swapped often enough', async () => swapped >= swapsMin)
+      await until('the nodes switched often enough', async () => swapped >= swapsMin)
       for (const node of nodes) node.choose = () => null
       for (const node of nodes) node.target = chain.url
       await deployment.check()
@@ -205,8 +208,10 @@ describe('whatever its nodes do, payments complete once and nobody is told to pa
   })
 })
 
-describe('on a live network, what did not happen is said by two nodes', { concurrency: 2 }, () => {
-  test('work does not start with one', async () => {
+describe('on a live network, two nodes must confirm that something did not happen', {
+  concurrency: 2,
+}, () => {
+  test('work does not start with one node', async () => {
     const chain = await openChain({ network: 'BASE_MAINNET' })
     const deployment = await openDeployment(chain, { start: false })
     const work = await deployment.start('work')
@@ -227,7 +232,7 @@ describe('on a live network, what did not happen is said by two nodes', { concur
     const { deployment, nodes, chain } = await openWitnessed()
     const [liar, mute] = nodes
     assert(liar && mute)
-    // Neither shows the payment in its logs; one of them even swears that it never was.
+    // Neither shows the payment in its logs, and one even claims that its nonce is unused.
     liar.lie = (call, result) => hide(call, sayEach(call, result, 0n))
     mute.lie = hide
     const { id, header } = await deployment.order(deployment.payer(0), {
@@ -236,7 +241,7 @@ describe('on a live network, what did not happen is said by two nodes', { concur
     const asked = deployment.answers.length
     const paying = deployment.pay(id, header)
     const { from, nonce } = readHeader(header)
-    await until('it is mined', () => chain.isNonceUsed(from, nonce))
+    await until('the payment is mined', () => chain.isNonceUsed(from, nonce))
     await jumpPast(chain, readHeader(header))
     await chain.mine(2 * chain.network.negativeDepth)
     await untilAskedAgain(liar, mute)
@@ -249,7 +254,7 @@ describe('on a live network, what did not happen is said by two nodes', { concur
     await deployment.check()
   })
 
-  test('a payment that never was is given up for dead only when both say so', async () => {
+  test('a payment that never happened is given up for dead only when both nodes say so', async () => {
     const { deployment, nodes, chain } = await openWitnessed()
     const [first, second] = nodes
     assert(first && second)
@@ -289,7 +294,7 @@ function hide({ method }: Call, result: unknown): unknown {
   return method === 'eth_getLogs' ? [] : result
 }
 
-/** Of every nonce at a block: used (1) or unused (0). */
+/** Makes every nonce at a block look used (1) or unused (0). */
 function sayEach({ method, params }: Call, result: unknown, state: bigint): unknown {
   if (method !== 'eth_call' || typeof params[1] !== 'object') return result
   const results = decodeFunctionResult({ abi: multicallAbi, functionName: 'aggregate3', data: result as Hex })
@@ -300,10 +305,10 @@ function sayEach({ method, params }: Call, result: unknown, state: bigint): unkn
   })
 }
 
-/** Waits until these nodes have been asked for the dead several times over. */
+/** Waits until these nodes have been queried about dead payments several more times. */
 async function untilAskedAgain(...nodes: readonly FaultyNode[]): Promise<void> {
   const before = nodes.map(({ asked }) => asked.get('eth_call') ?? 0)
-  await until('they were asked', async () =>
+  await until('the nodes were queried again', async () =>
     nodes.every(({ asked }, i) => (asked.get('eth_call') ?? 0) >= (before[i] ?? 0) + 4),
   )
 }

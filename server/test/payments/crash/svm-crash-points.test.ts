@@ -9,7 +9,7 @@ import { rounds } from './rounds.ts'
 import { openSvmDeployment, type SvmDeployment } from './svm-deployment.ts'
 
 /**
- * The same as on EVM chains: a payment survives a chain of deaths, and the books are compared with the chain afterwards.
+ * As on EVM chains: a payment survives a series of crashes, and the books are compared with the chain afterwards.
  * Blocks come slowly, so that a blockhash outlives a few starts.
  */
 async function openOwn(finalizedAfter = 8): Promise<SvmDeployment> {
@@ -17,7 +17,7 @@ async function openOwn(finalizedAfter = 8): Promise<SvmDeployment> {
 }
 
 describe('killed at any point, a payment on Solana ends as it must', { concurrency: 2 }, () => {
-  test('in serve: a checkout is made once and paid once', async (t) => {
+  test('in serve: a checkout is created once and paid once', async (t) => {
     const deployment = await openOwn()
     for (const _ of rounds(t, 'rounds', 1, 50)) {
       const payer = await deployment.chain.payer()
@@ -36,7 +36,7 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
     }
   })
 
-  test('in work: simulated, signed, sent, seen and final, with a death at each step', async (t) => {
+  test('in work: simulated, signed, sent, seen and final, with a crash at each step', async (t) => {
     const deployment = await openOwn()
     for (const _ of rounds(t, 'rounds', 1, 50)) {
       const payer = await deployment.chain.payer()
@@ -66,14 +66,14 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
     }
   })
 
-  test('in work: refused by simulation, dead by age, and taken back by a fork', async (t) => {
+  test('in work: refused in simulation, expired by age, and taken back by a fork', async (t) => {
     const deployment = await openOwn(40)
     const { chain } = deployment
     for (const _ of rounds(t, 'rounds', 1, 50)) {
       const poor = await chain.payer()
       const refusedId = await deployment.create()
       const refusedHeader = await deployment.sign(refusedId, poor)
-      // Killed, so that its settler still counts as running.
+      // Killed rather than stopped, so that its settler still counts as running.
       await deployment.stop('work', 'SIGKILL')
       const asking = deployment.pay(refusedId, refusedHeader)
       await deployment.untilState(refusedId, 'claimed')
@@ -111,28 +111,31 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
 
       const again = await deployment.create()
       const header = await deployment.sign(again, payer)
-      // Its blockhash is of a block that the fork leaves in place.
+      // Its blockhash is from a block that the fork leaves in place.
       chain.mine(20)
       assert.equal((await deployment.pay(again, header)).status, 200)
       await deployment.stop('work')
       chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
       chain.fork(chain.slot() - (await deployment.slotOf(again)) + 1)
       await throughDeaths(deployment, 'work', ['orphan-before-commit', 'orphan-after-commit'], async () => {
-        await until('the store hears that it is gone', async () =>
+        await until('the store is notified that the payment is gone', async () =>
           (await deployment.events(again)).includes('payment.reorged'),
         )
       })
       chain.meddle(null)
-      await until('it is paid again', async () => (await deployment.read(again)).status === 'COMPLETED')
+      await until(
+        'the checkout is paid again',
+        async () => (await deployment.read(again)).status === 'COMPLETED',
+      )
       await deployment.check()
     }
   })
 })
 
-/** What only chains with account nonces and blocks that are read one by one have, and what is no part of a payment. */
+/** Points that exist only on chains with account nonces and blocks read one by one, or are not part of a payment. */
 const elsewhere = /^(replace|fill|adopt|wait-after|sequence|expire|reconcile)/
 
-test('every point of the way was reached', () => {
+test('every crash point of a payment was reached', () => {
   assert.deepEqual(
     crashPoints.filter((point) => !elsewhere.test(point) && !reached.has(point)),
     [],

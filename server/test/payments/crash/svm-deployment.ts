@@ -21,7 +21,7 @@ const lamports = 10_000_000_000n
 
 export type SvmDeployment = Awaited<ReturnType<typeof openSvmDeployment>>
 
-/** A whole Farthing on a Solana chain: `serve` and `work` are processes that can be killed and started again. */
+/** A complete Farthing on a Solana chain: `serve` and `work` are processes that can be killed and started again. */
 export async function openSvmDeployment(
   chain: TestSvm,
   options: { readonly serves?: number; readonly works?: number; readonly settlers?: number } = {},
@@ -73,7 +73,7 @@ export async function openSvmDeployment(
     }
     return program
   }
-  /** Starts a process that will die at a point, and waits until it has. Its leases are over at once. */
+  /** Starts a process that crashes at a point, and waits until it has. Its leases expire at once. */
   const crash = async (command: Command, point: CrashPoint): Promise<void> => {
     await untilCrashed(await start(command, point), point)
     if (command !== 'work') return
@@ -116,7 +116,7 @@ export async function openSvmDeployment(
     pay: client.pay,
     ask: client.ask,
     sign,
-    /** Pays as the documentation says: what is proven dead is signed anew, and nothing else is. */
+    /** Pays as the documentation says: signs again only if the payment is proven dead. */
     async payUntilPaid(checkoutId: string, payer: KeyPairSigner): Promise<string> {
       for (;;) {
         const answer = await client.pay(checkoutId, await sign(checkoutId, payer))
@@ -125,9 +125,9 @@ export async function openSvmDeployment(
         assert.equal(answer.body.error, 'blockhash_expired')
       }
     },
-    /** Until an authorization of a checkout is in this state. */
+    /** Waits until an authorization of the checkout is in this state. */
     async untilState(checkoutId: string, state: 'claimed' | 'sent' | 'rejected' | 'dead'): Promise<void> {
-      await until(`${checkoutId} has one that is ${state}`, async () => {
+      await until(`an authorization of ${checkoutId} is ${state}`, async () => {
         const rows = await ctx.db.query(
           'select 1 as one from authorizations where checkout_id = $1 and state = $2',
           [checkoutId, state],
@@ -135,7 +135,7 @@ export async function openSvmDeployment(
         return rows.length > 0
       })
     },
-    /** Where the payment of a checkout stands. */
+    /** The slot of a checkout's payment. */
     async slotOf(checkoutId: string): Promise<number> {
       const [row] = await ctx.db.query<{ block_number: string }>(
         'select block_number from credits where checkout_id = $1 and orphaned_at is null',
@@ -159,7 +159,7 @@ export async function openSvmDeployment(
   }
 }
 
-/** As key files hold them: 64 numbers in brackets. */
+/** Writes keys the way key files hold them: 64 numbers in brackets. */
 async function writeKeys(settlers: readonly TestSettler[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-keys-'))
   after(() => rm(folder, { recursive: true, force: true }))

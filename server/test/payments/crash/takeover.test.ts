@@ -10,7 +10,7 @@ import { rounds } from './rounds.ts'
 
 type Leases = { settler: string | null; follower: string | null; schedules: number }
 
-/** Who holds what, by the database's clock. */
+/** Who holds which lease, by the database's clock. */
 async function readLeases({ db }: Deployment): Promise<Leases> {
   const [leases] = await db.query<Leases>(
     `select (select lease_holder from settlers where leased_until > clock()) as settler,
@@ -33,8 +33,8 @@ function startSecond({ environment, settlerKeysFile }: Deployment) {
   return startProgram(['work'], { ...environment, SETTLER_KEYS_FILE: settlerKeysFile })
 }
 
-describe('when a worker goes, another goes on', { concurrency: 2 }, () => {
-  test('work that is stopped gently in the middle of payments holds nothing any more', async (t) => {
+describe('when a worker stops, another takes over', { concurrency: 2 }, () => {
+  test('a worker stopped gently in the middle of payments holds no leases afterwards', async (t) => {
     const deployment = await openDeployment(await openChain({ blockTimeSeconds: 1 }))
     for (const round of rounds(t, 'stops', 3, 50)) {
       const orders = await orderMany(deployment, 6)
@@ -53,14 +53,14 @@ describe('when a worker goes, another goes on', { concurrency: 2 }, () => {
     await deployment.check()
   })
 
-  test('a worker that was frozen past its lease uses no nonce of the one that took over', async (t) => {
+  test('a worker frozen past its lease uses no nonce of the worker that took over', async (t) => {
     const deployment = await openDeployment(await openChain({ blockTimeSeconds: 1 }))
     const { chain, running } = deployment
     const other = startSecond(deployment)
     for (const round of rounds(t, 'freezes', 1, 20)) {
       const [awake, frozen] = round % 2 === 0 ? [other, running.work] : [running.work, other]
       assert(awake && frozen)
-      const { settler, follower } = await until('somebody leads', async () => {
+      const { settler, follower } = await until('a worker holds both leases', async () => {
         const leases = await readLeases(deployment)
         return leases.settler && leases.follower ? leases : null
       })
@@ -86,7 +86,7 @@ describe('when a worker goes, another goes on', { concurrency: 2 }, () => {
     }
   })
 
-  test('work that was away for hundreds of blocks reads them all, from a node that keeps few states', async () => {
+  test('a worker that was away for hundreds of blocks reads them all, even from a node that keeps few states', async () => {
     const chain = await openChain({ blockTimeSeconds: 1 })
     const node = await openFaultyNode(chain.url)
     let head = 0
@@ -99,7 +99,7 @@ describe('when a worker goes, another goes on', { concurrency: 2 }, () => {
     await deployment.stop('work', 'SIGKILL')
     const paying = deployment.pay(id, header)
     await deployment.untilState(header, 'claimed')
-    // Somebody else sends it.
+    // Someone else sends it.
     const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as { payload: Signed }
     await chain.perform({ to: chain.token, data: encodeTransfer(payload) })
     await chain.mine(250)

@@ -1,4 +1,4 @@
-/** How firmly a payment stands: the store's policy, chains that change their mind, and money that comes too late. */
+/** How final a payment is: the store's policy, chains that reorganise, and money that comes too late. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Event, FinalityRule } from '@farthing/sdk'
@@ -21,7 +21,7 @@ import {
   untilStatus,
 } from '../../support/watch.ts'
 
-/** Four blocks on top make a block safe here, eight make it final. */
+/** On this chain a block is safe with four blocks on top of it, and final with eight. */
 const shop = await openShop({ blockTimeSeconds: null })
 let stopWork = shop.stopWork
 
@@ -69,7 +69,7 @@ async function complete(price?: string, overrides?: Parameters<typeof shop.sign>
   return started
 }
 
-/** What the log says of a checkout: each event's type and the version it carries. */
+/** The checkout's events in the log: each one's type and checkout version. */
 async function story(id: string): Promise<string[]> {
   return (await eventsOf(shop, id)).map(({ type, checkoutVersion }) => `${checkoutVersion} ${type}`)
 }
@@ -79,20 +79,20 @@ function paymentOf(event: Event) {
   return event.data.payment
 }
 
-/** Soon, by the clock and by the chain, which may run ahead of it. */
+/** Soon, by our clock and by the chain's, which may be ahead of ours. */
 async function soon(): Promise<bigint> {
   const [now, time] = [BigInt(Math.floor(Date.now() / 1_000)), await shop.chain.time()]
   return (now > time ? now : time) + 30n
 }
 
-/** Nodes forget what a reorganisation removed, and lanes send it again after three seconds: let them have passed. */
+/** Nodes forget transactions that a reorganisation removed, and lanes resend them after 3 s; this skips the wait. */
 async function letResendComeDue(): Promise<void> {
   await shop.ctx.db.query(
     `update broadcasts set created_at = clock(), last_sent_at = clock() - interval '4 seconds'`,
   )
 }
 
-/** A checkout whose payment was rejected before it was sent; whoever has the signature can still send it. */
+/** A checkout whose payment was rejected before it was sent; anyone who has the signature can still send it. */
 async function makeRejected(): Promise<{ id: string; header: string; settle: () => Promise<Hex> }> {
   const payer = await shop.fund()
   const id = await shop.create()
@@ -119,8 +119,8 @@ async function makeRejected(): Promise<{ id: string; header: string; settle: () 
   return { id, header, settle }
 }
 
-// First, while the chain's time is the clock's: later tests make the chain run ahead.
-test('a payment that was on time and is found only after the checkout has EXPIRED completes it', async () => {
+// This test comes first, while the chain's time is still ours; later tests move the chain's ahead.
+test('a payment that was on time but is found only after the checkout has EXPIRED completes it', async () => {
   const { id, settle } = await makeRejected()
   await stopWork()
   const transaction = await settle()
@@ -136,7 +136,7 @@ test('a payment that was on time and is found only after the checkout has EXPIRE
   assert.equal((await shop.read(id)).payment.transaction, transaction)
 })
 
-test('by default a payment completes its checkout in its block; safe and final come later, with their times', async () => {
+test('by default a payment completes its checkout when it is included; safe and finalized follow, with their times', async () => {
   const { id, answer } = await complete()
   const { transaction } = shop.settlementOf(await answer)
   assert.equal((await shop.read(id)).payment.finality, 'included')
@@ -160,7 +160,7 @@ test('by default a payment completes its checkout in its block; safe and final c
   ])
 })
 
-test('a store that asks for safe or finalized from an amount on: 202 first, 200 when it is, smaller amounts at once', async () => {
+test('above an amount for which the store asks for safe or finalized: 202 first, 200 once it is; smaller amounts at once', async () => {
   await setPolicy(
     { minAmount: '0', finality: 'included' },
     { minAmount: '10', finality: 'safe' },
@@ -222,7 +222,7 @@ test('a payment that the chain takes back is sent again with the same bytes, and
   assert.equal((await again).headers['payment-response'], (await answer).headers['payment-response'])
   await shop.chain.mine(8)
   const final = paymentOf(await untilEvent(shop, id, 'payment.finalized'))
-  assert.equal(final.id, paymentOf(reorged).id, 'it is still the same payment')
+  assert.equal(final.id, paymentOf(reorged).id, 'the id of the payment')
   assert.deepEqual(await story(id), [
     '1 checkout.created',
     '2 checkout.processing',
@@ -239,7 +239,7 @@ test('a payment that the chain takes back is sent again with the same bytes, and
   )
 })
 
-test('on time is decided by the first block that held it: a payment taken back and mined after expiry is not late', async () => {
+test('the first block that held a payment decides whether it is on time, even if it is reorganised and mined after expiry', async () => {
   const { id, answer } = await complete()
   const { transaction } = shop.settlementOf(await answer)
   const { timestamp } = await shop.chain.client.getBlock()
@@ -261,7 +261,7 @@ test('on time is decided by the first block that held it: a payment taken back a
 })
 
 for (const isExpired of [false, true])
-  test(`a payment that the chain took back and that can never land again: reversed, and the checkout is ${isExpired ? 'EXPIRED' : 'OPEN'}`, async () => {
+  test(`a payment that the chain took back for good is reversed, and the checkout is ${isExpired ? 'EXPIRED' : 'OPEN'}`, async () => {
     const { id, header } = await complete('1.00', { validBefore: await soon() })
     const authorization = decode(header).payload.authorization
     await shop.chain.reorg(1)
@@ -297,7 +297,7 @@ for (const isExpired of [false, true])
       return (
         (await shop.ctx.db.query('select 1 as one from transactions where mined_at is null')).length === 0
       )
-    }, 'the nonce that the chain had taken back')
+    }, 'the refilled nonce')
   })
 
 test('a payment claimed before expiry and mined after it completes the checkout', async () => {
@@ -311,7 +311,7 @@ test('a payment claimed before expiry and mined after it completes the checkout'
 })
 
 for (const status of ['CANCELED', 'EXPIRED'] as const)
-  test(`money that arrives for a checkout that is ${status} is late: told to the store, and it completes nothing`, async () => {
+  test(`money that arrives for a checkout that is ${status} is late: the store is notified, and nothing is completed`, async () => {
     const { id, header, settle } = await makeRejected()
     if (status === 'CANCELED')
       await shop.request({

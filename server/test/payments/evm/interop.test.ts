@@ -1,4 +1,4 @@
-/** Clients that are not ours pay over a real socket, on a chain with the number, token and domain of Base. */
+/** Third-party clients pay over a real socket, on a chain with Base's id, token and domain. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ const farthing = await openTestApp({
   BASE_URL: base,
   CHECKOUT_PAGE_URL: `${base}/c`,
   NETWORKS: 'BASE_MAINNET',
-  // Two are asked for; here they share a fate.
+  // Two are required; here both are the same node.
   BASE_MAINNET_RPC_URLS: `${chain.url},${chain.url}`,
   ECB_RATES_URL: '',
   EXCHANGE_RATES_URL: '',
@@ -57,7 +57,7 @@ async function fund(): Promise<Payer> {
   return payer
 }
 
-/** The stock client as its README sets it up. `send` may stand in for the network. */
+/** The stock client as its README sets it up. `send` may replace the network. */
 function stockClient(payer: Payer, cap?: string, send: typeof fetch = fetch): typeof fetch {
   const client = new x402Client().register('eip155:8453', new ExactEvmScheme(privateKeyToAccount(payer.key)))
   if (cap) client.setSpendControls({ maxAmountPerPayment: cap })
@@ -81,7 +81,7 @@ async function assertPaid(answer: Response, id: string, payer: Payer): Promise<H
   return hash
 }
 
-test('the stock x402 client pays at the API’s address and gets the completed checkout with its settlement', async () => {
+test('the stock x402 client pays at the API URL and gets the completed checkout with its settlement', async () => {
   const payer = await fund()
   const { id } = await create('0.50')
   const answer = await stockClient(payer)(`${base}/api/v1/checkouts/${id}`, { method: 'POST' })
@@ -97,7 +97,7 @@ test('the stock x402 client pays at checkoutUrl, the address that people open', 
   assert.deepEqual(await paidBy(payer), [250_000n])
 })
 
-test('above one dollar the stock client refuses by itself, and pays once its spendControls allow the price', async () => {
+test('above one dollar the stock client refuses on its own, and pays once its spendControls allow the price', async () => {
   const payer = await fund()
   const { id } = await create('49.99')
   const url = `${base}/api/v1/checkouts/${id}`
@@ -107,7 +107,7 @@ test('above one dollar the stock client refuses by itself, and pays once its spe
   assert.deepEqual(await paidBy(payer), [49_990_000n])
 })
 
-test('a stock client that calls again after it has paid gets the same settlement and does not pay again', async () => {
+test('a stock client that calls again after paying gets the same settlement and does not pay again', async () => {
   const payer = await fund()
   const { id, checkoutUrl } = await create('0.10')
   const pay = stockClient(payer)
@@ -117,7 +117,7 @@ test('a stock client that calls again after it has paid gets the same settlement
   assert.deepEqual(await paidBy(payer), [100_000n])
 })
 
-test('a stock client that lost the answer to its payment starts over and has still paid once', async () => {
+test('a stock client that lost the answer to its payment starts over and still pays only once', async () => {
   const payer = await fund()
   const { id } = await create('0.20')
   const url = `${base}/api/v1/checkouts/${id}`
@@ -132,7 +132,7 @@ test('a stock client that lost the answer to its payment starts over and has sti
   assert.deepEqual(await paidBy(payer), [200_000n])
 })
 
-test('two stock clients at one checkout: one pays, the other is told so and keeps its money', async () => {
+test('two stock clients at one checkout: one pays, the other gets 409 and keeps its money', async () => {
   const payers = [await fund(), await fund()]
   const { id, checkoutUrl } = await create('0.30')
   const answers = await Promise.all(
@@ -199,7 +199,7 @@ test('a client written from the interface document alone pays with nothing but b
   assert.deepEqual(await paidBy(payer), [3_210_000n])
 })
 
-/** BASE_URL must be known before anything listens. */
+/** Finds a free port in advance, because BASE_URL must be known before anything listens. */
 async function findPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

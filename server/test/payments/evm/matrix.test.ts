@@ -1,6 +1,6 @@
 /**
- * The same requests to the stock x402 server and to Farthing, on one chain, side by side. What they answer is
- * docs/x402-answers.md: WRITE_DOCS=1 writes it, and otherwise it must be as it is.
+ * Sends the same requests to the stock x402 server and to Farthing, side by side on one chain. The answers are
+ * docs/x402-answers.md: WRITE_DOCS=1 writes it; otherwise the test fails if it differs.
  */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -44,7 +44,7 @@ type Row = readonly [request: string, play: (scene: Scene) => Promise<Reply | re
 const sign = ({ place, payer }: Scene, overrides: Parameters<typeof paymentHeader>[2] = {}) =>
   paymentHeader(place.terms, payer.key, overrides)
 
-/** A request whose header is made from a good one. */
+/** A request whose header is derived from a good one. */
 function changed(request: string, change: (payload: Payload) => unknown): Row {
   return [request, async (scene) => await scene.place.send(alter(await sign(scene), change))]
 }
@@ -62,7 +62,7 @@ function signed(request: string, overrides: () => Promise<Parameters<typeof paym
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const seconds = () => BigInt(Math.floor(Date.now() / 1_000))
 
-/** Sends while the node is broken. */
+/** Sends while the node fails. */
 function broken(request: string, ...methods: readonly string[]): Row {
   return [
     request,
@@ -76,11 +76,11 @@ function broken(request: string, ...methods: readonly string[]): Row {
   ]
 }
 
-/** Somebody else sends the payment to the token before it is presented. */
+/** Someone else sends the payment to the token before it is presented. */
 async function sendFirst(scene: Scene, header: string): Promise<Reply> {
   const { authorization, signature } = decode(header).payload
   const data = encodeTransfer({ authorization, signature } as Signed)
-  // Both sides do it with one account, whose transactions must not meet.
+  // Both sides use one account for this, so its transactions go one after the other.
   turn = turn.then(() => shop.chain.perform({ to: shop.chain.token, data }))
   await turn
   return await scene.place.send(header)
@@ -266,7 +266,7 @@ The test sends the same requests to two servers on one local chain and records b
 |---|---|---|---|---|
 `
 
-test('what Farthing and the stock server answer is what docs/x402-answers.md says', async () => {
+test('the answers of Farthing and the stock server are the ones in docs/x402-answers.md', async () => {
   await placeMulticall(shop)
   await untilReady(shop)
   const payers = rows.map(() => [newPayer(), newPayer()] as const)

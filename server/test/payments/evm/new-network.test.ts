@@ -1,4 +1,4 @@
-/** A network and a token with 18 decimals, added by one entry of the table and nothing else, then paid end to end. */
+/** A network and a token with 18 decimals, added by one table entry and nothing else, then paid end to end. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listSettings } from '../../../src/config.ts'
@@ -37,7 +37,7 @@ const added: Network = {
 const token = 10n ** 18n
 const shop = await openShop({ network: 'ELSEWHERE' })
 
-test('its setting exists, and it is offered in units of 18 decimals', async () => {
+test('its setting exists, and checkouts offer it in units of 18 decimals', async () => {
   assert(listSettings().some(({ name }) => name === 'ELSEWHERE_RPC_URLS'))
   const { accepts } = await shop.require(await shop.create('12.50'))
   assert.deepEqual(accepts, [
@@ -65,19 +65,19 @@ test('a signed payment completes a checkout there, and moves exactly its price',
   assert.equal((await shop.chain.balance(payTo)) - before, price)
 })
 
-test('a plain transfer is told apart by an amount that a person can type, less than a cent above the price', async () => {
+test('a plain transfer is identified by an amount that a person can type, less than a cent above the price', async () => {
   await shop.chain.mint(buyers, 1_000n * token)
   const id = await shop.create('3.00')
   const amount = await reserve(shop, id)
   const suffix = amount - 3n * token
   assert(suffix > 0n && suffix < token / 100n)
-  assert.equal(suffix % 10n ** 12n, 0n, 'at most six decimal places')
+  assert.equal(suffix % 10n ** 12n, 0n, 'the amount has more than six decimal places')
   await transfer(shop, amount)
   await untilStatus(shop, id, 'COMPLETED')
   assert.equal((await shop.read(id)).payment?.amount, amount.toString(), 'to the last digit')
 })
 
-test('a price with an exchange rate is rounded up to six decimal places', async () => {
+test('a price converted with an exchange rate is rounded up to six decimal places', async () => {
   for (const source of sources) {
     const perBase = new Map(
       Object.entries(source.base === 'USD' ? { USD: '1', EUR: '0.86' } : { EUR: '1', USD: '1.16' }),
@@ -90,7 +90,7 @@ test('a price with an exchange rate is rounded up to six decimal places', async 
   assert.equal(amount % 10n ** 12n, 0n)
 })
 
-test('less than a cent that nobody expects is recorded without an event; a cent is announced', async () => {
+test('an unexpected transfer of less than a cent is recorded without an event; one of a cent gets an event', async () => {
   const [dust, cent] = [await transfer(shop, token / 100n - 1n), await transfer(shop, token / 100n)]
   await shop.chain.mine(12)
   const announced = await until(async () => {
@@ -98,7 +98,7 @@ test('less than a cent that nobody expects is recorded without an event; a cent 
       "select data -> 'payment' ->> 'transaction' as hash from events where type = 'payment.unmatched'",
     )
     return rows.length > 0 && rows
-  }, 'the cent is announced')
+  }, 'the event of the cent')
   assert.deepEqual(announced, [{ hash: cent }])
   assert.equal((await paymentBy(shop, dust))?.disposition, 'unmatched')
 })

@@ -1,7 +1,7 @@
 /**
- * Signatures in every form and damaged in every way: a payment is accepted exactly if the token accepts its signature,
- * as it is or written as the token wants it. FULL=1: a million by the token's rules, and 20,000 by the token on a chain. A
- * failure prints its seed.
+ * Signatures in every form and with every kind of damage: a payment is accepted if and only if the token accepts its
+ * signature, as it is or rewritten the way the token wants it. FULL=1 runs a million against the token's rules, and
+ * 20,000 against the token on a chain. A failure prints its seed.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -34,7 +34,7 @@ const { token, domain, client, network } = chain
 const engine = reach(network, [chain.url], () => now)
 const offer = { network: network.caip2, asset: token, payTo, amount: `${units}` } as Offer
 
-/** What is presented, and what was signed for it: the same, or something that differs in one field. */
+/** The presented authorization and a signature, made for it or for one that differs in one field. */
 type Base = {
   readonly presented: Signed['authorization']
   readonly signature: Hex
@@ -64,7 +64,7 @@ await chain.mint(
 const bases: Base[] = await Promise.all(
   payers.map(async ({ key, address }, i) => {
     const truth = { key, from: address, domain, to: payTo, value: units, validBefore, nonce: newNonce() }
-    // Two of six, so that those beside each other are never all liars.
+    // Two of every six lie, so that there are always honest ones next to them.
     const lie = i % 6 < 2 ? lies[2 * Math.floor(i / 6) + (i % 6)] : undefined
     const { authorization: presented, signature } = await signAuthorization(truth)
     if (!lie) return { presented, signature, isGenuine: true }
@@ -84,7 +84,7 @@ const forms: readonly ((parts: Parts) => Buffer)[] = [
   ({ r, s, yParity }) => join(r, order - s, 28 - yParity),
   ({ r, s, yParity }) => join(r, order - s, 1 - yParity),
   ({ r, s, yParity }) => join(r, s + (BigInt(yParity) << 255n)),
-  // From here on wrong, each in its own way.
+  // All forms from here on are wrong, each in its own way.
   ({ r, s, yParity }) => join(r, s, 28 - yParity),
   ({ r, s, yParity }) => join(r, order - s, 27 + yParity),
   ({ r, s, yParity }) => join(r, s + (BigInt(1 - yParity) << 255n)),
@@ -127,8 +127,8 @@ const damage: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
 )
 type Case = { readonly base: Base; readonly signature: Hex }
 /**
- * One damage to two forms of three, each of another payer, so that a single call can ask the token about all of them. The
- * third is left whole in every draw: left to chance, a small run could have few that are good.
+ * The same damage to two of every three forms, each from another payer, so that a single call can ask the token about
+ * all of them. The third stays intact in every draw: by chance alone, a small run could have few good ones.
  */
 const cases: fc.Arbitrary<Case[]> = fc
   .record({
@@ -148,14 +148,14 @@ const cases: fc.Arbitrary<Case[]> = fc
     }),
   )
 
-test('of any signatures exactly those are accepted, and shown to the token, that its rules accept in their normal form', async (t) => {
+test('a signature is accepted and shown to the token if and only if the token’s rules accept its normal form', async (t) => {
   const genuine = new Map(
     bases.flatMap(({ presented, signature, isGenuine }) =>
       isGenuine ? [[presented.nonce, signature] as const] : [],
     ),
   )
   let asked: SignedTransfer[] = []
-  /** The token, for payers without code: what it takes is what was signed, in its one form, and no other can be made. */
+  /** Stands in for the token, for payers without code: it accepts the normal form of a genuine signature, nothing else. */
   const verifier: EvmVerifier = {
     chain: engine,
     hasCode: async () => false,
@@ -183,7 +183,7 @@ test('of any signatures exactly those are accepted, and shown to the token, that
   report(t, count)
 })
 
-test('of any signatures exactly those are accepted that the token on the chain accepts as they are or in their normal form', async (t) => {
+test('a signature is accepted if and only if the token on the chain accepts it as it is or in its normal form', async (t) => {
   const verifier: EvmVerifier = {
     chain: engine,
     hasCode: async (address) => (await readHasCode(engine, [address]))[0] ?? false,
@@ -217,7 +217,7 @@ test('of any signatures exactly those are accepted that the token on the chain a
   report(t, count)
 })
 
-/** What the token says to each. */
+/** Whether the token accepts each of them. */
 async function askToken(all: readonly Signed[]): Promise<boolean[]> {
   const calls = all.map((signed) => ({ target: token, allowFailure: true, callData: encodeTransfer(signed) }))
   const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [calls] })
@@ -236,7 +236,7 @@ function runsOf(some: number, all: number) {
 function report(t: TestContext, count: ReturnType<typeof openCount>): void {
   count.say(t)
   const { signatures = 0, accepted = 0 } = count.counts
-  // Else little more than noise was tried.
+  // Otherwise the run tried little more than noise.
   assert(accepted > signatures / 25 && accepted < signatures / 2)
 }
 
@@ -263,7 +263,7 @@ function paymentOf({ presented }: Base, signature: Hex): EvmPayment {
   }
 }
 
-/** A signature as the token wants it, by EIP-2, EIP-2098 and common use; null where there is no such form of it. */
+/** A signature as the token wants it, by EIP-2, EIP-2098 and common practice; null if it has no such form. */
 function normalForm(signature: Hex): Hex | null {
   const bytes = Buffer.from(signature.slice(2), 'hex')
   if (bytes.length !== 64 && bytes.length !== 65) return null

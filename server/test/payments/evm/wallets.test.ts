@@ -1,4 +1,4 @@
-/** Who may pay and with what: signatures of every usual form, wallets with code, and nonces that name their checkout. */
+/** Who may pay and how: signatures in every common form, wallets with code, and nonces bound to a checkout. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -37,7 +37,7 @@ import {
 } from '../../support/watch.ts'
 
 const shop = await openShop()
-/** A chain that goes on when the test says so. */
+/** A chain that mines only when the test says so. */
 const held = await openShop({ blockTimeSeconds: null })
 
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -113,7 +113,7 @@ async function delegate(payer: Payer, wallet: Hex): Promise<void> {
   assert.equal(code, concat(['0xef0100', wallet]).toLowerCase())
 }
 
-test('an account that delegated to a wallet (EIP-7702) pays if the wallet accepts its key, and is refused if not', async () => {
+test('an account that delegated to a wallet (EIP-7702) pays if the wallet accepts its key, and is refused otherwise', async () => {
   const [good, bad] = [await shop.fund(), await shop.fund()]
   await delegate(good, await shop.chain.deploy('OwnedWallet', [good.address]))
   await delegate(bad, await shop.chain.deploy('OwnedWallet', [newPayer().address]))
@@ -126,7 +126,7 @@ test('an account that delegated to a wallet (EIP-7702) pays if the wallet accept
   )
 })
 
-test('a wallet that burns all the gas it gets is refused, and does not keep others from paying', async () => {
+test('a wallet that burns all its gas is refused and does not keep others from paying', async () => {
   const from = await shop.chain.deploy('BurningWallet')
   await shop.chain.mint(from, 5_000_000n)
   const [id, other] = [await shop.create(), await shop.create()]
@@ -138,7 +138,7 @@ test('a wallet that burns all the gas it gets is refused, and does not keep othe
   assertPaid(paid)
 })
 
-test('a nonce that is bound to a checkout pays that one, and is refused by every other before it is claimed', async () => {
+test('a nonce bound to a checkout pays that checkout, and every other refuses it before claiming it', async () => {
   const payer = await shop.fund()
   const [id, other] = [await shop.create(), await shop.create()]
   const header = await shop.sign(id, payer, { nonce: makeBoundNonce(id, randomBytes(12)) })
@@ -147,14 +147,14 @@ test('a nonce that is bound to a checkout pays that one, and is refused by every
   assert.equal((await shop.read(other)).status, 'OPEN')
 })
 
-/** Somebody sends it to the token before it is presented to us. */
+/** Sends the payment to the token before it is presented to us. */
 async function settleElsewhere(header: string): Promise<void> {
   const { authorization, signature } = decode(header).payload
   const data = encodeTransfer({ authorization, signature } as Signed)
   assert.equal((await shop.chain.perform({ to: shop.chain.token, data })).status, 'success')
 }
 
-test('a nonce used before it was presented, bound to the checkout: claimed, and completed by what the chain shows', async () => {
+test('a nonce bound to the checkout but used before it is presented is claimed, and the transfer on the chain completes it', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const header = await shop.sign(id, payer, { nonce: makeBoundNonce(id, randomBytes(12)) })
@@ -166,7 +166,7 @@ test('a nonce used before it was presented, bound to the checkout: claimed, and 
   assert.equal(shop.settlementOf(answer).transaction, log?.transactionHash)
 })
 
-test('a nonce used before it was presented, bound to nothing: 402, and its money is unmatched on the store’s log', async () => {
+test('an unbound nonce used before it is presented gets 402, and its money is unmatched in the store’s log', async () => {
   const payer = await shop.fund()
   const id = await shop.create()
   const header = await shop.sign(id, payer)
@@ -218,7 +218,7 @@ for (const [what, spend] of [
   ['spent on something else', (payer: Payer, nonce: Hex) => spendOn(newPayer().address, payer, nonce)],
   ['spent on another amount to the store', (payer: Payer, nonce: Hex) => spendOn(payTo, payer, nonce)],
 ] as const)
-  test(`a bound nonce that was ${what} long before it was presented does not hold the checkout for ever: 402 in the end`, async () => {
+  test(`a bound nonce that was ${what} long before it was presented does not hold the checkout forever: 402 in the end`, async () => {
     const payer = await held.fund()
     const id = await held.create()
     const nonce = makeBoundNonce(id, randomBytes(12))

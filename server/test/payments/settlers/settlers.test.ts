@@ -1,4 +1,4 @@
-/** Settlers, the accounts that pay for gas: how they are added and taken away, who may use them, and where. */
+/** Settlers, the accounts that pay for gas: how they are added and removed, who may use them, and where. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -36,7 +36,7 @@ const main = new URL('../../../src/main.ts', import.meta.url).pathname
 const folder = await mkdtemp(join(tmpdir(), 'farthing-settlers-'))
 atEnd(() => rm(folder, { recursive: true, force: true }))
 
-/** A chain that goes on when the test says so, and two settlers. */
+/** A chain that mines only when the test says so, and two settlers. */
 const shop = await openShop({ blockTimeSeconds: null, settlers: 2 })
 
 type Sent = { settler: string; nonce: string; is_mined: boolean }
@@ -66,7 +66,7 @@ async function start(at: Shop): Promise<{ answer: Promise<Answer>; settler: stri
   return { answer, settler }
 }
 
-test('two settlers share the load: when one has three transactions under way, the other takes what comes next', async () => {
+test('two settlers share the load: once one has three transactions in flight, the other takes the next ones', async () => {
   const payers = Array.from({ length: 6 }, () => newPayer())
   await shop.chain.mint(
     payers.map(({ address }) => address),
@@ -88,11 +88,11 @@ test('two settlers share the load: when one has three transactions under way, th
   await until(async () => (await listSent(shop)).every(({ is_mined }) => is_mined), 'all mined')
 })
 
-test('a draining settler finishes what it has sent, takes nothing new, and is retired when it is mined', async () => {
+test('a draining settler finishes its sent transactions, takes no new ones, and is retired once they are mined', async () => {
   const first = await start(shop)
   await drainSettler(shop.ctx.db, first.settler)
   const before = (await listSent(shop)).filter(({ settler }) => settler === first.settler).length
-  // Money takes a block, so it is there beforehand.
+  // Minting mines a block, so the payments are signed before it.
   const payers = [newPayer(), newPayer()]
   const headers: [string, string][] = []
   for (const payer of payers) {
@@ -118,7 +118,7 @@ test('a draining settler finishes what it has sent, takes nothing new, and is re
   assert.equal((await listSent(shop)).filter(({ settler }) => settler === first.settler).length, before)
 })
 
-test('a settler that has nothing under way is retired soon after it is drained', async () => {
+test('a settler with nothing in flight is retired soon after it is drained', async () => {
   const [row] = await shop.ctx.db.query<{ address: string }>(
     "select address from settlers where state = 'active'",
   )
@@ -133,7 +133,7 @@ test('a settler that has nothing under way is retired soon after it is drained',
   assertPaid(await answer)
 })
 
-test('a retired settler goes on if the chain takes back what it had mined', async () => {
+test('a retired settler resumes if the chain takes back its mined transactions', async () => {
   const { answer, settler } = await start(shop)
   await drainSettler(shop.ctx.db, settler)
   await shop.chain.mine()
@@ -160,7 +160,7 @@ test('a nonce is given only to the holder of the newest lease, and not once the 
 
   const first = await leaseSettler(db, network, address, 'first', 10)
   assert(first)
-  assert.equal(await leaseSettler(db, network, address, 'second', 10), null, 'it is taken')
+  assert.equal(await leaseSettler(db, network, address, 'second', 10), null, 'the lease was given twice')
   assert.equal((await take('first', first.epoch))?.nonce, 0)
   await letLeaseEnd()
   const second = await leaseSettler(db, network, address, 'second', 10)
@@ -172,12 +172,12 @@ test('a nonce is given only to the holder of the newest lease, and not once the 
   await letLeaseEnd()
   const again = await leaseSettler(db, network, address, 'first', 10)
   assert(again && again.epoch > second.epoch)
-  assert.equal(await take('first', first.epoch), null, 'what it began under its first lease is void')
+  assert.equal(await take('first', first.epoch), null, 'an epoch from an earlier lease was accepted')
   await drainSettler(db, address)
-  assert.equal(await take('first', again.epoch), null, 'draining')
+  assert.equal(await take('first', again.epoch), null, 'a draining settler got a nonce')
 })
 
-/** What an operator's command says and how it ends. */
+/** Runs an operator's command and returns its output and exit code. */
 async function command(...words: string[]): Promise<{ code: number; said: string }> {
   const settings = { DATABASE_URL: shop.databaseUrl, NETWORKS: 'LOCAL', LOCAL_RPC_URLS: shop.chain.url }
   const env = { PATH: process.env.PATH, BASE_URL: 'https://farthing.example', ...settings }
@@ -187,9 +187,9 @@ async function command(...words: string[]): Promise<{ code: number; said: string
   )
 }
 
-test('settler add, list and drain do what they say, and say what is wrong with what they cannot do', async () => {
+test('settler add, list and drain work, and explain what is wrong when they cannot', async () => {
   const { address } = openSigner(fundedKey(8))
-  // It was used for something else before, so it does not begin at zero.
+  // The account was used before, so its nonce does not begin at zero.
   await shop.chain.perform({ to: newPayer().address, data: '0x', from: address, gas: 21_000n })
   const wrong = [
     ['add', 'BASE_MAINNET', address, /NETWORKS/],
@@ -217,7 +217,7 @@ test('settler add, list and drain do what they say, and say what is wrong with w
   assert.match((await command('list')).said, new RegExp(`${address}  draining`))
 })
 
-test('when the process that settles is killed, frozen or stopped, another goes on; one that wakes up takes no nonce', async () => {
+test('if the settling process is killed, frozen or stopped, another takes over; one that wakes up takes no nonce', async () => {
   const held = await openShop({ worker: false })
   const keys = join(folder, 'keys')
   await writeFile(keys, `# the settler\n${fundedKey(1)}\n`)
@@ -246,12 +246,12 @@ test('when the process that settles is killed, frozen or stopped, another goes o
   const [first, second] = await Promise.all([startWork(), startWork()])
   await untilReady(held)
   const before = await payAnd(async () => {})
-  // Which of the two holds the lease is not known from here, so both are tried: one is killed, one frozen.
+  // The test does not know which of the two holds the lease, so both are tried: one is killed, one frozen.
   await first.kill('SIGKILL')
   const killed = await payAnd(endLeases)
   await until(async () => {
     second.child.kill('SIGSTOP')
-    // Frozen in the middle of a transaction it would hold its locks until the database ends it, which takes 30 s.
+    // Frozen in the middle of a transaction, it would hold its locks until the database aborts it, which takes 30 s.
     const busy = await db.query(
       `select 1 as one from pg_stat_activity
        where datname = current_database() and application_name = 'farthing-work' and state <> 'idle'`,
@@ -264,11 +264,11 @@ test('when the process that settles is killed, frozen or stopped, another goes o
   assert(frozen.epoch > killed.epoch && killed.epoch >= before.epoch)
   assert.notEqual(frozen.holder, killed.holder)
   second.child.kill('SIGCONT')
-  assert.deepEqual(await payAnd(async () => {}), frozen, 'the one that woke up has not taken over')
+  assert.deepEqual(await payAnd(async () => {}), frozen, 'the process that woke up took over')
   await third.kill('SIGTERM')
   await untilReady(held)
   const stopped = await payAnd(async () => {})
-  assert.equal(stopped.holder, killed.holder, 'a lease that was given back is free at once')
+  assert.equal(stopped.holder, killed.holder, 'a returned lease was not free at once')
   const sent = await listSent(held)
   assert.deepEqual(
     sent.map(({ nonce }) => nonce),
@@ -285,7 +285,7 @@ test('work does not start with fewer nodes than a live network needs', async () 
   )
 })
 
-test('a token that signs under another name than we say is never settled on: 503, and nothing is sent', async () => {
+test('a token whose signing name differs from ours is never settled on: 503, and nothing is sent', async () => {
   const asset = shop.chain.network.assets[0]
   assert(asset)
   const chain = await startLocalChain({
@@ -310,7 +310,7 @@ test('a token that signs under another name than we say is never settled on: 503
     return ['follow', 'lane'].every((name) =>
       values.some(({ labels, value }) => String(labels.task).startsWith(name) && value > 1),
     )
-  }, 'the check')
+  }, 'the check of the token')
   const created = await app.request({
     method: 'POST',
     url: '/api/v1/checkouts',

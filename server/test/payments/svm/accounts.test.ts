@@ -1,4 +1,4 @@
-/** A wallet on Solana is paid to an account of its own for each token. Without it nothing can be paid to the wallet. */
+/** A Solana wallet receives each token in a separate account. Without it, nothing can be paid to the wallet. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Wallet } from '@farthing/sdk'
@@ -31,7 +31,7 @@ async function openStore({ ctx, request }: SvmShop) {
   }
 }
 
-test('a wallet without a token account is not payable, says why, and is found payable once it has one', async () => {
+test('a wallet without a token account is not payable, says why, and becomes payable once it has one', async () => {
   const shop = await openShop({ network: 'SOLANA_LOCAL' })
   const owner = (await shop.chain.payer()).address
   const store = await openStore(shop)
@@ -44,10 +44,10 @@ test('a wallet without a token account is not payable, says why, and is found pa
   assert.match(refused.detail, /^None of the store’s wallets is payable right now/)
   await shop.chain.fund(fresh, { token: [shop.chain.mint, 0n] })
   await shop.ctx.db.query("update token_accounts set checked_at = clock() - interval '1 minute'")
-  await until('it is payable', async () => (await store.wallet()).payable)
+  await until('the wallet is payable', async () => (await store.wallet()).payable)
   assert.equal((await store.wallet()).unpayableReason, null)
   assert.equal((await store.create()).statusCode, 201)
-  // Where the account is there from the start, so is the answer.
+  // A wallet whose account already exists is payable at once.
   assert.equal((await store.register(owner)).payable, true)
   const [row] = await shop.ctx.db.query<{ count: string }>(
     'select count(*) from token_accounts where created_at is not null',
@@ -55,7 +55,7 @@ test('a wallet without a token account is not payable, says why, and is found pa
   assert.equal(row?.count, '0')
 })
 
-test('settlers create missing accounts, and no more of them in a day than the operator allows', async () => {
+test('settlers create missing accounts, but no more per day than the operator allows', async () => {
   const shop = await openShop({ network: 'SOLANA_LOCAL', settings: { SOLANA_TOKEN_ACCOUNTS_PER_DAY: '1' } })
   const [settler] = shop.signers
   assert(settler)
@@ -64,12 +64,12 @@ test('settlers create missing accounts, and no more of them in a day than the op
   const before = await lamports()
   const [first, second] = [await openStore(shop), await openStore(shop)]
   await first.register('4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi')
-  // The registration looked a moment ago; the next look is due now.
+  // Registration has just checked the account; this makes the next check due now.
   const lookAgain = () =>
     shop.ctx.db.query(
       "update token_accounts set checked_at = clock() - interval '1 minute' where ready_at is null",
     )
-  await until('the account is made and found', async () => {
+  await until('the account is created and found', async () => {
     await lookAgain()
     return (await first.wallet()).payable
   })
@@ -86,7 +86,7 @@ test('settlers create missing accounts, and no more of them in a day than the op
   assert.equal(await shop.chain.balance('CktRuQ2mttgRGkXJtyksdKHjUdc2C4TgDzyB98oEzy8', shop.chain.mint), null)
   assert.equal(before - (await lamports()), rent + 5_000n)
 
-  // Whoever closes an account keeps its rent. To make it again counts against the same day.
+  // The owner who closes an account keeps its rent, so creating it again counts against the same day.
   const account = await findTokenAccount('4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi', shop.chain.mint)
   const made = shop.chain.account(account)
   assert(made.exists)

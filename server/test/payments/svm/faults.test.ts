@@ -1,4 +1,4 @@
-/** What becomes of a payment on Solana when the chain or its node does not do as it is told. */
+/** What happens to a payment on Solana when the chain or its node misbehaves. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getBase58Encoder } from '@solana/kit'
@@ -31,9 +31,9 @@ async function eventsOf(id: string): Promise<string[]> {
   return rows.map(({ type }) => type)
 }
 
-/** Until what was signed for a checkout is on its way. */
+/** Waits until the checkout's signed transaction has been sent. */
 async function untilSent(id: string): Promise<void> {
-  await until('it is sent', async () => {
+  await until('the transaction is sent', async () => {
     const rows = await ctx.db.query(
       `select 1 as one from authorizations a join transaction_calls c using (network, asset, payer, nonce)
        join broadcasts b on b.network = c.network and b.settler = c.settler and b.nonce = c.settler_nonce
@@ -44,7 +44,7 @@ async function untilSent(id: string): Promise<void> {
   })
 }
 
-test('dropped on its way, it is sent again and lands once', async () => {
+test('a transaction that is dropped on its way is sent again and lands once', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await shop.received()
@@ -57,7 +57,7 @@ test('dropped on its way, it is sent again and lands once', async () => {
   assert.equal((await shop.received()) - before, 1_000_000n)
 })
 
-test('landed, and the node’s answer lost: paid once', async () => {
+test('a transaction that landed although the node’s answer was lost pays once', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await shop.received()
@@ -69,7 +69,7 @@ test('landed, and the node’s answer lost: paid once', async () => {
   assert.equal((await shop.received()) - before, 1_000_000n)
 })
 
-test('never landed: nobody is asked to sign again before its blockhash has expired at finalized height', async () => {
+test('if a transaction never lands, nobody is asked to sign again before its blockhash expires at finalized height', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const before = [await shop.received(), await lamports()]
@@ -77,7 +77,7 @@ test('never landed: nobody is asked to sign again before its blockhash has expir
   chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
   const paying = shop.pay(id, header)
   await untilSent(id)
-  // Too old to be included, and not yet final that it was not.
+  // Too old to be included, but its absence is not final yet.
   chain.mine(130)
   const asked = await shop.pay(id)
   assert.equal(asked.statusCode, 409, asked.body)
@@ -88,7 +88,7 @@ test('never landed: nobody is asked to sign again before its blockhash has expir
   assert.equal(answer.statusCode, 402, answer.body)
   assert.equal(answer.json().error, 'blockhash_expired')
   assert.deepEqual([await shop.received(), await lamports()], before)
-  // The dead one stays dead, and a new signature pays once.
+  // The dead payment stays dead, and a new signature pays once.
   const again = await shop.pay(id, header)
   assert.deepEqual([again.statusCode, again.json().error], [402, 'blockhash_expired'])
   assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
@@ -102,7 +102,7 @@ test('never landed: nobody is asked to sign again before its blockhash has expir
   ])
 })
 
-test('failed on the chain, because the money left meanwhile: one fee, and the payer is told', async () => {
+test('a transaction that fails on the chain because the money has left costs one fee, and the payer gets the reason', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const before = [await shop.received(), await lamports()] as const
@@ -124,22 +124,22 @@ test('failed on the chain, because the money left meanwhile: one fee, and the pa
   assert.equal(await statusOf(id), 'OPEN')
 })
 
-test('taken back by a fork, it goes out again: the store hears of both, and is paid once', async () => {
+test('a transaction taken back by a fork is sent again: the store is notified of both and is paid once', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await shop.received()
-  // Its blockhash is of a block that the fork leaves in place.
+  // Its blockhash is from a block that the fork leaves in place.
   const header = await shop.sign(id, payer)
   chain.mine(10)
   assert.equal((await shop.pay(id, header)).statusCode, 200)
   assert.equal(await statusOf(id), 'COMPLETED')
-  // Held back, so that the fork is seen before it lands again.
+  // Held back, so that the fork is seen before the transaction lands again.
   chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
   chain.fork(6)
   assert.equal(await shop.received(), before)
-  await until('the store hears that it is gone', async () => (await statusOf(id)) === 'PROCESSING')
+  await until('the loss is noticed', async () => (await statusOf(id)) === 'PROCESSING')
   chain.meddle(null)
-  await until('it is back', async () => (await statusOf(id)) === 'COMPLETED')
+  await until('the checkout is completed again', async () => (await statusOf(id)) === 'COMPLETED')
   assert.equal((await shop.received()) - before, 1_000_000n)
   assert.deepEqual(await eventsOf(id), [
     'checkout.created',
@@ -151,16 +151,16 @@ test('taken back by a fork, it goes out again: the store hears of both, and is p
   ])
 })
 
-test('taken back by a fork and too old to land again: reversed, and the checkout is open', async () => {
+test('a transaction taken back by a fork and too old to land again is reversed, and the checkout is open', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await shop.received()
   assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
   chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
   chain.fork(6)
-  await until('the store hears that it is gone', async () => (await statusOf(id)) === 'PROCESSING')
+  await until('the loss is noticed', async () => (await statusOf(id)) === 'PROCESSING')
   chain.mine(200)
-  await until('it is open again', async () => (await statusOf(id)) === 'OPEN')
+  await until('the checkout is open again', async () => (await statusOf(id)) === 'OPEN')
   chain.meddle(null)
   assert.equal(await shop.received(), before)
   const events = await eventsOf(id)
@@ -169,7 +169,7 @@ test('taken back by a fork and too old to land again: reversed, and the checkout
   assert.equal((await shop.received()) - before, 1_000_000n)
 })
 
-test('a store that asks for finality is told 202 until the block is final', async () => {
+test('if a store requires finality, the answer is 202 until the block is final', async () => {
   const slow = await openShop({ network: 'SOLANA_LOCAL', finalizedAfter: 80 })
   const payer = await slow.chain.payer()
   await slow.request({
@@ -184,11 +184,11 @@ test('a store that asks for finality is told 202 until the block is final', asyn
   assert.equal(answer.statusCode, 202, answer.body)
   assert.equal(slow.settlementOf(answer).errorReason, 'settlement_pending')
   slow.chain.mine(80)
-  await until('it is final', async () => (await slow.read(id)).status === 'COMPLETED')
+  await until('the payment is final', async () => (await slow.read(id)).status === 'COMPLETED')
   assert.equal((await slow.pay(id, header)).statusCode, 200)
 })
 
-test('a node that cannot be asked is our trouble: 503, and nothing is charged', async () => {
+test('a node that cannot be reached is our problem: 503, and nothing is charged', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const header = await shop.sign(id, payer)
@@ -200,7 +200,7 @@ test('a node that cannot be asked is our trouble: 503, and nothing is charged', 
   assert.equal(await statusOf(id), 'OPEN')
 })
 
-test('payments that wait for their payer’s money do not hold up those of others', async () => {
+test('payments that wait for their payer’s money do not hold up other payers', async () => {
   const poor = await chain.payer(1_000_000n)
   const ids = await Promise.all(Array.from({ length: 40 }, () => shop.create()))
   const headers = await Promise.all(ids.map((id) => shop.sign(id, poor)))
@@ -215,7 +215,7 @@ test('payments that wait for their payer’s money do not hold up those of other
         [poor.address],
       )
     ).length
-  await until('more of them wait than are looked at together', async () => (await waiting()) > 20)
+  await until('more payments wait than one step considers', async () => (await waiting()) > 20)
   const rich = await chain.payer()
   const id = await shop.create()
   const answer = await shop.pay(id, await shop.sign(id, rich))

@@ -1,4 +1,4 @@
-/** A client that is not ours pays over a real socket, on a chain with the genesis, token and decimals of Solana. */
+/** A third-party client pays over a real socket, on a chain with Solana's genesis, token and decimals. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch'
@@ -9,7 +9,7 @@ const shop = await openShop({ network: 'SOLANA_MAINNET' })
 const { chain } = shop
 const base = await shop.app.listen({ host: '127.0.0.1', port: 0 })
 
-test('the stock x402 client pays a checkout on Solana and gets it completed with its settlement', async () => {
+test('the stock x402 client pays a checkout on Solana and gets it back completed, with its settlement', async () => {
   const payer = await chain.payer(5_000_000n)
   const id = await shop.create('0.50')
   const before = await shop.received()

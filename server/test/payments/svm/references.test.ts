@@ -8,7 +8,7 @@ import { openShop, svmPayTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { ledTo, post } from '../transfers/support/hand-transfers.ts'
 
-/** Nothing is final before a test that forks has forked. */
+/** Finality comes late, so that nothing is final before a test forks. */
 const shop = await openShop({ network: 'SOLANA_LOCAL', finalizedAfter: 100 })
 const { chain } = shop
 
@@ -38,7 +38,7 @@ const creditsOf = async (hash: string) =>
     [hash],
   )
 
-test('the amount is the price, and asking again gives the same reference', async () => {
+test('the amount is the price, and a second request returns the same reference', async () => {
   const id = await shop.create('1.00')
   const reference = await reserve(id)
   assert.equal(await reserve(id), reference)
@@ -46,7 +46,7 @@ test('the amount is the price, and asking again gives the same reference', async
   assert.equal(transfer?.amount, '1000000')
 })
 
-test('a hundred checkouts of one price are each paid by the transfer that names them', async () => {
+test('a hundred checkouts of one price are each paid by the transfer with their reference', async () => {
   const payer = await buyer()
   const ids = await Promise.all(Array.from({ length: 100 }, () => shop.create('1.00')))
   const sent = new Map<string, string>()
@@ -60,12 +60,12 @@ test('a hundred checkouts of one price are each paid by the transfer that names 
   for (const id of ids.slice(50)) assert.equal((await shop.read(id)).status, 'OPEN')
 })
 
-test('one transfer that names two checkouts pays one of them', async () => {
+test('one transfer with the references of two checkouts pays one of them', async () => {
   const payer = await buyer()
   const ids = [await shop.create('1.00'), await shop.create('1.00')]
   const references = [await reserve(ids[0] ?? ''), await reserve(ids[1] ?? '')]
   const hash = await send(await transferWire(chain, payer, svmPayTo, 1_000_000n, references))
-  await until('one is paid', async () => (await creditsOf(hash)).length > 0)
+  await until('one checkout is paid', async () => (await creditsOf(hash)).length > 0)
   const later = await shop.create('1.00')
   await send(await transferWire(chain, payer, svmPayTo, 1_000_000n, [await reserve(later)]))
   await untilStatus(later, 'COMPLETED')
@@ -74,7 +74,7 @@ test('one transfer that names two checkouts pays one of them', async () => {
   assert.equal((await creditsOf(hash)).length, 1)
 })
 
-test('a transaction that names a reference and pays somebody else, or fails, is nothing', async () => {
+test('a transaction with a reference that pays someone else, or fails, is not credited', async () => {
   const [payer, stranger] = [await buyer(), await buyer()]
   const id = await shop.create('1.00')
   const reference = await reserve(id)
@@ -91,7 +91,7 @@ test('a transaction that names a reference and pays somebody else, or fails, is 
   for (const hash of [elsewhere, failed]) assert.deepEqual(await creditsOf(hash), [])
 })
 
-test('a payment is found behind dozens of transactions that only name its reference', async () => {
+test('a payment is found behind dozens of transactions that only carry its reference', async () => {
   const [payer, stranger] = [await buyer(), await buyer()]
   const id = await shop.create('1.00')
   const reference = await reserve(id)
@@ -105,7 +105,7 @@ test('a payment is found behind dozens of transactions that only name its refere
   let last = ''
   for (let units = 1n; units <= 60n; units++)
     last = await send(await transferWire(chain, stranger, payer.address, units, [reference]))
-  await until('they are on the chain', async () => {
+  await until('the transactions are on the chain', async () => {
     const { value } = await chain.rpc<{ value: unknown[] }>('getSignatureStatuses', [[last]])
     return value[0] !== null
   })
@@ -114,25 +114,25 @@ test('a payment is found behind dozens of transactions that only name its refere
   assert.equal((await shop.read(id)).payment.transaction, paid)
 })
 
-test('who signs and then also sends has paid twice, and the store is told', async () => {
+test('a payer who signs and then also sends has paid twice, and the store is notified', async () => {
   const payer = await buyer()
   const id = await shop.create('1.00')
   const reference = await reserve(id)
   const header = await svmHeader(chain, await shop.require(id), payer)
   assert.equal((await shop.pay(id, header)).statusCode, 200)
   const hash = await send(await transferWire(chain, payer, svmPayTo, 1_000_000n, [reference]))
-  await until('the second is known', async () => (await creditsOf(hash)).length > 0)
+  await until('the second payment is recorded', async () => (await creditsOf(hash)).length > 0)
   assert.deepEqual(await creditsOf(hash), [{ checkout_id: id, disposition: 'overpaid' }])
 })
 
-test('a transfer that a fork takes back holds the checkout, and completes it when it is included again', async () => {
+test('a transfer taken back by a fork holds the checkout, and completes it when it is included again', async () => {
   const payer = await buyer()
   const id = await shop.create('1.00')
   const wire = await transferWire(chain, payer, svmPayTo, 1_000_000n, [await reserve(id)])
   const signedAt = chain.slot()
   await send(wire)
   await untilStatus(id, 'COMPLETED')
-  // Down to the block that its blockhash is of: the same bytes stay good.
+  // Back to the block of its blockhash, so that the same bytes stay valid.
   chain.fork(chain.slot() - signedAt)
   await untilStatus(id, 'PROCESSING')
   assert.equal((await shop.pay(id)).statusCode, 409)

@@ -1,4 +1,4 @@
-/** The database was put back to an earlier point: what it lost is on the chain, and is found there. */
+/** After the database is restored to an earlier point, payments that it lost are found on the chain. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listConnected, openRails } from '../../../src/payments/rails.ts'
@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts'
 const shop = await openShop({ network: 'SOLANA_LOCAL' })
 const { chain, ctx } = shop
 
-/** As if the last thing that the database knows of a checkout were that it was created. */
+/** As if the database knew only that the checkout was created, or also that its payment was claimed. */
 async function forget(id: string, state: 'nothing' | 'claimed'): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await tx.query('delete from credits where checkout_id = $1', [id])
@@ -42,7 +42,7 @@ async function forget(id: string, state: 'nothing' | 'claimed'): Promise<void> {
   })
 }
 
-test('a payment whose claim was lost, and one that was claimed and unsent, are credited once each', async () => {
+test('a payment whose claim was lost and one that was claimed but unsent are credited once each', async () => {
   const payer = await chain.payer()
   const [lost, unsent] = [await shop.create(), await shop.create()]
   const headers = [await shop.sign(lost, payer), await shop.sign(unsent, payer)]
@@ -55,15 +55,15 @@ test('a payment whose claim was lost, and one that was claimed and unsent, are c
   await shop.stopWork()
   await forget(lost, 'nothing')
   await forget(unsent, 'claimed')
-  // Old enough that no node remembers the blockhash.
+  // So old that no node remembers the blockhash.
   chain.mine(200)
   await startReconciling(ctx, listConnected(openRails(ctx)))
-  // Nothing is taken before it is known what was lost.
+  // No payment is accepted before the losses are known.
   const asked = await shop.pay(lost, headers[0])
   assert.equal(asked.statusCode, 503, asked.body)
   shop.startWork()
   for (const id of [lost, unsent])
-    await until('it is paid again', async () => (await shop.read(id)).status === 'COMPLETED')
+    await until('the checkout is paid again', async () => (await shop.read(id)).status === 'COMPLETED')
   for (const [i, id] of [lost, unsent].entries())
     assert.equal((await shop.pay(id, headers[i])).statusCode, 200)
   assert.equal(await shop.received(), received)

@@ -1,4 +1,4 @@
-/** What a payer on Solana is told, whatever it sends: the right answer each time, and no fee of ours beyond its bound. */
+/** The answers to a payer on Solana, whatever it sends: always the right one, and no fee of ours above its bound. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AccountRole, address, generateKeyPairSigner, type KeyPairSigner } from '@solana/kit'
@@ -21,7 +21,7 @@ const settlersHold = async () => {
   return sum
 }
 
-/** Presents a changed payment. It must be refused with 402 and this reason, at no cost to anybody. */
+/** Presents a changed payment and expects 402 with this reason, at no cost to anyone. */
 async function assertRefused(
   reason: string,
   changes: Changes | ((payer: KeyPairSigner) => Promise<Changes>),
@@ -62,10 +62,10 @@ test('a payment completes its checkout, is safe at once, and becomes final', asy
       finality: null,
     },
   )
-  await until('it is final', async () => (await shop.read(id)).payment.finality === 'finalized')
+  await until('the payment is final', async () => (await shop.read(id)).payment.finality === 'finalized')
 })
 
-test('the terms name a settler of ours that pays the fee, and the checkout as the memo', async () => {
+test('the terms name one of our settlers as the fee payer, and the checkout as the memo', async () => {
   const id = await shop.create()
   const [terms, ...others] = (await shop.require(id)).accepts
   assert.deepEqual(others, [])
@@ -75,7 +75,7 @@ test('the terms name a settler of ours that pays the fee, and the checkout as th
   assert.deepEqual((await shop.require(id)).accepts, [terms])
 })
 
-test('twenty times the same payment at once: one transfer, and twenty times the same answer', async () => {
+test('the same payment twenty times at once: one transfer, and twenty identical answers', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await shop.received()
@@ -86,7 +86,7 @@ test('twenty times the same payment at once: one transfer, and twenty times the 
   assert.equal((await shop.received()) - before, 1_000_000n)
 })
 
-test('a payment for one checkout is no payment for another, even of the same price', async () => {
+test('a payment for one checkout does not pay another, even at the same price', async () => {
   const payer = await chain.payer()
   const [id, other] = [await shop.create(), await shop.create()]
   const header = await shop.sign(id, payer)
@@ -95,7 +95,7 @@ test('a payment for one checkout is no payment for another, even of the same pri
   assert.equal((await shop.pay(other, header)).statusCode, 409)
 })
 
-test('what is not a transaction is told so, with the terms', async () => {
+test('a payload that is not a transaction gets 400 with the terms', async () => {
   const id = await shop.create()
   const required = await shop.require(id)
   for (const transaction of ['', 'AAAA', '!', 7, Buffer.alloc(1_300, 1).toString('base64')]) {
@@ -106,30 +106,32 @@ test('what is not a transaction is told so, with the terms', async () => {
   }
 })
 
-test('wrong mint', () =>
+test('a transfer of another mint is refused', () =>
   assertRefused('invalid_exact_svm_payload_mint_mismatch', {
     mint: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
   }))
 
-test('another wallet’s account as the one that is paid', () =>
+test('a transfer to another wallet’s account is refused', () =>
   assertRefused('invalid_exact_svm_payload_recipient_mismatch', {
     payTo: 'CktRuQ2mttgRGkXJtyksdKHjUdc2C4TgDzyB98oEzy8',
   }))
 
-test('another account of the right wallet than its own for the token', () =>
+test('a transfer to an account of the right wallet that is not its account for the token is refused', () =>
   assertRefused('invalid_exact_svm_payload_recipient_mismatch', { destination: svmPayTo }))
 
-test('a transfer from the paid account to itself', () =>
+test('a transfer from the store’s account to itself is refused', () =>
   assertRefused('invalid_exact_svm_payload_no_transfer_instruction', async () => {
     const paid = await findTokenAccount(svmPayTo, chain.mint)
     return { source: paid, destination: paid }
   }))
 
-test('wrong amount', () => assertRefused('invalid_exact_svm_payload_amount_mismatch', { amount: 999_999n }))
+test('a transfer of another amount is refused', () =>
+  assertRefused('invalid_exact_svm_payload_amount_mismatch', { amount: 999_999n }))
 
-test('wrong decimals', () => assertRefused('invalid_exact_svm_payload_mint_mismatch', { decimals: 9 }))
+test('a transfer with other decimals is refused', () =>
+  assertRefused('invalid_exact_svm_payload_mint_mismatch', { decimals: 9 }))
 
-test('another checkout’s memo, no memo, and two', async () => {
+test('another checkout’s memo, no memo, or two memos are refused', async () => {
   await assertRefused('invalid_exact_svm_payload_memo_mismatch', { memo: await shop.create() })
   await assertRefused('invalid_exact_svm_payload_memo_count', { memo: null, more: [lighthouse] })
   await assertRefused('invalid_exact_svm_payload_memo_count', { more: [memo] })
@@ -142,7 +144,7 @@ const lighthouse = {
 }
 const system = address('11111111111111111111111111111111')
 
-test('an instruction more than there may be', () =>
+test('an unknown fifth instruction is refused', () =>
   assertRefused('invalid_exact_svm_payload_unknown_fifth_instruction', async (payer) => ({
     more: [
       {
@@ -153,12 +155,12 @@ test('an instruction more than there may be', () =>
     ],
   })))
 
-test('more instructions than there may be', () =>
+test('too many instructions are refused', () =>
   assertRefused('invalid_exact_svm_payload_transaction_instructions_length', {
     more: [lighthouse, lighthouse, lighthouse, lighthouse],
   }))
 
-test('a settler’s account in an instruction, though it moves nothing', () =>
+test('a settler’s account in an instruction is refused, even if it moves nothing', () =>
   assertRefused('invalid_exact_svm_payload_transaction_fee_payer_transferring_funds', {
     more: [
       {
@@ -168,7 +170,7 @@ test('a settler’s account in an instruction, though it moves nothing', () =>
     ],
   }))
 
-test('greedy compute: too many units, too high a price', async () => {
+test('too many compute units or too high a compute price is refused', async () => {
   await assertRefused(
     'invalid_exact_svm_payload_transaction_instructions_compute_limit_instruction_too_high',
     {
@@ -183,7 +185,7 @@ test('greedy compute: too many units, too high a price', async () => {
   )
 })
 
-test('the dearest payment that is taken costs us what is allowed and no more', async () => {
+test('the most expensive payment that is accepted costs exactly the allowed fee', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await settlersHold()
@@ -192,7 +194,7 @@ test('the dearest payment that is taken costs us what is allowed and no more', a
   assert.equal(before - (await settlersHold()), feeMax)
 })
 
-test('the fee payer as authority: a settler’s own tokens cannot be spent', async () => {
+test('the fee payer as authority is refused: a settler’s own tokens cannot be spent', async () => {
   const id = await shop.create()
   const [terms] = (await shop.require(id)).accepts
   assert(terms && 'feePayer' in terms.extra)
@@ -205,12 +207,12 @@ test('the fee payer as authority: a settler’s own tokens cannot be spent', asy
   assert.equal(await chain.balance(feePayer, chain.mint), 5_000_000n)
 })
 
-test('a fee payer that is none of ours', () =>
+test('a fee payer that is not ours is refused', () =>
   assertRefused('invalid_exact_svm_fee_payer_not_managed_by_facilitator', async () => ({
     feePayer: (await chain.payer()).address,
   })))
 
-test('a third who must sign', () =>
+test('a third required signer is refused', () =>
   assertRefused('invalid_exact_svm_payload_excessive_signers', async () => ({
     more: [
       {
@@ -220,23 +222,23 @@ test('a third who must sign', () =>
     ],
   })))
 
-test('somebody else’s signature', () =>
+test('someone else’s signature is refused', () =>
   assertRefused('invalid_exact_svm_payload_signature_invalid', async () => ({
     signedBy: await chain.payer(),
   })))
 
-test('too little money, none at all, and no account to have any in', async () => {
+test('too little money, no money, or no token account is refused', async () => {
   await assertRefused('insufficient_funds', {}, await chain.payer(999_999n))
   await assertRefused('insufficient_funds', {}, await chain.payer(0n))
   await assertRefused('insufficient_funds', {}, await generateKeyPairSigner())
 })
 
-test('wrong owner: somebody else’s account as the one that pays', () =>
+test('a transfer from someone else’s account is refused', () =>
   assertRefused('invalid_exact_svm_transaction_simulation_failed', async () => ({
     source: await findTokenAccount((await chain.payer()).address, chain.mint),
   })))
 
-test('money that is promised already is not taken for another payment', async () => {
+test('money already promised to one payment cannot pay another', async () => {
   const payer = await chain.payer(1_500_000n)
   const ids = [await shop.create(), await shop.create()]
   const headers = await Promise.all(ids.map((id) => shop.sign(id, payer)))
@@ -244,11 +246,11 @@ test('money that is promised already is not taken for another payment', async ()
   const answers = await Promise.all(ids.map((id, i) => shop.pay(id, headers[i])))
   assert.deepEqual(answers.map(({ statusCode }) => statusCode).sort(), [200, 402])
   assert.equal((await shop.received()) - before[1], 1_000_000n)
-  // Two settlers may each have sent one: the second failed on the chain, and cost a fee.
+  // Each settler may have sent one: the second then failed on the chain and cost a fee.
   assert(before[0] - (await settlersHold()) <= 2n * feeMax)
 })
 
-test('a blockhash that has expired: refused, and a newer one pays', async () => {
+test('an expired blockhash is refused, and a newer one pays', async () => {
   const payer = await chain.payer()
   const blockhash = await readBlockhash(chain)
   chain.mine(160)
@@ -257,13 +259,13 @@ test('a blockhash that has expired: refused, and a newer one pays', async () => 
   assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
 })
 
-test('assertions that wallets add by themselves are left to the chain to judge', async () => {
+test('assertions that wallets add on their own are left for the chain to judge', async () => {
   const payer = await chain.payer()
-  // The program is not on this chain, so the simulation fails: by the chain’s word, not by the form.
+  // The program is not on this chain, so the simulation fails: the chain refuses it, not the check of its form.
   await assertRefused('invalid_exact_svm_transaction_simulation_failed', { more: [lighthouse] }, payer)
 })
 
-test('a store’s account that is gone refuses payments by simulation, and nothing is charged', async () => {
+test('if the store’s account is gone, simulation refuses payments and nothing is charged', async () => {
   const account = await findTokenAccount(svmPayTo, chain.mint)
   const found = chain.account(account)
   assert(found.exists)
@@ -279,7 +281,7 @@ test('a store’s account that is gone refuses payments by simulation, and nothi
   }
 })
 
-test('what is to be signed is written for an open checkout only; another says why it is closed', async () => {
+test('prepare works only for an open checkout; otherwise the answer says why it is closed', async () => {
   const payer = await chain.payer()
   const prepare = async (id: string, by: string = payer.address) =>
     await shop.request({
@@ -309,7 +311,7 @@ test('what is to be signed is written for an open checkout only; another says wh
   assert.deepEqual([answer.statusCode, answer.json().code], [410, 'checkout_canceled'])
 })
 
-test('after all of this every settler has what it had, less the fees of what was paid', async () => {
+test('after all this, the settlers have lost no more than the allowed fees', async () => {
   const [row] = await ctx.db.query<{ sends: string }>('select count(*) as sends from transactions')
   const spent = 20_000_000_000n - (await settlersHold())
   assert(spent <= BigInt(row?.sends ?? '0') * feeMax, `${spent} lamports for ${row?.sends} transactions`)

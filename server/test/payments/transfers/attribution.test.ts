@@ -1,4 +1,4 @@
-/** Whose a transfer is: by claim, by reserved amount, by the store's word, and by nothing else. */
+/** Which checkout a transfer belongs to: by claim, by reserved amount, by the store's decision, and by nothing else. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -30,11 +30,11 @@ import {
   view,
 } from './support/hand-transfers.ts'
 
-/** Four blocks on top make a block safe here. */
+/** On this chain a block is safe with four blocks on top of it. */
 const shop = await openHandShop()
 const { chain } = shop
 
-/** A transfer by authorization that nobody has told us of, mined by a stranger. */
+/** A transfer by authorization that was never presented to us, sent by a stranger. */
 async function settleElsewhere(payer: Payer, value: bigint, nonce?: Hex): Promise<Hex> {
   const signed = await signAuthorization({
     key: payer.key,
@@ -62,7 +62,7 @@ async function price(amount: bigint): Promise<string> {
   return await shop.create(`${amount / 1_000_000n}.${(amount % 1_000_000n).toString().padStart(6, '0')}`)
 }
 
-test('a settlement whose amount is another checkout’s reserved amount is its own checkout’s payment', async () => {
+test('a settlement whose amount equals another checkout’s reserved amount still pays its own checkout', async () => {
   const waiting = await shop.create('20.00')
   const amount = await reserve(shop, waiting)
   const paid = await price(amount)
@@ -78,7 +78,7 @@ test('a settlement whose amount is another checkout’s reserved amount is its o
   assert.equal((await shop.read(paid)).payment.transaction, transaction)
 })
 
-test('a signed transfer that nobody claimed counts by its amount once it is safe, and can be claimed by nobody then', async () => {
+test('an unclaimed signed transfer counts by its amount once it is safe, and nobody can claim it afterwards', async () => {
   const id = await shop.create('21.00')
   const amount = await reserve(shop, id)
   const payer = await shop.fund()
@@ -104,7 +104,7 @@ test('a bound signature is left to the checkout that it names, whatever its amou
   assert.equal((await shop.read(id)).status, 'OPEN')
 })
 
-test('a transfer from before the amount was reserved is not its payment, also when its block is read again', async () => {
+test('a transfer from before the amount was reserved is not its payment, even when its block is read again', async () => {
   const id = await shop.create('23.00')
   const early = await transfer(shop, 23_000_777n)
   await shop.ctx.db.query(
@@ -119,14 +119,14 @@ test('a transfer from before the amount was reserved is not its payment, also wh
   assert.equal((await shop.read(id)).payment.transaction, own)
 })
 
-test('a signed transfer of nothing does not stop anything', async () => {
+test('a signed transfer of zero stops nothing', async () => {
   const transaction = await settleElsewhere(await shop.fund(), 0n)
   await chain.mine()
   await untilRead(shop)
   assert.equal(await paymentBy(shop, transaction), undefined)
 })
 
-test('naming a stranger’s transfer gains nothing: not one that paid a checkout, not one of another store', async () => {
+test('naming a stranger’s transfer gains nothing, whether it paid a checkout or belongs to another store', async () => {
   const strangers = await shop.create('24.00')
   const paid = await transfer(shop, await reserve(shop, strangers))
   await untilStatus(shop, strangers, 'COMPLETED')
@@ -146,7 +146,7 @@ test('naming a stranger’s transfer gains nothing: not one that paid a checkout
   assert.deepEqual((await view(shop, id)).notes, [])
 })
 
-test('a transfer of no checkout’s that two buyers name is hinted at both, and is nobody’s until the store says so', async () => {
+test('an unmatched transfer that two buyers name is hinted to both and belongs to neither until the store decides', async () => {
   const [mine, theirs] = [await shop.create('25.00'), await shop.create('25.00')]
   const transaction = await transfer(shop, 25_000_000n)
   for (const id of [mine, theirs])
@@ -160,7 +160,7 @@ test('a transfer of no checkout’s that two buyers name is hinted at both, and 
   assert.deepEqual((await view(shop, theirs)).notes, [])
 })
 
-test('a hash that is none is refused, and one that is in no block is looked for until nobody waits for it', async () => {
+test('an invalid hash is refused, and one that is in no block is looked for until nobody waits for it', async () => {
   const id = await shop.create('26.00')
   for (const hash of ['', '0x12', 'x'.repeat(66), `0x${'zz'.repeat(32)}`])
     assert.equal(ledTo(await post(shop, `${id}/transaction`, { hash })), '?notice=invalid_hash')
@@ -179,7 +179,7 @@ test('a hash that is none is refused, and one that is in no block is looked for 
   }, 'given up')
 })
 
-test('a transaction that is named before it is mined is found when it is', async () => {
+test('a transaction named before it is mined is found once it is', async () => {
   const id = await shop.create('26.50')
   const hash = await sendUnits(shop, 26_400_000n)
   assert.equal(ledTo(await post(shop, `${id}/transaction`, { hash })), '?notice=looking')
@@ -191,7 +191,7 @@ test('a transaction that is named before it is mined is found when it is', async
   assert.deepEqual([note?.disposition, note?.transaction], ['underpaid', hash])
 })
 
-test('what costs a question to every node is limited for each address', async () => {
+test('requests that query every node are rate-limited per address', async () => {
   const id = await shop.create('26.60')
   const statuses = await Promise.all(
     Array.from({ length: 5 }, () => post(shop, `${id}/transaction`, { hash: 'x' }, {}, '10.9.9.9')),
@@ -199,7 +199,7 @@ test('what costs a question to every node is limited for each address', async ()
   assert.deepEqual(statuses.map(({ statusCode }) => statusCode).sort(), [303, 303, 429, 429, 429])
 })
 
-test('naming the transfer that paid this checkout says nothing, because the page says it', async () => {
+test('naming the transfer that paid this checkout adds no notice, because the page already says so', async () => {
   const id = await shop.create('27.00')
   const transaction = await transfer(shop, await reserve(shop, id))
   await untilStatus(shop, id, 'COMPLETED')
@@ -211,7 +211,7 @@ test('naming the transfer that paid this checkout says nothing, because the page
   )
 })
 
-test('a checkout’s page takes no more than ten transactions', async () => {
+test('a checkout’s page accepts at most ten transactions', async () => {
   const id = await shop.create('28.00')
   for (let i = 0; i < 10; i++)
     await shop.ctx.db.query(
@@ -224,7 +224,7 @@ test('a checkout’s page takes no more than ten transactions', async () => {
   assert.deepEqual((await paymentBy(shop, transaction))?.hints, [])
 })
 
-test('accept completes an OPEN, an EXPIRED and a CANCELED checkout, by any payment of the store, and once', async () => {
+test('accept completes an OPEN, EXPIRED or CANCELED checkout with any payment of the store, once', async () => {
   for (const status of ['OPEN', 'EXPIRED', 'CANCELED']) {
     const id = await shop.create('30.00')
     if (status === 'CANCELED')
@@ -249,7 +249,7 @@ test('accept completes an OPEN, an EXPIRED and a CANCELED checkout, by any payme
     assert(payment.acceptedAt)
     const { status: now, payment: shown } = await shop.read(id)
     assert.deepEqual([now, shown.transaction], ['COMPLETED', transaction])
-    assert.deepEqual((await accept()).json(), payment, 'accepting again changes nothing')
+    assert.deepEqual((await accept()).json(), payment, 'accepting again changed something')
     assert.equal((await eventsOf(shop, id)).filter(({ type }) => type === 'checkout.completed').length, 1)
     assertProblem(await call(shop, 'POST', `/${payment.id}/dismiss`), 409, 'payment_not_open')
     const other = await shop.create()
@@ -261,7 +261,7 @@ test('accept completes an OPEN, an EXPIRED and a CANCELED checkout, by any payme
   }
 })
 
-test('a late payment is accepted for its own checkout without naming it, and for no other', async () => {
+test('a late payment can be accepted for its own checkout without naming it, and for no other', async () => {
   const id = await shop.create('31.00')
   const amount = await reserve(shop, id)
   await shop.ctx.db.query(
@@ -280,7 +280,7 @@ test('a late payment is accepted for its own checkout without naming it, and for
   assert.equal((await shop.read(id)).status, 'COMPLETED')
 })
 
-test('accept answers 409 for a checkout that is PROCESSING or COMPLETED; what is dismissed stays closed', async () => {
+test('accept gets 409 for a PROCESSING or COMPLETED checkout; a dismissed payment stays closed', async () => {
   const transaction = await transfer(shop, 32_000_000n)
   const payment = await paymentBy(shop, transaction)
   const paid = await shop.create('32.00')
@@ -344,6 +344,6 @@ test('payments are listed newest first, by page, by checkout and by disposition'
   assert(data.length > 0 && data.every(({ checkoutId }) => checkoutId === withCheckout?.checkoutId))
 })
 
-test('after all this the books say what the chain says', async () => {
+test('after all this, the books match the chain', async () => {
   await checkInvariants({ db: shop.ctx.db, chain: shop.chain })
 })

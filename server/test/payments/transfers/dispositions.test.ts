@@ -1,4 +1,4 @@
-/** What becomes of money that was sent by hand: right, nearly right, twice, too late, in the wrong token. */
+/** What happens to money sent by hand: right, nearly right, twice, too late, or in the wrong token. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionData } from 'viem'
@@ -30,7 +30,7 @@ import {
   view,
 } from './support/hand-transfers.ts'
 
-/** Four blocks on top make a block safe here. */
+/** On this chain a block is safe with four blocks on top of it. */
 const shop = await openHandShop()
 let stopWork = shop.stopWork
 
@@ -52,8 +52,8 @@ async function letExpireAt(id: string, seconds: bigint): Promise<void> {
   )
 }
 
-// First, while the chain's time is the clock's.
-test('a transfer that was mined before the end and is seen after it is on time; until then the checkout is not EXPIRED', async () => {
+// This test comes first, while the chain's time is still ours.
+test('a transfer mined before the expiry but seen after it is on time, and until then the checkout does not become EXPIRED', async () => {
   const id = await shop.create()
   const amount = await reserve(shop, id)
   await stopWork()
@@ -61,8 +61,12 @@ test('a transfer that was mined before the end and is seen after it is on time; 
   await shop.chain.setNextBlockTimestamp((await shop.chain.time()) + 1n)
   await shop.chain.mine()
   await letExpireAt(id, await shop.chain.time())
-  await until(async () => (await view(shop, id)).isPastExpiry, 'the end')
-  assert.equal(await expireCheckouts(shop.ctx, new Date()), 0, 'the chain was not read to the end')
+  await until(async () => (await view(shop, id)).isPastExpiry, 'the expiry')
+  assert.equal(
+    await expireCheckouts(shop.ctx, new Date()),
+    0,
+    'expired before the chain was read up to the expiry',
+  )
   assert.equal((await shop.read(id)).status, 'OPEN')
   assertProblem(await shop.pay(id), 410, 'checkout_expired')
   assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?notice=closed')
@@ -72,19 +76,19 @@ test('a transfer that was mined before the end and is seen after it is on time; 
   assert.deepEqual(await story(id), ['1 checkout.created', '2 checkout.completed'])
 })
 
-test('a checkout with a reserved amount and no payment is EXPIRED once a block as late as its end was read', async () => {
+test('an unpaid checkout with a reserved amount is EXPIRED once a block as late as its expiry has been read', async () => {
   const id = await shop.create()
   await reserve(shop, id)
   await letExpireAt(id, (await shop.chain.time()) + 1n)
   await shop.chain.setNextBlockTimestamp((await shop.chain.time()) + 2n)
-  await until(async () => (await view(shop, id)).isPastExpiry, 'the end')
+  await until(async () => (await view(shop, id)).isPastExpiry, 'the expiry')
   await expireCheckouts(shop.ctx, new Date())
   assert.equal((await shop.read(id)).status, 'OPEN')
   await shop.chain.mine()
   await untilStatus(shop, id, 'EXPIRED')
 })
 
-test('a transfer of exactly the reserved amount completes the checkout, which costs a trifle more than its price', async () => {
+test('a transfer of exactly the reserved amount, slightly above the price, completes the checkout', async () => {
   const id = await shop.create('12.50')
   const amount = await reserve(shop, id)
   assert(amount > 12_500_000n && amount <= 12_509_999n, String(amount))
@@ -106,14 +110,18 @@ for (const [name, difference, disposition] of [
   ['one unit less', -1n, 'underpaid'],
   ['one unit more', 1n, 'overpaid'],
 ] as const)
-  test(`${name}: nobody’s payment, told to the store when it is safe; naming it makes it a hint, ${disposition}, and nothing else`, async () => {
+  test(`${name}: unmatched, with an event once it is safe; naming it only adds a hint, ${disposition}`, async () => {
     const id = await shop.create('3.00')
     const amount = (await reserve(shop, id)) + difference
     const transaction = await transfer(shop, amount)
     const payment = await paymentBy(shop, transaction)
     assert(payment)
     assert.deepEqual([payment.disposition, payment.checkoutId, payment.hints], ['unmatched', null, []])
-    assert.deepEqual(await unmatchedEvents(transaction), [], 'its claim may still be on the way')
+    assert.deepEqual(
+      await unmatchedEvents(transaction),
+      [],
+      'reported although its claim may still be on the way',
+    )
     await shop.chain.mine(4)
     await until(async () => (await unmatchedEvents(transaction)).length === 1, 'payment.unmatched')
     assert.deepEqual((await view(shop, id)).notes, [])
@@ -128,14 +136,14 @@ for (const [name, difference, disposition] of [
       [disposition, String(amount), transaction],
     )
     await shop.chain.mine()
-    const told = await until(async () => (await unmatchedEvents(transaction))[1], 'the hint told')
+    const told = await until(async () => (await unmatchedEvents(transaction))[1], 'the event with the hint')
     assert('payment' in told.data)
     assert.deepEqual(told.data.payment.hints, hints)
     assert.equal((await shop.read(id)).status, 'OPEN')
     assert.equal((await paymentBy(shop, transaction))?.disposition, 'unmatched')
   })
 
-test('the price itself is nobody’s amount: it completes nothing', async () => {
+test('a transfer of the bare price matches no reserved amount and completes nothing', async () => {
   const id = await shop.create('4.00')
   await reserve(shop, id)
   const transaction = await transfer(shop, 4_000_000n)
@@ -143,7 +151,7 @@ test('the price itself is nobody’s amount: it completes nothing', async () => 
   assert.equal((await shop.read(id)).status, 'OPEN')
 })
 
-test('sent twice: the first completes, the second is overpaid, and the store and the page are told', async () => {
+test('sent twice: the first completes, the second is overpaid, and the store and the page say so', async () => {
   const id = await shop.create()
   const amount = await reserve(shop, id)
   const first = await transfer(shop, amount)
@@ -158,7 +166,7 @@ test('sent twice: the first completes, the second is overpaid, and the store and
 })
 
 for (const status of ['EXPIRED', 'CANCELED'] as const)
-  test(`sent when the checkout is ${status}: late, told to the store and the page, and it completes nothing`, async () => {
+  test(`sent when the checkout is ${status}: late; the store and the page say so, and nothing is completed`, async () => {
     const id = await shop.create()
     const amount = await reserve(shop, id)
     if (status === 'CANCELED')
@@ -180,7 +188,7 @@ for (const status of ['EXPIRED', 'CANCELED'] as const)
     )
   })
 
-test('the same amount of another token is not seen, and naming its transaction finds nothing', async () => {
+test('the same amount of another token is ignored, and naming its transaction finds nothing', async () => {
   const id = await shop.create()
   const amount = await reserve(shop, id)
   const other = await shop.chain.deploy('Token', ['Other', '1'])
@@ -196,7 +204,7 @@ test('the same amount of another token is not seen, and naming its transaction f
   assert.deepEqual((await view(shop, id)).notes, [])
 })
 
-test('a transfer while a signature is claimed and unsent completes the checkout, and the signature is never sent', async () => {
+test('a transfer while a signature is claimed but unsent completes the checkout, and the signature is never sent', async () => {
   const id = await shop.create()
   const amount = await reserve(shop, id)
   const header = await shop.sign(id, await shop.fund())
@@ -206,7 +214,7 @@ test('a transfer while a signature is claimed and unsent completes the checkout,
   assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?notice=in_progress')
   const transaction = await sendUnits(shop, amount)
   await shop.chain.mine()
-  // A worker without keys follows the chain and sends nothing, until the transfer was seen.
+  // A worker without keys follows the chain until the transfer is seen, and sends nothing.
   const { startWorker } = await import('../../../src/worker.ts')
   const follower = startWorker(shop.ctx)
   await untilStatus(shop, id, 'COMPLETED')
@@ -224,7 +232,7 @@ test('a transfer while a signature is claimed and unsent completes the checkout,
   assert.deepEqual(sent, [])
 })
 
-test('a transfer while a signature is sent: the earlier of the two completes, the other is overpaid', async () => {
+test('a transfer while a signature is in flight: the earlier of the two completes, the other is overpaid', async () => {
   const id = await shop.create()
   const amount = await reserve(shop, id)
   const header = await shop.sign(id, await shop.fund())
@@ -251,7 +259,7 @@ test('a transfer while a signature is sent: the earlier of the two completes, th
   else assertPaid(told)
 })
 
-test('dust is a row without an event, and a transfer of nothing is not even a row', async () => {
+test('dust is recorded without an event, and a transfer of zero is not recorded at all', async () => {
   const dust = await transfer(shop, 9_999n)
   const nothing = await transfer(shop, 0n)
   const seen = await transfer(shop, 10_000n)
@@ -262,7 +270,7 @@ test('dust is a row without an event, and a transfer of nothing is not even a ro
   assert.equal(await paymentBy(shop, nothing), undefined)
 })
 
-test('below the store’s finality a transfer makes the checkout PROCESSING, and COMPLETED when it is safe', async () => {
+test('until a transfer reaches the store’s finality the checkout is PROCESSING, then COMPLETED', async () => {
   const policy = async (finality: string) =>
     await shop.request({
       method: 'PATCH',
@@ -282,6 +290,6 @@ test('below the store’s finality a transfer makes the checkout PROCESSING, and
   assert.deepEqual(await story(id), ['1 checkout.created', '2 checkout.processing', '3 checkout.completed'])
 })
 
-test('after all this the books say what the chain says', async () => {
+test('after all this, the books match the chain', async () => {
   await checkInvariants({ db: shop.ctx.db, chain: shop.chain })
 })

@@ -1,4 +1,4 @@
-/** Chains that change their mind about a transfer that was sent by hand. */
+/** Reorganisations that affect a transfer sent by hand. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Event } from '@farthing/sdk'
@@ -16,7 +16,7 @@ import {
   untilRead,
 } from './support/hand-transfers.ts'
 
-/** Three blocks on top are deep enough here to say that something did not happen. */
+/** On this chain, three blocks on top are deep enough to prove that something did not happen. */
 const shop = await openHandShop()
 const { chain } = shop
 
@@ -29,7 +29,7 @@ function paymentOf(event: Event) {
   return event.data.payment
 }
 
-/** Pays by hand and lets the chain take it back. Returns the raw transaction, as its wallet still has it. */
+/** Pays by hand and has the chain take it back. Returns the raw transaction, which its wallet still has. */
 async function takeBack(
   id: string,
   from: (typeof buyers)[number],
@@ -46,10 +46,10 @@ async function takeBack(
   return { hash, raw, amount }
 }
 
-test('a transfer that the chain takes back and includes again is the same payment, and completes the checkout again', async () => {
+test('a transfer that the chain takes back and includes again is the same payment and completes the checkout again', async () => {
   const id = await shop.create()
   const { hash, amount } = await takeBack(id, buyers[0])
-  // The same account nonce, the same call: the same transaction.
+  // The same account nonce and the same call make the same transaction.
   const again = await sendUnits(shop, amount, buyers[0])
   await chain.mine()
   await untilStatus(shop, id, 'COMPLETED')
@@ -65,12 +65,16 @@ test('a transfer that the chain takes back and includes again is the same paymen
   ])
 })
 
-test('gone when its sender’s nonce was used for something else, three blocks deep; what is sent again still counts', async () => {
+test('a transfer is gone once its sender’s nonce is used for something else, three blocks deep; a later one still counts', async () => {
   const id = await shop.create()
   const { amount } = await takeBack(id, buyers[1])
   await chain.mine(4)
   await untilRead(shop)
-  assert.equal((await shop.read(id)).status, 'PROCESSING', 'the nonce is unused: it may come back')
+  assert.equal(
+    (await shop.read(id)).status,
+    'PROCESSING',
+    'given up although its nonce is unused and it may come back',
+  )
   await transfer(shop, 1n, buyers[1], buyers[0])
   await chain.mine(3)
   const reversed = paymentOf(await untilEvent(shop, id, 'payment.reversed'))
@@ -92,7 +96,7 @@ test('gone when its sender’s nonce was used for something else, three blocks d
   assert.equal((await shop.read(id)).payment.transaction, later)
 })
 
-test('gone when half an hour has passed without it; if it lands after all it completes the checkout', async () => {
+test('a transfer is gone after half an hour without it; if it lands after all, it completes the checkout', async () => {
   const id = await shop.create()
   const { hash, raw } = await takeBack(id, buyers[2])
   await chain.mine(4)
@@ -110,7 +114,7 @@ test('gone when half an hour has passed without it; if it lands after all it com
   assert.equal((await shop.read(id)).payment.transaction, hash)
 })
 
-test('a transfer that was taken back twice is told to be reversed once', async () => {
+test('a transfer taken back twice is reported as reversed once', async () => {
   const id = await shop.create()
   const { hash, raw } = await takeBack(id, buyers[2])
   await chain.client.sendRawTransaction({ serializedTransaction: raw })
@@ -129,7 +133,7 @@ test('a transfer that was taken back twice is told to be reversed once', async (
   assert.equal((await story(id)).filter((line) => line.endsWith('payment.reversed')).length, 1)
 })
 
-test('the store’s word outlives a reorganisation: an accepted payment that comes back completes its checkout again', async () => {
+test('the store’s decision survives a reorganisation: an accepted payment that comes back completes its checkout again', async () => {
   const id = await shop.create()
   const hash = await transfer(shop, 999_000n, buyers[0])
   const request = chain.client.request as (call: { method: string; params: unknown[] }) => Promise<unknown>
@@ -145,6 +149,6 @@ test('the store’s word outlives a reorganisation: an accepted payment that com
   assert.deepEqual([again.id, again.checkoutId, again.acceptedAt !== null], [payment?.id, id, true])
 })
 
-test('after all this the books say what the chain says', async () => {
+test('after all this, the books match the chain', async () => {
   await checkInvariants({ db: shop.ctx.db, chain: shop.chain })
 })

@@ -1,4 +1,4 @@
-/** Amounts that only one checkout may be paid with. */
+/** Amounts that are reserved for a single checkout. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
@@ -39,7 +39,7 @@ async function reserve(checkoutId: string, fields: Record<string, string> = {}):
   return ledTo(await post(farthing, `${checkoutId}/transfer`, fields))
 }
 
-test('two checkouts never hold the same amount at the same address, however many ask at once of several processes', async () => {
+test('two checkouts never hold the same amount at the same address, however many requests arrive at several processes', async () => {
   const prices = ['1.00', '1.00', '1.000001', '1.005', '1.0099']
   await fc.assert(
     fc.asyncProperty(
@@ -79,7 +79,7 @@ test('two checkouts never hold the same amount at the same address, however many
   )
 })
 
-test('of many that want the same few amounts in the same moment, each amount goes to one', async () => {
+test('when many checkouts want the same few amounts at once, each amount goes to exactly one', async () => {
   await forget()
   const made = await Promise.all(Array.from({ length: 30 }, () => shop.create({ priceAmount: '5.00' })))
   const limits = { range: BigInt(suffixMax), heldMax, headAgeSecondsMax: 30 }
@@ -87,7 +87,7 @@ test('of many that want the same few amounts in the same moment, each amount goe
   const got = await Promise.all(
     made.map(({ id }) => insertReserved(db, { ...wanted, checkoutId: id }, [1n, 2n, 3n], limits)),
   )
-  // Who loses the race for one is told no, and asks again.
+  // A checkout that loses a race for an amount gets no, and asks again.
   for (let round = 0; round < 3; round++)
     for (const [i, { id }] of made.entries())
       got[i] ||= await insertReserved(db, { ...wanted, checkoutId: id }, [1n, 2n, 3n], limits)
@@ -99,7 +99,7 @@ test('of many that want the same few amounts in the same moment, each amount goe
   )
 })
 
-test('asking again keeps the amount', async () => {
+test('a second request keeps the amount', async () => {
   const { id } = await shop.create()
   assert.equal(await reserve(id), '?send=1')
   const first = await held(id)
@@ -108,7 +108,7 @@ test('asking again keeps the amount', async () => {
   assert.equal(first?.after_block, '100')
 })
 
-test('too many amounts in use near a price: refused there, and only there', async () => {
+test('a new reservation is refused near a price where too many amounts are in use, and only there', async () => {
   await forget()
   const wanted = {
     network,
@@ -131,7 +131,7 @@ test('too many amounts in use near a price: refused there, and only there', asyn
     )
   }
   const reserved = outcomes.filter((outcome) => outcome === 'reserved').length
-  // Those that ask in the same moment count the same.
+  // Concurrent requests see the same count.
   assert(reserved >= heldMax && reserved < heldMax + 26, String(reserved))
   assert(outcomes.every((outcome) => outcome === 'reserved' || outcome === 'crowded'))
   const late = await third.create({ priceAmount: '7.00' })
@@ -143,7 +143,7 @@ test('too many amounts in use near a price: refused there, and only there', asyn
   assert.equal(await reserve(otherWallet.id), '?send=1')
 })
 
-test('an amount is held while its checkout lives and for two days after it has ended, and free then', async () => {
+test('an amount is held while its checkout lives and for two days afterwards, then freed', async () => {
   await forget()
   const { id } = await shop.create()
   await reserve(id)
@@ -156,26 +156,26 @@ test('an amount is held while its checkout lives and for two days after it has e
     )
   await pass(1_000)
   await freeAmounts(farthing.ctx)
-  assert(await isHeld(), 'OPEN')
+  assert(await isHeld(), 'freed while OPEN')
   await shop.call('POST', `/api/v1/checkouts/${id}/cancel`)
   await freeAmounts(farthing.ctx)
   await pass(47)
   await freeAmounts(farthing.ctx)
-  assert(await isHeld(), 'cooling')
-  // Alive again: what the chain took back may be paid with the same amount.
+  assert(await isHeld(), 'freed while cooling')
+  // Alive again: a payment that the chain took back may be repeated with the same amount.
   await db.query("update checkouts set status = 'PROCESSING' where id = $1", [id])
   await freeAmounts(farthing.ctx)
   await db.query("update checkouts set status = 'CANCELED' where id = $1", [id])
   await freeAmounts(farthing.ctx)
   await pass(47)
   await freeAmounts(farthing.ctx)
-  assert(await isHeld(), 'cooling anew')
+  assert(await isHeld(), 'freed while cooling again')
   await pass(2)
   await freeAmounts(farthing.ctx)
-  assert(!(await isHeld()), 'free')
+  assert(!(await isHeld()), 'still held after two days')
 })
 
-test('refused with the reason: a payment under way, a checkout that is closed, a network that is not followed', async () => {
+test('a payment in progress, a closed checkout or a network that is not followed is refused with the reason', async () => {
   const made = await Promise.all(Array.from({ length: 5 }, () => shop.create()))
   const [processing, canceled, expired, open, none] = made.map(({ id }) => id)
   assert(processing && canceled && expired && open && none)
@@ -197,7 +197,7 @@ test('refused with the reason: a payment under way, a checkout that is closed, a
   for (const id of [processing, canceled, expired]) assert.equal(await held(id), undefined)
 })
 
-test('no other site can send the forms; a browser that hides where it comes from can', async () => {
+test('no other site can submit the forms; a browser that hides its origin can', async () => {
   const { id } = await shop.create()
   const send = async (headers: Record<string, string>) =>
     (await post(farthing, `${id}/transfer`, {}, headers)).statusCode
@@ -211,7 +211,7 @@ test('no other site can send the forms; a browser that hides where it comes from
   assert(await held(id))
 })
 
-test('forms for no checkout, of another kind or too large are refused', async () => {
+test('forms that are too large, of another content type or for an unknown checkout are refused', async () => {
   const { id } = await shop.create()
   const none = `ch_00${'0'.repeat(26)}`
   assert.equal((await post(farthing, `${none}/transfer`)).statusCode, 404)

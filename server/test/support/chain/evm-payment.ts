@@ -12,7 +12,7 @@ export function newPayer(): Payer {
   return { key, address: privateKeyToAccount(key).address }
 }
 
-/** As it is written in a PAYMENT-SIGNATURE header. */
+/** The form in a PAYMENT-SIGNATURE header. */
 export type Authorization = {
   readonly from: Address
   readonly to: Address
@@ -32,7 +32,7 @@ type SignAuthorization = {
   readonly validBefore: bigint
   readonly validAfter?: bigint
   readonly nonce?: Hex
-  /** The payer, where the key is not its own: a contract wallet. */
+  /** The payer, if the key is not its own: a contract wallet. */
   readonly from?: Address
   readonly type?: 'TransferWithAuthorization' | 'ReceiveWithAuthorization'
 }
@@ -93,7 +93,7 @@ export async function signCancellation(input: {
   })
 }
 
-/** The call that settles it, by the overload for signatures of any length. */
+/** Encodes the call that settles it, for the overload that takes signatures of any length. */
 export function encodeTransfer({ authorization, signature }: Signed): Hex {
   return encodeFunctionData({
     abi: tokenAbi,
@@ -107,13 +107,13 @@ export function authorizationArguments({ from, to, value, validAfter, validBefor
 }
 
 type PaymentOverrides = Partial<SignAuthorization> & {
-  /** Instead of the first of `accepts`. */
+  /** Replaces the first of `accepts`. */
   readonly accepted?: PaymentRequirements
-  /** Instead of the right one. */
+  /** Replaces the right signature. */
   readonly signature?: Hex
 }
 
-/** The PAYMENT-SIGNATURE header that answers a 402, byte for byte as the stock x402 client makes it. */
+/** The PAYMENT-SIGNATURE header that answers a 402, byte for byte as the stock x402 client builds it. */
 export async function paymentHeader(
   required: PaymentRequired,
   key: Hex,

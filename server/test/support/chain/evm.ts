@@ -22,7 +22,7 @@ import { atEnd } from '../at-end.ts'
 
 export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
-/** The tenth of the chain's accounts: the hand of the tests. The other nine are free to be settlers and payers. */
+/** The tenth of the chain's accounts, which tests send from. The other nine are free to be settlers and payers. */
 const faucet: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
 export const tokenAbi = parseAbi([
@@ -79,7 +79,7 @@ type Call = {
 }
 
 export type EvmOptions = {
-  /** ELSEWHERE is in no table unless the test adds it. */
+  /** ELSEWHERE exists only if the test adds it to the table. */
   readonly network?: 'LOCAL' | 'BASE_MAINNET' | 'BASE_SEPOLIA' | 'ELSEWHERE'
   readonly blockTimeSeconds?: number | null
   readonly extraArgs?: readonly string[]
@@ -88,14 +88,14 @@ export type EvmOptions = {
 export type TestChain = Awaited<ReturnType<typeof openEvm>>
 
 /**
- * A chain of this test file's own, stopped when the file is done: one of `networks` by its name, with its tokens. Without
- * `blockTimeSeconds`, blocks are mined only by `mine` and by what says that it mines.
+ * A chain for this test file alone, stopped when the file is done: one of `networks` by its name, with its tokens.
+ * Without `blockTimeSeconds`, only `mine` and the methods documented as mining mine blocks.
  *
  * The environment variable TOKEN_ARTIFACT may name the JSON file of another build of the token, so that everything runs
  * on, say, Circle's own code: `abi`, `bytecode` and `deployedBytecode`, as Hardhat or Foundry write them. It needs
- * - its domain's name and version: by a constructor(string name, string version) that writes no storage, or by an
- *   initialize(string name, string version) that anybody may call once the deployed code stands at its address;
- * - mint(address,uint256), pause(), unpause(), blacklist(address) and unBlacklist(address) that anybody may call.
+ * - its domain's name and version: from a constructor(string name, string version) that writes no storage, or from an
+ *   initialize(string name, string version) that anyone may call once the deployed code is at its address;
+ * - mint(address,uint256), pause(), unpause(), blacklist(address) and unBlacklist(address) that anyone may call.
  */
 export async function openEvm(options: EvmOptions = {}) {
   const network = networks.find(({ id }) => id === (options.network ?? 'LOCAL'))
@@ -118,18 +118,18 @@ export async function openEvm(options: EvmOptions = {}) {
 
   const mine = async (blocks = 1) => await client.mine({ blocks })
 
-  /** Hands a transaction of an account of the chain to the pool, unmined. It may be one that will revert. */
+  /** Puts a transaction from one of the chain's accounts into the pool, unmined. It may be one that reverts. */
   const send = async ({ to, data, from = faucet, gas = 1_000_000n }: Call): Promise<Hex> =>
     await client.sendTransaction({ account: from, to, data, gas, chain: null })
 
-  /** Sends and mines. The receipt may say `reverted`. */
+  /** Sends a transaction and mines it. The receipt may say `reverted`. */
   const perform = async (call: Call): Promise<TransactionReceipt> => {
     const hash = await send(call)
     await mine()
     return await client.getTransactionReceipt({ hash })
   }
 
-  /** Creates units for one address or for many (a block holds about 2,500), and mines. */
+  /** Mints units for one address or for many (a block holds about 2,500), and mines. */
   const mint = async (to: Address | readonly Address[], units: bigint): Promise<void> => {
     const calls = [to].flat().map((address) => ({
       target: token,
@@ -145,7 +145,7 @@ export async function openEvm(options: EvmOptions = {}) {
     assert.equal(status, 'success')
   }
 
-  /** Puts a contract of server/contracts on the chain, and mines. */
+  /** Deploys a contract from server/contracts, and mines. */
   const deploy = async (name: ContractName, args: readonly unknown[] = []): Promise<Address> => {
     const { [name]: contract } = await readArtifacts()
     assert(contract)
@@ -194,7 +194,7 @@ export async function openEvm(options: EvmOptions = {}) {
         functionName: 'authorizationState',
         args: [payer, nonce],
       }),
-    /** Every Transfer of the token between these, on the canonical chain. */
+    /** Every Transfer of the token between these addresses on the canonical chain. */
     transferLogs: async (between: { readonly from?: Address; readonly to?: Address } = {}) =>
       await client.getContractEvents({
         address: token,
@@ -204,14 +204,14 @@ export async function openEvm(options: EvmOptions = {}) {
         fromBlock: 0n,
         strict: true,
       }),
-    /** Instant mining. Only for a test with one sender: with several, transactions stay behind. */
+    /** Mines instantly. Only for a test with one sender: with several, some transactions stay in the pool. */
     setAutomine: async (on: boolean): Promise<void> => await client.setAutomine(on),
     setNextBlockTimestamp: async (seconds: bigint): Promise<void> =>
       await client.setNextBlockTimestamp({ timestamp: seconds }),
     dropTransaction: async (hash: Hex): Promise<void> => await client.dropTransaction({ hash }),
     /**
-     * Replaces the newest blocks by as many empty ones, 60 at most on a long chain. Their transactions are gone, also
-     * from the pool, and so is what was set without a transaction (code, balances) since the block before them.
+     * Replaces the newest blocks with as many empty ones, at most 60 on a long chain. Their transactions are gone, even
+     * from the pool, and so are changes made without a transaction (code, balances) since the block before them.
      */
     reorg: async (depth: number): Promise<void> => {
       // viem has no action for it.
@@ -238,7 +238,7 @@ async function readTokenArtifact(): Promise<Artifact | null> {
   const file = process.env.TOKEN_ARTIFACT
   if (!file) return null
   const { abi, bytecode, deployedBytecode } = JSON.parse(await readFile(file, 'utf8'))
-  // Foundry writes { object }, the others the bytes themselves.
+  // Foundry writes { object }, other tools write the bytes themselves.
   return {
     abi,
     bytecode: bytecode?.object ?? bytecode,

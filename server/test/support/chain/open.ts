@@ -1,7 +1,7 @@
 import { type EvmOptions, openEvm, type TestChain } from './evm.ts'
 import { openSvm, type SvmOptions, type TestSvm } from './svm.ts'
 
-/** A chain of this test file's own, stopped when the file is done: of the family of its network, LOCAL by default. */
+/** A chain for this test file alone, of its network's family (LOCAL by default), stopped when the file is done. */
 export function openChain(options?: EvmOptions): Promise<TestChain>
 export function openChain(options: SvmOptions): Promise<TestSvm>
 export function openChain(options: EvmOptions | SvmOptions = {}): Promise<TestChain | TestSvm> {

@@ -26,7 +26,7 @@ import { encodeTransaction } from '../../../src/chains/svm/message.ts'
 import { findTokenAccount, memoProgram, tokenProgram } from '../../../src/chains/svm/transfer.ts'
 import { readBlockhash, type TestSvm } from './svm.ts'
 
-/** USDC's mint on devnet, which is also that of the local chain. */
+/** USDC's mint on devnet and on the local chain. */
 export const usdc = address('4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU')
 
 const computeProgram = address('ComputeBudget111111111111111111111111111111')
@@ -39,7 +39,7 @@ function compute(kind: 2 | 3, value: bigint): Instruction {
   return { programAddress: computeProgram, data }
 }
 
-/** How a transaction differs from the one that a stock client makes. */
+/** How a transaction differs from the one that a stock client builds. */
 export type Changes = {
   readonly feePayer?: string
   readonly mint?: string
@@ -54,7 +54,7 @@ export type Changes = {
   readonly price?: bigint
   readonly blockhash?: string
   readonly more?: readonly Instruction[]
-  /** Whose signature stands in the payer's place. */
+  /** Whose signature takes the payer's place. */
   readonly signedBy?: KeyPairSigner
   readonly accepted?: PaymentRequirements
 }
@@ -74,7 +74,7 @@ export async function svmHeader(
   return Buffer.from(JSON.stringify(payload)).toString('base64')
 }
 
-/** The transaction alone, in base64: signed by the payer, and by nobody else. */
+/** The transaction alone, in base64, signed only by the payer. */
 export async function svmTransaction(
   accepted: PaymentRequirements,
   payer: KeyPairSigner,
@@ -129,7 +129,7 @@ export function meta(account: string, role: AccountRole): AccountMeta<Address> {
   return { address: address(account), role }
 }
 
-/** The instructions as a signed transaction on the newest blockhash, with the payer's fee unless another pays. */
+/** The instructions as a signed transaction on the newest blockhash; the payer pays the fee unless `feePayer` does. */
 export async function signInstructions(
   { url }: { readonly url: string },
   payer: KeyPairSigner,
@@ -155,7 +155,7 @@ export async function signInstructions(
   }
 }
 
-/** A plain transfer, signed and ready to be sent. */
+/** A plain transfer, signed and ready to send. */
 export async function transferWire(
   chain: { readonly url: string },
   from: KeyPairSigner,
@@ -167,7 +167,7 @@ export async function transferWire(
   return (await signInstructions(chain, from, [instruction])).wire
 }
 
-/** A plain transfer, as wallets make it; each reference rides along, as Solana Pay asks for. */
+/** A plain transfer as wallets build it, with the references added as Solana Pay requires. */
 export async function transferTokens(
   from: KeyPairSigner,
   to: string,

@@ -6,7 +6,7 @@ import { networks } from '../../../src/networks.ts'
 import { atEnd } from '../at-end.ts'
 import { startLocalSvm } from '../local-svm/start.ts'
 
-/** The genesis hashes that public clusters have: stock clients know networks by them. */
+/** The genesis hashes of the public clusters, by which stock clients identify networks. */
 const genesisHashes: Readonly<Record<string, string>> = {
   SOLANA_MAINNET: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d',
   SOLANA_DEVNET: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
@@ -14,14 +14,14 @@ const genesisHashes: Readonly<Record<string, string>> = {
 
 export type SvmOptions = {
   readonly network: 'SOLANA_LOCAL' | 'SOLANA_MAINNET' | 'SOLANA_DEVNET'
-  /** Null: blocks are made only by `mine`. */
+  /** Null: only `mine` produces blocks. */
   readonly slotMs?: number | null
   readonly finalizedAfter?: number
 }
 
 export type TestSvm = Awaited<ReturnType<typeof openSvm>>
 
-/** A Solana chain of this test file's own, stopped when the file is done. */
+/** A Solana chain for this test file alone, stopped when the file is done. */
 export async function openSvm(options: SvmOptions) {
   const { network: name, slotMs = 100, finalizedAfter = 8 } = options
   const network = networks.find(({ id }) => id === name)
@@ -42,7 +42,7 @@ export async function openSvm(options: SvmOptions) {
     ...chain,
     network,
     mint,
-    /** A payer with money. */
+    /** Creates a payer with money. */
     async payer(units = 1_000_000_000n): Promise<KeyPairSigner> {
       const signer = await createKeyPairSignerFromBytes(newSecret())
       await chain.fund(signer.address, { token: [mint, units] })
@@ -60,7 +60,7 @@ export async function openSvm(options: SvmOptions) {
   }
 }
 
-/** 64 bytes as key files hold them. */
+/** 64 bytes, as key files hold them. */
 function newSecret(): Uint8Array {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   return Buffer.concat([
@@ -71,7 +71,7 @@ function newSecret(): Uint8Array {
 
 export type TestSettler = SvmSigner & { readonly secret: Uint8Array }
 
-/** A settler with SOL to pay fees from. */
+/** Creates a settler with SOL for fees. */
 export async function newSettler(chain: TestSvm, lamports = 10_000_000_000n): Promise<TestSettler> {
   const secret = newSecret()
   const signer = openSvmSigner(secret)

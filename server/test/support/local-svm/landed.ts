@@ -2,7 +2,7 @@ import { getBase58Decoder, type ReadonlyUint8Array } from '@solana/kit'
 import type { Landed, TokenBalance } from './ledger.ts'
 import { uiAmount } from './tokens.ts'
 
-/** A transaction of a block, and what it did, as RPC answers spell it. */
+/** A transaction in a block and its effects, in the form of RPC answers. */
 export function renderLanded(landed: Landed, encoding: string) {
   const { err, fee, meta, before, after, bytes, message } = landed
   return {
@@ -30,7 +30,7 @@ export function encodeBytes(bytes: Uint8Array, encoding: string): [string, strin
   return [Buffer.from(bytes).toString('base64'), 'base64']
 }
 
-/** The memos of a transaction, each with its length before it, as a list of signatures shows them. */
+/** A transaction's memos, each preceded by its length, as in a list of signatures. */
 export function readMemo({ message }: Landed): string | null {
   const memos = message.instructions
     .filter(({ programAddressIndex }) => message.staticAccounts[programAddressIndex]?.startsWith('Memo'))

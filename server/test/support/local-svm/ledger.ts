@@ -16,11 +16,11 @@ import { Clock, FailedTransactionMetadata, LiteSVM, type TransactionMetadata } f
 import { decodeDecimals, decodeTokenAccount } from './tokens.ts'
 
 /**
- * Blocks over litesvm, which itself knows only one present state.
+ * Blocks on top of litesvm, which itself knows only the present state.
  *
- * Sent transactions wait in a pool and are executed when the next block is made. A block keeps what each account that
- * it wrote was before: from that the state at an older commitment is read, and a fork takes blocks back. Blockhashes
- * live for 150 blocks, by height, and die with their block. Slots only rise: a fork leaves a gap in them.
+ * Sent transactions wait in a pool and are executed when the next block is made. A block remembers the previous state
+ * of each account that it wrote: the state at an older commitment is read from that, and a fork uses it to take blocks
+ * back. Blockhashes live for 150 blocks, by height, and die with their block. Slots only rise, so a fork leaves a gap.
  */
 export type Commitment = 'processed' | 'confirmed' | 'finalized'
 
@@ -46,7 +46,7 @@ export type TokenBalance = {
 }
 
 export type Run = {
-  /** As RPC answers spell it; null is success. */
+  /** In the form of RPC answers; null is success. */
   readonly err: unknown
   readonly fee: bigint
   readonly meta: TransactionMetadata
@@ -62,27 +62,27 @@ export type Block = {
   readonly hash: Blockhash
   readonly time: number
   readonly landed: Landed[]
-  /** What the accounts it wrote were before it. */
+  /** The accounts that it wrote, as they were before it. */
   readonly written: Map<Address, MaybeEncodedAccount>
 }
 
 export type LedgerOptions = {
   /** Seconds since 1970. */
   readonly now: () => number
-  /** Blocks on top before one counts as confirmed, and as finalized. */
+  /** Blocks on top until a block counts as confirmed, and as finalized. */
   readonly confirmedAfter: number
   readonly finalizedAfter: number
 }
 
 /** A blockhash may be used for this many blocks after its own. */
 const blockhashAgeMax = 150
-/** Old blocks are forgotten, so that a chain may run for days: two hours of 400 ms slots. */
+/** Old blocks are dropped, so that a chain can run for days: this is two hours of 400 ms slots. */
 const blocksKept = 18_000
 
 export type Ledger = ReturnType<typeof createLedger>
 
 export function createLedger({ now, confirmedAfter, finalizedAfter }: LedgerOptions) {
-  // Blockhashes and repetitions are judged here, because litesvm knows only the newest hash and cannot forget.
+  // Blockhashes and duplicates are checked here, because litesvm knows only the newest hash and cannot forget.
   const svm = new LiteSVM().withBlockhashCheck(false).withTransactionHistory(0n)
   const landed = new Map<string, Landed>()
   const pool = new Map<string, Sent>()
@@ -141,7 +141,7 @@ export function createLedger({ now, confirmedAfter, finalizedAfter }: LedgerOpti
     const result = svm.sendTransaction(sent.transaction)
     const after = balances(message)
     const run = readRun(result)
-    // Refused before it ran: nobody paid a fee, so it is in no block.
+    // Refused before it ran: no fee was paid, so it is in no block.
     if (run.err !== null && after.lamports[0] === before.lamports[0]) return
     const done = { ...sent, ...run, block: into, before, after }
     into.landed.push(done)
@@ -155,12 +155,12 @@ export function createLedger({ now, confirmedAfter, finalizedAfter }: LedgerOpti
     account,
     isBlockhashValid: (hash: string, after: Block) => isBlockhashValid(hash, after.height),
     lastValidHeight: ({ height }: Block) => height + blockhashAgeMax,
-    /** Transactions whose status a node remembers without a search of its history. */
+    /** Whether a node remembers the status of a block's transactions without searching its history. */
     isRecent: ({ height }: Block) => head().height - height <= 2 * blockhashAgeMax,
     programAccounts: (program: Address) => svm.getProgramAccounts(program),
     rent: (bytes: number) => svm.minimumBalanceForRentExemption(BigInt(bytes)),
 
-    /** Runs it on the newest state without keeping anything. */
+    /** Runs it on the newest state without keeping any change. */
     simulate(
       { transaction }: Sent,
       verifySignatures: boolean,
@@ -176,7 +176,7 @@ export function createLedger({ now, confirmedAfter, finalizedAfter }: LedgerOpti
       pool.set(sent.signature, sent)
     },
 
-    /** The next block, with what waits in the pool, in the order it was sent. */
+    /** Makes the next block from the pool, in the order of sending. */
     mine(isHeld: boolean): void {
       slot += 1
       const next = block()
@@ -193,9 +193,9 @@ export function createLedger({ now, confirmedAfter, finalizedAfter }: LedgerOpti
       for (const { signature } of blocks.shift()?.landed ?? []) landed.delete(signature)
     },
 
-    /** The newest blocks never were: their transactions have to be sent again, and their blockhashes are unknown. */
+    /** Undoes the newest blocks: their transactions have to be sent again, and their blockhashes are unknown. */
     fork(depth: number): void {
-      assert(depth <= head().height - finalized.height, 'What is finalized does not go away.')
+      assert(depth <= head().height - finalized.height, 'Finalized blocks cannot be taken back.')
       for (const gone of blocks.splice(blocks.length - depth).reverse()) {
         for (const [address, was] of gone.written) svm.setAccount(was.exists ? was : emptyAccount(address))
         for (const { signature } of gone.landed) landed.delete(signature)
@@ -206,14 +206,14 @@ export function createLedger({ now, confirmedAfter, finalizedAfter }: LedgerOpti
   }
 }
 
-/** What a transaction's bytes say; null if they are none that this chain takes. */
+/** Decodes a transaction; null if the bytes are not one that this chain accepts. */
 export function readTransaction(bytes: Uint8Array): Sent | null {
   try {
     const transaction = getTransactionDecoder().decode(bytes)
     const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
     if (message.version === 1 || ('addressTableLookups' in message && message.addressTableLookups?.length))
       return null
-    // An empty place is sixty-four zeros on the wire: no valid signature, but nothing that cannot be asked about.
+    // A missing signature is 64 zeros on the wire: invalid as a signature, but it can be looked up.
     const signatures = Object.entries(transaction.signatures).map(([signer, by]) => [signer, by ?? unsigned])
     const signature = getBase58Decoder().decode(signatures[0]?.[1] as SignatureBytes)
     const filled = { ...transaction, signatures: Object.fromEntries(signatures) }
@@ -239,7 +239,7 @@ function readRun(result: TransactionMetadata | FailedTransactionMetadata): Run {
   return { err: readError(/ err: (.*?), meta: /.exec(text)?.[1] ?? 'unknown'), fee, meta: result.meta() }
 }
 
-/** litesvm prints errors as Rust does; RPC answers spell the same as JSON. */
+/** Converts errors from litesvm's Rust form to the JSON of RPC answers. */
 function readError(text: string): unknown {
   const [, name = text, inside] = /^(\w+)(?:\((.*)\)| \{ (.*) \})?$/.exec(text) ?? []
   const [, index, error] = /^InstructionError\((\d+), (.*)\)$/.exec(text) ?? []

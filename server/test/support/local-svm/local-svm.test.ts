@@ -24,7 +24,7 @@ const rpc = createSolanaRpc(chain.url)
 const base64 = { encoding: 'base64' } as const
 const atOnce = { ...base64, skipPreflight: true } as const
 
-/** A key with a SOL for fees, and tokens if asked for. */
+/** A key with 1 SOL for fees, and tokens if asked for. */
 async function newPayer(units = 0n, on = chain): Promise<KeyPairSigner> {
   const payer = await generateKeyPairSigner()
   await on.fund(payer.address, { lamports: 1_000_000_000n, token: [usdc, units] })
@@ -50,7 +50,7 @@ async function statusOf(sent: Signature) {
   return value[0]?.confirmationStatus ?? null
 }
 
-test('a transfer lands in the next block, is confirmed by the one on it and finalized by thirty-one', async () => {
+test('a transfer lands in the next block, is confirmed by one block on top and finalized by thirty-one', async () => {
   const { send, signature, received } = await makePayment()
   assert.equal(await send(), signature)
   assert.equal(await statusOf(signature), null)
@@ -67,7 +67,7 @@ test('a transfer lands in the next block, is confirmed by the one on it and fina
   assert.equal(await received(), 40n)
 })
 
-test('a transaction tells its token balances, owners, fee and memo, and is found by each of its accounts', async () => {
+test('a transaction reports its token balances, owners, fee and memo, and is found by each of its accounts', async () => {
   const { payer, shop, send, signature } = await makePayment()
   await send()
   chain.mine(2)
@@ -106,7 +106,7 @@ test('a Solana Pay transfer is found by its reference', async () => {
   assert.equal(await chain.balance(shop, usdc), 5n)
 })
 
-test('signatures of an address come newest first, between the given ones', async () => {
+test('signatures of an address are listed newest first, within the given bounds', async () => {
   const payer = await newPayer(100n)
   const sent: Signature[] = []
   for (const units of [1n, 2n, 3n, 4n]) {
@@ -128,7 +128,7 @@ test('signatures of an address come newest first, between the given ones', async
   assert.deepEqual(await list({ until: sent[2] }), sent.slice(0, 2))
 })
 
-test('an account is read as it was at the commitment that is asked for', async () => {
+test('an account is read as it was at the requested commitment', async () => {
   const { shop, send } = await makePayment()
   await send()
   const account = await findTokenAccount(shop, usdc)
@@ -142,7 +142,7 @@ test('an account is read as it was at the commitment that is asked for', async (
   assert.equal(await units('finalized'), '40')
 })
 
-test('a blockhash can be used up to its last valid block height, and not after', async () => {
+test('a blockhash can be used up to its last valid block height and no longer', async () => {
   const inTime = await makePayment()
   const tooLate = await makePayment()
   const { value } = await rpc.getLatestBlockhash({ commitment: 'processed' }).send()
@@ -174,7 +174,7 @@ test('the same bytes land once, however often they are sent', async () => {
   )
 })
 
-test('what fails in a block costs its fee and says why; what cannot pay its fee is in no block', async () => {
+test('a transaction that fails in a block pays its fee and says why; one that cannot pay its fee is in no block', async () => {
   const poor = await newPayer(1n)
   const shop = (await newPayer(0n)).address
   const { wire, signature } = await signInstructions(chain, poor, [await transferTokens(poor, shop, 40n)])
@@ -192,7 +192,7 @@ test('what fails in a block costs its fee and says why; what cannot pay its fee 
   assert.equal(await statusOf(free.signature), null)
 })
 
-test('a wrong signature is refused, and a missing one does not keep a simulation from running', async () => {
+test('a wrong signature is refused, but a missing one does not keep a simulation from running', async () => {
   const settler = await newPayer()
   const payer = await newPayer(100n)
   const instruction = await transferTokens(payer, settler.address, 40n)
@@ -207,7 +207,7 @@ test('a wrong signature is refused, and a missing one does not keep a simulation
   assert.equal(await chain.balance(payer.address, usdc), 100n)
 })
 
-test('a fork takes back money, statuses and blockhashes; the same bytes can land again', async () => {
+test('a fork takes back money, statuses and blockhashes, and the same bytes can land again', async () => {
   const { send, signature, received, payer } = await makePayment()
   chain.mine()
   await send()
@@ -233,14 +233,14 @@ test('a fork takes back money, statuses and blockhashes; the same bytes can land
   assert.equal(chain.slot(), slot + 2)
 })
 
-test('what is finalized stays', () => {
+test('finalized blocks cannot be taken back', () => {
   chain.mine(40)
   assert.throws(() => chain.fork(32), /finalized/)
   chain.fork(31)
   chain.mine(31)
 })
 
-test('a transaction may be dropped, held, and sent without an answer', async () => {
+test('a transaction can be dropped, held, or sent without an answer', async () => {
   const [dropped, held, unanswered, refused] = [
     await makePayment(),
     await makePayment(),
@@ -315,7 +315,7 @@ test('the stock x402 client pays through the stock facilitator', async () => {
   })
 })
 
-test('a chain says which it is, and knows no account that nobody made', async () => {
+test('a chain reports its genesis hash, and does not know accounts that were never created', async () => {
   assert.equal(await rpc.getGenesisHash().send(), chain.genesisHash)
   const { address: stranger } = await generateKeyPairSigner()
   assert.equal((await rpc.getAccountInfo(stranger, base64).send()).value, null)

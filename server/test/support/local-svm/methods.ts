@@ -10,7 +10,7 @@ import {
 } from './ledger.ts'
 import { decodeDecimals, decodeTokenAccount, tokenProgram, uiAmount } from './tokens.ts'
 
-/** The JSON-RPC methods, by name. Their answers have the shape that public clusters give them. */
+/** The JSON-RPC methods by name. Their answers have the same shape as those of public clusters. */
 export type Method = (params: readonly unknown[]) => unknown
 
 export class RpcError extends Error {
@@ -56,7 +56,7 @@ export function createMethods(
     context: { slot: block.slot, apiVersion: '3.0.0' },
     value,
   })
-  /** The block that the caller's commitment means. */
+  /** The block at the caller's commitment. */
   const blockOf = (settings: Settings): Block => {
     const block = at(settings.commitment ?? 'finalized')
     if ((settings.minContextSlot ?? 0) > block.slot)
@@ -201,7 +201,7 @@ export function createMethods(
       })
       return contextual(head, value)
     },
-    /** Newest first, as far as the commitment reaches. */
+    /** Newest first, up to the commitment. */
     getSignaturesForAddress([wanted, given]) {
       const settings = read(given)
       const { height } = blockOf(settings)

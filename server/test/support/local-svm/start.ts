@@ -8,20 +8,20 @@ import { decodeTokenAccount, encodeMint, encodeTokenAccount, findTokenAccount, t
 
 export type LocalSvmOptions = {
   readonly now: () => Date
-  /** null: a block is made only when somebody asks for one. */
+  /** null: blocks are made only on request. */
   readonly slotMs: number | null
   readonly mints: readonly Mint[]
   readonly genesisHash?: string
   readonly port?: number
-  /** Blocks on top before one counts as confirmed, and as finalized. */
+  /** Blocks on top until a block counts as confirmed, and as finalized. */
   readonly confirmedAfter?: number
   readonly finalizedAfter?: number
 }
 
 type Call = { readonly method: string; readonly params: readonly unknown[] }
 /**
- * What may go wrong with a call: `drop` answers a sendTransaction, and the transaction never lands; `refuse` answers
- * 503 and does nothing; `cut` does it and closes the connection instead of answering.
+ * What can go wrong with a call: `drop` answers a sendTransaction, but the transaction never lands; `refuse` answers
+ * 503 and does nothing; `cut` executes the call and closes the connection instead of answering.
  */
 type Fault = 'drop' | 'refuse' | 'cut'
 type Meddle = (call: Call) => Fault | null | Promise<Fault | null>
@@ -31,19 +31,19 @@ const localGenesisHash = 'GuLKXAZVidPdHp6NsUHF4Qrzvs3PH9Rdd38MQh9i6u3H'
 const requestBytesMax = 1_000_000
 
 /**
- * A private Solana chain in this process, for `dev` and for tests: litesvm runs the real programs, and this folder puts
- * blocks, commitments and JSON-RPC around it. It listens on loopback only, and nothing of it is kept.
+ * A private Solana chain in this process, for `dev` and for tests: litesvm runs the real programs, and this folder adds
+ * blocks, commitments and JSON-RPC. It listens on loopback only and stores nothing.
  *
- * What a real cluster does and this does not:
- * - Many validators vote. Here `confirmed` and `finalized` are a number of blocks, and a fork happens when it is asked
- *   for. A fork may take back confirmed blocks, which a real cluster has not done yet.
- * - Leaders drop, reorder and pick by priority fee. Here the pool goes into the next block whole, in the order it was
- *   sent, without limits on a block's compute, and fees are burnt.
- * - Nodes lag behind each other. This is one node, and a simulation runs on its newest state whatever commitment is
- *   asked for; only the blockhash is judged at that commitment.
- * - A node sends again what did not land. Here a transaction that cannot run in its block is gone.
- * - No subscriptions, no address lookup tables, no durable nonces, no epochs, no rent collection, no limits on requests.
- * - `jsonParsed` knows token accounts only, and no transactions.
+ * How a real cluster differs:
+ * - Many validators vote. Here `confirmed` and `finalized` are a number of blocks, and a fork happens only on request.
+ *   A fork may take back confirmed blocks, which no real cluster has done so far.
+ * - Leaders drop, reorder and pick by priority fee. Here the whole pool goes into the next block, in the order of
+ *   sending, with no limit on a block's compute, and fees are burnt.
+ * - Nodes lag behind each other. This is one node, and a simulation runs on its newest state whatever the requested
+ *   commitment; only the blockhash is checked at that commitment.
+ * - A node resends transactions that did not land. Here a transaction that cannot run in its block is gone.
+ * - Here there are no subscriptions, address lookup tables, durable nonces, epochs, rent collection or request limits.
+ * - Here `jsonParsed` covers only token accounts, and no transactions.
  */
 export async function startLocalSvm(options: LocalSvmOptions) {
   const { now, slotMs, mints, genesisHash = localGenesisHash } = options
@@ -73,27 +73,28 @@ export async function startLocalSvm(options: LocalSvmOptions) {
     genesisHash,
     slot: () => ledger.at('processed').slot,
 
-    /** Makes blocks now, on top of those that time makes. */
+    /** Makes blocks now, in addition to those made on a timer. */
     mine(blocks = 1): void {
       for (let made = 0; made < blocks; made += 1) ledger.mine(isHeld)
     },
     /** Takes the newest blocks back. */
     fork: ledger.fork,
-    /** What is sent waits until it is released; blocks go on without it. */
+    /** Keeps sent transactions in the pool until they are released; blocks continue without them. */
     hold(): void {
       isHeld = true
     },
     release(): void {
       isHeld = false
     },
-    /** Looks at each call before it is done. A promise delays the call. */
+    /** Inspects each call before it runs. A promise delays the call. */
     meddle(by: Meddle | null): void {
       meddle = by ?? (() => null)
     },
 
     /**
-     * Money from nowhere: SOL for the owner, or units of a token on its associated token account, which is made. At once,
-     * at every commitment, and outside of blocks: not for accounts that a fork is going to take back.
+     * Creates money: SOL for the owner, or units of a token in its associated token account, which is created too. It
+     * takes effect at once, at every commitment and outside of blocks, so it is not for accounts that a fork will take
+     * back.
      */
     async fund(
       owner: string,
@@ -113,7 +114,7 @@ export async function startLocalSvm(options: LocalSvmOptions) {
       const held = decodeTokenAccount(ledger.account(at))?.units ?? 0n
       ledger.plant(encodeTokenAccount(at, { mint: address(mint), owner: wallet, units: held + units }))
     },
-    /** Units on the owner's associated token account in the newest block; null if there is no such account. */
+    /** Units in the owner's associated token account in the newest block; null if that account does not exist. */
     async balance(owner: string, mint: string): Promise<bigint | null> {
       return decodeTokenAccount(ledger.account(await findTokenAccount(owner, mint)))?.units ?? null
     },
@@ -169,7 +170,7 @@ function perform(name: string, method: Method | undefined, params: readonly unkn
   }
 }
 
-/** Integers of any size as plain digits, as nodes write them. */
+/** Writes integers of any size as plain digits, as nodes do. */
 function toJson(value: unknown): string {
   const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown }
   return JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? rawJSON(`${inner}`) : inner))

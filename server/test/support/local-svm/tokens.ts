@@ -10,7 +10,7 @@ import {
   type MaybeEncodedAccount,
 } from '@solana/kit'
 
-/** SPL Token's accounts as bytes, as far as the local chain reads and plants them. */
+/** SPL Token accounts as bytes, as far as the local chain reads and plants them. */
 export type Mint = { readonly address: string; readonly decimals: number }
 export type TokenAccount = { readonly mint: Address; readonly owner: Address; readonly units: bigint }
 
@@ -21,11 +21,11 @@ const tokenPrograms: readonly Address[] = [tokenProgram, token2022Program]
 
 const mintBytes = 82
 const accountBytes = 165
-/** What these sizes cost to keep, as on public clusters: (bytes + 128) × 6,960 lamports. */
+/** The rent for these sizes, as on public clusters: (bytes + 128) × 6,960 lamports. */
 const lamportsPerByte = 6_960n
 const overheadBytes = 128n
 
-/** Where wallets keep a token by default. */
+/** The associated token account, where wallets keep a token by default. */
 export async function findTokenAccount(owner: string, mint: string): Promise<Address> {
   const encode = getAddressEncoder().encode
   const [found] = await getProgramDerivedAddress({
@@ -35,7 +35,7 @@ export async function findTokenAccount(owner: string, mint: string): Promise<Add
   return found
 }
 
-/** A mint that nobody may mint by, and nobody may freeze: the chain plants balances instead. */
+/** A mint without mint and freeze authorities; the chain plants balances instead. */
 export function encodeMint(mint: Mint): EncodedAccount {
   const data = new Uint8Array(mintBytes)
   data[44] = mint.decimals
@@ -69,7 +69,7 @@ export function decodeDecimals(found: MaybeEncodedAccount): number | null {
   return found.data[44] ?? null
 }
 
-/** An amount as RPC answers spell it. */
+/** An amount in the form of RPC answers. */
 export function uiAmount(units: bigint, decimals: number) {
   const digits = `${units}`.padStart(decimals + 1, '0')
   const split = digits.length - decimals

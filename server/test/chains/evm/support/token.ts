@@ -18,11 +18,11 @@ import {
 } from '../../../support/chain/evm-payment.ts'
 import { openChain } from '../../../support/chain/open.ts'
 
-/** The token on a chain of its own, and what a test does with it. */
+/** The token on its own chain, with the helpers that its tests use. */
 export async function openToken() {
   const chain = await openChain()
 
-  /** A payer with 100 units who has signed 40 of them away, and everything about it that a test may change. */
+  /** A payer with 100 units who has signed an authorization for 40 of them; a test may change any part of it. */
   async function makePayment(
     changes: Partial<Parameters<typeof signAuthorization>[0]> & { payer?: Payer } = {},
   ) {
@@ -43,7 +43,7 @@ export async function openToken() {
   const settle = async (signed: Signed): Promise<TransactionReceipt> =>
     await chain.perform({ to: chain.token, data: encodeTransfer(signed) })
 
-  /** What the token says to a call in the newest block; null if it does not refuse. */
+  /** The token's revert reason for a call against the newest block; null if it does not revert. */
   async function refusal(data: Hex, to: Address = chain.token): Promise<string | null> {
     try {
       await chain.client.call({ to, data, gas: 1_000_000n })
@@ -54,7 +54,7 @@ export async function openToken() {
     }
   }
 
-  /** Refused in a call and in a block, and nothing moved. */
+  /** The call and the mined transaction both revert, and no money moves. */
   async function assertRefused(signed: Signed, reason: string): Promise<void> {
     assert.equal(await refusal(encodeTransfer(signed)), reason)
     const { status, logs } = await settle(signed)
@@ -79,7 +79,7 @@ export async function openToken() {
   return { chain, makePayment, settle, refusal, assertRefused, assertPaid, call, callWith }
 }
 
-/** The call by the overload that takes v, r and s. */
+/** Encodes the call for the overload that takes v, r and s. */
 export function encodeSplitTransfer({ authorization, signature }: Signed): Hex {
   const { r, s, v } = parseSignature(signature)
   return encodeFunctionData({

@@ -1,5 +1,5 @@
 /**
- * Attack: a payment from a contract wallet takes a transaction of its own, and a lane only considers the oldest 150
+ * Attack: a payment from a contract wallet needs a separate transaction, and a lane only considers the oldest 150
  * claims. An attacker who claims more than that from a contract wallet delays every ordinary payer who comes later.
  * What should hold: an ordinary payer is settled in the next block, however many contract wallets claimed before.
  */

@@ -2,7 +2,7 @@
  * Attack: a buyer pays the store's wallet through another service, with a nonce that isn't bound to a checkout. A
  * thief copies the authorization from the pending transaction and presents it for their own checkout of the same
  * price.
- * What should hold: a transfer that somebody else sent doesn't pay for the checkout of the person who copied it.
+ * What should hold: a transfer that someone else sent doesn't pay for the checkout of the person who copied it.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -18,7 +18,7 @@ import { openFaultyNode } from '../../../support/faulty-node.ts'
 import { payTo, type Shop } from '../../../support/shop.ts'
 import { until } from '../../../support/watch.ts'
 
-/** What a client gets to see of an answer. */
+/** The parts of an answer that a client can see. */
 export type Reply = {
   readonly status: number
   /** PAYMENT-REQUIRED and PAYMENT-RESPONSE, as sent. */
@@ -27,25 +27,25 @@ export type Reply = {
   readonly body: unknown
 }
 
-/** One thing to pay for. */
+/** One item to pay for. */
 export type Place = {
   readonly terms: PaymentRequired
   send(header?: string): Promise<Reply>
 }
 
-/** A server that sells something for one dollar, and the node that stands between it and the chain. */
+/** A server that sells something for one dollar, and the node between it and the chain. */
 export type Side = {
   readonly node: Awaited<ReturnType<typeof openFaultyNode>>
   open(): Promise<Place>
-  /** How often, from now on, the server does not learn what became of what it sent. */
+  /** How many times, from now on, the server fails to learn the outcome of what it sent. */
   missOutcomes(times: number): void
 }
 
 const network = 'eip155:31337'
 
 /**
- * Puts the real Multicall3 on the chain: the stock facilitator asks it for what the stand-in does not have. viem carries
- * its code without exporting it. A creation that is only called gives the code that would be deployed.
+ * Puts the real Multicall3 on the chain, because the stock facilitator calls functions that the stand-in lacks. viem
+ * contains its code without exporting it. Calling a creation without sending it returns the code that would be deployed.
  */
 export async function placeMulticall({ chain }: Shop): Promise<void> {
   const { href } = new URL('constants/contracts.js', import.meta.resolve('viem'))
@@ -55,7 +55,7 @@ export async function placeMulticall({ chain }: Shop): Promise<void> {
   await chain.client.setCode({ address: multicallAddress, bytecode: data })
 }
 
-/** Farthing: serve and work on a node of their own, the database of a shop without a worker. */
+/** Farthing: serve and work with their own node, on the database of a shop without a worker. */
 export async function openOurs(shop: Shop): Promise<Side> {
   const node = await openFaultyNode(shop.chain.url)
   const ctx = { ...shop.ctx, config: { ...shop.ctx.config, rpcUrls: { LOCAL: [node.url] } } }
@@ -70,10 +70,10 @@ export async function openOurs(shop: Shop): Promise<Side> {
     node,
     missOutcomes: (times) => node.failTimes('refused', times, 'eth_getLogs'),
     async open() {
-      // What the last request broke is over.
+      // Waits until the damage of the previous request is over.
       await until(
         async () => (await openReadiness(ctx, openRails(ctx))(network)) === null,
-        'a chain that goes on',
+        'recovery from the previous request',
       )
       const id = await shop.create()
       const remoteAddress = `10.0.0.${++places}`
@@ -82,7 +82,7 @@ export async function openOurs(shop: Shop): Promise<Side> {
           method: 'POST',
           url: `/api/v1/checkouts/${id}`,
           headers: header === undefined ? {} : { 'payment-signature': header },
-          // Bad payments cost their address time.
+          // Bad payments slow down the client address they come from.
           remoteAddress,
         })
         return {
@@ -99,7 +99,7 @@ export async function openOurs(shop: Shop): Promise<Side> {
   }
 }
 
-/** The stock x402 server with its facilitator in the same process, as upstream's examples put them together. */
+/** The stock x402 server with its facilitator in the same process, as in upstream's examples. */
 export async function openReference(shop: Shop): Promise<Side> {
   const node = await openFaultyNode(shop.chain.url)
   const account = privateKeyToAccount(fundedKey(6))
@@ -115,7 +115,7 @@ export async function openReference(shop: Shop): Promise<Side> {
     if (missed-- > 0) throw new Error('timed out')
     return receipt
   }
-  // viem's types are narrower than the signer's: it takes any contract, the client infers from its ABI.
+  // viem's types are narrower than the signer's: the signer takes any contract, while the client infers from its ABI.
   const signer = toFacilitatorEvmSigner({
     ...client,
     address: account.address,

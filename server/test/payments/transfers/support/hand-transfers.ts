@@ -13,7 +13,7 @@ export const buyers = [
   '0x976EA74026E726554dB657fA54763abd0C3a0aa9',
 ] as const satisfies Address[]
 
-/** A shop whose blocks are mined when the test says so, and buyers with money. */
+/** A shop whose blocks are mined only when the test says so, and buyers with money. */
 export async function openHandShop() {
   const shop = await openShop({ blockTimeSeconds: null })
   await shop.chain.mint(buyers, 10n ** 12n)
@@ -22,7 +22,7 @@ export async function openHandShop() {
 
 let posts = 0
 
-/** Sends a form of the page, each time from another address unless told otherwise: addresses are limited. */
+/** Submits a form of the page, by default from a new address each time, because addresses are rate-limited. */
 export async function post(
   shop: Pick<Shop, 'request'>,
   path: string,
@@ -39,7 +39,7 @@ export async function post(
   })
 }
 
-/** What the form led to: the query of the address that the browser goes to next. */
+/** The form's result: the query of the URL that the browser goes to next. */
 export function ledTo(answer: Answer): string {
   assert.equal(answer.statusCode, 303, answer.body)
   const { pathname, search, hash } = new URL(String(answer.headers.location), 'https://pay.farthing.example')
@@ -50,7 +50,7 @@ export function ledTo(answer: Answer): string {
 
 /** Reserves an amount for a checkout, as the form does, and returns it in units. */
 export async function reserve(shop: Shop, checkoutId: string): Promise<bigint> {
-  // A chain that has not moved for a while is not relied on.
+  // Farthing does not rely on a chain that has not moved for a while.
   await shop.chain.mine()
   await untilRead(shop)
   assert.equal(ledTo(await post(shop, `${checkoutId}/transfer`)), '?send=1')
@@ -66,7 +66,7 @@ export async function view(shop: Shop, checkoutId: string): Promise<CheckoutView
   return found
 }
 
-/** The follower has read the chain to its end. */
+/** Waits until the follower has read the chain up to its head. */
 export async function untilRead(shop: Shop): Promise<void> {
   const { number } = await shop.chain.client.getBlock()
   await until(async () => {
@@ -75,7 +75,7 @@ export async function untilRead(shop: Shop): Promise<void> {
   }, `block ${number} read`)
 }
 
-/** Hands a transfer to the pool. */
+/** Puts a transfer into the pool. */
 export async function sendUnits(
   shop: Shop,
   units: bigint,
@@ -86,7 +86,7 @@ export async function sendUnits(
   return await shop.chain.send({ to: shop.chain.token, data, from })
 }
 
-/** Sends, mines, and waits until the follower has read it. */
+/** Sends a transfer, mines it, and waits until the follower has read it. */
 export async function transfer(
   shop: Shop,
   units: bigint,
@@ -110,7 +110,7 @@ export async function call(shop: Shop, method: 'GET' | 'POST', path: string, bod
   })
 }
 
-/** The store's payment by its transaction, if it has one. */
+/** The store's payment with this transaction, if it has one. */
 export async function paymentBy(shop: Shop, transaction: Hex): Promise<Payment | undefined> {
   let cursor = ''
   for (;;) {
