@@ -27,6 +27,9 @@ const files =
     ? asked
     : globSync(isLong ? long : '{server,sdk,cli,examples,chaos}/**/*.test.ts', { cwd: root, exclude })
 
+/** One more than the cores of the smallest machine: many tests wait for a block, a time-out or a browser. */
+const filesAtOnce = 3
+
 const folder = await mkdtemp(join(tmpdir(), 'farthing-test-'))
 const cluster = await startCluster(folder, [
   'max_connections=300',
@@ -56,7 +59,7 @@ try {
   }
   const isLoad = (file: string) => file.includes('/load/')
   status =
-    (await run(files.filter((file) => !isLoad(file)).sort(), 2)) ||
+    (await run(files.filter((file) => !isLoad(file)).sort(), filesAtOnce)) ||
     (await run(files.filter(isLoad).sort(), 1))
 } finally {
   await cluster.stop()
