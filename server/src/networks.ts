@@ -49,6 +49,8 @@ export type EvmNetwork = AnyNetwork<EvmAsset> & {
 
 export type SolanaNetwork = AnyNetwork<Asset> & {
   readonly family: 'SOLANA'
+  /** The Wallet Standard's own name for the cluster. */
+  readonly walletStandardChain: `solana:${string}`
   /**
    * The most that payers can make our settlers pay for: compute units, and the price per unit in millionths of a
    * lamport.
@@ -141,6 +143,7 @@ const solanaNetworks: readonly SolanaNetwork[] = [
     name: 'Solana',
     caip2: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
     family: 'SOLANA',
+    walletStandardChain: 'solana:mainnet',
     mode: 'live',
     blockTimeMs: 400,
     witnessesMin: 2,
@@ -155,6 +158,7 @@ const solanaNetworks: readonly SolanaNetwork[] = [
     name: 'Solana Devnet',
     caip2: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
     family: 'SOLANA',
+    walletStandardChain: 'solana:devnet',
     mode: 'test',
     blockTimeMs: 400,
     witnessesMin: 1,
@@ -170,6 +174,7 @@ const solanaNetworks: readonly SolanaNetwork[] = [
     name: 'Local Solana chain',
     caip2: 'solana:GuLKXAZVidPdHp6NsUHF4Qrzvs3PH9Rd',
     family: 'SOLANA',
+    walletStandardChain: 'solana:localnet',
     mode: 'test',
     blockTimeMs: 400,
     witnessesMin: 1,

@@ -1,15 +1,9 @@
 import type { Network } from '../networks.ts'
 
-/** The Wallet Standard has its own names for clusters. */
-const clusters: Readonly<Record<string, string>> = {
-  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': 'solana:mainnet',
-  'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': 'solana:devnet',
-}
-
 /** What a browser wallet needs to know about a network. `rpcUrl` is shown to everybody. */
 export function describeForWallets(network: Network, rpcUrl: string | null) {
+  if (network.family === 'SOLANA') return { family: network.family, chain: network.walletStandardChain }
   const { family, caip2, name, nativeCurrency, explorerUrl } = network
-  if (family === 'SOLANA') return { family, chain: clusters[caip2] ?? 'solana:localnet' }
   const chainId = Number.parseInt(caip2.replace('eip155:', ''), 10)
   // In the form that EIP-3085 requires.
   const chain = {

@@ -9,6 +9,10 @@ export function generateTexts(): { readonly file: string; readonly text: string 
     { file: '.env.example', text: generateEnvExample() },
     { file: 'sdk/src/agent/assets.ts', text: generateKnownAssets() },
     { file: 'docs/operating.md', text: withTable('docs/operating.md', '## Settings', settingsTable()) },
+    {
+      file: 'docs/api/answers.md',
+      text: withTable('docs/api/answers.md', '### Networks and assets', networksTable()),
+    },
     { file: 'CONTRIBUTING.md', text: withTable('CONTRIBUTING.md', '## Rooms and floors', floorsTable()) },
   ]
 }
@@ -45,6 +49,20 @@ function settingsTable(): string {
     return `| \`${name}\` | ${value} | ${about.replaceAll('|', '\\|')} |`
   })
   return ['| Setting | Default | Meaning |', '|---|---|---|', ...rows].join('\n')
+}
+
+function networksTable(): string {
+  const rows = networks.flatMap(({ id, caip2, mode, assets }) =>
+    assets.map(
+      ({ symbol, address, decimals }) =>
+        `| \`${id}\` | \`${caip2}\` | ${mode} | ${symbol} | \`${address}\` | ${decimals} |`,
+    ),
+  )
+  return [
+    '| `chainId` | CAIP-2 id (`network`) | Stores | Token | Address (`asset`) | Decimals |',
+    '|---|---|---|---|---|---|',
+    ...rows,
+  ].join('\n')
 }
 
 function floorsTable(): string {

@@ -148,8 +148,12 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
       watched.set(checkoutId, entry)
       entry.pages.add(page)
       shared.begin()
-      // This checkout's other pages may have been sent an older or newer state. An empty stamp counts as changed.
-      if (entry.sent !== message) entry.stamp = ''
+      // This checkout's other pages may have been sent an older or newer state. An empty stamp counts as changed, and
+      // what is found then is sent to all of them, even if some have it.
+      if (entry.sent !== message) {
+        entry.stamp = ''
+        entry.sent = ''
+      }
       const forget = () => {
         leave()
         entry.pages.delete(page)

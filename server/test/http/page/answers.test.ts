@@ -141,7 +141,7 @@ test('the language is the requested one, or else the browser’s, or else Englis
 
 test('every language has every text, with the same placeholders', () => {
   const [first, ...others] = languages.map(({ texts }) => flatten(texts))
-  assert(first && others.length === 3)
+  assert(first && others.length > 0)
   for (const other of others) {
     assert.deepEqual([...other.keys()], [...first.keys()])
     for (const [name, text] of other) {
