@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { openDatabase } from '../src/database/db.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { startCluster } from '../src/dev/postgres.ts'
+import { isTurn } from './support/turn.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
@@ -29,6 +30,9 @@ const files =
 
 /** One more than the cores of the smallest machine: many tests wait for a block, a time-out or a browser. */
 const filesAtOnce = 3
+
+/** Load tests have the machine to themselves, one after the other. */
+const loadTurns = 2
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-test-'))
 const cluster = await startCluster(folder, [
@@ -65,7 +69,13 @@ try {
   const isLoad = (file: string) => file.includes('/load/')
   status =
     (await run(files.filter((file) => !isLoad(file)).sort(), filesAtOnce)) ||
-    (await run(files.filter(isLoad).sort(), 1))
+    (await run(
+      files
+        .filter(isLoad)
+        .sort()
+        .filter((_, place) => asked.length > 0 || isTurn(place, loadTurns)),
+      1,
+    ))
 } finally {
   await cluster.stop()
   await rm(folder, { recursive: true, force: true })

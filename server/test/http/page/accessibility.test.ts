@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
+import { isTurn } from '../../support/turn.ts'
 import { openBrowser } from './support/browser.ts'
 import { openPageShop } from './support/page-shop.ts'
 import { openState, type StateName, states } from './support/states.ts'
@@ -22,7 +23,9 @@ for (const [lang, direction] of [
   ['en', 'ltr'],
   ['ar', 'rtl'],
 ] as const) {
-  for (const name of Object.keys(states) as StateName[]) {
+  for (const [place, name] of (Object.keys(states) as StateName[]).entries()) {
+    // In the gate every state comes in one of the two languages, and in the other with the next commit.
+    if (!isTurn(place + (lang === 'ar' ? 1 : 0), 2)) continue
     test(`${name} in ${lang} passes the axe checks, light and dark, and fits 320 px`, async () => {
       const page = await openState(browser, shop, name, { lang })
       assert.equal(await page.evaluate('document.documentElement.dir'), direction)
