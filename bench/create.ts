@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import type { Database } from '../server/src/database/db.ts'
 import { median, round, say, whole } from './figures.ts'
+import { cpuMs } from './pay-load.ts'
 import {
   makeDatabase,
   makeStore,
@@ -72,6 +73,8 @@ async function measure(stand: Stand): Promise<void> {
   await create(serving, key, 'warm', warmUpSeconds)
   const insert = await prepareBare(db, stand.folder)
   let acknowledged = 0
+  const cpu = () => [...stand.children].reduce((sum, { pid }) => sum + (pid ? cpuMs(pid) : 0), 0)
+  let cpuTotalMs = 0
   const results: { bare: number; creates: number; p50Ms: number; p99Ms: number }[] = []
   for (let i = 0; i < rounds; i++) {
     const bare: number[] = []
@@ -81,7 +84,9 @@ async function measure(stand: Stand): Promise<void> {
         bare.push(await insertBare(url, insert, clients, i))
       }),
       async () => {
+        const before = cpu()
         load = await create(serving, key, `r${i}`, seconds)
+        cpuTotalMs += cpu() - before
       },
     ]
     // The order is reversed in every other round.
@@ -108,6 +113,7 @@ async function measure(stand: Stand): Promise<void> {
       barePerSecond: Math.round(median(results.map(({ bare }) => bare))),
       p50Ms: median(results.map(({ p50Ms }) => p50Ms)),
       p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
+      cpuMsPerCreate: round(cpuTotalMs / acknowledged, 3),
       serveProcesses: servers,
       workProcesses: workers,
       connections,
