@@ -2,16 +2,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
+import { openDatabase } from '../../../src/database/db.ts'
 import { openRails } from '../../../src/payments/rails.ts'
 import { freeAmounts, heldMax, reserveTransfer, suffixMax } from '../../../src/payments/transfers/reserve.ts'
 import { insertReserved } from '../../../src/payments/transfers/rows.ts'
 import { openNeighbour, openTestApp } from '../../support/app.ts'
+import { atEnd } from '../../support/at-end.ts'
 import { openStore, wallets } from '../../support/store.ts'
+import { until } from '../../support/until.ts'
 import { ledTo, post } from './support/hand-transfers.ts'
 
 const farthing = await openTestApp({ NETWORKS: 'BASE_SEPOLIA' })
 const { db } = farthing.ctx
 const neighbour = await openNeighbour(farthing)
+/** Connections of another process: a statement that is blocked there holds up none of ours. */
+const elsewhere = openDatabase({ url: farthing.databaseUrl, connections: 4, name: 'elsewhere' })
+atEnd(() => elsewhere.close())
 const network = 'eip155:84532'
 await db.query(`insert into followers (network, head_number, head_time) values ($1, 100, clock())`, [network])
 await setHeadAge(0)
@@ -29,6 +35,13 @@ async function held(checkoutId: string): Promise<{ amount: bigint; after_block: 
     [checkoutId],
   )
   return row && { ...row, amount: BigInt(row.amount) }
+}
+
+async function isAnyBlocked(): Promise<boolean> {
+  const blocked = await db.query(
+    "select 1 as one from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  )
+  return blocked.length > 0
 }
 
 async function forget(): Promise<void> {
@@ -84,6 +97,18 @@ test('when many checkouts want the same few amounts at once, each amount goes to
   const made = await Promise.all(Array.from({ length: 30 }, () => shop.create({ priceAmount: '5.00' })))
   const limits = { range: BigInt(suffixMax), heldMax, headAgeSecondsMax: 30 }
   const wanted = { network, asset: '0x0a', payTo: '0x0b', price: 5_000_000n }
+  // One asks while another's reservation is not committed yet: it does not see it, so only the index can refuse it.
+  const [first, second] = [await shop.create(), await shop.create()]
+  let isRefused: Promise<boolean> | null = null
+  await db.transaction(async (tx) => {
+    const inside = { ...db, query: tx.query }
+    assert(await insertReserved(inside, { ...wanted, checkoutId: first.id }, [9n], limits))
+    const asking = insertReserved(elsewhere, { ...wanted, checkoutId: second.id }, [9n], limits)
+    isRefused = asking.then((isReserved) => !isReserved)
+    await Promise.race([asking, until('it waits for the first', isAnyBlocked)])
+  })
+  assert.equal(await isRefused, true, 'the same amount was reserved twice')
+  await forget()
   const got = await Promise.all(
     made.map(({ id }) => insertReserved(db, { ...wanted, checkoutId: id }, [1n, 2n, 3n], limits)),
   )
