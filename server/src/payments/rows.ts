@@ -56,7 +56,7 @@ const isUnsettled = (ofWhom: string) => `not a.is_credited and not exists (selec
   where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
     and k.orphaned_at is null ${ofWhom})`
 /** The nonce has moved no money. */
-const isUncredited = isUnsettled('')
+export const isUncredited = isUnsettled('')
 /** The nonce has moved no money for its own checkout. */
 export const isUncreditedHere = isUnsettled('and k.checkout_id is not distinct from a.checkout_id')
 

@@ -137,6 +137,9 @@ function wakeRested(ctx: Context, lane: Lane): Map<string, number> {
   return lane.resting
 }
 
+/** An authorization to send, and what its payer had sent and not settled when it was simulated. */
+type Chosen = Authorized & Pick<settlers.Wanted, 'unsettled'>
+
 /** Simulates what could be sent on top of what is in flight, and rejects what the token refuses. */
 async function choose(
   ctx: Context,
@@ -144,7 +147,7 @@ async function choose(
   sendable: readonly Authorized[],
   resting: Map<string, number>,
   headNumber: number,
-): Promise<readonly Authorized[]> {
+): Promise<readonly Chosen[]> {
   if (sendable.length === 0) return []
   const { chain, signer } = lane
   const network = chain.network.caip2
@@ -154,7 +157,7 @@ async function choose(
   crashPoint(ctx, 'simulate-before')
   const verdicts = await simulate(chain, signer.address, sendable)
   crashPoint(ctx, 'simulate-after')
-  const good: Authorized[] = []
+  const good: Chosen[] = []
   const refused: Refused[] = []
   for (const [i, authorized] of sendable.entries()) {
     const verdict = verdicts[i]
@@ -164,8 +167,10 @@ async function choose(
       resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
       continue
     }
-    const inFlight = authorized.state === 'sent' ? 0n : (sent.get(`${asset} ${authorization.from}`) ?? 0n)
-    if (verdict.isGood && verdict.balance >= authorization.value + inFlight) good.push(authorized)
+    const unsettled = sent.get(`${asset} ${authorization.from}`) ?? 0n
+    const inFlight = authorized.state === 'sent' ? 0n : unsettled
+    if (verdict.isGood && verdict.balance >= authorization.value + inFlight)
+      good.push({ ...authorized, unsettled })
     // A node behind the head may not have seen the money arrive.
     else if (!verdict.isGood && verdict.blockNumber >= headNumber) {
       refused.push({
@@ -216,7 +221,7 @@ async function send(
   ctx: Context,
   lane: Lane,
   epoch: bigint,
-  batch: readonly Authorized[],
+  batch: readonly Chosen[],
   baseFee: bigint,
 ): Promise<boolean> {
   const { chain, signer, holder } = lane
@@ -225,11 +230,12 @@ async function send(
   if (!fees) return false
   const byKey = new Map(batch.map((authorized) => [keyText(authorized.transfer), authorized]))
   const signed = await ctx.db.transaction(async (tx) => {
-    const wanted = batch.map(({ transfer: { asset, authorization }, sends }) => ({
+    const wanted = batch.map(({ transfer: { asset, authorization }, sends, unsettled }) => ({
       asset,
       payer: authorization.from,
       nonce: authorization.nonce,
       sends,
+      unsettled,
     }))
     const locked = await settlers.lockForSending(
       tx,

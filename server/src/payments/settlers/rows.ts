@@ -1,5 +1,6 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
+import { isUncredited } from '../rows.ts'
 
 /** SQL for settlers, their nonces and the transactions signed with them. */
 export type Settler = {
@@ -145,30 +146,58 @@ export async function noteBalance(
 
 type Key = { readonly asset: string; readonly payer: string; readonly nonce: string }
 
+/** An authorization to send, as it was when it was simulated. */
+export type Wanted = Key & {
+  readonly sends: number
+  /** What its payer had sent and not settled: the balance was compared with this. */
+  readonly unsettled: bigint
+}
+
 /**
- * Locks the settler's nonce for this epoch, and those of the wanted authorizations that may still be sent. An
- * authorization that another lane has sent since it was chosen has a different count of sends and is left out. Null if
- * the lease was lost or the settler sends nothing new any more.
+ * Locks the settler's nonce for this epoch, and those of the wanted authorizations that may still be sent. Null if the
+ * lease was lost or the settler sends nothing new any more.
+ *
+ * Left out is an authorization that another lane has sent since it was simulated, and any whose payer has sent more
+ * since then, or is locked by another lane now: the balance may not cover both.
  */
 export async function lockForSending(
   tx: Transaction,
   settler: { network: string; address: string; holder: string; epoch: bigint },
-  wanted: readonly (Key & { readonly sends: number })[],
+  wanted: readonly Wanted[],
 ): Promise<{ nonce: number; keys: Key[] } | null> {
-  const [row] = await tx.query<{ next_nonce: string }>(
-    `select next_nonce from settlers
+  const [row] = await tx.query<{ next_nonce: string; payers: string[] }>(
+    `select next_nonce, array(select payer from unnest($5::text[]) as payer
+       where pg_try_advisory_xact_lock(hashtextextended('send ' || $1 || ' ' || payer, 0))) as payers
+     from settlers
      where network = $1 and address = $2 and lease_holder = $3 and epoch = $4 and state = 'active' for no key update`,
-    [settler.network, settler.address, settler.holder, settler.epoch.toString()],
+    [
+      settler.network,
+      settler.address,
+      settler.holder,
+      settler.epoch.toString(),
+      [...new Set(wanted.map(({ payer }) => payer))],
+    ],
   )
   if (!row) return null
   const keys = await tx.query<Key>(
-    `select a.asset, a.payer, a.nonce from authorizations a
-     join json_to_recordset($2) as i (asset text, payer text, nonce text, sends integer)
+    `with unsettled as (
+       select a.asset, a.payer, sum(a.amount) as units from authorizations a
+       where a.network = $1 and a.payer = any($3) and a.state = 'sent' and ${isUncredited}
+       group by a.asset, a.payer
+     )
+     select a.asset, a.payer, a.nonce from authorizations a
+     join json_to_recordset($2) as i (asset text, payer text, nonce text, sends integer, unsettled numeric)
        on a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.sends = i.sends
+     left join unsettled u on u.asset = a.asset and u.payer = a.payer
      where a.network = $1 and (a.state = 'claimed' or (a.state = 'sent' and a.sends < 2))
+       and a.payer = any($3) and coalesce(u.units, 0) <= i.unsettled
      order by a.asset, a.payer, a.nonce
      for no key update of a skip locked`,
-    [settler.network, JSON.stringify(wanted)],
+    [
+      settler.network,
+      JSON.stringify(wanted.map((one) => ({ ...one, unsettled: one.unsettled.toString() }))),
+      row.payers,
+    ],
   )
   return { nonce: Number.parseInt(row.next_nonce, 10), keys }
 }

@@ -107,13 +107,16 @@ function takeTurns(listed: readonly Payment[]): Payment[] {
     .map(({ payment }) => payment)
 }
 
+/** A payment to send, and what its payer had sent and not settled when it was simulated. */
+type Chosen = Payment & Pick<settlers.Wanted, 'unsettled'>
+
 /** Simulates what could be sent in addition to what is in flight, and rejects what would fail. */
 async function choose(
   ctx: Context,
   lane: SvmLane,
   claimed: readonly Payment[],
   headSlot: number,
-): Promise<Payment[]> {
+): Promise<Chosen[]> {
   if (claimed.length === 0) return []
   const { chain } = lane
   const payers = [...new Set(claimed.map(({ transfer }) => transfer.authorization.from))]
@@ -130,7 +133,7 @@ async function choose(
     }),
   )
   crashPoint(ctx, 'simulate-after')
-  const good: Payment[] = []
+  const good: Chosen[] = []
   const refused: Refused[] = []
   for (const [i, payment] of claimed.entries()) {
     const verdict = verdicts[i]
@@ -138,15 +141,16 @@ async function choose(
     // A node behind the head may not have seen the money arrive.
     if (!verdict || verdict.slot < headSlot) continue
     const key = `${asset} ${authorization.from}`
-    const needed = authorization.value + (inFlight.get(key) ?? 0n)
+    const unsettled = inFlight.get(key) ?? 0n
+    const needed = authorization.value + unsettled
     const refuse = (reason: string) =>
       refused.push({ asset, payer: authorization.from, nonce: authorization.nonce, reason })
     // Signing is deterministic, so a transaction that is already on the chain gets the hash it has there.
-    if (verdict.err === 'AlreadyProcessed') good.push(payment)
+    if (verdict.err === 'AlreadyProcessed') good.push({ ...payment, unsettled })
     else if (!verdict.isGood) refuse(reasonOf(verdict.err))
     else if ((verdict.balance ?? 0n) < authorization.value) refuse('insufficient_funds')
     else if ((verdict.balance ?? 0n) >= needed) {
-      good.push(payment)
+      good.push({ ...payment, unsettled })
       inFlight.set(key, needed)
     }
   }
@@ -157,10 +161,11 @@ async function choose(
 /**
  * Signs under the locks of the settler and the authorization, and commits the bytes. Null if it must not be sent now.
  */
-async function commit(ctx: Context, { chain, signer, holder }: SvmLane, epoch: bigint, payment: Payment) {
+async function commit(ctx: Context, { chain, signer, holder }: SvmLane, epoch: bigint, payment: Chosen) {
   const network = chain.network.caip2
-  const { asset, authorization } = payment.transfer
-  const wanted = { asset, payer: authorization.from, nonce: authorization.nonce, sends: payment.sends }
+  const { transfer, sends, unsettled } = payment
+  const { from: payer, nonce } = transfer.authorization
+  const wanted = { asset: transfer.asset, payer, nonce, sends, unsettled }
   const signed = await ctx.db.transaction(async (tx) => {
     const lease = { network, address: signer.address, holder, epoch }
     const locked = await settlers.lockForSending(tx, lease, [wanted])

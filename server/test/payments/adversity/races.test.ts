@@ -39,7 +39,7 @@ async function openSend(payment: Prepared) {
   assert(settler)
   const { transfer } = await claimOf(shop, payment)
   return openHeld(db, async (tx) => {
-    const wanted = [{ ...keyOf(payment, token), sends: 0 }]
+    const wanted = [{ ...keyOf(payment, token), sends: 0, unsettled: 0n }]
     const locked = await lockForSending(
       tx,
       { network, address, holder: lane.holder, epoch: settler.epoch },
