@@ -120,6 +120,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
             logIndex: credit.place,
             disposition: credit.disposition,
             finality: finalityOf(credit),
+            counts: true,
           })),
           hasUnresolved,
           readUntil: null,

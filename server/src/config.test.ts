@@ -61,10 +61,23 @@ test('.env.example is a working configuration', () => {
 test('every network has a setting for its nodes, empty by default', () => {
   const config = readConfig({ ...needed, BASE_MAINNET_RPC_URLS: 'https://a.example,https://b.example' })
   assert.deepEqual(
-    Object.keys(config.rpcUrls),
+    Object.keys(config.nodes),
     networks.map(({ id }) => id),
   )
-  assert.deepEqual(config.rpcUrls.BASE_MAINNET, ['https://a.example', 'https://b.example'])
-  assert.deepEqual(config.rpcUrls.LOCAL, [])
+  assert.deepEqual(config.nodes.BASE_MAINNET, [
+    { provider: 'a.example', url: 'https://a.example' },
+    { provider: 'b.example', url: 'https://b.example' },
+  ])
+  assert.deepEqual(config.nodes.LOCAL, [])
   assert.throws(() => readConfig({ ...needed, LOCAL_RPC_URLS: 'localhost' }), /LOCAL_RPC_URLS must be URLs/)
+  assert.throws(() => readConfig({ ...needed, LOCAL_RPC_URLS: 'a=b' }), /LOCAL_RPC_URLS must be URLs/)
+})
+
+test('a label before a node’s URL names its provider; without one, its host does', () => {
+  const urls = 'alpha=https://a.example/v2?key=1, https://b.example:81/x?y=http://z'
+  const { nodes } = readConfig({ ...needed, BASE_MAINNET_RPC_URLS: urls })
+  assert.deepEqual(nodes.BASE_MAINNET, [
+    { provider: 'alpha', url: 'https://a.example/v2?key=1' },
+    { provider: 'b.example:81', url: 'https://b.example:81/x?y=http://z' },
+  ])
 })

@@ -30,12 +30,16 @@ export type Config = {
   readonly exchangeRatesUrl: string
   readonly fixedRates: ReadonlyMap<string, string>
   /** The nodes of each network, by its id; empty if none are set. */
-  readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  readonly nodes: Readonly<Record<string, readonly Node[]>>
+  readonly singleNodeUpTo: number
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
   readonly webhookPrivateNetworks: readonly string[]
   readonly crashAt: string
 }
+
+/** A node, and who runs it: several nodes of one provider count as one witness. */
+export type Node = { readonly provider: string; readonly url: string }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -49,7 +53,7 @@ type Setting<Value> = {
   readonly parse: (text: string) => { readonly value: Value } | { readonly mistake: string }
 }
 
-type FixedConfig = Omit<Config, 'rpcUrls'>
+type FixedConfig = Omit<Config, 'nodes'>
 
 export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
   databaseUrl: {
@@ -193,6 +197,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '',
     parse: rateList,
   },
+  singleNodeUpTo: {
+    name: 'SINGLE_NODE_UP_TO',
+    about:
+      'How many US dollars of payments, together per network, may complete checkouts while only one provider has reported them. Larger ones wait for the second.',
+    fallback: '100',
+    parse: integer(0, 1_000_000),
+  },
   solanaTokenAccountsPerDay: {
     name: 'SOLANA_TOKEN_ACCOUNTS_PER_DAY',
     about:
@@ -232,16 +243,16 @@ export function readConfig(environment: Environment = process.env): Config {
   const fixed = Object.fromEntries(
     Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, environment, mistakes)]),
   )
-  const rpcUrls = Object.fromEntries(
+  const nodes = Object.fromEntries(
     networks.map((network) => [network.id, readSetting(rpcSetting(network), environment, mistakes)]),
   )
   if (mistakes.length > 0) throw new ConfigError(mistakes.join('\n'))
-  return { ...fixed, rpcUrls } as Config
+  return { ...fixed, nodes } as Config
 }
 
 /** A network's nodes; none if it is not enabled. */
-export function nodesOf({ networks: enabled, rpcUrls }: Config, id: string): readonly string[] {
-  return enabled.includes(id) ? (rpcUrls[id] ?? []) : []
+export function nodesOf({ networks: enabled, nodes }: Config, id: string): readonly Node[] {
+  return enabled.includes(id) ? (nodes[id] ?? []) : []
 }
 
 /** Every setting, for the files that list them. */
@@ -249,13 +260,16 @@ export function listSettings(): readonly Setting<unknown>[] {
   return [...Object.values(settings), ...networks.map(rpcSetting)]
 }
 
-function rpcSetting({ id, name, witnessesMin }: Network): Setting<readonly string[]> {
-  const witnesses = witnessesMin > 1 ? ` work needs ${witnessesMin} from independent providers.` : ''
+function rpcSetting({ id, name, witnessesMin }: Network): Setting<readonly Node[]> {
+  const witnesses =
+    witnessesMin > 1
+      ? ` At least ${witnessesMin} independent providers: put a label before each URL (alpha=https://…); URLs with one label count as one provider.`
+      : ''
   return {
     name: `${id}_RPC_URLS`,
     about: `JSON-RPC nodes of ${name}, separated by commas.${witnesses}`,
     fallback: '',
-    parse: urlList,
+    parse: nodeList,
   }
 }
 
@@ -343,10 +357,18 @@ function url(...protocols: string[]) {
         }
 }
 
-function urlList(text: string) {
-  const parsed = list(text)
-  const wrong = parsed.value.some((item) => 'mistake' in url('https:', 'http:')(item))
-  return wrong ? { mistake: 'must be URLs separated by commas' } : parsed
+function nodeList(text: string) {
+  const nodes = list(text).value.map(parseNode)
+  const wrong = nodes.some(({ url: address }) => 'mistake' in url('https:', 'http:')(address))
+  return wrong
+    ? { mistake: 'must be URLs separated by commas, each with or without a label: alpha=https://…' }
+    : { value: nodes }
+}
+
+/** A node as a setting names it, `alpha=https://…`. Without a label, its host stands for its provider. */
+export function parseNode(text: string): Node {
+  const [, label, address = text] = /^([\w.-]{1,40})=(https?:.*)$/i.exec(text) ?? []
+  return { provider: label ?? (URL.canParse(address) ? new URL(address).host : address), url: address }
 }
 
 function optionalUrl(text: string) {

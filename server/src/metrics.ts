@@ -72,6 +72,18 @@ export function openMetrics() {
       labelNames: ['source'],
       registers,
     }),
+    nodeLies: new Counter({
+      name: 'farthing_node_lies_total',
+      help: 'False reports of nodes, by network and provider.',
+      labelNames: ['network', 'provider'],
+      registers,
+    }),
+    nodeDispute: new Gauge({
+      name: 'farthing_node_dispute',
+      help: '1 while the providers of a network contradict each other and payments are refused.',
+      labelNames: ['network'],
+      registers,
+    }),
     taskFailures: new Counter({
       name: 'farthing_task_failures_total',
       help: 'Failed runs of background tasks, which are retried.',

@@ -111,7 +111,7 @@ test('the compose file gives each process only settings that exist, and the sett
     const config = readConfig(environment)
     assert.equal(config.baseUrl, 'https://pay.example')
     assert.deepEqual(config.networks, ['BASE_MAINNET'])
-    assert((config.rpcUrls.BASE_MAINNET ?? []).length >= 2)
+    assert((config.nodes.BASE_MAINNET ?? []).length >= 2)
     assert.equal(config.settlerKeysFile, command === 'work' ? '/run/secrets/settler_keys' : '')
     assert.deepEqual(service.secrets ?? [], command === 'work' ? ['settler_keys'] : [])
   }

@@ -60,7 +60,8 @@ CREATE TABLE public.blocks (
     number bigint NOT NULL,
     hash text NOT NULL COLLATE pg_catalog."C",
     parent_hash text NOT NULL COLLATE pg_catalog."C",
-    block_time timestamp with time zone NOT NULL
+    block_time timestamp with time zone NOT NULL,
+    told_by text[] DEFAULT '{}'::text[] NOT NULL
 );
 
 CREATE TABLE public.broadcasts (
@@ -125,10 +126,11 @@ CREATE TABLE public.credits (
     dismissed_at timestamp with time zone,
     sender text COLLATE pg_catalog."C",
     sender_nonce bigint,
+    witnessed_at timestamp with time zone,
+    counts boolean DEFAULT true NOT NULL,
     CONSTRAINT credits_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT credits_check CHECK (((disposition = 'unmatched'::text) OR (checkout_id IS NOT NULL))),
     CONSTRAINT credits_disposition_check CHECK ((disposition = ANY (ARRAY['exact'::text, 'late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text]))),
-    CONSTRAINT credits_log_index_check CHECK ((log_index >= 0)),
     CONSTRAINT credits_position_check CHECK (("position" >= 0))
 );
 
@@ -200,7 +202,10 @@ CREATE TABLE public.followers (
     base_fee numeric(78,0),
     head_seen_at timestamp with time zone,
     safe_number bigint DEFAULT 0 NOT NULL,
-    finalized_number bigint DEFAULT 0 NOT NULL
+    finalized_number bigint DEFAULT 0 NOT NULL,
+    witnesses integer,
+    dispute text,
+    disputed_at timestamp with time zone
 );
 
 CREATE TABLE public.idempotency_keys (
@@ -213,6 +218,14 @@ CREATE TABLE public.idempotency_keys (
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT idempotency_keys_body_hash_check CHECK ((octet_length(body_hash) = 32)),
     CONSTRAINT idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))
+);
+
+CREATE TABLE public.node_faults (
+    network text NOT NULL COLLATE pg_catalog."C",
+    provider text NOT NULL COLLATE pg_catalog."C",
+    fault text NOT NULL,
+    faults bigint NOT NULL,
+    last_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.pasted_transactions (
@@ -422,6 +435,9 @@ ALTER TABLE ONLY public.followers
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, route, key);
 
+ALTER TABLE ONLY public.node_faults
+    ADD CONSTRAINT node_faults_pkey PRIMARY KEY (network, provider);
+
 ALTER TABLE ONLY public.pasted_transactions
     ADD CONSTRAINT pasted_transactions_pkey PRIMARY KEY (checkout_id, network, transaction_hash);
 
@@ -508,11 +524,13 @@ CREATE UNIQUE INDEX credits_one_exact_per_checkout ON public.credits USING btree
 
 CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (nonce IS NOT NULL));
 
-CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (transaction_hash, network, asset, "position") WHERE (orphaned_at IS NULL);
+CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (transaction_hash, network, asset, payer, pay_to, amount, "position") WHERE (orphaned_at IS NULL);
 
 CREATE INDEX credits_taken_back ON public.credits USING btree (network) WHERE ((orphaned_at IS NOT NULL) AND (reversed_at IS NULL) AND (nonce IS NULL));
 
 CREATE INDEX credits_to_decide ON public.credits USING btree (store_id, disposition, payment_id) WHERE (disposition <> 'exact'::text);
+
+CREATE INDEX credits_told_alone ON public.credits USING btree (network) WHERE ((witnessed_at IS NULL) AND (orphaned_at IS NULL));
 
 CREATE INDEX credits_unannounced ON public.credits USING btree (network) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL) AND (announced IS NULL));
 

@@ -18,6 +18,7 @@ export const owners: Readonly<Record<string, string>> = {
   events: 'events',
   followers: 'chains',
   idempotency_keys: 'checkouts',
+  node_faults: 'chains',
   pasted_transactions: 'payments',
   payment_hints: 'payments',
   rates: 'rates',

@@ -58,7 +58,7 @@ export async function findTokenAccounts(ctx: Context, family: Family, address: s
   const chains = networks
     .filter((network) => network.family === 'SOLANA')
     .map((network) => openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now))
-    .filter(({ rpc }) => rpc.endpoints > 0)
+    .filter(({ rpc }) => rpc.providers.length > 0)
   const found = await Promise.all(
     chains.map(async (chain) =>
       Promise.all(

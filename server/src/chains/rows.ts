@@ -11,6 +11,8 @@ export type Follower = {
   readonly finalizedNumber: number
   /** How long ago the head last moved, by the database's clock. */
   readonly headAgeSeconds: number | null
+  /** What the providers contradict each other about, while they do. */
+  readonly dispute: string | null
 }
 
 type FollowerRow = {
@@ -20,10 +22,11 @@ type FollowerRow = {
   safe_number: string
   finalized_number: string
   head_age: number | null
+  dispute: string | null
 }
 
 const followerColumns =
-  'head_number, head_time, base_fee, safe_number, finalized_number, extract(epoch from clock() - head_seen_at)::float8 as head_age'
+  'dispute, head_number, head_time, base_fee, safe_number, finalized_number, extract(epoch from clock() - head_seen_at)::float8 as head_age'
 
 function toFollower(row: FollowerRow): Follower {
   return {
@@ -33,6 +36,7 @@ function toFollower(row: FollowerRow): Follower {
     safeNumber: Number.parseInt(row.safe_number, 10),
     finalizedNumber: Number.parseInt(row.finalized_number, 10),
     headAgeSeconds: row.head_age,
+    dispute: row.dispute,
   }
 }
 
@@ -108,17 +112,106 @@ export async function readStoredBlocks(
   return rows.map(toBlock)
 }
 
-/** A block of the current chain; null if it is not part of it, or was pruned. */
-export async function readStoredBlock(
+/** Those of these blocks that are part of the chain and were not pruned, oldest first. */
+export async function readBlocksByHash(
+  db: Database,
+  network: string,
+  hashes: readonly Hex[],
+): Promise<StoredBlock[]> {
+  const rows = await db.query<BlockRow>(
+    'select * from blocks where network = $1 and hash = any($2) order by number',
+    [network, hashes],
+  )
+  return rows.map(toBlock)
+}
+
+/**
+ * Blocks that must be read again, oldest first: those that fewer than `witnessesMin` providers told, and up to the
+ * block that is about to become safe also those that only one told.
+ */
+export async function listUnwitnessed(
+  db: Database,
+  network: string,
+  wanted: { above: number; upTo: number; witnessesMin: number; limit: number },
+): Promise<StoredBlock[]> {
+  const rows = await db.query<BlockRow>(
+    `select * from blocks where network = $1 and number > $2
+       and cardinality(told_by) < case when number <= $3 then greatest(2, $4) else $4 end
+     order by number limit $5`,
+    [network, wanted.above, wanted.upTo, wanted.witnessesMin, wanted.limit],
+  )
+  return rows.map(toBlock)
+}
+
+/** Whether every stored block above `above` and up to `upTo` was told by enough providers. */
+export async function isWitnessedUpTo(
+  db: Database,
+  network: string,
+  range: { above: number; upTo: number; witnessesMin: number },
+): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 as one from blocks
+     where network = $1 and number > $2 and number <= $3 and cardinality(told_by) < $4 limit 1`,
+    [network, range.above, range.upTo, range.witnessesMin],
+  )
+  return rows.length === 0
+}
+
+/** Records who told a block at a later reading. False if it is no longer part of the chain. */
+export async function noteToldBy(
   tx: Transaction,
   network: string,
   hash: Hex,
-): Promise<StoredBlock | null> {
-  const [row] = await tx.query<BlockRow>('select * from blocks where network = $1 and hash = $2', [
-    network,
-    hash,
-  ])
-  return row ? toBlock(row) : null
+  toldBy: readonly string[],
+): Promise<boolean> {
+  const rows = await tx.query<{ number: string }>(
+    `with told as (
+       update blocks set told_by = $3 where network = $1 and hash = $2 returning number
+     ), head as (
+       update followers set witnesses = cardinality($3::text[])
+       where network = $1 and head_number = (select number from told)
+     )
+     select number from told`,
+    [network, hash, toldBy],
+  )
+  return rows.length > 0
+}
+
+/** Records what the providers contradict each other about. False if that was known. */
+export async function writeDispute(db: Database, network: string, dispute: string | null): Promise<boolean> {
+  const rows = await db.query(
+    `update followers set dispute = $2, disputed_at = case when $2::text is not null then clock() end
+     where network = $1 and (dispute is null) <> ($2::text is null) returning network`,
+    [network, dispute],
+  )
+  return rows.length > 0
+}
+
+/** Providers that were caught lying within a day. */
+export async function listFaults(
+  db: Database,
+  network: string,
+): Promise<{ provider: string; fault: string; faults: string }[]> {
+  return await db.query(
+    `select provider, fault, faults from node_faults where network = $1 and last_at > clock() - interval '1 day'
+     order by provider`,
+    [network],
+  )
+}
+
+/** Records that a provider was caught lying; counts start again after a quiet day. */
+export async function noteFault(
+  db: Database,
+  network: string,
+  provider: string,
+  fault: string,
+): Promise<void> {
+  await db.query(
+    `insert into node_faults as f (network, provider, fault, faults, last_at) values ($1, $2, $3, 1, clock())
+     on conflict (network, provider) do update set fault = $3, last_at = clock(),
+       faults = case when f.last_at > clock() - interval '1 day' then f.faults + 1 else 1 end`,
+    [network, provider, fault],
+  )
 }
 
 /** Numbers of the first and last block between two times. */
@@ -136,13 +229,19 @@ export async function readStoredRange(
   return { first: Number.parseInt(row.first, 10), last: Number.parseInt(row.last, 10) }
 }
 
-export async function insertBlock(tx: Transaction, network: string, block: Block): Promise<void> {
+export async function insertBlock(
+  tx: Transaction,
+  network: string,
+  block: Block,
+  toldBy: readonly string[],
+): Promise<void> {
   await tx.query(
     `with made as (
-       insert into blocks (network, number, hash, parent_hash, block_time) values ($1, $2, $3, $4, $5)
+       insert into blocks (network, number, hash, parent_hash, block_time, told_by) values ($1, $2, $3, $4, $5, $7)
      )
-     update followers set head_number = $2, head_time = $5, base_fee = $6, head_seen_at = clock() where network = $1`,
-    [network, block.number, block.hash, block.parentHash, block.time, block.baseFee.toString()],
+     update followers set head_number = $2, head_time = $5, base_fee = $6, head_seen_at = clock(),
+       witnesses = cardinality($7::text[]) where network = $1`,
+    [network, block.number, block.hash, block.parentHash, block.time, block.baseFee.toString(), toldBy],
   )
 }
 

@@ -1,29 +1,38 @@
+import type { Node } from '../config.ts'
+
 /**
- * JSON-RPC to several endpoints of one chain. Every request first asks which chain the node is on: the node behind a
- * URL may be swapped at any time, and another chain's answers look as good as ours. A call goes to the first endpoint
- * that has not just failed; if that one fails, to the next. An answer from the node itself, even an error, is final and
- * is not retried elsewhere.
+ * JSON-RPC to the nodes of one chain. A call goes to the first node that has not just failed; if that one fails, to the
+ * next. An answer from the node itself, even an error, is final and is not retried elsewhere.
+ *
+ * No single provider is believed where money depends on it: those questions go to every provider, and the caller counts
+ * the answers. A provider has one answer, however many nodes it runs.
+ *
+ * The node behind a URL may be swapped at any time, and another chain's answers look as good as ours, so every node is
+ * asked for its chain every few seconds and after every failure.
  */
 export type Rpc = {
   call<Result>(method: string, params: readonly unknown[]): Promise<Result>
-  /** Several calls in one request. Each gets its own result or error. */
-  batch(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
-  /**
-   * Like batch, but from an endpoint other than the usual one if another works: for facts that one node alone is not
-   * trusted with.
-   */
-  batchElsewhere(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
-  /** To every endpoint. Returns after the first answer, so that an endpoint that hangs does not hold up the others. */
+  /** Several calls in one request. Each gets its own result or error. `turn` decides which provider is asked first. */
+  batch(calls: readonly RpcCall[], turn?: number): Promise<readonly RpcOutcome[]>
+  /** To every node. Returns after the first answer, so that a node that hangs does not hold up the others. */
   send(method: string, params: readonly unknown[]): Promise<void>
-  /**
-   * The same call to every endpoint; returns the results of those that answer. For facts that several nodes must agree
-   * on.
-   */
+  /** The same call to every provider; returns the results of those that answer. */
   callAll<Result>(method: string, params: readonly unknown[]): Promise<readonly Result[]>
-  /** Several calls to every endpoint, in one request each; returns the answers of those that gave any. */
+  /** Several calls to every provider, in one request each; returns the answers of those that gave any. */
   batchAll(calls: readonly RpcCall[]): Promise<readonly (readonly RpcOutcome[])[]>
-  readonly endpoints: number
+  /**
+   * Like batchAll, with the names of the providers. Returns as soon as `isEnough`, and never waits long for a provider
+   * that is much slower than the others.
+   */
+  askAll(calls: readonly RpcCall[], isEnough?: (told: readonly Told[]) => boolean): Promise<readonly Told[]>
+  /** Leaves a provider out of every question for a while. */
+  setAside(provider: string): void
+  /** Names of the providers, in the order of the setting. */
+  readonly providers: readonly string[]
 }
+
+/** What one provider answered to a batch. */
+export type Told = { readonly provider: string; readonly outcomes: readonly RpcOutcome[] }
 
 /** How to tell this chain from others. */
 export type Identity = {
@@ -32,13 +41,19 @@ export type Identity = {
   readonly isOurs: (answer: unknown) => boolean
 }
 
-type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
+export type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
 export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcAnswerError }
 
 /** A node that is slower than this is no use to a payer who is waiting. */
 const timeoutMs = 5_000
-/** An endpoint that failed is tried last for this long. */
+/** A node that failed is tried last for this long. */
 const restMs = 5_000
+/** How long a provider that was caught lying is not asked: a lie by mistake ends, and one of two must not be missed. */
+const asideMs = 15_000
+/** How much longer than the first answer we wait for the others. */
+const laggardMs = 2_000
+/** How long a node is believed to be on the chain that it was on. A block or hash of another chain is unknown here. */
+const identityMs = 5_000
 /** What providers return, with status 200, to clients over their rate limit: not an answer to the call. */
 const limitExceeded = -32005
 /** Methods for which null means "not found". For any other, null means that the node has lost its state. */
@@ -67,10 +82,12 @@ export class RpcUnavailableError extends Error {
   override readonly name = 'RpcUnavailableError'
 }
 
-type Endpoint = { readonly url: string; restUntil: number }
+type Endpoint = Node & { restUntil: number; identifiedUntil: number }
 
-export function openRpc(urls: readonly string[], identity: Identity, now: () => Date): Rpc {
-  const endpoints: Endpoint[] = urls.map((url) => ({ url, restUntil: 0 }))
+export function openRpc(nodes: readonly Node[], identity: Identity, now: () => Date): Rpc {
+  const endpoints: Endpoint[] = nodes.map((node) => ({ ...node, restUntil: 0, identifiedUntil: 0 }))
+  const providers = [...new Set(nodes.map(({ provider }) => provider))]
+  const asideUntil = new Map<string, number>()
   let nextId = 1
 
   async function post(endpoint: Endpoint, body: unknown): Promise<unknown> {
@@ -89,11 +106,19 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
   }
 
   async function ask(endpoint: Endpoint, calls: readonly RpcCall[]): Promise<RpcOutcome[]> {
+    const askedAt = now().getTime()
+    if (askedAt < endpoint.identifiedUntil)
+      return check(calls, parse(await post(endpoint, calls.map(request)), calls.length))
     const asked = [{ method: identity.method, params: [] }, ...calls]
     const [chain, ...outcomes] = parse(await post(endpoint, asked.map(request)), asked.length)
     const found = chain && 'result' in chain ? chain.result : null
     if (!identity.isOurs(found))
       throw new Error(`the node is on chain ${String(found)}, not ${identity.name}`)
+    endpoint.identifiedUntil = askedAt + identityMs
+    return check(calls, outcomes)
+  }
+
+  function check(calls: readonly RpcCall[], outcomes: RpcOutcome[]): RpcOutcome[] {
     const limited = outcomes.find((outcome) => 'error' in outcome && outcome.error.code === limitExceeded)
     if (limited) throw new Error('the node is rate-limiting us')
     const empty = calls.findIndex(({ method }, i) => !nullable.has(method) && isNull(outcomes[i]))
@@ -105,13 +130,18 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
     return { jsonrpc: '2.0', id: nextId++, method, params }
   }
 
-  /** Healthy endpoints first, in the order they were given. */
-  function inOrder(): Endpoint[] {
+  /** Healthy nodes first, in the order they were given, beginning with the provider whose turn it is. */
+  function inOrder(turn = 0, asked = providers): Endpoint[] {
     const at = now().getTime()
-    return endpoints.toSorted((a, b) => (a.restUntil > at ? 1 : 0) - (b.restUntil > at ? 1 : 0))
+    const start = asked.length === 0 ? 0 : turn % asked.length
+    const rotated = [...asked.slice(start), ...asked.slice(0, start)]
+    return rotated
+      .filter((provider) => (asideUntil.get(provider) ?? 0) <= at)
+      .flatMap((provider) => endpoints.filter((endpoint) => endpoint.provider === provider))
+      .toSorted((a, b) => (a.restUntil > at ? 1 : 0) - (b.restUntil > at ? 1 : 0))
   }
 
-  async function tryInTurn(calls: readonly RpcCall[], order = inOrder()): Promise<RpcOutcome[]> {
+  async function tryInTurn(calls: readonly RpcCall[], order: readonly Endpoint[]): Promise<RpcOutcome[]> {
     const failures: string[] = []
     for (const endpoint of order) {
       try {
@@ -120,46 +150,57 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
         fail(endpoint, error, failures)
       }
     }
-    throw new RpcUnavailableError(
-      `No node of chain ${identity.name} answered: ${failures.join('; ') || 'none is configured'}.`,
-    )
+    throw unavailable(failures)
   }
 
-  async function batchAll(calls: readonly RpcCall[]): Promise<RpcOutcome[][]> {
+  async function askAll(
+    calls: readonly RpcCall[],
+    isEnough: (told: readonly Told[]) => boolean = () => false,
+  ): Promise<readonly Told[]> {
+    const told: Told[] = []
     const failures: string[] = []
-    const answers = await Promise.all(
-      endpoints.map(async (endpoint) => {
-        try {
-          return await ask(endpoint, calls)
-        } catch (error) {
-          fail(endpoint, error, failures)
-          return null
-        }
-      }),
-    )
-    const given = answers.filter((answer) => answer !== null)
-    if (given.length === 0)
-      throw new RpcUnavailableError(`No node of chain ${identity.name} answered: ${failures.join('; ')}.`)
-    return given
+    const { promise: enough, resolve } = Promise.withResolvers<void>()
+    let laggards: NodeJS.Timeout | undefined
+    const asked = providers.map(async (provider) => {
+      try {
+        told.push({ provider, outcomes: await tryInTurn(calls, inOrder(0, [provider])) })
+      } catch (error) {
+        if (!(error instanceof RpcUnavailableError)) throw error
+        failures.push(error.message)
+        return
+      }
+      if (isEnough(told)) resolve()
+      laggards ??= setTimeout(resolve, laggardMs)
+    })
+    await Promise.race([enough, Promise.all(asked)]).finally(() => clearTimeout(laggards))
+    if (told.length === 0) throw unavailable(failures)
+    return [...told]
+  }
+
+  async function batchAll(calls: readonly RpcCall[]): Promise<(readonly RpcOutcome[])[]> {
+    return (await askAll(calls)).map(({ outcomes }) => outcomes)
   }
 
   function fail(endpoint: Endpoint, error: unknown, failures: string[]): void {
     endpoint.restUntil = now().getTime() + restMs
-    // The host is enough to tell endpoints apart, and contains no key.
+    endpoint.identifiedUntil = 0
+    // The host is enough to tell nodes apart, and contains no key.
     failures.push(`${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`)
   }
 
+  function unavailable(failures: readonly string[]): RpcUnavailableError {
+    return new RpcUnavailableError(
+      `No node of chain ${identity.name} answered: ${failures.join('; ') || 'none is configured'}.`,
+    )
+  }
+
   return {
-    endpoints: endpoints.length,
+    providers,
     async call<Result>(method: string, params: readonly unknown[]) {
-      const [outcome] = await tryInTurn([{ method, params }])
+      const [outcome] = await tryInTurn([{ method, params }], inOrder())
       return unwrap<Result>(outcome)
     },
-    batch: (calls) => (calls.length === 0 ? Promise.resolve([]) : tryInTurn(calls)),
-    async batchElsewhere(calls) {
-      const [usual, ...others] = inOrder()
-      return calls.length === 0 ? [] : await tryInTurn(calls, usual ? [...others, usual] : [])
-    },
+    batch: (calls, turn) => (calls.length === 0 ? Promise.resolve([]) : tryInTurn(calls, inOrder(turn))),
     async send(method, params) {
       const failures: string[] = []
       const tries = endpoints.map((endpoint) =>
@@ -169,16 +210,20 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
         }),
       )
       const [outcome] = await Promise.any(tries).catch(() => {
-        throw new RpcUnavailableError(`No node of chain ${identity.name} answered: ${failures.join('; ')}.`)
+        throw unavailable(failures)
       })
       unwrap(outcome)
     },
+    askAll,
     batchAll,
     async callAll<Result>(method: string, params: readonly unknown[]) {
       const given = (await batchAll([{ method, params }])).flatMap(([outcome]) => outcome ?? [])
       const results = given.filter((answer) => 'result' in answer).map(({ result }) => result as Result)
       if (results.length === 0) return [unwrap<Result>(given[0])]
       return results
+    },
+    setAside(provider) {
+      asideUntil.set(provider, now().getTime() + asideMs)
     },
   }
 }

@@ -82,6 +82,8 @@ export type Credit = {
   readonly logIndex: number
   readonly disposition: Disposition
   readonly finality: Finality
+  /** Whether it may complete the checkout: enough nodes told it, or its amount is small. */
+  readonly counts: boolean
 }
 
 export type Facts = {
@@ -144,7 +146,7 @@ function statusFrom(
   hasUnresolved: boolean,
   isOver: boolean,
 ): CheckoutStatus {
-  if (exact && finalityRank[exact.finality] >= finalityRank[checkout.finality]) return 'COMPLETED'
+  if (exact?.counts && finalityRank[exact.finality] >= finalityRank[checkout.finality]) return 'COMPLETED'
   // These two change only to COMPLETED: a payment that is not final enough yet does not reopen them.
   if (checkout.status === 'EXPIRED' || checkout.status === 'CANCELED') return checkout.status
   if (exact || hasUnresolved) return 'PROCESSING'

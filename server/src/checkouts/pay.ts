@@ -4,7 +4,7 @@ import type {
   PaymentRequirements,
   Payment as WirePayment,
 } from '@farthing/sdk'
-import { toShown } from '../chains/families.ts'
+import { toShown, toStored } from '../chains/families.ts'
 import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
@@ -97,8 +97,13 @@ export async function payCheckout(
 
     if (payment && known?.checkoutId === checkout.id) {
       if (known.credit?.disposition === 'exact') {
-        // In a block, but not yet as final as the store requires.
-        if (checkout.status !== 'COMPLETED') return pending(checkout, payment, known.credit.transaction)
+        if (checkout.status !== 'COMPLETED') {
+          // In a block, but not yet as final as the store requires, or told by too few nodes.
+          if (known.credit.counts || leftMs() <= 0)
+            return pending(checkout, payment, known.credit.transaction)
+          await waitForFate(checkout, checkout.version)
+          continue
+        }
         crashPoint(ctx, 'answer-before')
         return { kind: 'paid', checkout, payment: toPayment(known.credit) }
       }
@@ -183,13 +188,20 @@ async function verify(
   const rail = engine.rails.get(payment.network)
   const isOffered = checkout.options.some(({ network }) => network === payment.network)
   if (!isOffered) return { isValid: false, reason: 'invalid_network', isBehind: false } as const
-  if (!rail || rail.endpoints === 0) throw unsettled('This deployment has no node for that network.')
+  if (!rail || rail.providers === 0) throw unsettled('This deployment has no node for that network.')
   const mismatch = await rail.verifier.findMismatch(checkout.id, checkout.options, payment, ctx.now())
   if (mismatch !== null) {
     engine.budgets.noteFailure(payment.payer, address)
     return { isValid: false, reason: mismatch, isBehind: false } as const
   }
-  const why = await engine.readiness(payment.network)
+  const units = checkout.options.find(
+    ({ network, asset }) =>
+      network === payment.network && toStored(network, asset) === toStored(network, payment.asset),
+  )?.amount
+  const why = await engine.readiness(
+    payment.network,
+    units === undefined ? undefined : { asset: payment.asset, units: BigInt(units) },
+  )
   if (why !== null) throw unsettled(why)
   await engine.budgets.slowDown(payment.payer, address)
   const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.payer)
@@ -212,7 +224,7 @@ export async function preparePayment(
   payer: string,
 ): Promise<Prepared | null> {
   const rail = rails.get(terms.network)
-  const prepare = rail && rail.endpoints > 0 ? rail.verifier.prepare : undefined
+  const prepare = rail && rail.providers > 0 ? rail.verifier.prepare : undefined
   return prepare ? await orUnsettled(prepare(terms, payer)) : null
 }
 

@@ -49,7 +49,7 @@ export async function updateStatus(
   // A paid checkout no longer needs the authorizations that were not sent yet.
   await rejectUnsent(
     tx,
-    evaluated.filter(({ payment }) => payment !== null).map(({ checkout }) => checkout.id),
+    evaluated.filter(({ isPaid }) => isPaid).map(({ checkout }) => checkout.id),
   )
 }
 
@@ -57,6 +57,7 @@ type Evaluated = {
   readonly checkout: Checkout
   readonly status: Checkout['status']
   readonly payment: CheckoutPayment | null
+  readonly isPaid: boolean
   readonly credits: readonly (CreditRow & { disposition: Disposition })[]
   readonly changed: readonly { key: string; disposition: Disposition }[]
 }
@@ -83,7 +84,8 @@ function evaluateFacts(
     const disposition = dispositions.get(row.key)
     return disposition && disposition !== row.disposition ? [{ key: row.key, disposition }] : []
   })
-  return { checkout, status, payment: exact ? toCheckoutPayment(exact) : null, credits, changed }
+  const payment = exact ? toCheckoutPayment(exact) : null
+  return { checkout, status, payment, isPaid: exact?.counts === true, credits, changed }
 }
 
 function toCredit(checkout: Checkout, row: CreditRow): Credit {
@@ -104,6 +106,7 @@ function toCredit(checkout: Checkout, row: CreditRow): Credit {
     logIndex: row.logIndex,
     disposition: row.disposition,
     finality: finalityOf(row),
+    counts: row.counts,
   }
 }
 

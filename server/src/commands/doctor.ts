@@ -1,7 +1,9 @@
 import { isNative } from '../chains/evm/recover.ts'
+import { listFaults, readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { checkSchema, SchemaError } from '../database/migrate.ts'
+import type { Network } from '../networks.ts'
 import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
 import { countSettlementsLeft, openReadiness } from '../payments/settlers/readiness.ts'
@@ -134,10 +136,10 @@ async function examineNetwork(
   rail: Rail,
   readSigners: () => Promise<readonly AnySigner[]>,
 ): Promise<Finding[]> {
-  const { endpoints, network } = rail
+  const { providers, network } = rail
   const what = network.id
   const setting = `${network.id}_RPC_URLS`
-  if (endpoints === 0) {
+  if (providers === 0) {
     const fix = `List its nodes in ${setting}, or remove it from NETWORKS.`
     return [{ what, says: 'has no nodes, so nothing can be settled there', fix }]
   }
@@ -145,20 +147,43 @@ async function examineNetwork(
   const reach = `Check that every address in ${setting} can be reached from here and is a node of ${network.name}.`
   try {
     const answered = await rail.countAnswering()
-    const says = `${answered} of ${endpoints} answer for this chain`
-    const more = `List at least ${network.witnessesMin} in ${setting}: a single node is not trusted.`
-    if (endpoints < network.witnessesMin) return [{ what: nodes, says, fix: more }]
-    if (answered < endpoints) return [{ what: nodes, says, fix: reach }]
+    const says = `${answered} of ${providers} answer for this chain`
+    const more = `List nodes of at least ${network.witnessesMin} providers in ${setting}: a single one is not trusted.`
+    if (providers < network.witnessesMin) return [{ what: nodes, says, fix: more }]
+    if (answered < providers) return [{ what: nodes, says, fix: reach }]
     const mistakes = await rail.findMistakes()
     return [
       { what: nodes, says, fix: null },
       ...mistakes.map((says) => ({ what, says, fix: `Use nodes of the real ${network.name}.` })),
+      ...(await examineWitnesses(ctx, network)),
       ...(await examineSettlers(ctx, rails, rail, readSigners)),
     ]
   } catch (error) {
     if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
     return [{ what: nodes, says: error.message, fix: reach }]
   }
+}
+
+async function examineWitnesses(ctx: Context, { id, caip2 }: Network): Promise<Finding[]> {
+  const what = `${id} nodes`
+  const faults = await listFaults(ctx.db, caip2)
+  const follower = await readFollower(ctx.db, caip2)
+  return [
+    ...faults.map(({ provider, fault, faults: times }) => ({
+      what,
+      says: `${provider} reported something false ${times} times since yesterday, last ${fault}`,
+      fix: `Replace the provider ${provider} in ${id}_RPC_URLS.`,
+    })),
+    ...(follower?.dispute
+      ? [
+          {
+            what,
+            says: `the providers contradict each other about ${follower.dispute}, so payments are refused`,
+            fix: `Find out which one is wrong, for example with a block explorer, and remove it from ${id}_RPC_URLS.`,
+          },
+        ]
+      : []),
+  ]
 }
 
 async function examineSettlers(

@@ -93,9 +93,9 @@ async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[
  * Enough nodes must confirm that a payment is not on the chain: one that lies or lags must not make a payer pay twice.
  */
 function requireWitnesses(ctx: Context): void {
-  for (const { network, endpoints } of listConnected(openRails(ctx))) {
-    if (endpoints < network.witnessesMin) {
-      throw new ConfigError(`${network.id}_RPC_URLS must name at least ${network.witnessesMin} nodes.`)
+  for (const { network, providers } of listConnected(openRails(ctx))) {
+    if (providers < network.witnessesMin) {
+      throw new ConfigError(`${network.id}_RPC_URLS must name nodes of at least ${network.witnessesMin} providers: a single one is not trusted.`)
     }
   }
 }

@@ -59,7 +59,7 @@ export FARTHING_API_KEY=${key}
 # The test payer, an account whose key is public. Never send it anything of value.
 export FARTHING_PRIVATE_KEY=${testPayer.key}
 export CHECKOUT=${checkoutUrl}
-export CHAIN_URL=${ctx.config.rpcUrls.LOCAL?.[0]}
+export CHAIN_URL=${ctx.config.nodes.LOCAL?.[0]?.url}
 `,
   )
   return { baseUrl, key, checkoutUrl }

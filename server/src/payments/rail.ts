@@ -15,8 +15,8 @@ import type { Payment } from './payload.ts'
  */
 export type Rail = {
   readonly network: Network
-  /** Number of configured nodes. With 0, the network is known, but nothing is verified or settled on it. */
-  readonly endpoints: number
+  /** Number of node providers. With 0, the network is known, but nothing is verified or settled on it. */
+  readonly providers: number
   readonly verifier: Verifier
   /** The offer as x402 payment requirements. Null if it cannot be paid now. */
   toTerms(checkoutId: string, offer: Offer): Promise<PaymentRequirements | null>
@@ -33,7 +33,7 @@ export type Rail = {
   settlementCost(baseFee: bigint): bigint
   /** Whether a settler's transactions are mined in order, so that a stuck one holds up those behind it. */
   readonly isInOrder: boolean
-  /** How many nodes answer right now. */
+  /** How many providers answer right now. */
   countAnswering(): Promise<number>
   /** Differences between the chain and networks.ts, one sentence each. */
   findMistakes(): Promise<string[]>

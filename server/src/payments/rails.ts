@@ -13,7 +13,7 @@ export function openRails(ctx: Context): Rails {
 
 /** The rails that have at least one configured node. */
 export function listConnected(rails: Rails): Rail[] {
-  return [...rails.values()].filter(({ endpoints }) => endpoints > 0)
+  return [...rails.values()].filter(({ providers }) => providers > 0)
 }
 
 function openRail(ctx: Context, network: Network): Rail {

@@ -1,6 +1,8 @@
 /** The rest of the answer table: answers when it is our turn to act. Never 402, because that means "sign again". */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { parseNode } from '../../src/config.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { buildApp } from '../../src/http/app.ts'
 import { atEnd } from '../support/at-end.ts'
@@ -35,7 +37,10 @@ async function startPayment(at: Shop) {
 
 /** A freshly started process, which remembers nothing; optionally with its own nodes and database. */
 function openServe(changes: { nodes?: string[]; db?: typeof shop.ctx.db } = {}) {
-  const config = { ...shop.ctx.config, ...(changes.nodes && { rpcUrls: { LOCAL: changes.nodes } }) }
+  const config = {
+    ...shop.ctx.config,
+    ...(changes.nodes && { nodes: { LOCAL: changes.nodes.map(parseNode) } }),
+  }
   const app = buildApp({ ...shop.ctx, config, ...(changes.db && { db: changes.db }) }, { isDraining: false })
   atEnd(() => app.close())
   return async (id: string, header: string): Promise<Answer> =>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { examine } from '../../src/commands/doctor.ts'
+import { parseNode } from '../../src/config.ts'
 import { openShop } from '../support/shop.ts'
 
 const shop = await openShop({ network: 'SOLANA_LOCAL' })
@@ -16,7 +17,7 @@ test('doctor finds nothing wrong with a working deployment on Solana', async () 
 test('a node of another chain and a network without nodes are reported', async () => {
   const [elsewhere] = await wrongs({
     networks: ['SOLANA_DEVNET'],
-    rpcUrls: { SOLANA_DEVNET: [shop.chain.url] },
+    nodes: { SOLANA_DEVNET: [parseNode(shop.chain.url)] },
   })
   assert.match(elsewhere?.says ?? '', /the node is on chain GuLKXAZV\w+, not EtWTRABZ/)
   const [without] = await wrongs({ networks: ['SOLANA_MAINNET'] })

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { openSigner } from '../../src/chains/evm/signer.ts'
 import { examine, type Finding } from '../../src/commands/doctor.ts'
 import type { Config } from '../../src/config.ts'
+import { parseNode } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { atEnd } from '../support/at-end.ts'
@@ -79,30 +80,30 @@ test('rates that nobody fetches are reported', async () => {
 })
 
 test('a network without nodes is reported', async () => {
-  await assertOnly(wrongs({ config: { rpcUrls: {} } }), 'LOCAL', /no nodes/, /LOCAL_RPC_URLS/)
+  await assertOnly(wrongs({ config: { nodes: {} } }), 'LOCAL', /no nodes/, /LOCAL_RPC_URLS/)
 })
 
 test('a node that cannot be reached is reported', async () => {
-  const rpcUrls = { LOCAL: [shop.chain.url, 'http://127.0.0.1:9/'] }
-  await assertOnly(wrongs({ config: { rpcUrls } }), 'LOCAL nodes', /1 of 2 answer/, /can be reached/)
+  const nodes = { LOCAL: [shop.chain.url, 'http://127.0.0.1:9/'].map(parseNode) }
+  await assertOnly(wrongs({ config: { nodes } }), 'LOCAL nodes', /1 of 2 answer/, /can be reached/)
 })
 
 test('a node of another chain is reported', async () => {
   const other = await openChain({ network: 'BASE_SEPOLIA' })
-  const rpcUrls = { LOCAL: [other.url] }
-  await assertOnly(wrongs({ config: { rpcUrls } }), 'LOCAL nodes', /is on chain 0x14a34/, /is a node of/)
+  const nodes = { LOCAL: [parseNode(other.url)] }
+  await assertOnly(wrongs({ config: { nodes } }), 'LOCAL nodes', /is on chain 0x14a34/, /is a node of/)
 })
 
 test('fewer nodes than a network needs are reported', async () => {
   const chain = await openChain({ network: 'BASE_MAINNET' })
-  const config = { networks: ['BASE_MAINNET'], rpcUrls: { BASE_MAINNET: [chain.url] } }
+  const config = { networks: ['BASE_MAINNET'], nodes: { BASE_MAINNET: [parseNode(chain.url)] } }
   await assertOnly(wrongs({ config }), 'BASE_MAINNET nodes', /1 of 1/, /at least 2 in BASE_MAINNET_RPC_URLS/)
 })
 
 test('a token with another EIP-712 domain is reported', async () => {
   const chain = await openChain({ network: 'LOCAL' })
   await chain.client.setCode({ address: chain.token, bytecode: '0x600160005260206000f3' })
-  const found = await wrongs({ config: { rpcUrls: { LOCAL: [chain.url] } } })
+  const found = await wrongs({ config: { nodes: { LOCAL: [parseNode(chain.url)] } } })
   assert.match(found[0]?.says ?? '', /does not have the domain/)
 })
 

@@ -122,7 +122,9 @@ test(`with ${pages} pages on one process and ${creditsPerSecond} credits per sec
     const paid = claims.slice((number - 1) * perBlock, number * perBlock)
     const hash: Hex = `0x${randomBytes(32).toString('hex')}`
     const block = { number, hash, parentHash: hash, time: new Date(), baseFee: 0n }
-    await ctx.db.transaction((tx) => listener.onBlock(tx, block, logsOf(paid, hash)))
+    await ctx.db.transaction((tx) =>
+      listener.onBlock(tx, block, logsOf(paid, hash), { isWitnessed: true, isAgain: false }),
+    )
     const at = performance.now()
     listener.onCommit()
     for (const { checkoutId } of paid) committedAt.set(checkoutId, at)

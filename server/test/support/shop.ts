@@ -65,8 +65,8 @@ async function openSvmShop(options: SvmShopOptions) {
   const signers: TestSettler[] = []
   for (let i = 0; i < (options.settlers ?? 1); i++) signers.push(await newSettler(chain, options.lamports))
   await chain.fund(svmPayTo, { token: [chain.mint, 0n] })
-  const urls = Array(chain.network.witnessesMin).fill(chain.url).join(',')
-  const shop = await openOn(chain, { ...options, signers, urls, payTo: svmPayTo })
+  const providers = Array.from({ length: chain.network.witnessesMin }, (_, i) => `node${i}=${chain.url}`)
+  const shop = await openOn(chain, { ...options, signers, urls: providers.join(','), payTo: svmPayTo })
   return {
     ...shop,
     settlementOf: shop.settlementOf<string>,

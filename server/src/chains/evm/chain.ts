@@ -1,7 +1,9 @@
 import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
+import type { Node } from '../../config.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import type { Hex } from '../hex.ts'
-import { openRpc, type Rpc, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
+import { openRpc, type Rpc, type RpcCall, RpcUnavailableError, unwrap } from '../rpc.ts'
+import type { RawHeader } from './header.ts'
 
 /** One EVM chain and its nodes. All hex that is compared is lower case. */
 export type Chain = {
@@ -19,6 +21,9 @@ export type Block = {
   readonly baseFee: bigint
 }
 
+/** A block as a provider told it, with what proves or disproves it. */
+export type ToldBlock = Block & { readonly header: RawHeader }
+
 export type Log = {
   readonly address: Hex
   readonly topics: readonly Hex[]
@@ -30,19 +35,19 @@ export type Log = {
 
 export const multicall: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
 
-export function openChain(network: EvmNetwork, urls: readonly string[], now: () => Date): Chain {
+export function openChain(network: EvmNetwork, nodes: readonly Node[], now: () => Date): Chain {
   const chainId = Number.parseInt(network.caip2.slice('eip155:'.length), 10)
   const identity = {
     name: `${chainId}`,
     method: 'eth_chainId',
     isOurs: (answer: unknown) => answer === `0x${chainId.toString(16)}`,
   }
-  return { network, chainId, rpc: openRpc(urls, identity, now) }
+  return { network, chainId, rpc: openRpc(nodes, identity, now) }
 }
 
-type RawBlock = { number: Hex; hash: Hex; parentHash: Hex; timestamp: Hex; baseFeePerGas?: Hex } | null
+export type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null
 
-function toBlock(raw: RawBlock): Block | null {
+export function toBlock(raw: BlockAnswer): ToldBlock | null {
   if (!raw) return null
   return {
     number: Number.parseInt(raw.number, 16),
@@ -50,93 +55,37 @@ function toBlock(raw: RawBlock): Block | null {
     parentHash: raw.parentHash.toLowerCase() as Hex,
     time: new Date(Number.parseInt(raw.timestamp, 16) * 1_000),
     baseFee: BigInt(raw.baseFeePerGas ?? '0x0'),
+    header: raw,
   }
 }
 
-export type Heads = {
-  readonly latest: Block
-  readonly safe: number
-  readonly finalized: number
+/** Asks for a block by its number or by a tag such as `finalized`. */
+export function blockCall(at: number | string): RpcCall {
+  const block = typeof at === 'number' ? `0x${at.toString(16)}` : at
+  return { method: 'eth_getBlockByNumber', params: [block, false] }
 }
 
-/**
- * The chain's heads, in one request. Nodes without a safe or finalized block yet answer null, which reads as block 0.
- */
-export async function readHeads(chain: Chain): Promise<Heads | null> {
-  const outcomes = await chain.rpc.batch([
-    { method: 'eth_getBlockByNumber', params: ['latest', false] },
-    { method: 'eth_getBlockByNumber', params: ['safe', false] },
-    { method: 'eth_getBlockByNumber', params: ['finalized', false] },
-  ])
-  const latest = toBlock(unwrap<RawBlock>(outcomes[0]))
-  if (!latest) return null
-  return { latest, safe: numberOr(outcomes[1], 0), finalized: numberOr(outcomes[2], 0) }
+/** Asks for the logs of our tokens in the block with this hash. A hash that the node does not have is an error. */
+export function logsCall(chain: Chain, blockHash: Hex, topics: readonly Hex[]): RpcCall {
+  const address = chain.network.assets.map((asset) => asset.address)
+  return { method: 'eth_getLogs', params: [{ blockHash, address, topics: [topics] }] }
 }
 
-export async function readHeadNumber(chain: Chain): Promise<number> {
-  return Number.parseInt(await chain.rpc.call<Hex>('eth_blockNumber', []), 16)
+/** The newest block, from the provider whose turn it is. */
+export async function readHead(chain: Chain, turn: number): Promise<ToldBlock | null> {
+  const [outcome] = await chain.rpc.batch([blockCall('latest')], turn)
+  return toBlock(unwrap<BlockAnswer>(outcome))
 }
 
-/** Account nonces after a block: how many transactions of each account have been mined by then. */
-export async function readNonces(
-  chain: Chain,
-  accounts: readonly string[],
-  number: number,
-): Promise<number[]> {
-  const at = `0x${number.toString(16)}`
-  const outcomes = await chain.rpc.batch(
-    accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, at] })),
-  )
-  return outcomes.map((outcome) => Number.parseInt(unwrap<Hex>(outcome), 16))
-}
-
-function numberOr(outcome: RpcOutcome | undefined, fallback: number): number {
-  if (!outcome || 'error' in outcome) return fallback
-  return toBlock(outcome.result as RawBlock)?.number ?? fallback
-}
-
-export async function readBlocks(chain: Chain, numbers: readonly number[]): Promise<(Block | null)[]> {
-  const outcomes = await chain.rpc.batch(
-    numbers.map((number) => ({
-      method: 'eth_getBlockByNumber',
-      params: [`0x${number.toString(16)}`, false],
-    })),
-  )
-  return outcomes.map((outcome) => toBlock(unwrap<RawBlock>(outcome)))
+export async function readHeadNumber(chain: Chain, turn: number): Promise<number> {
+  const [outcome] = await chain.rpc.batch([{ method: 'eth_blockNumber', params: [] }], turn)
+  return Number.parseInt(unwrap<Hex>(outcome), 16)
 }
 
 type RawLog = { address: Hex; topics: Hex[]; data: Hex; blockHash: Hex; transactionHash: Hex; logIndex: Hex }
 
-/**
- * Logs of our tokens in the blocks with these hashes, in order within each block. A hash that the node has dropped is
- * an error.
- */
-export async function readLogs(
-  chain: Chain,
-  hashes: readonly Hex[],
-  topics: readonly Hex[],
-  ask = chain.rpc.batch,
-): Promise<Log[][]> {
-  const outcomes = await ask(
-    hashes.map((blockHash) => ({
-      method: 'eth_getLogs',
-      params: [{ blockHash, address: tokensOf(chain), topics: [topics] }],
-    })),
-  )
-  return outcomes.map((outcome) => toLogs(unwrap<RawLog[]>(outcome)))
-}
-
-/** The same for one block, combined from all nodes; a log may occur more than once. */
-export async function readLogsOfAll(chain: Chain, blockHash: Hex, topics: readonly Hex[]): Promise<Log[]> {
-  const params = [{ blockHash, address: tokensOf(chain), topics: [topics] }]
-  return toLogs((await chain.rpc.callAll<RawLog[]>('eth_getLogs', params)).flat())
-}
-
-function tokensOf(chain: Chain): string[] {
-  return chain.network.assets.map((asset) => asset.address)
-}
-
-function toLogs(raw: readonly RawLog[]): Log[] {
+/** In order within the block. */
+export function toLogs(raw: readonly RawLog[]): Log[] {
   return raw
     .map((log) => ({
       address: log.address.toLowerCase() as Hex,

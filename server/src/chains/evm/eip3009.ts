@@ -142,9 +142,9 @@ type Place = { readonly transactionHash: Hex; readonly logIndex: number }
 export type NonceEvent = Place & { readonly payer: Hex; readonly nonce: Hex }
 
 /**
- * Money that moved. `position` counts this token's Transfers in the transaction, from 0. Unlike `logIndex`, it does not
- * change when the transaction is included in another block behind other transactions, and does not depend on which
- * other events were queried.
+ * Money that moved. `position` counts, from 0, the Transfers of the transaction with the same token, payer, recipient
+ * and amount. Unlike `logIndex`, it does not change when the transaction is included in another block behind other
+ * transactions, and does not depend on which other events were read.
  */
 type PlainTransfer = Place & {
   readonly payer: Hex
@@ -190,7 +190,7 @@ function readBlock(unordered: readonly Parsed[], { authorized, usedOnly, cancele
     if (log.event === 'used' && !isPair(log, logs[i + 1]))
       usedOnly.push({ payer, nonce: log.nonce, transactionHash, logIndex })
     if (log.event !== 'transfer') continue
-    const group = `${transactionHash}${log.address}`
+    const group = [transactionHash, log.address, payer, log.to, log.value].join()
     const position = positions.get(group) ?? 0
     positions.set(group, position + 1)
     const transfer = { payer, to: log.to, value: log.value, transactionHash, logIndex, position }

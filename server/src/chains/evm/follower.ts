@@ -1,22 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
-import type { Transaction } from '../../database/db.ts'
 import type { Hex } from '../hex.ts'
 import * as rows from '../rows.ts'
-import { RpcAnswerError } from '../rpc.ts'
-import {
-  type Block,
-  type Chain,
-  type Log,
-  readBlocks,
-  readHeadNumber,
-  readHeads,
-  readLogs,
-  readLogsOfAll,
-  readNonces,
-} from './chain.ts'
-import { topics } from './eip3009.ts'
+import { type Chain, readHead, readHeadNumber } from './chain.ts'
+import { noteAgreement, noteDispute, noteLies } from './disputes.ts'
+import { readAgreedNonces, readFinality } from './finality.ts'
+import type { Account, Listener } from './listener.ts'
+import { turnBack } from './turn-back.ts'
+import { judge, readAccounts, type Verdict } from './witnesses.ts'
 
 /**
  * Follows one chain block by block. Blocks that were read are kept as a chain of hashes: the next block must name the
@@ -24,140 +16,160 @@ import { topics } from './eip3009.ts'
  * reports what was orphaned, and reads on from there. After downtime, the missing blocks are read like any others, in
  * order.
  *
+ * Every block is read from all providers at once. One that enough of them tell alike is witnessed. If the others are
+ * silent, or lag for longer than a moment, a block that fewer have told is taken too, but what is in it may complete
+ * little (see credits), and it becomes `safe` only once it is witnessed. While providers contradict each other, nothing
+ * is taken.
+ *
  * Each block is one transaction: its row, and whatever the listener derives from its logs. So after a crash the block
  * is read again. One process leads; if two should ever believe they do, the row lock makes them take turns, and the
  * second finds its block already there.
  */
-type Account = { readonly address: string; readonly nonce: number }
-
-export type Listener = {
-  /** The logs of our tokens in a block that has become part of the chain. */
-  onBlock(tx: Transaction, block: Block, logs: readonly Log[]): Promise<void>
-  /** Blocks that are no longer part of the chain, which now ends at `number`. */
-  onOrphaned(tx: Transaction, hashes: readonly Hex[], number: number): Promise<void>
-  /** The accounts whose nonces are needed: those of every process, because any process may lead. */
-  accounts(): Promise<readonly string[]>
-  /** The nonces of the accounts at the end of the chain that was read. */
-  onNonces(tx: Transaction, accounts: readonly Account[]): Promise<void>
-  /** Blocks up to `safe` and `finalized` have reached that finality. */
-  onFinality(tx: Transaction, safe: number, finalized: number): Promise<void>
-  /** Called after each commit that may have changed something. */
-  onCommit(): void
-}
-
 const leaseSeconds = 10
 /** Blocks per request when catching up. */
 const blocksPerRead = 20
-/** Blocks compared at a time when stepping back. */
-const stepBack = 32
 /** How often per block time we poll for a block that is due, and how many times at most. */
-const dueLooksPerBlock = 40
-const dueLooksMax = 14
+const dueLooksPerBlock = 20
+const dueLooksMax = 6
 /** Blocks kept below the finalized one, for queries about the recent past. */
 const blocksKept = 5_000
+/** How much later than a block is due we wait for providers that do not have it yet before we go on without them. */
+const lagSeconds = 3
+/** While nothing is in flight, nonces and finality are read only every so many blocks. */
+const idleBlocks = 8
 
-/** Looks at the chain once. True if there may be more to read at once. Null if another process leads. */
+/** Looks at the chain at once. True if there may be more to read. Null if another process leads. */
 export async function followOnce(
   ctx: Context,
   chain: Chain,
   holder: string,
   listener: Listener,
 ): Promise<boolean | null> {
-  const network = chain.network.caip2
-  const follower = await rows.leaseFollower(ctx.db, network, holder, leaseSeconds)
+  const follower = await rows.leaseFollower(ctx.db, chain.network.caip2, holder, leaseSeconds)
+  return follower ? await follow(ctx, chain, follower, listener) : null
+}
+
+/** Looks at the chain when the next block is due. Returns like followOnce. */
+export async function followNext(
+  ctx: Context,
+  chain: Chain,
+  holder: string,
+  listener: Listener,
+): Promise<boolean | null> {
+  const follower = await rows.leaseFollower(ctx.db, chain.network.caip2, holder, leaseSeconds)
   if (!follower) return null
-  await waitForNext(chain, follower)
-  const heads = await readHeads(chain)
+  return (await waitForNext(chain, follower)) ? await follow(ctx, chain, follower, listener) : false
+}
+
+async function follow(
+  ctx: Context,
+  chain: Chain,
+  follower: rows.Follower,
+  listener: Listener,
+): Promise<boolean> {
+  const network = chain.network.caip2
+  // A provider that hides new blocks hides them only when it is asked first.
+  const head = await readHead(chain, Math.floor(ctx.now().getTime() / chain.network.blockTimeMs))
   const tip = await rows.readTip(ctx.db, network)
-  if (!heads) return false
-  // The first time, reading starts at the current head: nothing before it can be ours.
-  const from = tip ? tip.number + 1 : heads.latest.number
-  if (tip && heads.latest.number <= tip.number) {
-    const [stored] = await rows.readStoredBlocks(ctx.db, network, heads.latest.number, 1)
+  if (!head) return false
+  if (tip && head.number <= tip.number) {
+    const [stored] = await rows.readStoredBlocks(ctx.db, network, head.number, 1)
     // A node that is merely behind has the same block at its height as we do.
-    if (stored?.number === heads.latest.number && stored.hash !== heads.latest.hash)
-      return await turnBack(ctx, chain, listener)
-    return await advanceFinality(ctx, chain, follower, heads.safe, heads.finalized, tip.number, listener)
+    if (stored?.number === head.number && stored.hash !== head.hash)
+      return await turnBack(ctx, chain, follower, listener)
+    return await advance(ctx, chain, follower, tip.number, listener)
   }
 
-  const numbers = Array.from(
-    { length: Math.min(blocksPerRead, heads.latest.number - from + 1) },
-    (_, i) => from + i,
+  // The first time, reading starts at the current head: nothing before it can be ours.
+  const from = tip ? tip.number + 1 : head.number
+  const wanted = Array.from({ length: Math.min(blocksPerRead, head.number - from + 1) }, (_, i) => ({
+    number: from + i,
+    hash: from + i === head.number ? head.hash : null,
+  }))
+  const { witnessesMin, blockTimeMs } = chain.network
+  const read = (await readAccounts(chain, wanted, true)).map((accounts) => judge(accounts, witnessesMin))
+  await noteLies(
+    ctx,
+    chain,
+    read.flatMap(({ lies }) => lies),
   )
-  const last = numbers.at(-1) ?? from
-  const blocks =
-    numbers.length === 1 && last === heads.latest.number ? [heads.latest] : await readBlocks(chain, numbers)
-  const linked = takeLinked(blocks, tip?.hash ?? null)
-  if (linked.length === 0) return tip ? await turnBack(ctx, chain, listener) : false
-  const end = linked.at(-1)?.number ?? last
+  const isOverdue = (follower.headAgeSeconds ?? lagSeconds) > blockTimeMs / 1_000 + lagSeconds
+  const { linked, rest } = takeLinked(read, tip?.hash ?? null, witnessesMin, isOverdue)
+  if (linked.length === 0 && rest?.kind === 'believed' && tip && rest.block.parentHash !== tip.hash)
+    return await turnBack(ctx, chain, follower, listener)
+  if (rest?.kind === 'disputed' || rest?.kind === 'forked') await noteDispute(ctx, chain, follower, rest)
+  const end = linked.at(-1)
+  if (!end) return false
   // Only at the head: many nodes keep no older state, and while catching up, older nonces would be outdated at once.
-  const accounts = end === heads.latest.number ? await listener.accounts() : []
-  const [logs, nonces] = await Promise.all([
-    readLogs(
-      chain,
-      linked.map(({ hash }) => hash),
-      Object.values(topics),
-    ),
-    readNonces(chain, accounts, end),
-  ])
-  const known = accounts.map((address, i) => ({ address, nonce: nonces[i] ?? 0 }))
-  for (const [i, block] of linked.entries()) {
-    const isTaken = await takeBlock(
-      ctx,
-      network,
-      block,
-      logs[i] ?? [],
-      listener,
-      block.number === heads.latest.number ? known : null,
-    )
-    if (!isTaken) return true
-  }
-  await advanceFinality(ctx, chain, follower, heads.safe, heads.finalized, end, listener)
-  return end < heads.latest.number
+  const isHead = end.block.number === head.number
+  // After a reorganisation, nonces may have gone back.
+  const isComplete = end.block.number % idleBlocks === 0 || end.block.number <= follower.headNumber
+  const accounts = isHead ? await listener.accounts(isComplete) : []
+  const nonces = await readAgreedNonces(chain, accounts, end.block.number)
+  for (const told of linked)
+    if (!(await takeBlock(ctx, chain, told, listener, isHead && told === end ? nonces : []))) return true
+  await noteAgreement(ctx, chain, follower)
+  await advance(ctx, chain, follower, end.block.number, listener)
+  return end.block.number < head.number
 }
 
 /**
- * Blocks come at regular times. If the next one is due before the next poll, we wait for it here and see it at once,
- * because payers are waiting for it. An overdue block is left to the usual polls.
+ * Blocks come at regular times. If the next one is due before the next look, we wait for it here and see it at once,
+ * because payers are waiting for it. An overdue block is left to the usual looks. False if it is not due yet.
  */
-async function waitForNext(chain: Chain, { headNumber, headAgeSeconds }: rows.Follower): Promise<void> {
+async function waitForNext(chain: Chain, { headNumber, headAgeSeconds }: rows.Follower): Promise<boolean> {
   const { blockTimeMs } = chain.network
   // The last block was recorded a little after it came.
-  const dueMs = 0.9 * blockTimeMs - (headAgeSeconds ?? 0) * 1_000
-  if (dueMs > blockTimeMs / 8 || dueMs < -blockTimeMs / 8) return
+  const dueMs = 0.9 * blockTimeMs - (headAgeSeconds ?? blockTimeMs) * 1_000
+  if (dueMs > blockTimeMs / 8) return false
+  if (dueMs < -blockTimeMs / 8) return true
   await wait(Math.max(0, dueMs))
-  for (let i = 0; i < dueLooksMax && (await readHeadNumber(chain)) <= headNumber; i++)
+  for (let i = 0; i < dueLooksMax && (await readHeadNumber(chain, i)) <= headNumber; i++)
     await wait(blockTimeMs / dueLooksPerBlock)
+  return true
 }
 
-/** The blocks up to the first one that is missing or does not follow its predecessor. */
-function takeLinked(blocks: readonly (Block | null)[], tip: Hex | null): Block[] {
-  const linked: Block[] = []
+type Believed = Extract<Verdict, { kind: 'believed' }>
+
+/**
+ * The blocks up to the first one that is not believed, does not follow its predecessor, or was told by too few while
+ * others may still tell it; and that one.
+ */
+function takeLinked(
+  read: readonly Verdict[],
+  tip: Hex | null,
+  witnessesMin: number,
+  isOverdue: boolean,
+): { linked: Believed[]; rest: Verdict | undefined } {
+  const linked: Believed[] = []
   let parent = tip
-  for (const block of blocks) {
-    if (!block || (parent !== null && block.parentHash !== parent)) break
-    linked.push(block)
-    parent = block.hash
+  for (const verdict of read) {
+    const isTold =
+      verdict.kind === 'believed' &&
+      (verdict.toldBy.length >= witnessesMin || !verdict.isAwaited || isOverdue) &&
+      (parent === null || verdict.block.parentHash === parent)
+    if (!isTold) break
+    linked.push(verdict)
+    parent = verdict.block.hash
   }
-  return linked
+  return { linked, rest: read[linked.length] }
 }
 
 async function takeBlock(
   ctx: Context,
-  network: string,
-  block: Block,
-  logs: readonly Log[],
+  { network: { caip2: network, witnessesMin } }: Chain,
+  { block, logs, toldBy }: Believed,
   listener: Listener,
-  nonces: readonly Account[] | null,
+  nonces: readonly Account[],
 ): Promise<boolean> {
   const isTaken = await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
     const tip = await rows.readTip(tx, network)
     // Another process was faster.
     if (tip && tip.hash !== block.parentHash) return false
-    await rows.insertBlock(tx, network, block)
-    await listener.onBlock(tx, block, logs)
-    if (nonces) await listener.onNonces(tx, nonces)
+    await rows.insertBlock(tx, network, block, toldBy)
+    await listener.onBlock(tx, block, logs, { isWitnessed: toldBy.length >= witnessesMin, isAgain: false })
+    if (nonces.length > 0) await listener.onNonces(tx, nonces)
     if (logs.length > 0) crashPoint(ctx, 'block-before-commit')
     return true
   })
@@ -166,103 +178,97 @@ async function takeBlock(
   return isTaken
 }
 
-/** Steps back to the last block that the chain still has. */
-async function turnBack(ctx: Context, chain: Chain, listener: Listener): Promise<boolean> {
-  const network = chain.network.caip2
-  let upTo = Number.MAX_SAFE_INTEGER
-  let tip: Hex | null = null
-  let isReplaced = false
-  for (;;) {
-    const stored = await rows.readStoredBlocks(ctx.db, network, upTo, stepBack)
-    tip ??= stored[0]?.hash ?? null
-    const actual =
-      stored.length === 0
-        ? []
-        : await readBlocks(
-            chain,
-            stored.map(({ number }) => number),
-          )
-    const common = stored.findIndex((block, i) => actual[i]?.hash === block.hash)
-    isReplaced ||= stored.some((block, i) => actual[i] && actual[i].hash !== block.hash)
-    const lowest = stored.at(-1)
-    if (common === -1 && lowest && lowest.number > 0 && stored.length === stepBack) {
-      upTo = lowest.number - 1
-      continue
-    }
-    // A node that does not have our blocks, and has no others in their place, is merely behind.
-    if (!isReplaced) return false
-    // No block in common: everything we kept is orphaned, and reading starts again at its first block.
-    const number = stored[common]?.number ?? (lowest ? lowest.number - 1 : 0)
-    const isTurned = await ctx.db.transaction(async (tx) => {
-      await rows.lockFollower(tx, network)
-      // Another process was faster.
-      if ((await rows.readTip(tx, network))?.hash !== tip) return false
-      const orphaned = await rows.deleteBlocksAbove(tx, network, number)
-      if (orphaned.length > 0) await listener.onOrphaned(tx, orphaned, number)
-      crashPoint(ctx, 'orphan-before-commit')
-      return true
-    })
-    if (isTurned) crashPoint(ctx, 'orphan-after-commit')
-    listener.onCommit()
-    return true
-  }
-}
-
 /**
- * Moves `safe` and `finalized` up to what was read, and reads the blocks that became safe a second time, so that
- * anything the first reading missed is found before anybody relies on it.
+ * Moves `safe` and `finalized` up to what was read and witnessed. Blocks that too few providers told are read again
+ * first, and so are those that only one told before they become safe, so that anything the first reading missed is
+ * found before anybody relies on it.
  */
-async function advanceFinality(
+async function advance(
   ctx: Context,
   chain: Chain,
   before: rows.Follower,
-  safeSeen: number,
-  finalizedSeen: number,
   end: number,
   listener: Listener,
 ): Promise<boolean> {
-  const network = chain.network.caip2
-  const finalized = Math.max(before.finalizedNumber, Math.min(finalizedSeen, end))
-  let safe = Math.max(before.safeNumber, finalized, Math.min(safeSeen, end))
-  if (safe === before.safeNumber && finalized === before.finalizedNumber) return false
-  const again = (await rows.readStoredBlocks(ctx.db, network, safe, safe - before.safeNumber))
-    .filter(({ number }) => number > before.safeNumber)
-    .reverse()
-    .slice(0, blocksPerRead)
-  safe = again.at(-1)?.number ?? safe
-  const logs = await readLogsAgain(
-    chain,
-    again.map(({ hash }) => hash),
-  )
-  const isMoved = await ctx.db.transaction(async (tx) => {
-    await rows.lockFollower(tx, network)
-    for (const [i, block] of again.entries()) {
-      // Another process may have turned back: reading a block again must not bring it back into the chain.
-      if (!(await rows.readStoredBlock(tx, network, block.hash))) return false
-      await listener.onBlock(tx, { ...block, baseFee: 0n }, logs[i] ?? [])
-    }
-    await rows.writeFinality(tx, network, safe, Math.min(finalized, safe))
-    await listener.onFinality(tx, safe, Math.min(finalized, safe))
-    if (logs.some(({ length }) => length > 0)) crashPoint(ctx, 'finality-before-commit')
-    return true
+  const { caip2: network, witnessesMin } = chain.network
+  const seen = (await isFinalityDue(ctx, chain, end, listener)) ? await readFinality(chain) : null
+  const finalizedSeen = Math.max(before.finalizedNumber, Math.min(seen?.finalized ?? 0, end))
+  const safeSeen = Math.max(before.safeNumber, finalizedSeen, Math.min(seen?.safe ?? 0, end))
+  const lacking = await rows.listUnwitnessed(ctx.db, network, {
+    above: before.safeNumber,
+    upTo: safeSeen,
+    witnessesMin,
+    limit: blocksPerRead,
   })
-  if (isMoved && logs.some(({ length }) => length > 0)) crashPoint(ctx, 'finality-after-commit')
+  const [gap] = lacking.length === 0 ? [] : await readAgain(ctx, chain, before, lacking, listener)
+  const readUpTo = lacking.length === blocksPerRead ? (lacking.at(-1)?.number ?? safeSeen) : safeSeen
+  const witnessedUpTo = gap === undefined ? readUpTo : gap - 1
+  const safe = Math.max(before.safeNumber, Math.min(safeSeen, witnessedUpTo))
+  const finalized = Math.max(before.finalizedNumber, Math.min(finalizedSeen, safe))
+  if (safe === before.safeNumber && finalized === before.finalizedNumber) return false
+  const isChange = await ctx.db.transaction(async (tx) => {
+    await rows.lockFollower(tx, network)
+    await rows.writeFinality(tx, network, safe, finalized)
+    const isChanged = await listener.onFinality(tx, safe, finalized)
+    if (isChanged) crashPoint(ctx, 'finality-before-commit')
+    return isChanged
+  })
+  if (isChange) crashPoint(ctx, 'finality-after-commit')
   await rows.deleteBlocksBelow(ctx.db, network, finalized - blocksKept)
   listener.onCommit()
-  return safe < Math.min(safeSeen, end)
+  return gap === undefined && safe < safeSeen
 }
 
-/** The logs of blocks that were read before, from a different node than the first time if one has them. */
-async function readLogsAgain(chain: Chain, hashes: readonly Hex[]): Promise<Log[][]> {
-  const wanted = Object.values(topics)
-  return await readLogs(chain, hashes, wanted, chain.rpc.batchElsewhere).catch((error) => {
-    // The other node may be too far behind to have them.
-    if (!(error instanceof RpcAnswerError)) throw error
-    return readLogs(chain, hashes, wanted)
-  })
+/** When each chain's finality was last read, in this process: once per block is enough. */
+const finalityReads = new WeakMap<Chain, { readonly end: number; readonly at: number }>()
+
+async function isFinalityDue(ctx: Context, chain: Chain, end: number, listener: Listener): Promise<boolean> {
+  const last = finalityReads.get(chain)
+  const now = ctx.now().getTime()
+  if (last?.end === end && now - last.at < chain.network.blockTimeMs) return false
+  const isDue = !last || end - last.end >= idleBlocks || (await listener.awaitsFinality())
+  if (isDue) finalityReads.set(chain, { end, at: now })
+  return isDue
 }
 
-/** Reads blocks of the chain once more, from every node, to find what was missed in them. */
+/** Reads stored blocks again from every provider. Returns the numbers of those that are still not witnessed. */
+async function readAgain(
+  ctx: Context,
+  chain: Chain,
+  follower: rows.Follower,
+  blocks: readonly rows.StoredBlock[],
+  listener: Listener,
+): Promise<number[]> {
+  const { caip2: network, witnessesMin } = chain.network
+  const read = (await readAccounts(chain, blocks, false)).map((accounts) => judge(accounts, witnessesMin))
+  await noteLies(
+    ctx,
+    chain,
+    read.flatMap(({ lies }) => lies),
+  )
+  const lacking: number[] = []
+  for (const [i, stored] of blocks.entries()) {
+    const verdict = read[i]
+    if (verdict?.kind === 'disputed') await noteDispute(ctx, chain, follower, verdict)
+    // Another block in its place is a reorganisation, which the next look at the head finds.
+    if (verdict?.kind !== 'believed' || verdict.block.hash !== stored.hash) {
+      lacking.push(stored.number)
+      continue
+    }
+    const isWitnessed = verdict.toldBy.length >= witnessesMin
+    if (!isWitnessed) lacking.push(stored.number)
+    await ctx.db.transaction(async (tx) => {
+      await rows.lockFollower(tx, network)
+      // Another process may have turned back: reading a block again must not bring it back into the chain.
+      if (!(await rows.noteToldBy(tx, network, stored.hash, verdict.toldBy))) return
+      await listener.onBlock(tx, stored, verdict.logs, { isWitnessed, isAgain: true })
+    })
+  }
+  listener.onCommit()
+  return lacking
+}
+
+/** Reads blocks of the chain once more, from every provider, to find what was missed in them. */
 export async function readBlocksAgain(
   ctx: Context,
   chain: Chain,
@@ -270,13 +276,7 @@ export async function readBlocksAgain(
   listener: Listener,
 ): Promise<void> {
   const network = chain.network.caip2
-  for (const hash of hashes) {
-    const logs = await readLogsOfAll(chain, hash, Object.values(topics))
-    await ctx.db.transaction(async (tx) => {
-      await rows.lockFollower(tx, network)
-      const block = await rows.readStoredBlock(tx, network, hash)
-      if (block) await listener.onBlock(tx, { ...block, baseFee: 0n }, logs)
-    })
-  }
-  listener.onCommit()
+  const follower = await rows.readFollower(ctx.db, network)
+  const blocks = await rows.readBlocksByHash(ctx.db, network, hashes)
+  if (follower && blocks.length > 0) await readAgain(ctx, chain, follower, blocks, listener)
 }

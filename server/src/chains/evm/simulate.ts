@@ -1,6 +1,7 @@
 import { decodeErrorResult } from 'viem/utils'
 import { openBatcher } from '../../database/batch.ts'
 import type { Hex } from '../hex.ts'
+import { type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
 import {
   type Call,
   type CallResult,
@@ -11,16 +12,24 @@ import {
 } from './chain.ts'
 import { type Authorization, authorizationStateCalldata, transferCalldata } from './eip3009.ts'
 
-/** A signed transfer as it would be sent. */
+/**
+ * Asks nodes how the token would treat a transfer now.
+ *
+ * Whoever sees a signature can send it, so nodes see one only in bytes that we have committed. For an ordinary wallet
+ * the signature was checked here, and a node is asked only for what else decides: nonce, balance, pause, blacklist and
+ * time. The code of a contract wallet has to run, so its transfer is simulated with the signature.
+ *
+ * One provider's good answer is enough to accept a payment: the logs decide later. A refusal, which the payer sees, and
+ * a send, which we pay for, need `witnessesMin` providers that agree.
+ */
 export type SignedTransfer = {
   readonly asset: string
   readonly authorization: Authorization
   readonly signature: Hex
-  /** Whether the payer's address has code: that code runs in the simulation, so the transfer is simulated alone. */
+  /** Whether the payer's address has code. */
   readonly isContract: boolean
 }
 
-/** How the token would treat a transfer now. If no node answers, simulating throws instead. */
 export type Simulated = {
   readonly isGood: boolean
   readonly isNonceUsed: boolean
@@ -34,101 +43,195 @@ export type Simulated = {
 /** Keeps one eth_call below the request size that nodes accept. */
 const transfersPerCall = 100
 const callsInFlight = 4
+/** Reads are made from this address: nothing that is read depends on it. */
+const nobody = '0x0000000000000000000000000000000000000001'
 
 export type Simulate = (transfer: SignedTransfer) => Promise<Simulated>
 
-/** All transfers waiting at a moment are simulated in one call; a single transfer is simulated at once. */
+/**
+ * For `serve`: all transfers waiting at a moment are looked at in one call. Throws if no node answers, or if the nodes
+ * contradict each other about a refusal.
+ */
 export function openSimulate(chain: Chain, from: string): Simulate {
+  const first = async (transfers: readonly SignedTransfer[]): Promise<Simulated[]> => {
+    const outcomes = await chain.rpc.batch(callsFor(transfers, true))
+    const checked = parse(transfers, outcomes)
+    const doubtful = transfers.filter((_, i) => !checked[i]?.isGood)
+    const confirmed = await checkTransfers(chain, doubtful, true)
+    return checked.map((one, i) => {
+      const place = doubtful.indexOf(transfers[i] as SignedTransfer)
+      if (place === -1) return one
+      return confirmed[place] ?? contradiction()
+    })
+  }
   const joined = openBatcher<SignedTransfer, Simulated>({
-    run: (transfers) => simulateApart(chain, from, transfers),
-    runAlone: (transfer) => simulateAlone(chain, from, transfer),
+    run: first,
+    runAlone: async (transfer) => (await first([transfer]))[0] ?? contradiction(),
     itemsMax: transfersPerCall,
     inFlightMax: callsInFlight,
   })
-  return (transfer) => (transfer.isContract ? simulateAlone(chain, from, transfer) : joined(transfer))
+  return async (transfer) => {
+    if (!transfer.isContract) return await joined(transfer)
+    return (await simulateContract(chain, from, transfer)) ?? contradiction()
+  }
 }
 
-/**
- * Like simulateTransfers, but keeps payments that share a nonce apart: a payment that is presented twice at once would
- * find its nonce used by its own copy, and be refused while the copy is claimed. Copies share one verdict; different
- * payments with the same nonce are simulated in separate calls.
- */
-async function simulateApart(
+function contradiction(): never {
+  throw new RpcUnavailableError('The nodes contradict each other about the payer’s account.')
+}
+
+/** Looks at transfers of ordinary wallets. Null for one about which too few providers agree. */
+export async function checkTransfers(
   chain: Chain,
-  from: string,
   transfers: readonly SignedTransfer[],
-): Promise<readonly Simulated[]> {
-  const rounds: Map<string, SignedTransfer>[] = []
-  const roundOf = new Map<string, number>()
-  const nonces = new Map<string, number>()
-  const ids = transfers.map((transfer) => {
-    const { asset, authorization, signature } = transfer
-    const id = `${asset} ${transferCalldata(authorization, signature)}`
-    if (roundOf.has(id)) return id
-    const nonce = `${asset} ${authorization.from} ${authorization.nonce}`
-    const round = nonces.get(nonce) ?? 0
-    nonces.set(nonce, round + 1)
-    roundOf.set(id, round)
-    rounds[round] = (rounds[round] ?? new Map()).set(id, transfer)
-    return id
-  })
-  const verdicts = new Map<string, Simulated>()
-  await Promise.all(
-    rounds.map(async (round) => {
-      const simulated = await simulateTransfers(chain, from, [...round.values()])
-      for (const [i, id] of [...round.keys()].entries()) verdicts.set(id, simulated[i] as Simulated)
-    }),
+  withPending = false,
+): Promise<(Simulated | null)[]> {
+  if (transfers.length === 0) return []
+  const { witnessesMin } = chain.network
+  const told = await chain.rpc.askAll(
+    callsFor(transfers, withPending),
+    (answers) => answers.length >= witnessesMin,
   )
-  return ids.map((id) => verdicts.get(id) as Simulated)
+  const answers = told.map(({ outcomes }) => parse(transfers, outcomes))
+  return transfers.map((_, i) =>
+    agree(
+      answers.flatMap((answer) => answer[i] ?? []),
+      witnessesMin,
+    ),
+  )
 }
 
-export async function simulateAlone(
+/** Simulates the transfer of a contract wallet. Null if too few providers agree. */
+export async function simulateContract(
   chain: Chain,
   from: string,
   transfer: SignedTransfer,
-): Promise<Simulated> {
-  const [simulated] = await simulateTransfers(chain, from, [transfer])
-  if (!simulated) throw new Error('a simulated transfer has no verdict')
-  return simulated
+): Promise<Simulated | null> {
+  const { asset, authorization, signature } = transfer
+  const calls = [
+    { target: multicall, callData: getBlockNumber },
+    ...stateCalls(transfer),
+    { target: asset, callData: transferCalldata(authorization, signature) },
+  ]
+  const told = await chain.rpc.askAll([{ method: 'eth_call', params: readManyParams(calls, from, 'latest') }])
+  const answers = told.map(({ outcomes: [outcome] }): Simulated => {
+    const [block, state, balance, sent] = decodeAggregate(unwrap<Hex>(outcome))
+    if (!state?.success || !balance?.success || !sent) throw notToken()
+    return {
+      isGood: sent.success,
+      isNonceUsed: isTrue(state),
+      balance: BigInt(balance.returnData),
+      revertReason: sent.success ? '' : readReason(sent),
+      blockNumber: numberIn(block),
+    }
+  })
+  return agree(answers, chain.network.witnessesMin)
 }
 
 /**
- * Simulates transfers in order, each on the state that the ones before it left, so that two transfers of one payer do
- * not both pass on a balance for one. Nonce and balance are read before their transfer.
+ * What enough providers say. If too few answered, a good answer of all of them stands: what it leads to is proven by
+ * logs. Providers that are behind the others do not count.
  */
-export async function simulateTransfers(
-  chain: Chain,
-  from: string,
-  transfers: readonly SignedTransfer[],
-): Promise<readonly Simulated[]> {
+function agree(answers: readonly Simulated[], witnessesMin: number): Simulated | null {
+  const height = Math.max(...answers.map(({ blockNumber }) => blockNumber))
+  const current = answers.filter(({ blockNumber }) => blockNumber === height)
+  const heard = current.length >= witnessesMin ? current : answers
+  const groups = [...Map.groupBy(heard, ({ isGood, isNonceUsed }) => `${isGood} ${isNonceUsed}`).values()]
+  const [most] = groups.toSorted((a, b) => b.length - a.length)
+  const [lowest] = most?.toSorted((a, b) => (a.balance < b.balance ? -1 : 1)) ?? []
+  if (!most || !lowest) return null
+  if (most.length >= witnessesMin) return lowest
+  return groups.length === 1 && lowest.isGood ? lowest : null
+}
+
+function stateCalls({ asset, authorization: { from, nonce } }: SignedTransfer): Call[] {
+  return [
+    { target: asset, callData: authorizationStateCalldata(from, nonce) },
+    { target: asset, callData: withAddress(balanceOf, from) },
+  ]
+}
+
+function callsFor(transfers: readonly SignedTransfer[], withPending: boolean) {
   const calls: Call[] = [
     { target: multicall, callData: getBlockNumber },
-    ...transfers.flatMap(({ asset, authorization, signature }) => [
-      { target: asset, callData: authorizationStateCalldata(authorization.from, authorization.nonce) },
-      { target: asset, callData: `${balanceOf}${authorization.from.slice(2).padStart(64, '0')}` as Hex },
-      { target: asset, callData: transferCalldata(authorization, signature) },
+    { target: multicall, callData: getBlockTime },
+    ...transfers.flatMap((transfer) => [
+      ...stateCalls(transfer),
+      { target: transfer.asset, callData: paused },
+      { target: transfer.asset, callData: withAddress(isBlacklisted, transfer.authorization.from) },
+      { target: transfer.asset, callData: withAddress(isBlacklisted, transfer.authorization.to) },
     ]),
   ]
-  const results = decodeAggregate(
-    await chain.rpc.call<Hex>('eth_call', readManyParams(calls, from, 'latest')),
-  )
-  const blockNumber = Number.parseInt(results[0]?.returnData ?? '0x0', 16)
-  return transfers.map((_, i) => {
-    const [state, balance, transfer] = results.slice(1 + i * 3, 4 + i * 3)
-    if (!state?.success || !balance?.success || !transfer)
-      throw new Error('the token does not answer like an EIP-3009 token')
+  const pending = transfers.flatMap((transfer) => stateCalls(transfer).slice(0, 1))
+  const method = 'eth_call'
+  return [
+    { method, params: readManyParams(calls, nobody, 'latest') },
+    ...(withPending ? [{ method, params: readManyParams(pending, nobody, 'pending') }] : []),
+  ]
+}
+
+const callsPerTransfer = 5
+
+function parse(transfers: readonly SignedTransfer[], outcomes: readonly RpcOutcome[]): Simulated[] {
+  const [block, time, ...results] = decodeAggregate(unwrap<Hex>(outcomes[0]))
+  // Not every node has a pending block; without one, a nonce that is on its way is seen once it is in a block.
+  const pending = outcomes[1] && 'result' in outcomes[1] ? decodeAggregate(unwrap<Hex>(outcomes[1])) : []
+  const seconds = BigInt(time?.returnData ?? '0x0')
+  return transfers.map(({ authorization }, i) => {
+    const [state, balance, isPaused, ...blacklisted] = results.slice(
+      i * callsPerTransfer,
+      (i + 1) * callsPerTransfer,
+    )
+    if (!state?.success || !balance?.success) throw notToken()
+    const units = BigInt(balance.returnData)
+    const revertReason = whyRefused(authorization, units, seconds, isPaused, blacklisted)
     return {
-      isGood: transfer.success,
-      isNonceUsed: BigInt(state.returnData) !== 0n,
-      balance: BigInt(balance.returnData),
-      revertReason: transfer.success ? '' : readReason(transfer),
-      blockNumber,
+      isGood: revertReason === '',
+      isNonceUsed: isTrue(state) || (pending[i]?.success === true && isTrue(pending[i])),
+      balance: units,
+      revertReason,
+      blockNumber: numberIn(block),
     }
   })
 }
 
+/** What the token would say, or an empty text if it would not refuse. */
+function whyRefused(
+  { value, validAfter, validBefore }: Authorization,
+  balance: bigint,
+  seconds: bigint,
+  isPaused: CallResult | undefined,
+  blacklisted: readonly CallResult[],
+): string {
+  if (seconds <= validAfter) return 'authorization is not yet valid'
+  if (seconds >= validBefore) return 'authorization is expired'
+  if (balance < value) return 'transfer amount exceeds balance'
+  if (isTrue(isPaused)) return 'paused'
+  return blacklisted.some(isTrue) ? 'account is blacklisted' : ''
+}
+
+/** A token without such a function answers with nothing, which is no. */
+function isTrue(result: CallResult | undefined): boolean {
+  return result?.success === true && result.returnData.length === 66 && BigInt(result.returnData) !== 0n
+}
+
+function numberIn(result: CallResult | undefined): number {
+  return Number.parseInt(result?.returnData ?? '0x0', 16)
+}
+
+function withAddress(selector: Hex, address: Hex): Hex {
+  return `${selector}${address.slice(2).padStart(64, '0')}`
+}
+
+function notToken(): Error {
+  return new Error('the token does not answer like an EIP-3009 token')
+}
+
 const getBlockNumber: Hex = '0x42cbb15c'
+const getBlockTime: Hex = '0x0f28c97d'
 const balanceOf: Hex = '0x70a08231'
+const paused: Hex = '0x5c975abb'
+const isBlacklisted: Hex = '0xfe575a87'
 
 const errorAbi = [{ type: 'error', name: 'Error', inputs: [{ name: 'message', type: 'string' }] }] as const
 

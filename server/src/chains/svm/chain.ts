@@ -1,3 +1,4 @@
+import type { Node } from '../../config.ts'
 import type { SolanaNetwork } from '../../networks.ts'
 import { openRpc, type Rpc, RpcAnswerError, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
 import { decodeTransaction, encodeTransaction, type SvmTransaction } from './message.ts'
@@ -6,7 +7,7 @@ import { findTokenAccount, tokenProgram } from './transfer.ts'
 /** One Solana cluster and its nodes. */
 export type SvmChain = { readonly network: SolanaNetwork; readonly rpc: Rpc }
 
-export function openSvmChain(network: SolanaNetwork, urls: readonly string[], now: () => Date): SvmChain {
+export function openSvmChain(network: SolanaNetwork, nodes: readonly Node[], now: () => Date): SvmChain {
   // CAIP-2 names a cluster by the beginning of its genesis hash.
   const genesis = network.caip2.slice('solana:'.length)
   const identity = {
@@ -14,7 +15,7 @@ export function openSvmChain(network: SolanaNetwork, urls: readonly string[], no
     method: 'getGenesisHash',
     isOurs: (answer: unknown) => typeof answer === 'string' && answer.startsWith(genesis),
   }
-  return { network, rpc: openRpc(urls, identity, now) }
+  return { network, rpc: openRpc(nodes, identity, now) }
 }
 
 /** Checks the tokens against networks.ts. Returns one sentence per mistake. */

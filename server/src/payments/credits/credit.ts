@@ -31,6 +31,8 @@ export type CreditRow = {
   readonly finalizedAt: Date | null
   readonly isOrphaned: boolean
   readonly isReversed: boolean
+  /** Whether it may complete its checkout: it is witnessed, or within what one provider alone may complete. */
+  readonly counts: boolean
   /** Orphaned here, but included in another block. */
   readonly isIncludedAgain: boolean
 }
@@ -55,6 +57,7 @@ export type RawCredit = {
   finalized_at: Date | null
   orphaned_at: Date | null
   reversed_at: Date | null
+  counts: boolean
   is_included_again: boolean
   is_claimed: boolean
   is_reserved: boolean
@@ -84,6 +87,7 @@ export function toCreditRow(row: RawCredit): CreditRow {
     finalizedAt: row.finalized_at,
     isOrphaned: row.orphaned_at !== null,
     isReversed: row.reversed_at !== null,
+    counts: row.counts,
     isIncludedAgain: row.is_included_again,
     isClaimed: row.is_claimed,
     isReserved: row.is_reserved,

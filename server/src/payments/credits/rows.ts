@@ -11,7 +11,10 @@ export type SeenPlain = {
   readonly value: bigint
   readonly transactionHash: string
   readonly logIndex: number
-  /** Index among the token's transfers in the transaction. Unlike logIndex, it survives inclusion in another block. */
+  /**
+   * Index among the transfers of the transaction with the same token, payer, recipient and amount. Unlike logIndex, it
+   * survives inclusion in another block, and a reading that missed other transfers.
+   */
   readonly position: number
 }
 /** A transfer by an authorization with this nonce. */
@@ -55,6 +58,7 @@ export async function upsertCredits(
   network: string,
   block: Place,
   credits: readonly NewCredit[],
+  isWitnessed: boolean,
 ): Promise<string[]> {
   const input = JSON.stringify(
     credits.map(({ seen, paymentId, checkoutId, storeId, sender }) => ({
@@ -76,10 +80,11 @@ export async function upsertCredits(
   await tx.query(
     `with input as (
        select * from json_to_recordset($2)
-         as i (transaction_hash text, position integer, asset text, payer text, nonce text)
+         as i (transaction_hash text, position integer, asset text, payer text, nonce text, pay_to text, amount numeric)
      ), found as (
        select k.block_hash, k.log_index from input i join credits k on k.network = $1 and k.orphaned_at is null
-         and k.transaction_hash = i.transaction_hash and k.asset = i.asset and k.position = i.position
+         and k.transaction_hash = i.transaction_hash and k.asset = i.asset and k.payer = i.payer
+         and k.pay_to = i.pay_to and k.amount = i.amount and k.position = i.position
        union
        select k.block_hash, k.log_index from input i join credits k on k.network = $1 and k.orphaned_at is null
          and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce
@@ -91,13 +96,13 @@ export async function upsertCredits(
   const rows = await tx.query<{ checkout_id: string | null }>(
     `insert into credits as k (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
        position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
-       included_at, accepted_at, dismissed_at, sender, sender_nonce)
+       included_at, accepted_at, dismissed_at, sender, sender_nonce, witnessed_at, counts)
      select $1, $3, i.log_index, coalesce(e.payment_id, i.payment_id), $4, $5, i.transaction_hash,
        i.position, i.asset, i.payer, i.nonce, i.pay_to, i.amount,
        case when e.checkout_id is null then i.store_id else e.store_id end, coalesce(e.checkout_id, i.checkout_id),
        case when coalesce(e.checkout_id, i.checkout_id) is null then 'unmatched' else 'overpaid' end,
        coalesce(e.first_seen_block_time, $5), clock(), e.accepted_at, e.dismissed_at,
-       coalesce(e.sender, i.sender), coalesce(e.sender_nonce, i.sender_nonce)
+       coalesce(e.sender, i.sender), coalesce(e.sender_nonce, i.sender_nonce), case when $6 then clock() end, $6
      from json_to_recordset($2) as i (log_index integer, payment_id text, transaction_hash text, position integer,
        asset text, payer text, nonce text, pay_to text, amount numeric, store_id text, checkout_id text, sender text,
        sender_nonce bigint)
@@ -108,11 +113,14 @@ export async function upsertCredits(
          select * from credits where network = $1 and asset = i.asset and payer = i.payer and nonce = i.nonce
          union all
          select * from credits where network = $1 and transaction_hash = i.transaction_hash and asset = i.asset
-           and position = i.position and nonce is null and i.nonce is null
+           and payer = i.payer and pay_to = i.pay_to and amount = i.amount and position = i.position
+           and nonce is null and i.nonce is null
        ) o) e
      on conflict (network, block_hash, log_index) do update set
        orphaned_at = null,
        reversed_at = null,
+       witnessed_at = coalesce(k.witnessed_at, excluded.witnessed_at),
+       counts = k.counts or excluded.counts,
        announced = case when k.announced in ('reorged', 'reversed') then null else k.announced end,
        checkout_id = coalesce(k.checkout_id, excluded.checkout_id),
        store_id = coalesce(k.store_id, excluded.store_id),
@@ -120,10 +128,10 @@ export async function upsertCredits(
          when k.disposition = 'exact' and k.orphaned_at is not null and exists (select 1 from credits o
            where o.checkout_id = k.checkout_id and o.disposition = 'exact' and o.orphaned_at is null) then 'overpaid'
          else k.disposition end
-     where k.orphaned_at is not null or (k.checkout_id is null and excluded.checkout_id is not null)
+     where k.orphaned_at is not null or (k.witnessed_at is null and $6) or (k.checkout_id is null and excluded.checkout_id is not null)
        or (k.store_id is null and excluded.store_id is not null)
      returning checkout_id`,
-    [network, input, block.hash, block.number, block.time],
+    [network, input, block.hash, block.number, block.time, isWitnessed],
   )
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }

@@ -15,6 +15,7 @@ export async function writeCredits(
   place: Place,
   concerns: readonly Concern[],
   matches: readonly (Match & Pick<NewCredit, 'sender'>)[] = [],
+  isWitnessed = true,
 ): Promise<string[]> {
   const now = ctx.now()
   const paymentId = () => newId('pay', ctx.config.cell, now)
@@ -36,5 +37,5 @@ export async function writeCredits(
       sender,
     })),
   ]
-  return credits.length === 0 ? [] : await upsertCredits(tx, network, place, credits)
+  return credits.length === 0 ? [] : await upsertCredits(tx, network, place, credits, isWitnessed)
 }

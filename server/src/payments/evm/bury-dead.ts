@@ -2,7 +2,7 @@ import { type Chain, decodeAggregate, readManyParams } from '../../chains/evm/ch
 import { type Authorization, authorizationStateCalldata, topics } from '../../chains/evm/eip3009.ts'
 import { readBlocksAgain } from '../../chains/evm/follower.ts'
 import type { Hex } from '../../chains/hex.ts'
-import { readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
+import { isWitnessedUpTo, readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import { bury } from '../credits/bury.ts'
 import type { UpdateStatus } from '../rail.ts'
@@ -28,6 +28,10 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   )
   const deep = stored[chain.network.negativeDepth]
   if (!deep) return 0
+  const { safeNumber = 0 } = (await readFollower(ctx.db, network)) ?? {}
+  // What too few providers told of a block proves nothing about the payments in it.
+  const read = { above: safeNumber, upTo: deep.number, witnessesMin: chain.network.witnessesMin }
+  if (!(await isWitnessedUpTo(ctx.db, network, read))) return 0
   await finishReconciling(ctx, network, deep.time)
   const candidates = [
     ...(await listPerhapsDead(ctx.db, network, deep, buriedPerRun)),
@@ -83,7 +87,8 @@ async function findUses(
     new Date((end - searchedSeconds) * 1_000),
     new Date(end * 1_000),
   )
-  if (!range) return []
+  // Not a proof that it was unused: we do not know which blocks to search.
+  if (!range) return null
   const answers = await chain.rpc.callAll<{ blockHash: Hex }[]>('eth_getLogs', [
     {
       address: asset,

@@ -1,21 +1,23 @@
 import type { Chain, Log } from '../../chains/evm/chain.ts'
 import { type NonceEvent, readTransfers } from '../../chains/evm/eip3009.ts'
-import type { Listener } from '../../chains/evm/follower.ts'
+import type { Listener } from '../../chains/evm/listener.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Transaction } from '../../database/db.ts'
 import { appendEvent, newEvent } from '../../events/append.ts'
+import { limitsAlone } from '../credits/alone.ts'
 import { toPayment } from '../credits/credit.ts'
 import * as credits from '../credits/rows.ts'
+import { allowAlone, isAnyNotFinal, withdrawUntold } from '../credits/witness-rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { listSettlerAddresses, noteMined } from '../settlers/rows.ts'
 import { claimByAmount } from '../transfers/rows.ts'
 import { boundPattern } from './bound-nonce.ts'
 import { recoverClaims } from './recover-claims.ts'
-import { findConcerns, findMatches, forgetSpentAbove, noteSpent } from './rows.ts'
+import { findConcerns, findMatches, forgetSpentAbove, forgetSpentIn, noteSpent } from './rows.ts'
 
 /**
  * Turns what the follower reads into credits. The only proof of a signed payment is AuthorizationUsed(payer, nonce)
@@ -30,8 +32,9 @@ import { findConcerns, findMatches, forgetSpentAbove, noteSpent } from './rows.t
 export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Listener {
   const network = chain.network.caip2
   return {
-    async onBlock(tx, block, logs) {
+    async onBlock(tx, block, logs, { isWitnessed, isAgain }) {
       const seen = readByAsset(logs)
+      const withdrawn = isWitnessed && isAgain ? await withdraw(tx, network, block.hash, seen) : []
       const found = await findConcerns(tx, network, seen.authorized)
       const concerns = await recoverClaims(ctx, tx, chain, found)
       const matches = await findMatches(tx, network, block.number, seen.plain)
@@ -46,8 +49,11 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
         block,
         concerns,
         matches.map((match) => ({ ...match, sender: senders.get(match.seen.transactionHash) ?? null })),
+        isWitnessed,
       )
-      const changed = new Set(paid)
+      if (!isWitnessed && paid.length > 0)
+        await allowAlone(tx, network, block.hash, limitsAlone(ctx, chain.network))
+      const changed = new Set([...withdrawn, ...paid])
       const spent = [
         ...concerns
           .filter(({ claim }) => claim !== null && !claim.isMatch)
@@ -71,13 +77,15 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       await forgetSpentAbove(tx, network, number)
       if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
     },
-    accounts: () => listSettlerAddresses(ctx.db, network),
+    accounts: (isComplete) => listSettlerAddresses(ctx.db, network, !isComplete),
     onNonces: (tx, accounts) => noteMined(tx, network, accounts),
+    awaitsFinality: () => isAnyNotFinal(ctx.db, network),
     async onFinality(tx, safe, finalized) {
       const changed = await credits.advanceCredits(tx, network, safe, finalized)
       changed.push(...(await claimByAmount(tx, network, boundPattern)))
       if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
       await announceUnmatched(ctx, tx, chain)
+      return changed.length > 0
     },
     onCommit() {
       ctx.db.wakeUps.send('outcomes')
@@ -102,6 +110,13 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
       network,
       unmatched.map(({ paymentId }) => paymentId),
     )
+}
+
+/** Takes back what an earlier reading of the block said and a witnessed one does not. */
+async function withdraw(tx: Transaction, network: string, blockHash: Hex, seen: ByAsset): Promise<string[]> {
+  await forgetSpentIn(tx, network, blockHash)
+  const told = [...seen.authorized, ...seen.plain.map((transfer) => ({ ...transfer, nonce: null }))]
+  return await withdrawUntold(tx, network, blockHash, told)
 }
 
 /** Less than a cent is dust: it gets a row, but no event. */

@@ -2,7 +2,7 @@ import { parseTransaction } from 'viem/utils'
 import { aggregateCalldata, type Chain, multicall } from '../../chains/evm/chain.ts'
 import { transferCalldata } from '../../chains/evm/eip3009.ts'
 import type { Signer, Unsigned } from '../../chains/evm/signer.ts'
-import { type Simulated, simulateAlone, simulateTransfers } from '../../chains/evm/simulate.ts'
+import { checkTransfers, type Simulated, simulateContract } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { RpcAnswerError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
@@ -159,18 +159,22 @@ async function choose(
   crashPoint(ctx, 'simulate-after')
   const good: Chosen[] = []
   const refused: Refused[] = []
+  const chosen = new Map<string, bigint>()
   for (const [i, authorized] of sendable.entries()) {
     const verdict = verdicts[i]
     const { asset, authorization } = authorized.transfer
+    const purse = `${asset} ${authorization.from}`
     // A used nonce is decided by the logs, and an authorization that was sent is never rejected.
     if (!verdict || verdict.isNonceUsed || (!verdict.isGood && authorized.state === 'sent')) {
       resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
       continue
     }
-    const unsettled = sent.get(`${asset} ${authorization.from}`) ?? 0n
-    const inFlight = authorized.state === 'sent' ? 0n : unsettled
-    if (verdict.isGood && verdict.balance >= authorization.value + inFlight)
+    const unsettled = sent.get(purse) ?? 0n
+    const inFlight = (authorized.state === 'sent' ? 0n : unsettled) + (chosen.get(purse) ?? 0n)
+    if (verdict.isGood && verdict.balance >= authorization.value + inFlight) {
       good.push({ ...authorized, unsettled })
+      chosen.set(purse, (chosen.get(purse) ?? 0n) + authorization.value)
+    }
     // A node behind the head may not have seen the money arrive.
     else if (!verdict.isGood && verdict.blockNumber >= headNumber) {
       refused.push({
@@ -195,21 +199,15 @@ async function simulate(
   sendable: readonly Authorized[],
 ): Promise<(Simulated | null)[]> {
   const plain = sendable.filter(({ transfer }) => !transfer.isContract)
-  const joined = await simulateTransfers(
+  const joined = await checkTransfers(
     chain,
-    from,
     plain.map(({ transfer }) => transfer),
-  ).catch((error) => {
-    if (!(error instanceof RpcAnswerError)) throw error
-    return null
-  })
-  const verdicts = new Map(plain.map((authorized, i) => [authorized, joined?.[i] ?? null]))
+  )
+  const verdicts = new Map(plain.map((authorized, i) => [authorized, joined[i] ?? null]))
   return await Promise.all(
     sendable.map(async (authorized) => {
-      const known = verdicts.get(authorized)
-      if (known) return known
-      // A contract wallet, or the joint call failed as a whole: simulate each by itself.
-      return await simulateAlone(chain, from, authorized.transfer).catch((error) => {
+      if (!authorized.transfer.isContract) return verdicts.get(authorized) ?? null
+      return await simulateContract(chain, from, authorized.transfer).catch((error) => {
         if (!(error instanceof RpcAnswerError)) throw error
         return null
       })

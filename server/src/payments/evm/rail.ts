@@ -1,7 +1,7 @@
 import type { PaymentRequirements } from '@farthing/sdk'
 import { type Chain, openChain, readHasCode } from '../../chains/evm/chain.ts'
 import { checkChain } from '../../chains/evm/check.ts'
-import { followOnce } from '../../chains/evm/follower.ts'
+import { followNext } from '../../chains/evm/follower.ts'
 import { openSimulate } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { releaseFollower } from '../../chains/rows.ts'
@@ -36,7 +36,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
   const verifier = openVerifier(ctx, chain)
   return {
     network,
-    endpoints: chain.rpc.endpoints,
+    providers: chain.rpc.providers.length,
     verifier: {
       findMismatch: async (...asked) => findMismatch(verifier, ...asked),
       verify: (...asked) => verifyPayment(verifier, ...asked),
@@ -92,7 +92,7 @@ function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: S
       name: `follow ${caip2}`,
       // A new block is seen within an eighth of the block time.
       restMs: blockTimeMs / 8,
-      run: async () => (await check()) && (await followOnce(ctx, chain, holder, listener)) === true,
+      run: async () => (await check()) && (await followNext(ctx, chain, holder, listener)) === true,
       release: () => releaseFollower(ctx.db, caip2, holder),
     },
     {

@@ -79,6 +79,14 @@ export async function forgetSpentAbove(tx: Transaction, network: string, number:
   )
 }
 
+export async function forgetSpentIn(tx: Transaction, network: string, blockHash: Hex): Promise<void> {
+  await tx.query(
+    `update authorizations set spent_block_number = null, spent_block_hash = null, spent_reason = null
+     where network = $1 and spent_block_hash = $2`,
+    [network, blockHash],
+  )
+}
+
 /** Which of a block's transfers by authorization concern us, in one query per block. */
 export async function findConcerns(
   tx: Transaction,

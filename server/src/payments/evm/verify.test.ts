@@ -21,7 +21,7 @@ const seconds = BigInt(Math.floor(now.getTime() / 1_000))
 const offers = [{ network: network.caip2, asset: address, payTo, amount: '1000000' } as Offer]
 /** findMismatch only compares terms and must not query a node. */
 const verifier: EvmVerifier = {
-  chain: openChain(network, ['http://127.0.0.1:9'], () => now),
+  chain: openChain(network, [{ provider: 'none', url: 'http://127.0.0.1:9' }], () => now),
   simulate: () => assert.fail(),
   hasCode: () => assert.fail(),
 }

@@ -107,16 +107,18 @@ export async function releaseSettler(
 /**
  * Records our accounts' nonces as the follower saw them. If a reorganisation lowers a nonce, its transactions count as
  * unmined again. A draining settler is retired once everything it sent is mined, and drains again if a reorganisation
- * undoes that.
+ * undoes that. Only enough providers together may raise the next nonce: a false one would leave a gap for ever.
  */
 export async function noteMined(
   tx: Transaction,
   network: string,
-  accounts: readonly { address: string; nonce: number }[],
+  accounts: readonly { address: string; nonce: number; isWitnessed: boolean }[],
 ): Promise<void> {
   await tx.query(
     `with input as (
-       select * from json_to_recordset($2) as i (address text, nonce bigint)
+       select i.address, case when i."isWitnessed" then i.nonce else least(i.nonce, s.next_nonce) end as nonce
+       from json_to_recordset($2) as i (address text, nonce bigint, "isWitnessed" boolean)
+       join settlers s on s.network = $1 and s.address = i.address
      ), seen as (
        update settlers s set mined_nonce = i.nonce, next_nonce = greatest(s.next_nonce, i.nonce),
          state = case when s.state = 'active' then 'active' when s.next_nonce <= i.nonce then 'retired' else 'draining' end
@@ -333,7 +335,14 @@ export type LaneState = {
 export async function readReadiness(
   db: Database,
   network: string,
-): Promise<{ lanes: LaneState[]; headAgeSeconds: number | null; baseFee: bigint; isRestoring: boolean }> {
+): Promise<{
+  lanes: LaneState[]
+  headAgeSeconds: number | null
+  baseFee: bigint
+  isRestoring: boolean
+  witnesses: number | null
+  dispute: string | null
+}> {
   const rows = await db.query<{
     address: string | null
     silence: number | null
@@ -342,11 +351,13 @@ export async function readReadiness(
     head_age: number | null
     base_fee: string | null
     is_restoring: boolean
+    witnesses: number | null
+    dispute: string | null
   }>(
     `select s.address, extract(epoch from clock() - s.alive_at)::float8 as silence, s.balance_wei,
        (select extract(epoch from clock() - min(t.created_at))::float8 from transactions t
         where t.network = s.network and t.settler = s.address and t.mined_at is null) as unmined,
-       extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee,
+       extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee, f.witnesses, f.dispute,
        exists (select 1 from restores r where r.network = f.network and r.finished_at is null) as is_restoring
      from followers f left join settlers s on s.network = f.network and s.state = 'active'
      where f.network = $1`,
@@ -356,6 +367,8 @@ export async function readReadiness(
     headAgeSeconds: rows[0]?.head_age ?? null,
     baseFee: BigInt(rows[0]?.base_fee ?? '0'),
     isRestoring: rows[0]?.is_restoring ?? false,
+    witnesses: rows[0]?.witnesses ?? null,
+    dispute: rows[0]?.dispute ?? null,
     lanes: rows.map(({ address, silence, unmined, balance_wei }) => ({
       address,
       silenceSeconds: silence,
@@ -365,10 +378,16 @@ export async function readReadiness(
   }
 }
 
-export async function listSettlerAddresses(db: Database | Transaction, network: string): Promise<Hex[]> {
+/** The settlers of a network; with `isBusy`, those with something in flight, or that drain. */
+export async function listSettlerAddresses(
+  db: Database | Transaction,
+  network: string,
+  isBusy = false,
+): Promise<Hex[]> {
   const rows = await db.query<{ address: Hex }>(
-    'select address from settlers where network = $1 order by address',
-    [network],
+    `select address from settlers where network = $1
+       and (not $2 or mined_nonce < next_nonce or state = 'draining') order by address`,
+    [network, isBusy],
   )
   return rows.map(({ address }) => address)
 }

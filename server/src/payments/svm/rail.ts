@@ -25,7 +25,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
   const feePayers = openFeePayers(ctx)
   return {
     network,
-    endpoints: chain.rpc.endpoints,
+    providers: chain.rpc.providers.length,
     verifier: {
       ...openSvmVerifier(chain, feePayers),
       prepare: (terms, payer) => preparePayment(chain, terms, payer),

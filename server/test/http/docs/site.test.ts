@@ -119,11 +119,11 @@ test('docs/api/answers.md lists every error code with its status', () => {
 })
 
 test('docs/operating.md lists exactly the loops that work runs', () => {
-  const node = ['http://127.0.0.1:9']
+  const node = [{ provider: 'none', url: 'http://127.0.0.1:9' }]
   const config = {
     ...farthing.ctx.config,
     networks: ['LOCAL', 'SOLANA_LOCAL'],
-    rpcUrls: { LOCAL: node, SOLANA_LOCAL: node },
+    nodes: { LOCAL: node, SOLANA_LOCAL: node },
   }
   const loops = listLoops({ ...farthing.ctx, config }, [openSigner(`0x${'1'.repeat(64)}`)])
   // Loops that run per network, or per network and key, are listed without these.

@@ -1,6 +1,6 @@
 import type { StoreCheckout } from '@farthing/sdk'
-import { type Block, type Log, readBlocks, readLogs } from '../../../src/chains/evm/chain.ts'
-import { topics } from '../../../src/chains/evm/eip3009.ts'
+import type { Block, Log } from '../../../src/chains/evm/chain.ts'
+import { readAccounts } from '../../../src/chains/evm/witnesses.ts'
 import type { Hex } from '../../../src/chains/hex.ts'
 import type { NewClaim } from '../../../src/checkouts/claim-rows.ts'
 import type { Database, Transaction } from '../../../src/database/db.ts'
@@ -102,9 +102,9 @@ export async function readInclusion(
   blockNumber: number,
 ): Promise<{ block: Block; logsOf: (payment: Prepared) => Log[]; logs: readonly Log[] }> {
   const { chain } = shop.engine
-  const [block] = await readBlocks(chain, [blockNumber])
-  if (!block) throw new Error(`block ${blockNumber} does not exist`)
-  const [logs = []] = await readLogs(chain, [block.hash], Object.values(topics))
+  const [[account] = []] = await readAccounts(chain, [{ number: blockNumber, hash: null }], false)
+  if (!account?.block || !account.logs) throw new Error(`block ${blockNumber} does not exist`)
+  const { block, logs } = account
   return {
     block,
     logs,

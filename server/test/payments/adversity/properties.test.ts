@@ -30,6 +30,7 @@ const anyCredit = fc.record({
   blockNumber: fc.integer({ min: 1, max: 4 }),
   disposition: fc.constantFrom<Disposition>('late', 'underpaid', 'overpaid', 'overpaid', 'unmatched'),
   finality: fc.constantFrom(...finalities),
+  counts: fc.boolean(),
 })
 
 /** Any facts that the database can hold: at most one credit is exact, and no two share a place in a block. */

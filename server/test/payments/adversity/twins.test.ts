@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openChain } from '../../../src/chains/evm/chain.ts'
 import { followOnce } from '../../../src/chains/evm/follower.ts'
+import { parseNode } from '../../../src/config.ts'
 import { buildApp } from '../../../src/http/app.ts'
 import { openListener } from '../../../src/payments/evm/credit-blocks.ts'
 import { stepLane } from '../../../src/payments/evm/lane.ts'
@@ -22,15 +23,15 @@ let asked = ''
 const gate = await openGate(shop.chain.url, async (call) => {
   if (!isSimulation(call)) asked += JSON.stringify(call.params).toLowerCase()
 })
-const gated = openChain(shop.engine.chain.network, [gate.url], shop.ctx.now)
-const otherContext = { ...shop.ctx, config: { ...shop.ctx.config, rpcUrls: { LOCAL: [gate.url] } } }
+const gated = openChain(shop.engine.chain.network, [parseNode(gate.url)], shop.ctx.now)
+const otherContext = { ...shop.ctx, config: { ...shop.ctx.config, nodes: { LOCAL: [parseNode(gate.url)] } } }
 const otherApp = buildApp(otherContext, { isDraining: false })
 atEnd(() => otherApp.close())
 await otherApp.ready()
 
-/** Whether the call tries transferWithAuthorization without sending it. */
+/** Whether the call reads what decides about a payment: its payer's balance, among others. */
 function isSimulation({ method, params }: Call): boolean {
-  return method === 'eth_call' && JSON.stringify(params).includes('cf092995')
+  return method === 'eth_call' && JSON.stringify(params).includes('70a08231')
 }
 
 async function statusOf({ checkoutId }: Prepared): Promise<string> {

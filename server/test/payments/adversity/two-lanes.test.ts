@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openChain } from '../../../src/chains/evm/chain.ts'
 import { claimAuthorizations } from '../../../src/checkouts/claim-rows.ts'
+import { parseNode } from '../../../src/config.ts'
 import { stepLane } from '../../../src/payments/evm/lane.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { openFaultyNode } from '../../support/faulty-node.ts'
@@ -15,7 +16,7 @@ const shop = await openDriven({ settlers: 2 })
 async function openSlowLane(place: number) {
   const node = await openFaultyNode(shop.chain.url)
   const lane = shop.engine.lanes[place] ?? assert.fail()
-  return { ...lane, chain: openChain(shop.chain.network, [node.url], shop.ctx.now), node }
+  return { ...lane, chain: openChain(shop.chain.network, [parseNode(node.url)], shop.ctx.now), node }
 }
 
 /** Steps a lane up to the answer of its simulation. Returns a function that lets it go on and waits for it. */

@@ -4,6 +4,7 @@ import { decodeFunctionResult, encodeFunctionResult, type Hex, numberToHex } fro
 import { openChain as openOurs } from '../../../src/chains/evm/chain.ts'
 import { openSigner } from '../../../src/chains/evm/signer.ts'
 import { RpcAnswerError } from '../../../src/chains/rpc.ts'
+import { parseNode } from '../../../src/config.ts'
 import { fundedKey, multicallAbi } from '../../support/chain/evm.ts'
 import { openChain } from '../../support/chain/open.ts'
 import {
@@ -139,9 +140,9 @@ describe('whatever the nodes do, payments complete once and nobody is asked to p
     const chain = await openChain()
     const [good, mute] = [await openFaultyNode(chain.url), await openFaultyNode(chain.url)]
     mute.choose = () => 'hanging'
-    const { rpc } = openOurs(chain.network, [good.url, mute.url], () => new Date())
+    const { rpc } = openOurs(chain.network, [parseNode(good.url), parseNode(mute.url)], () => new Date())
     const { bytes } = openSigner(fundedKey(1)).sign(
-      openOurs(chain.network, [chain.url], () => new Date()),
+      openOurs(chain.network, [parseNode(chain.url)], () => new Date()),
       {
         to: chain.token,
         data: '0x',
@@ -217,7 +218,7 @@ describe('on a live network, two nodes must confirm that something did not happe
     const work = await deployment.start('work')
     await untilEnded(work)
     assert.equal(work.child.exitCode, 1)
-    assert.match(work.output(), /BASE_MAINNET_RPC_URLS must name at least 2/)
+    assert.match(work.output(), /BASE_MAINNET_RPC_URLS must name nodes of at least 2/)
   })
 
   test('a payment that one node hides is found through the other', async () => {

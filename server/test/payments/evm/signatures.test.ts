@@ -3,12 +3,14 @@
  * signature, as it is or rewritten the way the token wants it. FULL=1 runs a million against the token's rules, and
  * 20,000 against the token on a chain. A failure prints its seed.
  */
+
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { type Address, decodeFunctionResult, encodeFunctionData, type Hex } from 'viem'
 import { openChain as reach, readHasCode } from '../../../src/chains/evm/chain.ts'
 import { openSimulate, type SignedTransfer } from '../../../src/chains/evm/simulate.ts'
+import { parseNode } from '../../../src/config.ts'
 import { type EvmVerifier, verifyPayment } from '../../../src/payments/evm/verify.ts'
 import type { EvmPayment } from '../../../src/payments/payload.ts'
 import type { Offer } from '../../../src/payments/rail.ts'
@@ -31,7 +33,7 @@ const now = new Date()
 
 const chain = await openChain()
 const { token, domain, client, network } = chain
-const engine = reach(network, [chain.url], () => now)
+const engine = reach(network, [parseNode(chain.url)], () => now)
 const offer = { network: network.caip2, asset: token, payTo, amount: `${units}` } as Offer
 
 /** The presented authorization and a signature, made for it or for one that differs in one field. */

@@ -281,7 +281,7 @@ test('work does not start with fewer nodes than a live network needs', async () 
   const settings = { DATABASE_URL: shop.databaseUrl, NETWORKS: 'BASE_MAINNET' }
   await assert.rejects(
     startProcess('work', { ...settings, BASE_MAINNET_RPC_URLS: 'http://127.0.0.1:9' }),
-    /BASE_MAINNET_RPC_URLS must name at least 2 nodes/,
+    /BASE_MAINNET_RPC_URLS must name nodes of at least 2 providers/,
   )
 })
 

@@ -89,7 +89,7 @@ export function termsOf(
       const place = options.findIndex((option) => isSame(option, accepted))
       if (!network || place === -1) return []
       // The URL of a local chain's node is no secret; other nodes' URLs may contain a key.
-      const rpcUrl = network.isLocal ? ctx.config.rpcUrls[network.id]?.[0] : network.publicRpcUrl
+      const rpcUrl = network.isLocal ? ctx.config.nodes[network.id]?.[0]?.url : network.publicRpcUrl
       return [{ accepted, place, decimals, name, ...describeForWallets(network, rpcUrl ?? null) }]
     }),
   }

@@ -8,6 +8,7 @@ import { ExactEvmScheme as ServerScheme } from '@x402/evm/exact/server'
 import { createWalletClient, type Hex, http, publicActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { foundry } from 'viem/chains'
+import { parseNode } from '../../../../src/config.ts'
 import { buildApp } from '../../../../src/http/app.ts'
 import { openRails } from '../../../../src/payments/rails.ts'
 import { openReadiness } from '../../../../src/payments/settlers/readiness.ts'
@@ -58,7 +59,7 @@ export async function placeMulticall({ chain }: Shop): Promise<void> {
 /** Farthing: serve and work with their own node, on the database of a shop without a worker. */
 export async function openOurs(shop: Shop): Promise<Side> {
   const node = await openFaultyNode(shop.chain.url)
-  const ctx = { ...shop.ctx, config: { ...shop.ctx.config, rpcUrls: { LOCAL: [node.url] } } }
+  const ctx = { ...shop.ctx, config: { ...shop.ctx.config, nodes: { LOCAL: [parseNode(node.url)] } } }
   const app = buildApp(ctx, { isDraining: false })
   const worker = startWorker(ctx, shop.signers)
   atEnd(async () => {

@@ -1,0 +1,55 @@
+import type { Context } from '../../context.ts'
+import * as rows from '../rows.ts'
+import type { Chain } from './chain.ts'
+import type { Lie } from './witnesses.ts'
+
+/** Providers that differ above `safe` for longer than this are not waiting out a reorganisation. */
+const forkSeconds = 10
+
+/** Puts providers that were caught lying aside, and tells the operator. */
+export async function noteLies(ctx: Context, chain: Chain, lies: readonly Lie[]): Promise<void> {
+  for (const { provider, what } of lies) {
+    chain.rpc.setAside(provider)
+    ctx.metrics.nodeLies.inc({ network: chain.network.id, provider })
+    await rows.noteFault(ctx.db, chain.network.caip2, provider, what)
+    ctx.log.warn(
+      { network: chain.network.id, provider, lie: what },
+      'a node reported something false and is not asked for a while; if this repeats, replace its provider',
+    )
+  }
+}
+
+type Disagreement =
+  | { readonly kind: 'forked'; readonly number: number }
+  | { readonly kind: 'disputed'; readonly what: string }
+
+/**
+ * Records that providers contradict each other and nothing proves which one lies. Until they agree, no block is taken
+ * and no payment is claimed.
+ */
+export async function noteDispute(
+  ctx: Context,
+  chain: Chain,
+  follower: rows.Follower,
+  disagreement: Disagreement,
+): Promise<void> {
+  if (
+    disagreement.kind === 'forked' &&
+    disagreement.number > follower.safeNumber &&
+    (follower.headAgeSeconds ?? 0) < forkSeconds
+  )
+    return
+  const what = disagreement.kind === 'forked' ? `block ${disagreement.number}` : disagreement.what
+  ctx.metrics.nodeDispute.set({ network: chain.network.id }, 1)
+  if (await rows.writeDispute(ctx.db, chain.network.caip2, what))
+    ctx.log.error(
+      { network: chain.network.id, dispute: what },
+      'the nodes contradict each other, so payments are refused; find out which provider is wrong and remove it',
+    )
+}
+
+export async function noteAgreement(ctx: Context, chain: Chain, { dispute }: rows.Follower): Promise<void> {
+  ctx.metrics.nodeDispute.set({ network: chain.network.id }, 0)
+  if (dispute !== null && (await rows.writeDispute(ctx.db, chain.network.caip2, null)))
+    ctx.log.info({ network: chain.network.id }, 'the nodes agree again')
+}

@@ -1,0 +1,81 @@
+import { keccak_256 } from '@noble/hashes/sha3'
+import { toRlp } from 'viem/utils'
+import type { Hex } from '../hex.ts'
+
+/** A block header as nodes return it. */
+export type RawHeader = { readonly number: Hex; readonly hash: Hex; readonly parentHash: Hex } & Readonly<
+  Record<string, unknown>
+>
+
+/** The header's fields in the order in which they are hashed. Later forks added fields at the end. */
+const words = [
+  'parentHash',
+  'sha3Uncles',
+  'miner',
+  'stateRoot',
+  'transactionsRoot',
+  'receiptsRoot',
+  'logsBloom',
+]
+const quantities = ['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp']
+const seals = ['extraData', 'mixHash', 'nonce']
+const added: readonly { readonly name: string; readonly isQuantity: boolean }[] = [
+  { name: 'baseFeePerGas', isQuantity: true },
+  { name: 'withdrawalsRoot', isQuantity: false },
+  { name: 'blobGasUsed', isQuantity: true },
+  { name: 'excessBlobGas', isQuantity: true },
+  { name: 'parentBeaconBlockRoot', isQuantity: false },
+  { name: 'requestsHash', isQuantity: false },
+]
+
+/**
+ * Whether a header hashes to the hash it claims. False may also mean that a newer fork added a field that we do not
+ * know, so it proves a lie only where another provider's header of the same height does hash to its name.
+ */
+export function isGenuine(header: RawHeader): boolean {
+  const hex = (name: string) => String(header[name] ?? '0x') as Hex
+  const fields = [
+    ...words.map(hex),
+    ...quantities.map((name) => minimal(hex(name))),
+    ...seals.map(hex),
+    ...added
+      .filter(({ name }) => header[name] !== undefined && header[name] !== null)
+      .map(({ name, isQuantity }) => (isQuantity ? minimal(hex(name)) : hex(name))),
+  ]
+  try {
+    return hash(Buffer.from(toRlp(fields).slice(2), 'hex')) === header.hash.toLowerCase()
+  } catch {
+    // Not hex: nothing that hashes to anything.
+    return false
+  }
+}
+
+/** Whether a block with this bloom filter can contain a log with this address and these topics. */
+export function canContain(header: RawHeader, log: { address: Hex; topics: readonly Hex[] }): boolean {
+  const bloom = Buffer.from(String(header.logsBloom ?? '').slice(2), 'hex')
+  // A node that leaves the bloom out proves nothing.
+  if (bloom.length !== bloomBytes) return true
+  return [log.address, ...log.topics].every((value) => isInBloom(bloom, Buffer.from(value.slice(2), 'hex')))
+}
+
+const bloomBytes = 256
+
+/** Each value sets three bits: the lowest 11 bits of the first three 16-bit words of its hash. */
+function isInBloom(bloom: Buffer, value: Buffer): boolean {
+  const digest = Buffer.from(keccak_256(value))
+  return [0, 2, 4].every((offset) => {
+    const bit = digest.readUInt16BE(offset) & 0x7ff
+    const byte = bloom[bloomBytes - 1 - (bit >> 3)] ?? 0
+    return (byte & (1 << (bit & 7))) !== 0
+  })
+}
+
+/** RLP has no leading zeros, and zero is empty. */
+function minimal(quantity: Hex): Hex {
+  const digits = quantity.slice(2).replace(/^0+/, '')
+  return digits === '' ? '0x' : `0x${digits.length % 2 === 0 ? '' : '0'}${digits}`
+}
+
+function hash(bytes: Uint8Array): Hex {
+  return `0x${Buffer.from(keccak_256(bytes)).toString('hex')}`
+}

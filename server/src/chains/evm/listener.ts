@@ -1,0 +1,37 @@
+import type { Transaction } from '../../database/db.ts'
+import type { Hex } from '../hex.ts'
+import type { Block, Log } from './chain.ts'
+
+export type Account = { readonly address: string; readonly nonce: number; readonly isWitnessed: boolean }
+
+export type Reading = {
+  /** Whether enough providers told the block and its logs alike. */
+  readonly isWitnessed: boolean
+  /** Whether the block was read before: then a witnessed reading replaces what is known of it. */
+  readonly isAgain: boolean
+}
+
+export type Listener = {
+  /** The logs of our tokens in a block of the chain. */
+  onBlock(
+    tx: Transaction,
+    block: Omit<Block, 'baseFee'>,
+    logs: readonly Log[],
+    reading: Reading,
+  ): Promise<void>
+  /** Blocks that are no longer part of the chain, which now ends at `number`. */
+  onOrphaned(tx: Transaction, hashes: readonly Hex[], number: number): Promise<void>
+  /**
+   * The accounts whose nonces are needed: those of every process, because any process may lead. Without `isComplete`,
+   * only those that have something in flight.
+   */
+  accounts(isComplete: boolean): Promise<readonly string[]>
+  /** The nonces of the accounts at the end of the chain that was read. */
+  onNonces(tx: Transaction, accounts: readonly Account[]): Promise<void>
+  /** Whether anything waits for a block to become safe or finalized. */
+  awaitsFinality(): Promise<boolean>
+  /** Blocks up to `safe` and `finalized` have reached that finality. Returns whether that changed anything. */
+  onFinality(tx: Transaction, safe: number, finalized: number): Promise<boolean>
+  /** Called after each commit that may have changed something. */
+  onCommit(): void
+}

@@ -1,0 +1,82 @@
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import * as rows from '../rows.ts'
+import type { Chain } from './chain.ts'
+import { noteDispute, noteLies } from './disputes.ts'
+import type { Listener } from './listener.ts'
+import { judge, readHeaders } from './witnesses.ts'
+
+/** Blocks compared at a time. */
+const stepBack = 32
+
+/**
+ * Steps back to the last block that the chain still has. What is safe is given up only if enough providers have another
+ * block in its place; above that, one provider is enough if no other contradicts it. The lowest stored block is never
+ * given up: reading continues from what is left, so that no block is skipped.
+ */
+export async function turnBack(
+  ctx: Context,
+  chain: Chain,
+  follower: rows.Follower,
+  listener: Listener,
+): Promise<boolean> {
+  const { caip2: network, witnessesMin } = chain.network
+  const tip = await rows.readTip(ctx.db, network)
+  let upTo = Number.MAX_SAFE_INTEGER
+  let isReplaced = false
+  for (;;) {
+    const stored = await rows.readStoredBlocks(ctx.db, network, upTo, stepBack)
+    const lowest = stored.at(-1)
+    if (!tip || !lowest) return false
+    const read = await readHeaders(
+      chain,
+      stored.map(({ number }) => number),
+    )
+    for (const [i, block] of stored.entries()) {
+      const verdict = judge(read[i] ?? [], witnessesMin)
+      await noteLies(ctx, chain, verdict.lies)
+      if (verdict.kind === 'forked') {
+        await noteDispute(ctx, chain, follower, verdict)
+        return false
+      }
+      // A node that does not have our blocks, and has no others in their place, is merely behind.
+      if (verdict.kind !== 'believed') continue
+      if (verdict.block.hash === block.hash)
+        return isReplaced ? await giveUpAbove(ctx, chain, tip, block.number, listener) : false
+      if (block.number <= follower.safeNumber && verdict.toldBy.length < witnessesMin) {
+        const what = `block ${block.number}, which is safe and which one provider alone has replaced`
+        await noteDispute(ctx, chain, follower, { kind: 'disputed', what })
+        return false
+      }
+      isReplaced = true
+    }
+    if (stored.length < stepBack) {
+      const what = `every block from ${lowest.number} on: this is another chain than the one that was read`
+      await noteDispute(ctx, chain, follower, { kind: 'disputed', what })
+      return false
+    }
+    upTo = lowest.number - 1
+  }
+}
+
+async function giveUpAbove(
+  ctx: Context,
+  chain: Chain,
+  tip: rows.StoredBlock,
+  number: number,
+  listener: Listener,
+): Promise<boolean> {
+  const network = chain.network.caip2
+  const isTurned = await ctx.db.transaction(async (tx) => {
+    await rows.lockFollower(tx, network)
+    // Another process was faster.
+    if ((await rows.readTip(tx, network))?.hash !== tip.hash) return false
+    const orphaned = await rows.deleteBlocksAbove(tx, network, number)
+    if (orphaned.length > 0) await listener.onOrphaned(tx, orphaned, number)
+    crashPoint(ctx, 'orphan-before-commit')
+    return true
+  })
+  if (isTurned) crashPoint(ctx, 'orphan-after-commit')
+  listener.onCommit()
+  return true
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Log, ToldBlock } from './chain.ts'
+import { type Account, judge, reachedByEnough } from './witnesses.ts'
+
+const word = (digit: string) => `0x${digit.repeat(64)}` as const
+const token = `0x${'ab'.repeat(20)}` as const
+
+/** A block without a bloom filter, which proves nothing by itself. */
+function block(hash: string, header: Record<string, unknown> = {}): ToldBlock {
+  const name = word(hash)
+  const raw = { number: '0x7', hash: name, parentHash: word('0'), ...header } as ToldBlock['header']
+  return { number: 7, hash: name, parentHash: word('0'), time: new Date(0), baseFee: 1n, header: raw }
+}
+
+function log(data: string, logIndex = 0): Log {
+  return {
+    address: token,
+    topics: [word('1')],
+    data: word(data),
+    blockHash: word('a'),
+    transactionHash: word('2'),
+    logIndex,
+  }
+}
+
+const account = (provider: string, told: ToldBlock | null, logs: Account['logs'] = []): Account => ({
+  provider,
+  block: told,
+  logs,
+})
+const liars = (accounts: readonly Account[], witnessesMin = 2) =>
+  judge(accounts, witnessesMin).lies.map(({ provider }) => provider)
+/** Who is believed, or why nobody is. */
+function outcome(accounts: readonly Account[], witnessesMin = 2): string {
+  const verdict = judge(accounts, witnessesMin)
+  return verdict.kind === 'believed' ? verdict.toldBy.join() : verdict.kind
+}
+
+test('what enough providers tell alike is witnessed', () => {
+  const logs = [log('3')]
+  assert.equal(outcome([account('a', block('a'), logs), account('b', block('a'), [log('3')])]), 'a,b')
+})
+
+test('a provider that does not have the block, or its logs, does not count', () => {
+  assert.equal(outcome([account('a', block('a')), account('b', null)]), 'a')
+  assert.equal(outcome([account('a', block('a')), account('b', block('a'), null)]), 'a')
+  assert.equal(outcome([account('a', null), account('b', null)]), 'unknown')
+  assert.deepEqual(liars([account('a', block('a')), account('b', null)]), [])
+})
+
+test('no logs where another provider has some is lag, not a lie', () => {
+  const accounts = [account('a', block('a'), []), account('b', block('a'), [log('3')])]
+  assert.equal(outcome(accounts), 'b')
+  assert.deepEqual(liars(accounts), [])
+})
+
+test('of two providers that contradict each other, neither is believed', () => {
+  const contradicting = [account('a', block('a'), [log('3')]), account('b', block('a'), [log('4')])]
+  assert.equal(outcome(contradicting), 'disputed')
+  assert.equal(outcome([account('a', block('a')), account('b', block('b'))]), 'forked')
+})
+
+test('of three, the two that agree are believed, and the one that tells other logs has lied', () => {
+  const honest = [log('3')]
+  const accounts = [
+    account('a', block('a'), [log('4')]),
+    account('b', block('a'), honest),
+    account('c', block('a'), honest),
+  ]
+  assert.equal(outcome(accounts), 'b,c')
+  assert.deepEqual(liars(accounts), ['a'])
+})
+
+test('of three, another block at the same height is a fork, not a lie', () => {
+  const accounts = [account('a', block('b')), account('b', block('a')), account('c', block('a'))]
+  assert.equal(outcome(accounts), 'b,c')
+  assert.deepEqual(liars(accounts), [])
+})
+
+test('a log that the block’s bloom filter excludes is a lie, and the other provider is believed', () => {
+  const empty = block('a', { logsBloom: `0x${'00'.repeat(256)}` })
+  const accounts = [account('a', empty, [log('3')]), account('b', empty, [])]
+  assert.equal(outcome(accounts), 'b')
+  assert.deepEqual(liars(accounts), ['a'])
+})
+
+test('where one provider is enough, the one that has more to tell is believed', () => {
+  const accounts = [account('a', block('a'), [log('3')]), account('b', block('a'), [log('3'), log('4', 1)])]
+  assert.equal(outcome(accounts, 1), 'b')
+  assert.deepEqual(liars(accounts, 1), [])
+})
+
+test('finality is what enough providers have reached', () => {
+  assert.equal(reachedByEnough([10, 7], 2), 7)
+  assert.equal(reachedByEnough([10, 7, 900], 2), 10)
+  assert.equal(reachedByEnough([10], 2), null)
+  assert.equal(reachedByEnough([10], 1), 10)
+})

@@ -1,0 +1,198 @@
+import type { Hex } from '../hex.ts'
+import { type RpcOutcome, type Told, unwrap } from '../rpc.ts'
+import {
+  type BlockAnswer,
+  blockCall,
+  type Chain,
+  type Log,
+  logsCall,
+  type ToldBlock,
+  toBlock,
+  toLogs,
+} from './chain.ts'
+import { topics } from './eip3009.ts'
+import { canContain, isGenuine } from './header.ts'
+
+/**
+ * What the providers tell about a block, and what we believe of it.
+ *
+ *   lag     a provider does not have the block or its logs yet, or has no logs where another one does: it does not count
+ *   fork    providers have different blocks at one height. Above `safe` that is a reorganisation, and we wait
+ *   lie     a header that does not hash to its name, or a log that its block's bloom filter excludes. That is proven, so
+ *           the provider does not count. Where enough others agree, whoever contradicts them about the logs of a block
+ *           has lied too
+ *   dispute providers contradict each other and nothing proves who lies: neither is believed
+ */
+export type Account = {
+  readonly provider: string
+  readonly block: ToldBlock | null
+  /** Null if the provider does not have them. */
+  readonly logs: readonly Log[] | null
+}
+
+export type Lie = { readonly provider: string; readonly what: string }
+
+export type Verdict = { readonly lies: readonly Lie[] } & (
+  | {
+      readonly kind: 'believed'
+      readonly block: ToldBlock
+      readonly logs: readonly Log[]
+      /** Who told this. Fewer than `witnessesMin` if the others are silent or lag. */
+      readonly toldBy: readonly string[]
+      /** Whether others answered but do not have the block yet. */
+      readonly isAwaited: boolean
+    }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'forked'; readonly number: number }
+  | { readonly kind: 'disputed'; readonly what: string }
+)
+
+/** Decides what to believe about one block from the accounts of the providers, in the order of the setting. */
+export function judge(accounts: readonly Account[], witnessesMin: number): Verdict {
+  const lies: Lie[] = []
+  const known = accounts.flatMap(({ block, ...account }) => (block ? { ...account, block } : []))
+  const forks = groupBySize(dropForged(known, lies), ({ block }) => block.hash)
+  const [fork = []] = forks
+  const [first] = fork
+  if (!first) return { kind: 'unknown', lies }
+  const { block } = first
+  if (forks.length > 1 && fork.length < witnessesMin) return { kind: 'forked', number: block.number, lies }
+
+  const told = fork.flatMap(({ provider, logs }) => (logs ? { provider, logs } : []))
+  const possible = told.filter(({ provider, logs }) => {
+    const excluded = logs.find((log) => !canContain(block.header, log))
+    if (excluded && told.length > 1)
+      lies.push({
+        provider,
+        what: `log ${excluded.logIndex} of block ${block.number}, which its bloom excludes`,
+      })
+    return !excluded || told.length === 1
+  })
+  const isSome = possible.some(({ logs }) => logs.length > 0)
+  const groups = groupBySize(
+    possible.filter(({ logs }) => !isSome || logs.length > 0),
+    ({ logs }) => JSON.stringify(logs),
+  )
+  const [group] = groups
+  if (!group?.[0]) return { kind: 'unknown', lies }
+  if (groups.length > 1 && group.length < witnessesMin)
+    return { kind: 'disputed', what: `the logs of block ${block.number} (${block.hash})`, lies }
+  if (witnessesMin > 1)
+    for (const { provider } of groups.slice(1).flat())
+      lies.push({ provider, what: `other logs of block ${block.number} than ${group.length} others` })
+  const toldBy = group.map(({ provider }) => provider)
+  const isAwaited = accounts.length - lies.length > toldBy.length
+  return { kind: 'believed', block, logs: group[0].logs, toldBy, isAwaited, lies }
+}
+
+/** Removes headers that do not hash to their names, if any other does. */
+function dropForged<Known extends { provider: string; block: ToldBlock }>(
+  known: readonly Known[],
+  lies: Lie[],
+): readonly Known[] {
+  if (new Set(known.map(({ block }) => block.hash)).size < 2) return known
+  const genuine = known.filter(({ block }) => isGenuine(block.header))
+  if (genuine.length === 0) return known
+  for (const { provider, block } of known.filter((one) => !genuine.includes(one)))
+    lies.push({ provider, what: `a header of block ${block.number} that does not hash to its name` })
+  return genuine
+}
+
+/** Largest group first; of equal ones, the one with the most to tell, then the provider listed first. */
+function groupBySize<Item extends { readonly logs: readonly unknown[] | null }>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+): Item[][] {
+  const size = (group: readonly Item[]) => group[0]?.logs?.length ?? 0
+  return [...Map.groupBy(items, keyOf).values()].toSorted((a, b) => b.length - a.length || size(b) - size(a))
+}
+
+/** A block to read: by number, and by hash where it is known. */
+export type Wanted = { readonly number: number; readonly hash: Hex | null }
+
+/**
+ * Reads blocks and the logs of our tokens in them from every provider. Usually that is one request each; where the
+ * hash is not known, the logs of the block that most providers have are a second one.
+ */
+export async function readAccounts(
+  chain: Chain,
+  wanted: readonly Wanted[],
+  isHasty: boolean,
+): Promise<readonly (readonly Account[])[]> {
+  const { rpc, network } = chain
+  const logTopics = Object.values(topics)
+  const calls = wanted.map(({ number, hash }) => [
+    blockCall(number),
+    ...(hash ? [logsCall(chain, hash, logTopics)] : []),
+  ])
+  const starts = calls.map((_, i) => calls.slice(0, i).reduce((sum, { length }) => sum + length, 0))
+  const toAccounts = (told: readonly Told[]) =>
+    wanted.map(({ hash }, i) =>
+      inOrder(told, rpc.providers).map(({ provider, outcomes }) => {
+        const start = starts[i] ?? 0
+        const block = toBlock(unwrap<BlockAnswer>(outcomes[start]))
+        const isAsked = hash !== null && block?.hash === hash
+        return { provider, block, logs: isAsked ? logsIn(outcomes[start + 1]) : null }
+      }),
+    )
+  const isTold = (told: readonly Told[]) =>
+    toAccounts(told).every((accounts) =>
+      isWitnessed(judge(accounts, network.witnessesMin), network.witnessesMin),
+    )
+  const first = toAccounts(await rpc.askAll(calls.flat(), isHasty ? isTold : undefined))
+
+  const later = first.flatMap((accounts, i) => {
+    const hash = mostTold(accounts)
+    return hash && hash !== wanted[i]?.hash ? { i, hash } : []
+  })
+  if (later.length === 0) return first
+  const told = await rpc.askAll(later.map(({ hash }) => logsCall(chain, hash, logTopics)))
+  return first.map((accounts, i) => {
+    const place = later.findIndex((one) => one.i === i)
+    const hash = later[place]?.hash
+    if (!hash) return accounts
+    return accounts.map((account) => {
+      const outcomes = told.find(({ provider }) => provider === account.provider)?.outcomes
+      return account.block?.hash === hash ? { ...account, logs: logsIn(outcomes?.[place]) } : account
+    })
+  })
+}
+
+/** The headers of blocks alone, from every provider. */
+export async function readHeaders(
+  chain: Chain,
+  numbers: readonly number[],
+): Promise<readonly (readonly Account[])[]> {
+  const told = inOrder(await chain.rpc.askAll(numbers.map(blockCall)), chain.rpc.providers)
+  return numbers.map((_, i) =>
+    told.map(({ provider, outcomes }) => ({
+      provider,
+      block: toBlock(unwrap<BlockAnswer>(outcomes[i])),
+      logs: [],
+    })),
+  )
+}
+
+/** The highest number that at least `witnessesMin` providers have reached; null if too few answered. */
+export function reachedByEnough(numbers: readonly number[], witnessesMin: number): number | null {
+  return numbers.toSorted((a, b) => b - a)[witnessesMin - 1] ?? null
+}
+
+function isWitnessed(verdict: Verdict, witnessesMin: number): boolean {
+  return verdict.kind === 'believed' && verdict.toldBy.length >= witnessesMin
+}
+
+function logsIn(outcome: RpcOutcome | undefined): Log[] | null {
+  if (!outcome || 'error' in outcome) return null
+  return toLogs(unwrap(outcome))
+}
+
+function mostTold(accounts: readonly Account[]): Hex | null {
+  const hashes = accounts.flatMap(({ block }) => block?.hash ?? [])
+  const groups = [...Map.groupBy(hashes, (hash) => hash).values()].toSorted((a, b) => b.length - a.length)
+  return groups[0]?.[0] ?? null
+}
+
+function inOrder(told: readonly Told[], providers: readonly string[]): readonly Told[] {
+  return told.toSorted((a, b) => providers.indexOf(a.provider) - providers.indexOf(b.provider))
+}
