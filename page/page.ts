@@ -14,8 +14,8 @@ export const builtFile = new URL('built.json', folder)
  * that a change of the sources needs no build step. The bundler is loaded only then: where the page was built before,
  * `serve` runs without it.
  */
-export function openPage(): Page {
-  const built = readBuilt()
+export function openPage(file = builtFile): Page {
+  const built = readBuilt(file)
   if (built?.sources === digestSources()) return built
   const { buildPage } = createRequire(import.meta.url)('./build.ts') as typeof import('./build.ts')
   return buildPage()
@@ -29,9 +29,9 @@ export function digestSources(): string {
   return hash.digest('hex')
 }
 
-function readBuilt(): (Page & { readonly sources: string }) | null {
+function readBuilt(file: URL): (Page & { readonly sources: string }) | null {
   try {
-    return JSON.parse(readFileSync(builtFile, 'utf8'))
+    return JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
     throw error
