@@ -15,7 +15,7 @@ import { newPayer, paymentHeader } from '../support/chain/evm-payment.ts'
 import { freshDatabase } from '../support/database.ts'
 import { startProcess } from '../support/process.ts'
 import { openShop } from '../support/shop.ts'
-import { until } from '../support/watch.ts'
+import { until, untilReady } from '../support/watch.ts'
 
 const roles = await readFile(new URL('../../roles.sql', import.meta.url), 'utf8')
 const refused = '42501'
@@ -96,7 +96,8 @@ test('serve and work take an order and its payment with no other rights, on tabl
   const payer = newPayer()
   await shop.chain.mint(payer.address, 5_000_000n)
   const header = await paymentHeader(await shop.require(id), payer.key)
-  // 503 until work has read the chain and its settler's balance, 202 until the payment is in a block.
+  await untilReady(shop)
+  // 503 while serve remembers that work was not ready, 202 until the payment is in a block.
   const paid = await until(async () => {
     const answer = await fetch(url, { method: 'POST', headers: { 'payment-signature': header } })
     assert([200, 202, 503].includes(answer.status), `${answer.status} ${await answer.clone().text()}`)

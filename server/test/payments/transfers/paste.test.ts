@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Hex } from 'viem'
-import { openRails } from '../../../src/payments/rails.ts'
-import { pasteTransaction } from '../../../src/payments/transfers/paste.ts'
+import { pasteLimits } from '../../../src/payments/transfers/paste.ts'
 import {
   insertPasted,
   listPasted,
@@ -83,17 +82,14 @@ test('when a store’s buyers name too many, the oldest give way, and those of a
 
 test('the form’s own limits keep at most 101 of a store’s transactions waiting', async () => {
   await db.query("update pasted_transactions set outcome = 'not_found'")
-  const rails = openRails(farthing.ctx)
   const made = await Promise.all(Array.from({ length: 12 }, () => shop.create()))
+  const name = async (id: string, i: number) => await insertPasted(db, id, [network], hashOf(i), pasteLimits)
   await Promise.all(
     made.flatMap(({ id }, checkout) =>
-      Array.from({ length: 10 }, async (_, i) => {
-        await pasteTransaction(farthing.ctx, rails, id, [network], hashOf(100 + checkout * 10 + i))
-      }),
+      Array.from({ length: 10 }, (_, i) => name(id, 100 + checkout * 10 + i)),
     ),
   )
-  const { id } = await shop.create()
-  await pasteTransaction(farthing.ctx, rails, id, [network], hashOf(1_000))
+  await name((await shop.create()).id, 1_000)
   const [row] = await db.query<{ looking: number }>(
     "select count(*)::integer as looking from pasted_transactions where outcome = 'looking'",
   )
