@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { buildSync, stop } from 'esbuild'
+import type { Page } from './page.ts'
 
-/** The payment page's script and style, one file each. Built in memory when a server starts: there is no build step. */
-export function buildPage(): { readonly script: string; readonly style: string } {
+export function buildPage(): Page {
   return { script: bundle('src/main.ts'), style: bundle('style/main.css') }
 }
 

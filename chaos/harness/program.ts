@@ -61,8 +61,8 @@ const keepPlaces: Plugin = {
 /** The payment page, built once instead of by every `serve`. */
 async function pageOf(root: string): Promise<Plugin> {
   const { resolve } = createRequire(join(root, 'server/package.json'))
-  const { buildPage } = (await import(resolve('@farthing/page'))) as { buildPage(): unknown }
-  const contents = `export const buildPage = () => (${JSON.stringify(buildPage())})`
+  const { openPage } = (await import(resolve('@farthing/page'))) as { openPage(): unknown }
+  const contents = `export const openPage = () => (${JSON.stringify(openPage())})`
   return {
     name: 'page',
     setup({ onResolve, onLoad }) {

@@ -81,3 +81,50 @@ test('a label before a node’s URL names its provider; without one, its host do
     { provider: 'b.example:81', url: 'https://b.example:81/x?y=http://z' },
   ])
 })
+
+test('a live network’s nodes are reached by https, unless they are on this machine or in a private network', () => {
+  const read = (setting: string, url: string) => readConfig({ ...needed, [setting]: url })
+  for (const host of [
+    'node.example',
+    'a.b.example.',
+    '8.8.4.4',
+    '172.32.0.1',
+    '[2606:4700::1]',
+    '[::ffff:8.8.4.4]',
+    'local.example',
+    'xlocal.example',
+    '127.0.0.1.example',
+  ]) {
+    for (const name of ['BASE_MAINNET', 'SOLANA_MAINNET'])
+      assert.throws(
+        () => read(`${name}_RPC_URLS`, `https://a.example,http://${host}:8545/KEY`),
+        (error) => {
+          assert(error instanceof ConfigError)
+          assert.match(error.message, new RegExp(`^${name}_RPC_URLS has http://.*use https://`), host)
+          assert(!error.message.includes('KEY'))
+          return true
+        },
+      )
+    read('BASE_MAINNET_RPC_URLS', `https://${host}/`)
+    read('BASE_SEPOLIA_RPC_URLS', `http://${host}/`)
+  }
+  for (const host of [
+    'localhost',
+    'any.localhost',
+    '127.0.0.1',
+    '2130706433',
+    '[::1]',
+    '10.1.2.3',
+    '172.31.255.255',
+    '192.168.0.1',
+    '100.64.0.1',
+    '169.254.1.1',
+    '[fd00::1]',
+    '[fe80::1]',
+    '[::ffff:10.0.0.1]',
+    'base-node',
+    'base.internal',
+    'node.base.local',
+  ])
+    read('BASE_MAINNET_RPC_URLS', `http://${host}:8545/`)
+})

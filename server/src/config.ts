@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { type Network, networks } from './networks.ts'
+import { findNodeMistake, type Network, networks } from './networks.ts'
 
 /**
  * The only reader of the environment. `readConfig` is pure and reports every mistake at once, each as a sentence that
@@ -24,6 +24,7 @@ export type Config = {
   readonly bodyLimitBytes: number
   readonly databaseConnections: number
   readonly migrateOnStart: boolean
+  readonly migrationStatementSeconds: number
   readonly drainSeconds: number
   readonly logLevel: string
   readonly ecbRatesUrl: string
@@ -161,6 +162,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     parse: (text) =>
       text === 'true' || text === 'false' ? { value: text === 'true' } : { mistake: 'must be true or false' },
   },
+  migrationStatementSeconds: {
+    name: 'MIGRATION_STATEMENT_SECONDS',
+    about:
+      'How long one statement of a migration may run, 1 to 86,400 seconds. Payments may wait for it, so raise it only for a migration that needs it.',
+    fallback: '30',
+    parse: integer(1, 86_400),
+  },
   drainSeconds: {
     name: 'DRAIN_SECONDS',
     about:
@@ -260,16 +268,23 @@ export function listSettings(): readonly Setting<unknown>[] {
   return [...Object.values(settings), ...networks.map(rpcSetting)]
 }
 
-function rpcSetting({ id, name, witnessesMin }: Network): Setting<readonly Node[]> {
+function rpcSetting(network: Network): Setting<readonly Node[]> {
+  const { id, name, witnessesMin } = network
+  const secure = network.mode === 'live' ? ' https only, except on this machine or in a private network.' : ''
   const witnesses =
     witnessesMin > 1
       ? ` At least ${witnessesMin} independent providers: put a label before each URL (alpha=https://…); URLs with one label count as one provider.`
       : ''
   return {
     name: `${id}_RPC_URLS`,
-    about: `JSON-RPC nodes of ${name}, separated by commas.${witnesses}`,
+    about: `JSON-RPC nodes of ${name}, separated by commas.${witnesses}${secure}`,
     fallback: '',
-    parse: nodeList,
+    parse: (text) => {
+      const parsed = nodeList(text)
+      if ('mistake' in parsed) return parsed
+      const [mistake] = parsed.value.flatMap(({ url: address }) => findNodeMistake(network, address) ?? [])
+      return mistake === undefined ? parsed : { mistake }
+    },
   }
 }
 

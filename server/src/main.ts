@@ -31,7 +31,8 @@ straight into its own wallet.
   reconcile                    compare a restored database with the chains; run it before serve and work
   settler add NETWORK ADDRESS  let an account pay for settlements, e.g. on BASE_MAINNET
   settler list                 list the settlers and their balances
-  settler drain ADDRESS        give an account no new payments, and retire it when it is done
+  settler drain ADDRESS        give an account no new payments, and retire it when it is done;
+                               --network NETWORK if it settles on several
 
 Settings come from the environment: see .env.example.
 `
@@ -59,7 +60,7 @@ async function run(): Promise<void> {
     case 'serve':
     case 'work': {
       const ctx = openContext(command)
-      await (ctx.config.migrateOnStart ? migrate(ctx.db) : checkSchema(ctx.db))
+      await (ctx.config.migrateOnStart ? migrateBy(ctx) : checkSchema(ctx.db))
       return await (command === 'serve' ? serve(ctx) : work(ctx))
     }
     case 'dev': {
@@ -71,7 +72,7 @@ async function run(): Promise<void> {
     }
     case 'migrate':
       return await briefly(async (ctx) => {
-        const applied = await migrate(ctx.db)
+        const applied = await migrateBy(ctx)
         print(applied.length === 0 ? 'The schema is up to date.' : `Applied ${applied.join(', ')}.`)
       })
     case 'doctor':
@@ -100,6 +101,7 @@ async function run(): Promise<void> {
           'evm-wallet': { type: 'string' },
           'solana-wallet': { type: 'string' },
           'overlap-hours': { type: 'string' },
+          network: { type: 'string' },
         },
       })
       const perform = { store: storeCommand, key: keyCommand, settler: settlerCommand }[command]
@@ -113,6 +115,10 @@ async function run(): Promise<void> {
       if (command !== '' && command !== 'help' && command !== '--help')
         throw new UsageError(`Unknown command: ${command}`)
   }
+}
+
+async function migrateBy({ db, config }: Context): Promise<string[]> {
+  return await migrate(db, { statementSeconds: config.migrationStatementSeconds })
 }
 
 async function briefly(perform: (ctx: Context) => Promise<void>): Promise<void> {

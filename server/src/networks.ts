@@ -1,3 +1,5 @@
+import { BlockList, isIP } from 'node:net'
+
 /**
  * Networks and tokens as data. To add a token, add an entry to `assets`; to add an EVM network, add an entry here. Its
  * setting `<id>_RPC_URLS`, the SDK's table of known assets and the docs are derived from it: `npm run generate` writes
@@ -187,3 +189,42 @@ const solanaNetworks: readonly SolanaNetwork[] = [
 ]
 
 export const networks: readonly Network[] = [...evmNetworks, ...solanaNetworks]
+
+/** Loopback, private and link-local ranges, and the one that providers and overlay networks use between machines. */
+const near = new BlockList()
+for (const [address, bits] of [
+  ['127.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['169.254.0.0', 16],
+  ['100.64.0.0', 10],
+] as const)
+  near.addSubnet(address, bits, 'ipv4')
+for (const [address, bits] of [
+  ['::1', 128],
+  ['fc00::', 7],
+  ['fe80::', 10],
+] as const)
+  near.addSubnet(address, bits, 'ipv6')
+
+/**
+ * Why a network must not use this node, or null. Whoever is on the way to a node reached without TLS can change what it
+ * says about real money, so that way must not leave the operator's own network.
+ */
+export function findNodeMistake(
+  { mode, name }: Pick<AnyNetwork<Asset>, 'mode' | 'name'>,
+  url: string,
+): string | null {
+  const { protocol, hostname } = new URL(url)
+  if (mode !== 'live' || protocol === 'https:' || isNear(hostname)) return null
+  return `has ${protocol}//${hostname}, but ${name} carries real money: use https://, or a node on this machine or in a private network`
+}
+
+/** An address or name that only the operator's own network can resolve: one label, or a suffix reserved for it. */
+function isNear(hostname: string): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  const family = isIP(host)
+  if (family !== 0) return near.check(host, family === 4 ? 'ipv4' : 'ipv6')
+  return !host.includes('.') || /\.(localhost|internal|local)$/.test(host)
+}

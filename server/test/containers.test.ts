@@ -25,15 +25,18 @@ type Service = {
   readonly ports?: readonly string[]
   readonly secrets?: readonly string[]
   readonly networks: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
 }
 
-test('the image that the Containerfile describes answers requests and contains no tests, browser or chain', async () => {
+test('the image that the Containerfile describes answers requests and contains no tests, browser, chain or bundler', async () => {
   const steps = (await read('Containerfile'))
     .split('\n')
     .filter((line) => /^[A-Z]/.test(line))
     .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)] as const)
   const argumentOf = (name: string) => steps.find(([step]) => step === name)?.[1] ?? assert.fail(`no ${name}`)
-  assert.match(argumentOf('FROM'), /\bnode:24-/)
+  assert.match(argumentOf('ARG'), /^NODE_IMAGE=\S+\bnode:24-/)
+  assert.match(argumentOf('FROM'), /^\$\{NODE_IMAGE\}$/)
   assert.equal(argumentOf('USER'), 'node')
   assert.equal(argumentOf('COPY'), '. .')
 
@@ -45,13 +48,15 @@ test('the image that the Containerfile describes answers requests and contains n
     await mkdir(join(image, dirname(file)), { recursive: true })
     await copyFile(join(root, file), join(image, file))
   }
-  const [install = ''] = argumentOf('RUN').split(' && ')
-  execFileSync('sh', ['-c', install], {
+  const [clean = '', ...commands] = argumentOf('RUN').split(' && ').toReversed()
+  // It would empty the cache of this machine.
+  assert.match(clean, /^npm cache clean/)
+  execFileSync('sh', ['-c', commands.toReversed().join(' && ')], {
     cwd: image,
     stdio: 'pipe',
     env: { ...process.env, npm_config_prefer_offline: 'true' },
   })
-  for (const name of ['@foundry-rs/anvil', 'playwright-core', '@biomejs/biome'])
+  for (const name of ['@foundry-rs/anvil', 'playwright-core', '@biomejs/biome', 'esbuild', '@esbuild/*'])
     assert.equal(globSync(`node_modules/${name}/package.json`, { cwd: image }).length, 0, name)
 
   const { url } = await freshDatabase()
@@ -92,15 +97,25 @@ test('the image that the Containerfile describes answers requests and contains n
   assert.match(await page.text(), /<script type="module" src="\/pay\/assets\/page\.\w+\.js"/)
 })
 
+test('files with private keys are ignored by git and never sent to an image', async () => {
+  for (const name of ['settler.keys', 'server/settler.keys', '.env'])
+    assert.equal(execFileSync('git', ['check-ignore', name], { cwd: root, encoding: 'utf8' }).trim(), name)
+  const names = ['settler.keys', 'server/settler.keys', 'docs/.env', '.env', 'server/src/main.ts']
+  assert.deepEqual(names.filter(await openRules()), ['server/src/main.ts'])
+})
+
 test('the compose file gives each process only settings that exist, and the settler keys only to work', async () => {
   const values = {
     DOMAIN: 'pay.example',
-    POSTGRES_PASSWORD: 'secret',
+    POSTGRES_PASSWORD: 'superword',
+    DATABASE_OWNER_PASSWORD: 'ownersecret',
+    DATABASE_APP_PASSWORD: 'appsecret',
     BASE_MAINNET_RPC_URLS: 'https://a.example,https://b.example',
   }
   const text = (await read('compose.yaml')).replaceAll(
-    /\$\{(\w+)(:\?[^}]*)?\}/g,
-    (_, name) => values[name as keyof typeof values] ?? assert.fail(`the test has no value for ${name}`),
+    /\$\{(\w+)(?::\?[^}]*|:-([^}]*))?\}/g,
+    (_, name, fallback) =>
+      values[name as keyof typeof values] ?? fallback ?? assert.fail(`the test has no value for ${name}`),
   )
   const { services } = parse(text, { merge: true }) as { services: Record<string, Service> }
   const names = listSettings().map(({ name }) => name)
@@ -114,7 +129,20 @@ test('the compose file gives each process only settings that exist, and the sett
     assert((config.nodes.BASE_MAINNET ?? []).length >= 2)
     assert.equal(config.settlerKeysFile, command === 'work' ? '/run/secrets/settler_keys' : '')
     assert.deepEqual(service.secrets ?? [], command === 'work' ? ['settler_keys'] : [])
+    assert.equal(new URL(config.databaseUrl).username, 'farthing_app')
+    assert.equal(config.migrateOnStart, false)
+    assert.equal(service.depends_on?.migrate?.condition, 'service_completed_successfully')
   }
+  // The owner of the tables migrates and does nothing else, and nothing connects as the superuser.
+  const { environment: owners = {}, ...migrate } = services.migrate ?? assert.fail('no migrate')
+  assert.deepEqual([migrate.command, migrate.secrets ?? [], migrate.networks], ['migrate', [], ['back']])
+  assert.equal(new URL(readConfig(owners).databaseUrl).username, 'farthing_owner')
+  assert.deepEqual(
+    Object.keys(services).filter((name) => JSON.stringify(services[name]).includes(values.POSTGRES_PASSWORD)),
+    ['postgres'],
+  )
+  for (const file of ['roles.sql', 'passwords.sh'])
+    assert(services.postgres?.volumes?.some((volume) => volume.startsWith(`./server/${file}:`)))
   // Only the proxy publishes ports, and the process with the keys is not on the proxy's network.
   const published = Object.entries(services).filter(([, { ports }]) => ports)
   assert.deepEqual(
@@ -127,11 +155,16 @@ test('the compose file gives each process only settings that exist, and the sett
 
 /** The build context: the files of the repository except those that .dockerignore excludes. */
 async function filesInContext(): Promise<string[]> {
+  const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+  return tracked.filter(await openRules())
+}
+
+/** Whether a file is sent to the builder, by .dockerignore. */
+async function openRules(): Promise<(file: string) => boolean> {
   const rules = (await read('.dockerignore'))
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
-  const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
-  return tracked.filter((file) => {
+  return (file) => {
     let isIgnored = false
     for (const rule of rules) {
       const pattern = rule.replace('!', '')
@@ -141,5 +174,5 @@ async function filesInContext(): Promise<string[]> {
       if (parts.some((_, i) => fits(parts.slice(0, i + 1).join('/')))) isIgnored = !rule.startsWith('!')
     }
     return !isIgnored
-  })
+  }
 }

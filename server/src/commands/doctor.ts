@@ -89,8 +89,7 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
     await checkSchema(ctx.db)
     return [...findings, { what: 'schema', says: 'up to date', fix: null }]
   } catch (error) {
-    if (error instanceof SchemaError)
-      return [{ what: 'schema', says: error.message, fix: 'Run: npm run server migrate' }]
+    if (error instanceof SchemaError) return [{ what: 'schema', says: error.says, fix: error.fix }]
     if (!(error instanceof Problem)) throw error
     const cause = error.cause instanceof Error ? ` ${error.cause.message}` : ''
     return [
@@ -204,7 +203,7 @@ async function examineSettlers(
   if (ctx.config.settlerKeysFile !== '') {
     const keys = new Set((await readSigners()).map(({ address }) => address))
     for (const { address } of settlers.filter(({ address }) => !keys.has(address))) {
-      const fix = `Put its key into ${ctx.config.settlerKeysFile}, or drain it: npm run server settler drain ${address}`
+      const fix = `Put its key into ${ctx.config.settlerKeysFile}, or drain it: npm run server settler drain ${address} -- --network ${id}`
       findings.push({ what, says: `the key of ${address} is missing`, fix })
     }
   }

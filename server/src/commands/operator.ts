@@ -107,7 +107,11 @@ export async function keyCommand(
   }
 }
 
-export async function settlerCommand(ctx: Context, [verb, ...subjects]: readonly string[]): Promise<string> {
+export async function settlerCommand(
+  ctx: Context,
+  [verb, ...subjects]: readonly string[],
+  options: Options = {},
+): Promise<string> {
   switch (verb) {
     case 'add': {
       const [id, address] = subjects
@@ -133,17 +137,36 @@ export async function settlerCommand(ctx: Context, [verb, ...subjects]: readonly
       )
       return lines.join('\n') || 'There are no settlers yet.'
     }
-    case 'drain': {
-      const [subject = ''] = subjects
-      const settlers = await listSettlers(ctx.db, null)
-      const known = settlers.find(({ network, address }) => toStored(network, subject) === address)
-      if (!known || (await drainSettler(ctx.db, known.address)) === 0)
-        throw new UsageError('There is no active settler with this address. Run: settler list')
-      return 'It gets no new payments. It is retired once everything it has sent is mined; keep its key until then.'
-    }
+    case 'drain':
+      return await drain(ctx, subjects[0] ?? '', options.network)
     default:
-      throw new UsageError('Usage: settler add NETWORK ADDRESS, settler list or settler drain ADDRESS.')
+      throw new UsageError(
+        'Usage: settler add NETWORK ADDRESS, settler list or settler drain ADDRESS [--network NETWORK].',
+      )
   }
+}
+
+/** One network at a time: the same account may have to go on settling on another. */
+async function drain(ctx: Context, subject: string, wanted: Options[string]): Promise<string> {
+  const found = networks.find(({ id }) => id === wanted)
+  if (wanted !== undefined && !found)
+    throw new UsageError(`--network must be one of ${networks.map(({ id }) => id).join(', ')}.`)
+  const active = (await listSettlers(ctx.db, found?.caip2 ?? null)).filter(
+    ({ network, address, state }) => state === 'active' && toStored(network, subject) === address,
+  )
+  const [settler, another] = active
+  if (another) {
+    const ids = active.map(({ network }) => nameOf(network)).join(', ')
+    throw new UsageError(`This account is active on ${ids}. Say which to drain, with --network.`)
+  }
+  if (!settler || !(await drainSettler(ctx.db, settler.network, settler.address)))
+    throw new UsageError('There is no active settler with this address. Run: settler list')
+  return `It gets no new payments on ${nameOf(settler.network)}. It is retired once everything it has sent is mined; keep its key until then.`
+}
+
+/** A network's name in settings, or its CAIP-2 name if this version does not know it. */
+function nameOf(network: string): string {
+  return networks.find(({ caip2 }) => caip2 === network)?.id ?? network
 }
 
 function parseStore(text: string): StoreId {

@@ -182,6 +182,11 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03'
 }
 
+/** Whether a statement took longer than it may, or was cancelled by hand. */
+export function isStatementTimeout(error: unknown): boolean {
+  return sqlState(error) === '57014'
+}
+
 /**
  * SQLSTATE of a write to a standby. It may become the primary soon, or never; a new connection may reach the primary.
  */

@@ -136,7 +136,9 @@ async function migrateOwn(ctx: Context): Promise<void> {
   await migrate(ctx.db).catch((error) => {
     if (!(error instanceof SchemaError)) throw error
     throw new SchemaError(
-      `${error.message}\nThe database of dev is in ${folder}. Delete that folder to start over.`,
+      error.message,
+      `The database of dev is in ${folder}. Delete that folder to start over.`,
+      error,
     )
   })
 }

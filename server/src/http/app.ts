@@ -21,7 +21,7 @@ import { mountDocs } from './docs/site.ts'
 import { eventRoutes } from './events/log.ts'
 import { webhookRoutes } from './events/webhooks.ts'
 import { addressBucket, openLimiter } from './limits.ts'
-import { type Health, isReady } from './operations.ts'
+import { type Health, openReadyCheck } from './operations.ts'
 import { mountPage } from './page/page.ts'
 import { pagePathOf, payRoutes } from './pay.ts'
 import { renderProblem } from './problem.ts'
@@ -144,8 +144,9 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   mountPrepare(app, ctx, engine)
   mountDocs(app, ctx, routes)
   app.get('/livez', (_request, reply) => reply.send('alive\n'))
+  const isReady = openReadyCheck(ctx, health)
   app.get('/readyz', async (_request, reply) => {
-    const ready = await isReady(ctx, health)
+    const ready = await isReady()
     return reply.code(ready ? 200 : 503).send(ready ? 'ready\n' : 'not ready\n')
   })
   return app
@@ -212,7 +213,7 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
   return async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const limitAddress = () => addresses.take(addressBucket(request.ip), reply)
-    // Probes arrive every second from one address and must not be rate-limited.
+    // Probes arrive every second from one address and must not be rate-limited. Answering them costs next to nothing.
     if (request.url === '/livez' || request.url === '/readyz') return
     if (!route?.isKeyed) return limitAddress()
     const header = request.headers['x-api-key']

@@ -47,7 +47,15 @@ test('a clock that goes backwards refills nothing', () => {
 test('all addresses in one IPv6 /64 share a bucket, and an IPv4-mapped address counts as IPv4', () => {
   assert.equal(addressBucket('2001:db8:0:1::1'), addressBucket('2001:0db8:0000:0001:ffff:ffff:ffff:ffff'))
   assert.notEqual(addressBucket('2001:db8:0:1::1'), addressBucket('2001:db8:0:2::1'))
-  assert.equal(addressBucket('::ffff:192.0.2.7'), '192.0.2.7')
+  for (const mapped of [
+    '::ffff:192.0.2.7',
+    '::FFFF:192.0.2.7',
+    '::ffff:c000:207',
+    '0:0:0:0:0:ffff:c000:0207',
+    '0000::ffff:192.0.2.7',
+  ])
+    assert.equal(addressBucket(mapped), '192.0.2.7', mapped)
+  assert.equal(addressBucket('fe80::1%eth0'), 'fe80:0:0:0')
   assert.equal(addressBucket('192.0.2.7'), '192.0.2.7')
   assert.equal(addressBucket('::1'), '0:0:0:0')
 })

@@ -9,34 +9,42 @@ import { Problem } from '../problems.ts'
 export type Limiter = {
   /** Takes one token from a bucket and sets the RateLimit headers. Throws a Problem if the bucket is empty. */
   take(bucket: string, reply: FastifyReply): void
+  /** Takes one token from a bucket, unless it is empty. */
+  tryTake(bucket: string): boolean
 }
 
 /** Limits memory. Beyond it the oldest bucket is dropped; if its key returns, it starts full. */
 const bucketsMax = 100_000
 
-export function openLimiter(name: string, perSecond: number, now: () => Date): Limiter {
+/** Each bucket holds `count` tokens and gets as many per window. `take` is for windows of a second. */
+export function openLimiter(name: string, count: number, now: () => Date, windowSeconds = 1): Limiter {
   const buckets = new Map<string, { tokens: number; at: number }>()
-  const policy = `"${name}";q=${perSecond};w=1`
+  const policy = `"${name}";q=${count};w=1`
+
+  function tryTake(key: string): { readonly isTaken: boolean; readonly left: number } {
+    const at = now().getTime()
+    let bucket = buckets.get(key)
+    if (!bucket) {
+      bucket = { tokens: count, at }
+      buckets.set(key, bucket)
+      if (buckets.size > bucketsMax) buckets.delete(buckets.keys().next().value as string)
+    }
+    const elapsed = Math.max(0, at - bucket.at) / 1_000
+    bucket.tokens = Math.min(count, bucket.tokens + (elapsed * count) / windowSeconds)
+    bucket.at = at
+    const isTaken = bucket.tokens >= 1
+    if (isTaken) bucket.tokens -= 1
+    return { isTaken, left: Math.floor(bucket.tokens) }
+  }
 
   return {
+    tryTake: (key) => tryTake(key).isTaken,
     take(key, reply) {
-      const at = now().getTime()
-      let bucket = buckets.get(key)
-      if (!bucket) {
-        bucket = { tokens: perSecond, at }
-        buckets.set(key, bucket)
-        if (buckets.size > bucketsMax) buckets.delete(buckets.keys().next().value as string)
-      }
-      const elapsed = Math.max(0, at - bucket.at) / 1_000
-      bucket.tokens = Math.min(perSecond, bucket.tokens + elapsed * perSecond)
-      bucket.at = at
-      const isAllowed = bucket.tokens >= 1
-      if (isAllowed) bucket.tokens -= 1
-      const remaining = Math.floor(bucket.tokens)
+      const { isTaken, left } = tryTake(key)
       reply.header('ratelimit-policy', policy)
-      reply.header('ratelimit', `"${name}";r=${remaining};t=1`)
-      if (!isAllowed) {
-        throw new Problem('rate_limited', `At most ${perSecond} requests per second are allowed here.`, {
+      reply.header('ratelimit', `"${name}";r=${left};t=1`)
+      if (!isTaken) {
+        throw new Problem('rate_limited', `At most ${count} requests per second are allowed here.`, {
           retryAfterSeconds: 1,
         })
       }
@@ -46,9 +54,9 @@ export function openLimiter(name: string, perSecond: number, now: () => Date): L
 
 /** What counts as one address: in IPv6 a whole /64, because a single host can use all of it. */
 export function addressBucket(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
-  if (mapped?.[1]) return mapped[1]
   if (!isIPv6(address)) return address
+  const mapped = mappedIpv4(address)
+  if (mapped !== null) return mapped
   const [head = '', tail] = address.split('::')
   const left = head.split(':').filter((part) => part !== '')
   const right = (tail ?? '').split(':').filter((part) => part !== '')
@@ -58,4 +66,14 @@ export function addressBucket(address: string): string {
     .slice(0, 4)
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':')
+}
+
+/** The IPv4 address inside an IPv4-mapped one, whether it is written ::ffff:192.0.2.7 or ::ffff:c000:207. */
+function mappedIpv4(address: string): string | null {
+  // A URL writes an IPv6 address in its shortest form, with hexadecimal groups only.
+  const host = URL.parse(`http://[${address.split('%')[0]}]`)?.hostname ?? ''
+  const [, high, low] = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(host) ?? []
+  if (high === undefined || low === undefined) return null
+  const [upper, lower] = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
+  return [upper >> 8, upper & 255, lower >> 8, lower & 255].join('.')
 }

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { Context } from '../context.ts'
+import { remember } from '../remember.ts'
 
 /** Whether this process should get new requests. `isDraining` is set once it is told to stop. */
 export type Health = { isDraining: boolean }
@@ -7,12 +8,24 @@ export type Health = { isDraining: boolean }
 /** How long readiness waits for the database: shorter than any load balancer's own timeout. */
 const readyTimeoutMs = 2_000
 
+/** Probes come every second or so. Anyone may ask more often, because /readyz has no rate limit. */
+const readyForMs = 1_000
+
 /**
  * Ready means that the database answers and the process isn't stopping. Chains, rates and webhooks deliberately don't
- * count: one provider's outage would take every process out of service.
+ * count: one provider's outage would take every process out of service. However many ask, the database is asked once
+ * per second.
  */
-export async function isReady(ctx: Context, health: Health): Promise<boolean> {
-  if (health.isDraining) return false
+export function openReadyCheck(ctx: Context, health: Health): () => Promise<boolean> {
+  const answers = remember(() => isDatabaseAnswering(ctx), {
+    forMs: readyForMs,
+    entriesMax: 1,
+    now: ctx.now,
+  })
+  return async () => !health.isDraining && (await answers.get('database'))
+}
+
+async function isDatabaseAnswering(ctx: Context): Promise<boolean> {
   const timeout = new Promise<boolean>((resolve) => setTimeout(resolve, readyTimeoutMs, false).unref())
   const answered = ctx.db.query('select 1 as one').then(
     () => true,
@@ -23,14 +36,13 @@ export async function isReady(ctx: Context, health: Health): Promise<boolean> {
 
 /** Serves /livez, /readyz and /metrics on a separate port, so that metrics are never public. */
 export async function openOperations(ctx: Context, health: Health): Promise<Server> {
+  const isReady = openReadyCheck(ctx, health)
   const server = createServer((request, response) => {
     const answer = (status: number, body: string, type = 'text/plain') =>
       response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body)
     if (request.url === '/livez') return answer(200, 'alive\n')
     if (request.url === '/readyz') {
-      return void isReady(ctx, health).then((ready) =>
-        answer(ready ? 200 : 503, ready ? 'ready\n' : 'not ready\n'),
-      )
+      return void isReady().then((ready) => answer(ready ? 200 : 503, ready ? 'ready\n' : 'not ready\n'))
     }
     if (request.url === '/metrics') {
       const { registry } = ctx.metrics

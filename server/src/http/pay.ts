@@ -6,6 +6,7 @@ import { MalformedPayment, type PayAnswer, type PayEngine, payCheckout } from '.
 import type { Context } from '../context.ts'
 import { readPaymentHeader } from '../payments/payload.ts'
 import { Problem } from '../problems.ts'
+import { addressBucket } from './limits.ts'
 import { type Route, sendJson } from './route.ts'
 import * as schemas from './schemas.ts'
 
@@ -109,7 +110,7 @@ async function pay(
   const answer = await payCheckout(ctx, engine, checkoutId, {
     resourceUrl: `${url}/${checkoutId}`,
     payment: readPaymentHeader(request.headers['payment-signature']),
-    address: request.ip,
+    address: addressBucket(request.ip),
   }).catch((error) => {
     if (!(error instanceof MalformedPayment)) throw error
     throw new Problem(error.code, error.message, {

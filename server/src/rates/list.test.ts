@@ -27,11 +27,16 @@ async function loadedContext(exchangeAsOf: Date): Promise<Context> {
   assert(exchange && ecb)
   const exchangeRates = { USD: '1', JPY: '154.31', AED: '3.6725', EUR: '0.86' }
   const ecbRates = { EUR: '1', USD: '1.1623', JPY: '179.36', ISK: '146.80' }
-  await replaceRates(ctx.db, exchange, {
-    asOf: exchangeAsOf,
-    perBase: new Map(Object.entries(exchangeRates)),
-  })
-  await replaceRates(ctx.db, ecb, { asOf: ecbAsOf, perBase: new Map(Object.entries(ecbRates)) })
+  await replaceRates(
+    ctx.db,
+    exchange,
+    {
+      asOf: exchangeAsOf,
+      perBase: new Map(Object.entries(exchangeRates)),
+    },
+    now,
+  )
+  await replaceRates(ctx.db, ecb, { asOf: ecbAsOf, perBase: new Map(Object.entries(ecbRates)) }, now)
   return ctx
 }
 

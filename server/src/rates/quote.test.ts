@@ -8,6 +8,7 @@ import { openLog } from '../log.ts'
 import { openMetrics } from '../metrics.ts'
 import { parsePrice } from '../money.ts'
 import { Problem } from '../problems.ts'
+import { listCurrencies } from './list.ts'
 import { priceInUnits, type Quote, quoteCurrency } from './quote.ts'
 import { replaceRates } from './rows.ts'
 import { sources } from './sources.ts'
@@ -23,10 +24,16 @@ async function freshContext(): Promise<Context> {
   return { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => now }
 }
 
-async function store(ctx: Context, name: string, asOf: Date, rates: Readonly<Record<string, string>>) {
+async function store(
+  ctx: Context,
+  name: string,
+  asOf: Date,
+  rates: Readonly<Record<string, string>>,
+  readAt = now,
+) {
   const source = sources.find((candidate) => candidate.name === name)
   assert(source)
-  await replaceRates(ctx.db, source, { asOf, perBase: new Map(Object.entries(rates)) })
+  await replaceRates(ctx.db, source, { asOf, perBase: new Map(Object.entries(rates)) }, readAt)
 }
 
 const exchangeRates = { USD: '1', EUR: '0.860363', JPY: '154.31' }
@@ -161,6 +168,67 @@ test('if two fresh sources differ by more than a tenth, neither is used and the 
   }
   const afterTheExchange = new Date(now.getTime() + 6 * minuteMs)
   assert.equal((await quoteCurrency(ctx, 'JPY', afterTheExchange))?.source, 'ecb')
+})
+
+test('a rate that jumps where there is one source is used only once it has stayed for ten minutes', async () => {
+  const ctx = await freshContext()
+  const at = (minutes: number) => new Date(now.getTime() + minutes * minuteMs)
+  const read = async (minutes: number, jpy: string) =>
+    await store(ctx, 'exchange', at(minutes), { ...exchangeRates, JPY: jpy }, at(minutes))
+  const quoteAt = async (minutes: number) => (await quoteCurrency(ctx, 'JPY', at(minutes)))?.perBase
+  const refuses = async (minutes: number, retryAfterSeconds: number) =>
+    await assert.rejects(
+      quoteAt(minutes),
+      isProblem(
+        'rate_unavailable',
+        retryAfterSeconds,
+        /JPY rate from exchange, the only source .* moved by more than 10 % at .* Price the checkout in USD/,
+      ),
+    )
+  await read(0, '154.31')
+  // A tenth is not a jump.
+  await read(1, '169.74')
+  assert.equal(await quoteAt(1), '169.74')
+  await read(2, '15.4')
+  await refuses(2, 600)
+  assert.equal((await quoteCurrency(ctx, 'EUR', at(2)))?.source, 'exchange')
+  assert(!(await listCurrencies(ctx, at(2))).some(({ code }) => code === 'JPY'))
+  // A return is another jump.
+  await read(3, '154.31')
+  await refuses(3, 600)
+  await read(12, '154.40')
+  await refuses(12, 60)
+  await read(13, '154.40')
+  assert.equal(await quoteAt(13), '154.40')
+})
+
+test('a second source confirms a jump at once', async () => {
+  const ctx = await loadedContext()
+  await store(ctx, 'exchange', now, { ...exchangeRates, JPY: '308.62' })
+  await assert.rejects(quoteCurrency(ctx, 'JPY', now), isProblem('rate_unavailable', 60, /differ by more/))
+  await store(ctx, 'ecb', ecbAsOf, { ...ecbRates, JPY: '358.72' })
+  assert.equal((await quoteCurrency(ctx, 'JPY', now))?.source, 'exchange')
+})
+
+test('a jump of the dollar in a source holds back every currency that only this source has', async () => {
+  const ctx = await loadedContext()
+  const nextDay = new Date(ecbAsOf.getTime() + 24 * hourMs)
+  const readAt = new Date(nextDay.getTime() + 16 * hourMs)
+  await store(ctx, 'ecb', nextDay, { ...ecbRates, USD: '2.1623' }, readAt)
+  await assert.rejects(
+    quoteCurrency(ctx, 'ISK', readAt),
+    isProblem('rate_unavailable', 7_200, /ISK rate from ecb/),
+  )
+  const later = new Date(readAt.getTime() + 2 * hourMs)
+  assert.equal((await quoteCurrency(ctx, 'ISK', later))?.usdPerBase, '2.1623')
+})
+
+test('a rate is not compared with one from more than a week ago', async () => {
+  const ctx = await freshContext()
+  const old = new Date(now.getTime() - 8 * 24 * hourMs)
+  await store(ctx, 'exchange', old, { USD: '1', JPY: '154', EUR: '0.8' }, old)
+  await store(ctx, 'exchange', now, { USD: '1', JPY: '300', EUR: '0.8' })
+  assert.equal((await quoteCurrency(ctx, 'JPY', now))?.perBase, '300')
 })
 
 test('a code outside ISO 4217 fails an assertion', async () => {

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { type Decimal, one, parseDecimal, toUnits } from '../money.ts'
 import { Problem } from '../problems.ts'
 import { currencies } from './iso4217.ts'
-import { type RateRow, readRates } from './rows.ts'
+import { jumpOf, type RateRow, readRates } from './rows.ts'
 import { type Source, sources } from './sources.ts'
 
 /** How a price is converted to US dollars: price × usdPerBase ÷ perBase. */
@@ -28,10 +28,29 @@ export async function quoteCurrency(ctx: Context, currency: string, now: Date): 
   throw refuse(ctx, currency, rows, usdRows, now)
 }
 
-/** The rate of the preferred fresh source; null if another fresh source disagrees by more than a tenth. */
+/**
+ * The rate of the preferred fresh source; null if another fresh source disagrees by more than a tenth, or if there is no
+ * other and this one has just jumped.
+ */
 export function pickQuote(rows: readonly RateRow[], usdRows: readonly RateRow[], now: Date): Quote | null {
   const [first, ...others] = freshQuotes(rows, usdRows, now)
-  return first && others.every((other) => areNear(first, other)) ? first : null
+  if (!first || !others.every((other) => areNear(first, other))) return null
+  return others.length === 0 && findJump(first, rows, usdRows, now) !== null ? null : first
+}
+
+/** When the only source's rate jumped, if that was too recently to believe it. */
+function findJump(
+  quote: Quote,
+  rows: readonly RateRow[],
+  usdRows: readonly RateRow[],
+  now: Date,
+): { readonly seenAt: Date; readonly until: Date } | null {
+  const source = sources.find(({ name }) => name === quote.source)
+  assert(source)
+  const seen = [...rows, ...usdRows].filter((row) => row.source === jumpOf(source))
+  const seenAt = new Date(Math.max(0, ...seen.map(({ asOf }) => asOf.getTime())))
+  const until = new Date(seenAt.getTime() + source.confirmMs)
+  return until > now ? { seenAt, until } : null
 }
 
 /** A rate from FIXED_RATES, for deployments without real money. */
@@ -97,6 +116,14 @@ function refuse(
       'rate_unavailable',
       `The ${currency} rates from ${names} differ by more than 10 %, so neither is used. Price the checkout in USD, which needs no rate. The operator should check the rate sources.`,
       { retryAfterSeconds: Math.min(...sources.map(({ refreshMs }) => refreshMs)) / 1000 },
+    )
+  }
+  const jump = fresh[0] && findJump(fresh[0], rows, usdRows, now)
+  if (fresh[0] && jump) {
+    return new Problem(
+      'rate_unavailable',
+      `The ${currency} rate from ${fresh[0].source}, the only source for it now, moved by more than 10 % at ${jump.seenAt.toISOString()}. It is used from ${jump.until.toISOString()} on if it stays there. Price the checkout in USD, which needs no rate.`,
+      { retryAfterSeconds: Math.ceil((jump.until.getTime() - now.getTime()) / 1_000) },
     )
   }
   // Every source's file has USD, so a source without it was never loaded and might cover the currency.

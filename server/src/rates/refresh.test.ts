@@ -149,7 +149,7 @@ test('files that arrive at once do not make each other fail, and the newest is s
       ),
     }))
     await Promise.all(
-      (round % 2 ? files : files.toReversed()).map((file) => replaceRates(db, exchange, file)),
+      (round % 2 ? files : files.toReversed()).map((file) => replaceRates(db, exchange, file, now)),
     )
     const newest = files.at(-1)
     assert(newest)

@@ -25,7 +25,7 @@ export async function refreshRates(
   const text = await fetchText(ctx.config[source.setting], limits).catch((cause) => {
     throw new Error(`The ${place} could not be fetched: ${reason(cause)}.`, { cause })
   })
-  const newest = await replaceRates(ctx.db, source, parse(source, text, now, place))
+  const newest = await replaceRates(ctx.db, source, parse(source, text, now, place), now)
   ctx.metrics.rateAge.set({ source: source.name }, (now.getTime() - newest.getTime()) / 1000)
 }
 

@@ -9,12 +9,31 @@ export type RateRow = {
 }
 
 /**
+ * By more than a tenth, up or down: no currency that is worth pricing in moves that far between two readings, unless it
+ * is devalued. The same bound decides whether two sources agree.
+ */
+const isFarSql =
+  'greatest(old.per_base, incoming.per_base) * 10 > least(old.per_base, incoming.per_base) * 11'
+/** A rate older than this says too little about the next one. */
+const comparedDays = 7
+
+/** The source under which the rate before a jump is kept, with the time the jump was seen. Nothing is priced with it. */
+export function jumpOf({ name }: Pick<Source, 'name'>): string {
+  return `${name} before jump`
+}
+
+/**
  * Replaces a source's rates and returns the time of its newest. A file older than the stored one changes nothing. The
  * base's row is the gate: it is locked first and decides which file is newer, so two files that arrive at once do not
  * deadlock, and the newer one is stored completely. A currency that only the older one has may stay behind with its own
- * time; quotes require equal times.
+ * time; quotes require equal times. Rates that jumped are noted, because nobody should be charged by one reading alone.
  */
-export async function replaceRates(db: Database, source: Source, { asOf, perBase }: Rates): Promise<Date> {
+export async function replaceRates(
+  db: Database,
+  source: Source,
+  { asOf, perBase }: Rates,
+  readAt: Date,
+): Promise<Date> {
   const incoming = [...perBase].map(([currency, rate]) => ({ currency, per_base: rate }))
   const [row] = await db.query<{ newest: Date }>(
     `with incoming as (
@@ -30,12 +49,18 @@ export async function replaceRates(db: Database, source: Source, { asOf, perBase
        select gate.source, incoming.currency, incoming.per_base, gate.as_of
        from gate, incoming where incoming.currency <> $2
        on conflict (source, currency) do update set per_base = excluded.per_base, as_of = excluded.as_of
+     ), jumped as (
+       insert into rates (source, currency, per_base, as_of)
+       select $5, old.currency, old.per_base, $6::timestamptz
+       from gate join rates old on old.source = gate.source join incoming on incoming.currency = old.currency
+       where ${isFarSql} and old.as_of > $6::timestamptz - make_interval(days => ${comparedDays})
+       on conflict (source, currency) do update set per_base = excluded.per_base, as_of = excluded.as_of
      ), deleted as (
        delete from rates using gate
        where rates.source = gate.source and rates.currency not in (select currency from incoming)
      )
      select greatest($3, max(as_of)) as newest from rates where source = $1`,
-    [source.name, source.base, asOf, JSON.stringify(incoming)],
+    [source.name, source.base, asOf, JSON.stringify(incoming), jumpOf(source), readAt],
   )
   return row?.newest ?? asOf
 }

@@ -12,6 +12,8 @@ export type Source = {
   /** A rate older than this is not used. */
   readonly maxAgeMs: number
   readonly refreshMs: number
+  /** How long a rate that jumped must have stayed before it is used without a second source: more than one reading. */
+  readonly confirmMs: number
   /** Parses the source's file. Throws an Error that completes the sentence "The file …". */
   readonly parse: (text: string, fetchedAt: Date) => Rates
 }
@@ -27,6 +29,7 @@ export const sources: readonly Source[] = [
     setting: 'exchangeRatesUrl',
     maxAgeMs: 5 * minuteMs,
     refreshMs: minuteMs,
+    confirmMs: 10 * minuteMs,
     parse: parseExchange,
   },
   {
@@ -36,6 +39,7 @@ export const sources: readonly Source[] = [
     // The ECB publishes on working days in the afternoon: over a long weekend its rates reach an age of 111 hours.
     maxAgeMs: 120 * hourMs,
     refreshMs: hourMs,
+    confirmMs: 2 * hourMs,
     parse: parseEcb,
   },
 ]

@@ -23,7 +23,12 @@ const farthing = await openTestApp(documented)
 const rates = { EUR: '1', USD: '1.1623', JPY: '179.36' }
 const [ecb] = sources.filter(({ name }) => name === 'ecb')
 assert(ecb)
-await replaceRates(farthing.ctx.db, ecb, { asOf: new Date(), perBase: new Map(Object.entries(rates)) })
+await replaceRates(
+  farthing.ctx.db,
+  ecb,
+  { asOf: new Date(), perBase: new Map(Object.entries(rates)) },
+  new Date(),
+)
 
 const digitsUpTo = (maxLength: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength, size: 'max' })

@@ -89,7 +89,7 @@ test('a checkout in USD lasts 24 hours, one with a locked rate lasts 1 hour', as
     const perBase = new Map(
       Object.entries(source.base === 'USD' ? { USD: '1', EUR: '0.8' } : { EUR: '1', USD: '1.25' }),
     )
-    await replaceRates(db, source, { asOf: new Date(), perBase })
+    await replaceRates(db, source, { asOf: new Date(), perBase }, new Date())
   }
   assertProblem(await create({ priceCurrency: 'ISK' }), 422, 'currency_unsupported')
   const inUsd = await shop.create()

@@ -91,6 +91,28 @@ test('10. OPEN, a payment that would not settle: 402 with the reason and a faile
   assert.equal((await shop.read(other)).status, 'OPEN')
 })
 
+test('bad payments slow down every address in their IPv6 /64, and no other', async () => {
+  const id = await shop.create()
+  const payFrom = async (remoteAddress: string, overrides: Parameters<typeof paymentHeader>[2] = {}) => {
+    const header = await paymentHeader(await shop.require(id), newPayer().key, overrides)
+    const start = performance.now()
+    const answer = await shop.request({
+      method: 'POST',
+      url: `/api/v1/checkouts/${id}`,
+      headers: { 'payment-signature': header },
+      remoteAddress,
+    })
+    assert.equal(answer.statusCode, 402, answer.body)
+    return performance.now() - start
+  }
+  // Twenty failures are free; two more make one second.
+  for (let i = 0; i < 22; i++) await payFrom(`2001:db8:0:1::${i.toString(16)}`, { value: 1n })
+  const slowed = await payFrom('2001:db8:0:1:ffff::1')
+  assert(slowed >= 990, `${slowed} ms`)
+  const other = await payFrom('2001:db8:0:2::1')
+  assert(other < slowed, `${other} ms`)
+})
+
 test('10 before 11: a payment that does not match the terms gets 402 even while no settler runs', async () => {
   const payer = await shop.fund()
   const id = await shop.create()

@@ -56,6 +56,18 @@ test('a missing schema is reported', async () => {
   await assertOnly(wrongs({ ctx: { db: open(url.href) } }), 'schema', /lacks 0001/, /npm run server migrate/)
 })
 
+test('a schema that migrating would not repair is reported with what does', async () => {
+  const { url } = await freshDatabase()
+  const db = open(url)
+  await db.query("update schema_migrations set sql = sql || ' ' where version = 1")
+  await assertOnly(wrongs({ ctx: { db } }), 'schema', /^0001\S+ differs from/, /restore that file/)
+  await db.query('update schema_migrations set sql = left(sql, -1) where version = 1')
+  await db.query(
+    "insert into schema_migrations (version, name, sql, breaking) values (9999, '9999_new.sql', '', true)",
+  )
+  await assertOnly(wrongs({ ctx: { db } }), 'schema', /has 9999_new\.sql/, /^Upgrade first/)
+})
+
 test('clocks that differ are reported', async () => {
   const now = () => new Date(Date.now() + 60_000)
   const [finding] = await wrongs({ ctx: { now } })

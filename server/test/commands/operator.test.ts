@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { insertSettler, listSettlers } from '../../src/payments/settlers/rows.ts'
 import { openTestApp, wallet } from '../support/app.ts'
 import { type Answer, assertProblem, openStore, order, send } from '../support/store.ts'
 
@@ -98,4 +99,21 @@ test('an invalid command fails with one sentence that says why, and prints no ke
     assert.match(err, /^\S.*\n$/, args)
     assert.doesNotMatch(err, /^ +at /m)
   }
+})
+
+test('`settler drain` drains on one network only, and asks which if the account settles on several', async () => {
+  const { db } = farthing.ctx
+  const address = wallet.toLowerCase()
+  for (const network of ['eip155:8453', 'eip155:84532']) await insertSettler(db, network, address, 0)
+  const states = async () =>
+    Object.fromEntries((await listSettlers(db, null)).map(({ network, state }) => [network, state]))
+  const unsaid = await run('settler', 'drain', wallet)
+  assert.equal(unsaid.code, 1)
+  assert.match(unsaid.err, /active on BASE_MAINNET, BASE_SEPOLIA\. .*--network/)
+  assert.deepEqual(await states(), { 'eip155:8453': 'active', 'eip155:84532': 'active' })
+  assert.match((await run('settler', 'drain', wallet, '--network', 'BASE')).err, /--network must be one of/)
+  const drained = await run('settler', 'drain', wallet, '--network', 'BASE_SEPOLIA')
+  assert.match(drained.out, /no new payments on BASE_SEPOLIA/)
+  assert.deepEqual(await states(), { 'eip155:8453': 'active', 'eip155:84532': 'draining' })
+  assert.match((await run('settler', 'drain', wallet)).out, /no new payments on BASE_MAINNET/)
 })

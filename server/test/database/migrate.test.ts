@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { checkSchema, migrate, SchemaError } from '../../src/database/migrate.ts'
+import { atEnd } from '../support/at-end.ts'
 import { freshDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 test('eight migrations that run at the same time apply each file once', async () => {
   const { db } = await freshDatabase('template0')
@@ -57,4 +63,57 @@ test('a running program keeps working when a newer one adds a column to a table 
         assert.equal(outcome.reason.code, 'unavailable', String(outcome.reason))
     for (const rows of await Promise.all(everyConnection.map(readInTransaction))) assert.deepEqual(rows, [])
   }
+})
+
+/** A folder of migrations: 0001.sql, 0002.sql and so on. */
+async function writeMigrations(...files: string[]): Promise<URL> {
+  const path = await mkdtemp(join(tmpdir(), 'farthing-migrations-'))
+  atEnd(() => rm(path, { recursive: true }))
+  for (const [i, sql] of files.entries()) await writeFile(join(path, `000${i + 1}.sql`), sql)
+  return pathToFileURL(`${path}/`)
+}
+
+test('a migration that cannot get a table gives up before the traffic that waits behind it, and says what to do', async () => {
+  const { db } = await freshDatabase('template0')
+  await migrate(db, { folder: await writeMigrations('create table orders (id text)') })
+  const folder = await writeMigrations(
+    'create table orders (id text)',
+    'alter table orders add column paid text',
+  )
+  const isWaiting = async () =>
+    (
+      await db.query(
+        "select 1 as one from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'alter'",
+      )
+    ).length > 0
+  let read: Promise<object[]> | null = null
+  let outcome: unknown = null
+  await db.transaction(async (tx) => {
+    await tx.query('select * from orders')
+    const migrating = migrate(db, { folder }).catch((error) => {
+      outcome = error
+    })
+    await until('the migration waits', isWaiting)
+    // It waits behind the migration, with the usual limit of 5 seconds, while this transaction stays open.
+    read = db.query('select * from orders')
+    assert.deepEqual(await read, [])
+    await migrating
+  })
+  assert(outcome instanceof SchemaError)
+  assert.match(outcome.says, /^0002\.sql .* in use for 2 seconds\. Nothing was changed\.$/)
+  assert.match(outcome.fix, /^Run it again\. .*pg_stat_activity/)
+  assert.deepEqual(await migrate(db, { folder }), ['0002.sql'])
+})
+
+test('a statement of a migration is stopped at its limit, changes nothing, and may be allowed more', async () => {
+  const { db } = await freshDatabase('template0')
+  const folder = await writeMigrations('create table orders (id text); select pg_sleep(1.2)')
+  await assert.rejects(
+    migrate(db, { folder, statementSeconds: 1 }),
+    (error) =>
+      error instanceof SchemaError &&
+      /longer than 1 seconds\. Nothing was changed\. .*MIGRATION_STATEMENT_SECONDS=600/.test(error.message),
+  )
+  assert.deepEqual(await db.query("select to_regclass('orders')::text as found"), [{ found: null }])
+  assert.deepEqual(await migrate(db, { folder }), ['0001.sql'])
 })

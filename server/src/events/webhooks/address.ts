@@ -38,8 +38,8 @@ const special6 = toList(refused6)
 const loopback = toList(['127.0.0.0/8', '::1/128'])
 
 export type Reach = {
-  /** Whether deliveries for such a store may connect to this address. */
-  allows(address: string): boolean
+  /** Whether deliveries for such a store may connect to this address and port, as in a URL: '' is the default port. */
+  allows(address: string, port: string): boolean
   /** What is wrong with a URL, as far as that is known before its name is looked up. */
   check(pointer: string, url: URL): Mistake[]
 }
@@ -53,26 +53,27 @@ export function reachOf(config: Config, mode: 'live' | 'test'): Reach {
   const own = new URL(config.baseUrl).hostname
   const mayLoop = mode === 'test' && isLocalName(own)
 
-  function allows(address: string): boolean {
-    if (isIn(allowed, address)) return true
-    if (isIn(loopback, address)) return mayLoop
-    return isIP(address) === 4
-      ? !isIn(notPublic4, address)
-      : isIn(global6, address) && !isIn(special6, address)
+  /** The operator's own receivers may listen on any port. */
+  function isExempt(address: string): boolean {
+    return isIn(allowed, address) || (mayLoop && isIn(loopback, address))
   }
 
   return {
-    allows,
+    allows: (address, port) => isExempt(address) || (isPublic(address) && ports.includes(port)),
     check(pointer, url) {
       const mistake = (detail: string) => [{ pointer, code: 'url', detail }]
       const host = literalOf(url) ?? (isLocalName(url.hostname) ? '127.0.0.1' : null)
-      if (host !== null && !allows(host)) return mistake('Must not be a private, local or reserved address.')
-      const isExempt = host !== null && (isIn(allowed, host) || isIn(loopback, host))
-      if (!isExempt && !ports.includes(url.port) && config.webhookPrivateNetworks.length === 0)
-        return mistake('Must use port 443 or 8443.')
-      return []
+      if (host !== null && !isExempt(host) && !isPublic(host))
+        return mistake('Must not be a private, local or reserved address.')
+      // Where private ranges are allowed, only the lookup tells whether a name leads into one.
+      const mayBeExempt = host === null ? config.webhookPrivateNetworks.length > 0 : isExempt(host)
+      return mayBeExempt || ports.includes(url.port) ? [] : mistake('Must use port 443 or 8443.')
     },
   }
+}
+
+function isPublic(address: string): boolean {
+  return isIP(address) === 4 ? !isIn(notPublic4, address) : isIn(global6, address) && !isIn(special6, address)
 }
 
 /** The IP address in a URL that has one instead of a name. */

@@ -57,14 +57,17 @@ async function lookUp(
 ): Promise<{ addresses: string[] } | { error: string }> {
   if (reach.check('url', url).length > 0) return { error: 'address_refused' }
   const literal = literalOf(url) ?? (isLocalName(url.hostname) ? '127.0.0.1' : null)
-  if (literal !== null) return reach.allows(literal) ? { addresses: [literal] } : { error: 'address_refused' }
+  if (literal !== null)
+    return reach.allows(literal, url.port) ? { addresses: [literal] } : { error: 'address_refused' }
   const answers = await Promise.allSettled([resolver.resolve4(url.hostname), resolver.resolve6(url.hostname)])
   const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   if (addresses.length === 0) {
     const [failed] = answers.filter((answer) => answer.status === 'rejected')
     return { error: failed ? reasonOf(failed.reason) : 'ENOTFOUND' }
   }
-  return addresses.every((address) => reach.allows(address)) ? { addresses } : { error: 'address_refused' }
+  return addresses.every((address) => reach.allows(address, url.port))
+    ? { addresses }
+    : { error: 'address_refused' }
 }
 
 async function send(url: URL, address: string, request: Request): Promise<Answer> {

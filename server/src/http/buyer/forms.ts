@@ -11,6 +11,12 @@ import { fieldOf, findView, takeForms } from './form.ts'
 
 /** Each may cost a query to every node. */
 const pastesPerSecond = 2
+/**
+ * Each takes one of a limited number of amounts near a price. Nobody opens twenty orders in an hour to pay them from
+ * another wallet; where many buyers share one address, the next ones are asked to sign.
+ */
+const reservationsPerHour = 20
+const hourSeconds = 3_600
 
 /**
  * The forms of the payment page. They work without JavaScript: the answer to each redirects to the page, which shows the
@@ -18,24 +24,28 @@ const pastesPerSecond = 2
  */
 export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, path: string): void {
   const pastes = openLimiter('paste', pastesPerSecond, ctx.now)
+  const reservations = openLimiter('reserve', reservationsPerHour, ctx.now, hourSeconds)
   void app.register(async (scope) => {
     takeForms(scope)
     scope.addHook('onRequest', async (request) => refuseCrossSite(ctx, request))
 
     scope.post(`${path}/:checkoutId/transfer`, async (request, reply) => {
-      const { checkout, isRestoring } = await findView(ctx, request)
+      const { checkout, isRestoring, transfers } = await findView(ctx, request)
       const wanted = fieldOf(request, 'network')
       const option = checkout.options.find(({ network }) => wanted === null || network === wanted)
-      const outcome =
-        option && !isRestoring
-          ? await reserveTransfer(ctx, rails.get(option.network), {
-              checkoutId: checkout.id,
-              network: option.network,
-              asset: toStored(option.network, option.asset),
-              payTo: toStored(option.network, option.payTo),
-              price: BigInt(option.amount),
-            })
-          : 'unavailable'
+      const reserve = async () => {
+        if (!option || isRestoring) return 'unavailable'
+        const isNew = !transfers.some(({ network }) => network === option.network)
+        if (isNew && !reservations.tryTake(addressBucket(request.ip))) return 'crowded'
+        return await reserveTransfer(ctx, rails.get(option.network), {
+          checkoutId: checkout.id,
+          network: option.network,
+          asset: toStored(option.network, option.asset),
+          payTo: toStored(option.network, option.payTo),
+          price: BigInt(option.amount),
+        })
+      }
+      const outcome = await reserve()
       return lead(reply, request, path, outcome === 'reserved' ? { send: '1' } : { notice: outcome })
     })
 

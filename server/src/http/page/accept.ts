@@ -1,4 +1,7 @@
-/** A client's preferences from Accept or Accept-Language, best first, with weights from 1 to 1000. */
+/**
+ * A client's preferences from Accept or Accept-Language, best first, with weights from 1 to 1000. A weight outside 0 to 1
+ * is ignored, as if there were none.
+ */
 export function readPreferences(
   header: string | undefined,
 ): { readonly value: string; readonly weight: number }[] {
@@ -7,13 +10,15 @@ export function readPreferences(
     .map((part) => {
       const [value = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
       const quality = parameters.find((text) => text.startsWith('q='))
-      const [, whole = '1', fraction = ''] = /^q=([01])(?:\.(\d{0,3}))?$/.exec(quality ?? '') ?? []
+      const [, whole = '1', fraction = ''] = weightForm.exec(quality ?? '') ?? []
       return { value, weight: Number.parseInt(whole + fraction.padEnd(3, '0'), 10) }
     })
     .filter(({ value, weight }) => value !== '' && weight > 0)
     .toSorted((a, b) => b.weight - a.weight)
 }
 
+/** 0 to 1 with at most three decimals, as in RFC 9110. */
+const weightForm = /^q=(?=0|1(?:\.0*)?$)([01])(?:\.(\d{0,3}))?$/
 /** No real client sends more; the rest is ignored. */
 const preferencesMax = 20
 

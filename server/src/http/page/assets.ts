@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { buildPage } from '@farthing/page'
+import { openPage } from '@farthing/page'
 import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../problems.ts'
 
@@ -20,10 +20,10 @@ export type Assets = {
 
 let built: Assets | null = null
 
-/** Built once per process. */
+/** Read or built once per process. */
 export function openAssets(): Assets {
   if (!built) {
-    const { script, style } = buildPage()
+    const { script, style } = openPage()
     const identity = Buffer.from(script)
     const hash = createHash('sha384').update(identity).digest()
     built = {

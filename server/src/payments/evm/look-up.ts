@@ -9,6 +9,7 @@ import { openListener } from './credit-blocks.ts'
 
 /** A transaction that is in no block by then never will be, or is not ours to wait for. */
 const patienceMinutes = 30
+/** Two blocks: by then most transactions that were still on their way are in one. */
 const againSeconds = 3
 const lookedUpPerRun = 20
 /** No more people than this would paste the same transaction by mistake. */

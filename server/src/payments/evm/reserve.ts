@@ -5,7 +5,7 @@ import type { Wanted } from '../rail.ts'
 import { heldMax, suffixMax, suffixUnits } from '../transfers/reserve.ts'
 import { insertReserved } from '../transfers/rows.ts'
 
-/** Enough for one to be free: each is taken with a probability of at most one in twenty. */
+/** Enough for one to be free: each is taken with a probability of at most one half, usually far less. */
 const suffixesTried = 16
 
 /**

@@ -62,12 +62,13 @@ export async function listSettlers(db: Database, network: string | null): Promis
   return rows.map(toSettler)
 }
 
-export async function drainSettler(db: Database, address: string): Promise<number> {
+/** False if there is no such active settler. */
+export async function drainSettler(db: Database, network: string, address: string): Promise<boolean> {
   const rows = await db.query(
-    `update settlers set state = 'draining' where address = $1 and state = 'active' returning address`,
-    [address],
+    `update settlers set state = 'draining' where network = $1 and address = $2 and state = 'active' returning address`,
+    [network, address],
   )
-  return rows.length
+  return rows.length > 0
 }
 
 /**

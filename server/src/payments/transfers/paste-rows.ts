@@ -5,18 +5,24 @@ import type { Database, Transaction } from '../../database/db.ts'
 export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'
 
 /**
- * Queues a transaction to be looked up for a checkout on each of its networks. False if too many were pasted for it.
+ * Queues a transaction to be looked up for a checkout on each of its networks. False if too many were pasted for it. One
+ * that was not found is looked up again only if the last lookup was a while ago. If too many of the store's are being
+ * looked up, the oldest give way: they have been looked for longest.
  */
 export async function insertPasted(
   db: Database,
   checkoutId: string,
   networks: readonly string[],
   hash: Hex,
-  perCheckoutMax: number,
+  limits: {
+    readonly perCheckoutMax: number
+    readonly perStoreMax: number
+    readonly againAfterSeconds: number
+  },
 ): Promise<boolean> {
   const rows = await db.query(
     `with locked as (
-       select id from checkouts where id = $1 for no key update
+       select id, store_id from checkouts where id = $1 for no key update
      ), known as (
        select transaction_hash from pasted_transactions where checkout_id = $1
      ), made as (
@@ -25,11 +31,19 @@ export async function insertPasted(
        where (select count(distinct transaction_hash) from known) < $4 or $3 in (select transaction_hash from known)
        on conflict (checkout_id, network, transaction_hash) do update set outcome = 'looking', pasted_at = clock()
          where pasted_transactions.outcome = 'not_found'
+           and coalesce(pasted_transactions.looked_at, '-infinity') <= clock() - make_interval(secs => $6)
        returning 1
+     ), surplus as (
+       update pasted_transactions p set outcome = 'not_found'
+       from (select l.checkout_id, l.network, l.transaction_hash from pasted_transactions l
+             join checkouts c on c.id = l.checkout_id join locked on locked.store_id = c.store_id
+             where l.outcome = 'looking' order by l.pasted_at desc offset $5) oldest
+       where p.checkout_id = oldest.checkout_id and p.network = oldest.network
+         and p.transaction_hash = oldest.transaction_hash
      )
      select 1 as one from locked
      where (select count(distinct transaction_hash) from known) < $4 or $3 in (select transaction_hash from known)`,
-    [checkoutId, networks, hash, perCheckoutMax],
+    [checkoutId, networks, hash, limits.perCheckoutMax, limits.perStoreMax, limits.againAfterSeconds],
   )
   return rows.length > 0
 }
@@ -46,7 +60,11 @@ export async function readPasted(db: Database, checkoutId: string, hash: Hex): P
 
 export type Pasted = { readonly checkoutId: string; readonly hash: Hex; readonly isOld: boolean }
 
-/** Pasted transactions that are due for a lookup, least recently looked up first. */
+/**
+ * Pasted transactions that are due for a lookup, least recently looked up first. Each is looked up again after as long
+ * as it has been looked for already, at least `againSeconds`, and once more when the patience ends: about a dozen times
+ * in half an hour.
+ */
 export async function listPasted(
   db: Database,
   network: string,
@@ -58,7 +76,8 @@ export async function listPasted(
     `update pasted_transactions p set looked_at = clock()
      from (select checkout_id, network, transaction_hash from pasted_transactions
            where network = $1 and outcome = 'looking'
-             and (looked_at is null or looked_at <= clock() - make_interval(secs => $3))
+             and (looked_at is null or looked_at + greatest(make_interval(secs => $3),
+               least(looked_at - pasted_at, pasted_at + make_interval(mins => $2) - looked_at)) <= clock())
            order by looked_at nulls first limit $4 for update skip locked) due
      where p.checkout_id = due.checkout_id and p.network = due.network and p.transaction_hash = due.transaction_hash
      returning p.checkout_id, p.transaction_hash, p.pasted_at <= clock() - make_interval(mins => $2) as is_old`,

@@ -4,8 +4,14 @@ import type { Context } from '../../context.ts'
 import type { Rails } from '../rail.ts'
 import { insertPasted, type PasteOutcome, readPasted } from './paste-rows.ts'
 
-/** A buyer pays once, perhaps twice, and may mistype. */
-const perCheckoutMax = 10
+export const pasteLimits = {
+  /** A buyer pays once, perhaps twice, and may mistype. */
+  perCheckoutMax: 10,
+  /** Limits how often nodes are asked about hashes that someone made up. A real one is found in a moment. */
+  perStoreMax: 100,
+  /** A buyer who sees "not found" may submit the form again at once. The answer would be the same. */
+  againAfterSeconds: 60,
+}
 /** Most transactions are already known or found at once, so the buyer gets an answer on the spot. */
 const patienceMs = 2_500
 const lookEveryMs = 100
@@ -29,7 +35,7 @@ export async function pasteTransaction(
   const [hash] = parsed.values()
   if (!hash) return null
   const known = networks.filter((network) => parsed.has(network))
-  if (!(await insertPasted(ctx.db, checkoutId, known, hash, perCheckoutMax))) return 'not_found'
+  if (!(await insertPasted(ctx.db, checkoutId, known, hash, pasteLimits))) return 'not_found'
   ctx.db.wakeUps.send('claims')
   for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += lookEveryMs) {
     const outcome = await readPasted(ctx.db, checkoutId, hash)

@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Rail, Wanted } from '../rail.ts'
-import { freeReserved, readReservable } from './rows.ts'
+import { freeCooling, freeReserved, readReservable } from './rows.ts'
 
 /**
  * A plain transfer does not say which order it pays for. So a buyer who pays from another wallet or an exchange is
@@ -12,8 +12,20 @@ export type Reserved = 'reserved' | 'crowded' | 'in_progress' | 'closed' | 'unav
 
 /** The most that a buyer pays above the price, in millionths of a token: less than a cent. */
 export const suffixMax = 9_999
-/** A twentieth of the suffixes. With more in use, a typo would too often hit another buyer's amount. */
-export const heldMax = 500
+/**
+ * How many amounts near a price may be reserved. Strangers can open orders and leave them, so what they leave behind must
+ * not keep others from paying: amounts of other stores, of ended checkouts and of buyers who reserved long ago don't
+ * count towards `recent`.
+ */
+export const heldMax = {
+  /** In the last hour, per store. A twentieth of the suffixes: a typo hits another waiting buyer's amount that rarely. */
+  recent: 500,
+  recentMinutes: 60,
+  /** In all. About half of the suffixes, so that a random one is free. Ended checkouts give theirs up first. */
+  all: 5_000,
+}
+/** Enough for the buyers of the next minutes. */
+const givenUpAtOnce = 100
 /** A wallet app keeps showing an old amount for a day or two at most. */
 const coolingHours = 48
 /** As for signed payments: if the head has not moved for longer than this, the chain is not being followed. */
@@ -41,12 +53,14 @@ export async function reserveTransfer(
       ctx.db.wakeUps.send('outcomes')
       return 'reserved'
     }
-    const why = await readReservable(ctx.db, wanted, { range, headAgeSecondsMax })
+    const why = await readReservable(ctx.db, wanted, { range, heldMax, headAgeSecondsMax })
     if (why.isProcessing) return 'in_progress'
     if (!why.isPayable) return 'closed'
     if (why.isReserved) return 'reserved'
     if (!why.isFollowed) return 'unavailable'
-    if (why.held >= heldMax) return 'crowded'
+    if (why.recent >= heldMax.recent) return 'crowded'
+    if (why.held >= heldMax.all && (await freeCooling(ctx.db, wanted, range, givenUpAtOnce)) === 0)
+      return 'crowded'
   }
   return 'crowded'
 }

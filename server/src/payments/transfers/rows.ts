@@ -5,6 +5,20 @@ import type { Wanted } from '../rail.ts'
 
 /** SQL for plain transfers: amounts reserved for checkouts, and transfers matched by amount. */
 
+export type HeldMax = { readonly recent: number; readonly recentMinutes: number; readonly all: number }
+
+/**
+ * The held amounts near a price: all of them, and those that were recently reserved for checkouts of the same store that
+ * can still be paid. $2 to $5 are network, asset, address and price, $6 is the range, $7 how many minutes are recent;
+ * `store` is the store's id.
+ */
+const heldSql = (store: string) => `select count(*)::integer as held,
+    count(*) filter (where o.store_id = ${store} and o.status in ('OPEN', 'PROCESSING') and o.expires_at > clock()
+      and r.reserved_at > clock() - make_interval(mins => $7))::integer as recent
+  from reserved_amounts r join checkouts o on o.id = r.checkout_id
+  where r.network = $2 and r.asset = $3 and r.pay_to = $4 and r.freed_at is null
+    and r.amount > $5::numeric and r.amount <= $5::numeric + $6::numeric`
+
 /**
  * Reserves the first of these amounts that nobody holds, unless the checkout already has one or cannot be paid, too
  * many amounts are held nearby, or the chain is not being followed. The unique index settles races. True if this call
@@ -14,17 +28,18 @@ export async function insertReserved(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
   suffixes: readonly bigint[],
-  limits: { range: bigint; heldMax: number; headAgeSecondsMax: number },
+  limits: { range: bigint; heldMax: HeldMax; headAgeSecondsMax: number },
 ): Promise<boolean> {
   const rows = await db.query(
     `with locked as (
-       select id from checkouts where id = $1 and status = 'OPEN' and expires_at > clock() for no key update
+       select id, store_id from checkouts
+       where id = $1 and status = 'OPEN' and expires_at > clock() for no key update
      ), chosen as (
        select locked.id, $5::numeric + s.suffix as amount, f.head_number
-       from locked, followers f, unnest($6::numeric[]) with ordinality as s (suffix, place)
+       from locked, lateral (${heldSql('locked.store_id')}) as near, followers f,
+         unnest($8::numeric[]) with ordinality as s (suffix, place)
        where f.network = $2 and f.head_seen_at > clock() - make_interval(secs => $9)
-         and (select count(*) from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
-           and r.freed_at is null and r.amount > $5::numeric and r.amount <= $5::numeric + $7::numeric) < $8
+         and near.recent < $10 and near.held < $11
          and not exists (select 1 from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
            and r.freed_at is null and r.amount = $5::numeric + s.suffix)
        order by s.place limit 1
@@ -41,10 +56,12 @@ export async function insertReserved(
       asset,
       payTo,
       price.toString(),
-      suffixes.map(String),
       limits.range.toString(),
-      limits.heldMax,
+      limits.heldMax.recentMinutes,
+      suffixes.map(String),
       limits.headAgeSecondsMax,
+      limits.heldMax.recent,
+      limits.heldMax.all,
     ],
   )
   return rows.length > 0
@@ -54,13 +71,14 @@ export async function insertReserved(
 export async function readReservable(
   db: Database,
   { checkoutId, network, asset, payTo, price }: Wanted,
-  limits: { range: bigint; headAgeSecondsMax: number },
+  limits: { range: bigint; heldMax: HeldMax; headAgeSecondsMax: number },
 ): Promise<{
   isReserved: boolean
   isPayable: boolean
   isProcessing: boolean
   isFollowed: boolean
   held: number
+  recent: number
 }> {
   const [row] = await db.query<{
     is_reserved: boolean
@@ -68,16 +86,24 @@ export async function readReservable(
     is_processing: boolean
     is_followed: boolean
     held: number
+    recent: number
   }>(
     `select exists (select 1 from reserved_amounts r
          where r.checkout_id = c.id and r.network = $2 and r.asset = $3) as is_reserved,
        c.status = 'OPEN' and c.expires_at > clock() as is_payable, c.status = 'PROCESSING' as is_processing,
        exists (select 1 from followers f where f.network = $2
-         and f.head_seen_at > clock() - make_interval(secs => $7)) as is_followed,
-       (select count(*)::integer from reserved_amounts r where r.network = $2 and r.asset = $3 and r.pay_to = $4
-         and r.freed_at is null and r.amount > $5::numeric and r.amount <= $5::numeric + $6::numeric) as held
-     from checkouts c where c.id = $1`,
-    [checkoutId, network, asset, payTo, price.toString(), limits.range.toString(), limits.headAgeSecondsMax],
+         and f.head_seen_at > clock() - make_interval(secs => $8)) as is_followed, near.held, near.recent
+     from checkouts c, lateral (${heldSql('c.store_id')}) as near where c.id = $1`,
+    [
+      checkoutId,
+      network,
+      asset,
+      payTo,
+      price.toString(),
+      limits.range.toString(),
+      limits.heldMax.recentMinutes,
+      limits.headAgeSecondsMax,
+    ],
   )
   return {
     isReserved: row?.is_reserved ?? false,
@@ -85,7 +111,29 @@ export async function readReservable(
     isProcessing: row?.is_processing ?? false,
     isFollowed: row?.is_followed ?? false,
     held: row?.held ?? 0,
+    recent: row?.recent ?? 0,
   }
+}
+
+/** Frees amounts near a price before they have cooled down, those of the checkouts that ended first. */
+export async function freeCooling(
+  db: Database,
+  { network, asset, payTo, price }: Wanted,
+  range: bigint,
+  limit: number,
+): Promise<number> {
+  const rows = await db.query(
+    `update reserved_amounts r set freed_at = clock()
+     from (select e.checkout_id from reserved_amounts e
+           join checkouts c on c.id = e.checkout_id and c.status not in ('OPEN', 'PROCESSING')
+           where e.network = $1 and e.asset = $2 and e.pay_to = $3 and e.freed_at is null and e.cools_until is not null
+             and e.amount > $4::numeric and e.amount <= $4::numeric + $5::numeric
+           order by e.cools_until limit $6) ended
+     where r.checkout_id = ended.checkout_id and r.network = $1 and r.asset = $2
+     returning 1 as one`,
+    [network, asset, payTo, price.toString(), range.toString(), limit],
+  )
+  return rows.length
 }
 
 /**

@@ -17,6 +17,7 @@ type Report = {
   forms: number
   caught: string[]
   caughtWhenAllowed: string[]
+  caughtOutsidePorts: string[]
   welcome: number
   isGoodReached: boolean
   questions: number
@@ -55,6 +56,7 @@ test(`none of ${tries} attempts with ${forms.length} forms of address and a rebi
   t.diagnostic(JSON.stringify({ ...report, caught: report.caught.length }))
   assert(report.forms >= 200, `${report.forms} forms`)
   assert.deepEqual(report.caught, [])
+  assert.deepEqual(report.caughtOutsidePorts, [])
   // The canaries do respond to a client that is allowed to reach them, and the public address was reached.
   assert.equal(report.caughtWhenAllowed.length, 3, report.caughtWhenAllowed.join(' '))
   assert(report.isGoodReached && report.welcome > 0 && report.questions > 10)

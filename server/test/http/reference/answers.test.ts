@@ -324,7 +324,7 @@ for (const source of sources) {
   const perBase = new Map(
     Object.entries(source.base === 'USD' ? { USD: '1', EUR: '0.8' } : { EUR: '1', USD: '1.25' }),
   )
-  await replaceRates(farthing.ctx.db, source, { asOf: new Date(), perBase })
+  await replaceRates(farthing.ctx.db, source, { asOf: new Date(), perBase }, new Date())
 }
 
 for (const operation of operations) {

@@ -82,7 +82,7 @@ test('a price converted with an exchange rate is rounded up to six decimal place
     const perBase = new Map(
       Object.entries(source.base === 'USD' ? { USD: '1', EUR: '0.86' } : { EUR: '1', USD: '1.16' }),
     )
-    await replaceRates(shop.ctx.db, source, { asOf: new Date(), perBase })
+    await replaceRates(shop.ctx.db, source, { asOf: new Date(), perBase }, new Date())
   }
   const { accepts } = await shop.require(await shop.create('10.00', { priceCurrency: 'EUR' }))
   const amount = BigInt(accepts[0]?.amount ?? 0)

@@ -90,7 +90,7 @@ test('two settlers share the load: once one has three transactions in flight, th
 
 test('a draining settler finishes its sent transactions, takes no new ones, and is retired once they are mined', async () => {
   const first = await start(shop)
-  await drainSettler(shop.ctx.db, first.settler)
+  await drainSettler(shop.ctx.db, network, first.settler)
   const before = (await listSent(shop)).filter(({ settler }) => settler === first.settler).length
   // Minting mines a block, so the payments are signed before it.
   const payers = [newPayer(), newPayer()]
@@ -123,7 +123,7 @@ test('a settler with nothing in flight is retired soon after it is drained', asy
     "select address from settlers where state = 'active'",
   )
   assert(row)
-  await drainSettler(shop.ctx.db, row.address)
+  await drainSettler(shop.ctx.db, network, row.address)
   await shop.chain.mine()
   await until(async () => (await stateOf(shop, row.address)) === 'retired', 'retirement')
   for (const { address } of shop.signers) await insertSettler(shop.ctx.db, network, address, 0)
@@ -135,7 +135,7 @@ test('a settler with nothing in flight is retired soon after it is drained', asy
 
 test('a retired settler resumes if the chain takes back its mined transactions', async () => {
   const { answer, settler } = await start(shop)
-  await drainSettler(shop.ctx.db, settler)
+  await drainSettler(shop.ctx.db, network, settler)
   await shop.chain.mine()
   assertPaid(await answer)
   await until(async () => (await stateOf(shop, settler)) === 'retired', 'retirement')
@@ -173,7 +173,7 @@ test('a nonce is given only to the holder of the newest lease, and not once the 
   const again = await leaseSettler(db, network, address, 'first', 10)
   assert(again && again.epoch > second.epoch)
   assert.equal(await take('first', first.epoch), null, 'an epoch from an earlier lease was accepted')
-  await drainSettler(db, address)
+  await drainSettler(db, network, address)
   assert.equal(await take('first', again.epoch), null, 'a draining settler got a nonce')
 })
 

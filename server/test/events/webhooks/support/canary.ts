@@ -143,6 +143,10 @@ await post(allowed, 'https://name-0.fixed.example/', 'live', 0)
 const local = openClient(context({ BASE_URL: 'http://127.0.0.1:8402' }))
 await post(local, 'http://127.0.0.1:9402/metrics', 'test', 0)
 const caughtWhenAllowed = [...caught]
+// A private range that is allowed opens no further port of a public host.
+caught.length = 0
+for (const port of [9402, 5432]) await post(allowed, `https://any.good.example:${port}/`, 'live', 0)
+const caughtOutsidePorts = [...caught]
 const before = welcome
 await post(live, 'https://any.good.example/', 'live', 0)
 
@@ -153,6 +157,7 @@ process.stdout.write(
     urls: urls.length,
     caught: caughtByTries,
     caughtWhenAllowed,
+    caughtOutsidePorts,
     welcome: before,
     isGoodReached: welcome > before,
     questions,

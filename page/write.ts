@@ -1,0 +1,6 @@
+/** `npm run build`: builds the payment page into a file, so that `serve` needs no bundler. */
+import { writeFileSync } from 'node:fs'
+import { buildPage } from './build.ts'
+import { builtFile, digestSources } from './page.ts'
+
+writeFileSync(builtFile, JSON.stringify({ sources: digestSources(), ...buildPage() }))
