@@ -48,7 +48,7 @@ export async function openChain(folder: string) {
     findAnvil(),
     [
       ...['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', '31337', '--no-mining', '--quiet'],
-      ...['--gas-limit', '300000000', '--slots-in-an-epoch', '4'],
+      ...['--gas-limit', '300000000', '--enable-tx-gas-limit', '--slots-in-an-epoch', '4'],
       ...['--prune-history', `${statesKept}`, '--cache-path', join(folder, 'chain')],
     ],
     { stdio: 'ignore' },

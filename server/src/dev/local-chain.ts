@@ -90,7 +90,8 @@ function anvilArguments(
   return [
     ...['--host', '127.0.0.1', '--port', `${port ?? 0}`, '--chain-id', `${chainId}`],
     ...(blockTimeSeconds === null ? ['--no-mining'] : ['--block-time', `${blockTimeSeconds}`]),
-    ...['--gas-limit', `${blockGasLimit}`, '--slots-in-an-epoch', `${slotsInAnEpoch}`],
+    ...['--gas-limit', `${blockGasLimit}`, '--enable-tx-gas-limit'],
+    ...['--slots-in-an-epoch', `${slotsInAnEpoch}`],
     ...['--max-persisted-states', `${statesKept}`, '--cache-path', folder],
     ...(stateFile === undefined ? [] : ['--state', stateFile]),
     ...extraArgs,
