@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { type Address, getAddress, type Hex } from 'viem'
-import type { Placement } from '../../src/dev/placement.ts'
+import { type Address, type Hex, keccak256, slice, toBytes } from 'viem'
+import { type Placement, signaturesAddress } from '../../src/dev/placement.ts'
 import { openToken } from '../chains/evm/support/token.ts'
 import { atEnd } from '../support/at-end.ts'
-import { multicallAddress, type TestChain } from '../support/chain/evm.ts'
+import type { TestChain } from '../support/chain/evm.ts'
 import { openChain } from '../support/chain/open.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-placement-'))
@@ -35,21 +35,18 @@ test('a token with the state of another chain is placed from a file, and a payme
   assert.equal(await elsewhere.balance(payment.payer.address), 0n, 'a token without an entry is ours')
 })
 
-/** All contracts of a chain but Multicall3, with their storage. */
+/** The token of a chain as a placement: its proxy, the implementation that the proxy names, and the library. */
 async function readPlacement({ client, domain, token }: TestChain): Promise<Placement> {
   // viem has no action for it.
   const request = client.request as (call: { method: string }) => Promise<Hex>
   const dump = gunzipSync(Buffer.from((await request({ method: 'anvil_dumpState' })).slice(2), 'hex'))
-  type Dumped = { code: Hex; storage: Record<Hex, Hex> }
-  const { accounts }: { accounts: Record<Address, Dumped> } = JSON.parse(dump.toString())
-  const contracts = Object.entries(accounts).filter(
-    ([address, { code }]) => code !== '0x' && getAddress(address) !== multicallAddress,
-  )
+  const { accounts }: { accounts: Placement['accounts'] } = JSON.parse(dump.toString())
+  const slot = keccak256(toBytes('org.zeppelinos.proxy.implementation'))
+  const implementation = slice((await client.getStorageAt({ address: token, slot })) ?? '0x', 12)
+  const addresses = [token.toLowerCase() as Address, implementation, signaturesAddress]
   const { name, version } = domain
   return {
     domain: { name, version, verifyingContract: token },
-    accounts: Object.fromEntries(
-      contracts.map(([address, { code, storage }]) => [address, { code, storage }]),
-    ),
+    accounts: Object.fromEntries(addresses.map((address) => [address, accounts[address] ?? assert.fail()])),
   }
 }
