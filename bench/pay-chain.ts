@@ -16,14 +16,18 @@ const fundedUnits = units * 10n
 export const chainId = 8453
 export const network = 'eip155:8453'
 const blockTimeSeconds = 2
-const mintsPerBlock = 3_000
+/** 60,000 gas each, and a transaction may use 16.7 million. */
+const mintsPerTransaction = 250
+/** All in one block: anvil loses transactions that do not fit into the current one, which holds 300 million gas. */
+const mintsPerBlock = 12 * mintsPerTransaction
 const readsPerCall = 1_000
 /** The bench's own account, one of those that anvil signs for. */
 const hand = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
 const base = networks.find(({ caip2 }) => caip2 === network)
 assert(base?.family === 'EVM')
-const [usdc] = base.assets
+const { assets } = base
+const [usdc] = assets
 assert(usdc)
 export const asset = getAddress(usdc.address)
 const domain = { ...usdc.domain, chainId, verifyingContract: asset.toLowerCase() as Hex }
@@ -40,7 +44,7 @@ export async function openChain() {
   const local: LocalChain = await startLocalChain({
     chainId,
     blockTimeSeconds,
-    assets: [{ address: asset, ...domain }],
+    assets,
   })
   const { url } = local
   const blocks = await watchBlocks(url)
@@ -62,9 +66,13 @@ export async function openChain() {
     return raw && { gasUsed: BigInt(raw.gasUsed), isGood: raw.status === '0x1', logs: raw.logs.length }
   }
 
-  /** Sends from the bench's own account and waits until it is mined. */
-  async function perform({ to, data, gas }: { to: string; data: Hex; gas: bigint }): Promise<Receipt> {
-    const hash = await ask<Hex>('eth_sendTransaction', [{ from: hand, to, data, gas: hex(gas) }])
+  /** Sends from the bench's own account. */
+  async function send({ to, data, gas }: { to: string; data: Hex; gas: bigint }): Promise<Hex> {
+    return await ask<Hex>('eth_sendTransaction', [{ from: hand, to, data, gas: hex(gas) }])
+  }
+
+  /** Waits until a transaction of ours is mined. */
+  async function mined(hash: Hex): Promise<Receipt> {
     let found = await receipt(hash)
     while (!found) {
       await blocks.next()
@@ -101,9 +109,12 @@ export async function openChain() {
     },
     async fundedPayers(count: number): Promise<Payer[]> {
       const payers = Array.from({ length: count }, newPayer)
-      // One after the other: anvil loses transactions that do not fit into the current block.
-      for (let i = 0; i < count; i += mintsPerBlock)
-        await perform(mintAll(payers.slice(i, i + mintsPerBlock)))
+      const sent: Hex[] = []
+      for (let i = 0; i < count; i += mintsPerTransaction) {
+        if (i % mintsPerBlock === 0) await Promise.all(sent.splice(0).map(mined))
+        sent.push(await send(mintAll(payers.slice(i, i + mintsPerTransaction))))
+      }
+      await Promise.all(sent.map(mined))
       return payers
     },
     async balance(address: string): Promise<bigint> {
@@ -118,7 +129,7 @@ export async function openChain() {
     async singleGas(payer: Payer, to: string): Promise<bigint> {
       const { authorization, signature } = sign(payer, to)
       const data = transferCalldata(authorization, signature)
-      return (await perform({ to: asset, data, gas: 200_000n })).gasUsed
+      return (await mined(await send({ to: asset, data, gas: 200_000n }))).gasUsed
     },
     /** Waits until no transaction is pending, up to `blocksMax` blocks: a skipped nonce is never filled. */
     async settleDown(blocksMax: number): Promise<void> {

@@ -4,19 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  type Abi,
-  concat,
-  encodeDeployData,
-  encodeFunctionData,
-  type Hex,
-  keccak256,
-  pad,
-  parseAbi,
-  slice,
-  toBytes,
-} from 'viem'
+import { encodeFunctionData, type Hex, pad, parseAbi } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
+import { accountsOf } from '../../server/src/dev/placement.ts'
 import { ask } from '../checker/read-chain.ts'
 import { freePort } from '../database/database.ts'
 
@@ -50,7 +40,7 @@ const blockMs = 500
  */
 const statesKept = 256
 
-/** Starts anvil with our token. */
+/** Starts anvil with our token, or with the one that TOKEN_ARTIFACT names. */
 export async function openChain(folder: string) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -58,7 +48,7 @@ export async function openChain(folder: string) {
     findAnvil(),
     [
       ...['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', '31337', '--no-mining', '--quiet'],
-      ...['--gas-limit', '300000000', '--slots-in-an-epoch', '4'],
+      ...['--gas-limit', '300000000', '--enable-tx-gas-limit', '--slots-in-an-epoch', '4'],
       ...['--prune-history', `${statesKept}`, '--cache-path', join(folder, 'chain')],
     ],
     { stdio: 'ignore' },
@@ -176,25 +166,18 @@ async function untilListening(anvil: ChildProcess, look: () => Promise<unknown>)
   throw new Error('anvil does not answer')
 }
 
-type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
-
 /** The token is behind a proxy contract at its address, as USDC is. */
 async function placeContracts(call: <Result>(method: string, ...params: unknown[]) => Promise<Result>) {
-  const artifacts = JSON.parse(await readFile(contracts, 'utf8')) as Record<string, Artifact>
-  const { Token, TokenProxy, Multicall3 } = artifacts
-  if (!Token || !TokenProxy || !Multicall3) throw new Error('a contract is missing')
-  const args = [domain.name, domain.version]
-  const data = encodeDeployData({ abi: Token.abi, bytecode: Token.bytecode, args })
-  const code = await call<Hex>('eth_call', { data }, 'latest')
-  const implementation = slice(keccak256(concat([token])), 0, 20)
+  const artifacts = JSON.parse(await readFile(contracts, 'utf8')) as Record<string, { deployedBytecode: Hex }>
+  const { Token, TokenProxy, TokenSignatures, Multicall3 } = artifacts
+  if (!Token || !TokenProxy || !TokenSignatures || !Multicall3) throw new Error('a contract is missing')
   await call('anvil_setCode', multicall, Multicall3.deployedBytecode)
-  await call('anvil_setCode', implementation, code)
-  await call('anvil_setCode', token, TokenProxy.deployedBytecode)
-  for (const slot of ['implementation', 'admin'])
-    await call(
-      'anvil_setStorageAt',
-      token,
-      keccak256(toBytes(`org.zeppelinos.proxy.${slot}`)),
-      pad(implementation),
-    )
+  const { name, version } = domain
+  const asset = { symbol: 'USDC', address: token, decimals: 6, domain: { name, version } }
+  const accounts = await accountsOf(asset, { Token, TokenProxy, TokenSignatures })
+  for (const [address, { code, storage = {} }] of Object.entries(accounts)) {
+    await call('anvil_setCode', address, code)
+    for (const [slot, value] of Object.entries(storage))
+      await call('anvil_setStorageAt', address, slot, pad(value))
+  }
 }

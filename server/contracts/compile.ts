@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import solc from 'solc'
 import type { Artifact, Artifacts } from '../src/dev/local-chain.ts'
+import { signaturesAddress } from '../src/dev/placement.ts'
 
 type Compiled = { readonly abi: Artifact['abi']; readonly evm: Record<'bytecode' | 'deployedBytecode', Code> }
 type Code = { readonly object: string }
@@ -18,6 +19,7 @@ const artifactsFile = new URL('artifacts.json', folder)
 const settings = {
   optimizer: { enabled: true, runs: 10_000 },
   evmVersion: 'cancun',
+  libraries: { 'Token.sol': { TokenSignatures: signaturesAddress } },
   // No hash of the sources in the bytecode, so the same contract compiles to the same bytes on every machine.
   metadata: { bytecodeHash: 'none', appendCBOR: false },
   outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] } },

@@ -298,6 +298,11 @@ export function readDevChoices(environment: Environment = process.env): {
   return { databaseUrl: DATABASE_URL || null, port: readConfig(standIns).port }
 }
 
+/** For local chains: the file of a token to place instead of ours (see dev/placement.ts); empty for ours. */
+export function readTokenArtifact(environment: Environment = process.env): string {
+  return environment.TOKEN_ARTIFACT ?? ''
+}
+
 function readSetting(setting: Setting<unknown>, environment: Environment, mistakes: string[]): unknown {
   const { name, fallback } = setting
   const text = environment[name] ?? (typeof fallback === 'function' ? fallback(environment) : fallback)

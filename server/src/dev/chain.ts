@@ -56,7 +56,7 @@ export async function openDevChain(
   const { url, stop } = await startLocalChain({
     chainId: chainIdOf(network),
     blockTimeSeconds: network.blockTimeMs / 1_000,
-    assets: network.assets.map(({ address, domain }) => ({ address, ...domain })),
+    assets: network.assets,
     stateFile,
   })
   stops.push(stop)

@@ -6,36 +6,20 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import {
-  type Abi,
-  type Address,
-  createTestClient,
-  encodeDeployData,
-  type Hex,
-  http,
-  keccak256,
-  type PublicClient,
-  pad,
-  publicActions,
-  slice,
-  toBytes,
-} from 'viem'
+import { type Abi, type Address, createTestClient, type Hex, http, pad, publicActions } from 'viem'
+import { accountsOf, type LocalAsset } from './placement.ts'
 
 /** A compiled contract, with the fields that solc, Hardhat and Foundry share. */
 export type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
 export type Artifacts = Readonly<Record<string, Artifact>>
 
-type LocalAsset = { readonly address: string; readonly name: string; readonly version: string }
-
 type LocalChainOptions = {
   readonly chainId: number
   /** null: blocks are mined only on request. */
   readonly blockTimeSeconds: number | null
-  /** Where to place the token, and its EIP-712 domain there. */
+  /** The tokens to place, as networks.ts describes them. */
   readonly assets: readonly LocalAsset[]
   readonly port?: number
-  /** Another build of the token. If its constructor takes arguments, they are the domain's name and version. */
-  readonly artifact?: Artifact
   /** Where the chain is kept between runs. Without it nothing is kept. */
   readonly stateFile?: string
   /** Extra arguments for anvil. */
@@ -59,8 +43,9 @@ const statesKept = 64
 /**
  * A private chain in its own process: anvil, with our token behind a proxy at each asset's address, and Multicall3
  * where public chains have it. For `dev` and tests. It listens on loopback only, its accounts are those of the
- * well-known test mnemonic, and it keeps nothing unless asked to. Blocks are mined on a timer or on request, never
- * instantly: instant mining leaves transactions of parallel senders pending.
+ * well-known test mnemonic, and it keeps nothing unless asked to. As on Base, a transaction may use at most 16,777,216
+ * gas (EIP-7825). Blocks are mined on a timer or on request, never instantly: instant mining leaves transactions of
+ * parallel senders pending.
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
   const artifacts = await readArtifacts()
@@ -105,7 +90,8 @@ function anvilArguments(
   return [
     ...['--host', '127.0.0.1', '--port', `${port ?? 0}`, '--chain-id', `${chainId}`],
     ...(blockTimeSeconds === null ? ['--no-mining'] : ['--block-time', `${blockTimeSeconds}`]),
-    ...['--gas-limit', `${blockGasLimit}`, '--slots-in-an-epoch', `${slotsInAnEpoch}`],
+    ...['--gas-limit', `${blockGasLimit}`, '--enable-tx-gas-limit'],
+    ...['--slots-in-an-epoch', `${slotsInAnEpoch}`],
     ...['--max-persisted-states', `${statesKept}`, '--cache-path', folder],
     ...(stateFile === undefined ? [] : ['--state', stateFile]),
     ...extraArgs,
@@ -167,40 +153,24 @@ async function waitUntilListening(anvil: ChildProcess): Promise<string> {
 
 async function place(
   url: string,
-  { chainId, assets, artifact }: LocalChainOptions,
+  { chainId, assets }: LocalChainOptions,
   artifacts: Artifacts,
 ): Promise<void> {
   const client = createTestClient({ mode: 'anvil', transport: http(url) }).extend(publicActions)
   const answered = await client.getChainId()
   if (answered !== chainId) throw new Error(`${url} is chain ${answered}, not ${chainId}.`)
   await client.setLoggingEnabled(false)
-  const { Token, TokenProxy, Multicall3 } = artifacts
-  if (!Token || !TokenProxy || !Multicall3)
+  const { Token, TokenProxy, TokenSignatures, Multicall3 } = artifacts
+  if (!Token || !TokenProxy || !TokenSignatures || !Multicall3)
     throw new Error('server/contracts/artifacts.json lacks a contract.')
   await client.setCode({ address: multicallAddress, bytecode: Multicall3.deployedBytecode })
   for (const asset of assets) {
-    const address = asset.address as Address
-    // Any address will do, as long as nobody has its key.
-    const implementation = slice(keccak256(address), 0, 20)
-    const bytecode = await tokenCode(client, artifact ?? Token, asset)
-    await client.setCode({ address: implementation, bytecode })
-    await client.setCode({ address, bytecode: TokenProxy.deployedBytecode })
-    // The proxy's admin cannot call the token. Left empty, it would be the zero address, the sender of every call
-    // without one.
-    for (const slot of ['implementation', 'admin']) {
-      const index = keccak256(toBytes(`org.zeppelinos.proxy.${slot}`))
-      await client.setStorageAt({ address, index, value: pad(implementation) })
+    const accounts = await accountsOf(asset, { Token, TokenProxy, TokenSignatures })
+    for (const [key, { code, storage = {} }] of Object.entries(accounts)) {
+      const address = key as Address
+      await client.setCode({ address, bytecode: code })
+      for (const [index, value] of Object.entries(storage))
+        await client.setStorageAt({ address, index: index as Hex, value: pad(value) })
     }
   }
-}
-
-/**
- * Calling the creation code instead of deploying it returns the code with its immutables, without a block or a nonce.
- */
-async function tokenCode(client: PublicClient, token: Artifact, { name, version }: LocalAsset): Promise<Hex> {
-  const { abi, bytecode, deployedBytecode } = token
-  if (!abi.some((item) => item.type === 'constructor' && item.inputs.length > 0)) return deployedBytecode
-  const { data } = await client.call({ data: encodeDeployData({ abi, bytecode, args: [name, version] }) })
-  if (!data) throw new Error('The token has no code.')
-  return data
 }

@@ -112,11 +112,12 @@ test('fewer nodes than a network needs are reported', async () => {
   await assertOnly(wrongs({ config }), 'BASE_MAINNET nodes', /1 of 1/, /at least 2 in BASE_MAINNET_RPC_URLS/)
 })
 
-test('a token with another EIP-712 domain is reported', async () => {
+test('a token with another EIP-712 domain or other decimals is reported', async () => {
   const chain = await openChain({ network: 'LOCAL' })
   await chain.client.setCode({ address: chain.token, bytecode: '0x600160005260206000f3' })
   const found = await wrongs({ config: { nodes: { LOCAL: [parseNode(chain.url)] } } })
   assert.match(found[0]?.says ?? '', /does not have the domain/)
+  assert.match(found[1]?.says ?? '', /does not have 6 decimals/)
 })
 
 test('a settler whose key is missing is reported', async () => {

@@ -15,6 +15,7 @@ import { openChain } from '../support/chain/open.ts'
 
 const { chain, makePayment, assertPaid } = await openToken()
 const timedChain = await openChain({ blockTimeSeconds: 1 })
+const fundedAccount = privateKeyToAccount(fundedKey(0)).address
 
 test('artifacts.json is the compiler’s output for the contracts', async () => {
   assert.deepEqual(
@@ -68,6 +69,13 @@ test('a dropped transaction is not mined, and can be sent again', async () => {
   await chain.mine()
   assert.equal(await chain.balance(payment.to), 0n)
   await assertPaid(payment)
+})
+
+test('as on Base, a transaction may use 16,777,216 gas and no more', async () => {
+  const cap = 16_777_216n
+  const [to, data] = [fundedAccount, '0x'] as const
+  assert.equal((await chain.perform({ to, data, gas: cap })).status, 'success')
+  await assert.rejects(chain.send({ to, data, gas: cap + 1n }), /gas_limit > env.cfg.tx_gas_limit_cap/)
 })
 
 test('safe is four blocks behind the latest block, finalized eight', async () => {

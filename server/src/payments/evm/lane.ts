@@ -50,8 +50,8 @@ export type Lane = {
 const unminedMax = 3
 /** Full batches are sent beyond that, up to this many: gathering longer would not make them cheaper. */
 const unminedFullMax = 8
-/** About 90 KB of calldata; nodes accept 128 KB. */
-const batchMax = 150
+/** At `callGas` each, as many as one transaction may carry: 16,777,216 gas (EIP-7825). About 83 KB of calldata. */
+const batchMax = 139
 /**
  * Authorizations are sent again one by one, so there is no need to read more; and they must not keep out newer claims.
  */

@@ -169,6 +169,13 @@ test('a blacklisted payer or payee is refused until it is removed from the black
   }
 })
 
+test('money cannot be sent to the token itself, by authorization or by transfer', async () => {
+  const payment = await makePayment({ to: chain.token })
+  await assertRefused(payment, 'Blacklistable: account is blacklisted')
+  const transfer = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [chain.token, 0n] })
+  assert.equal(await refusal(transfer), 'Blacklistable: account is blacklisted')
+})
+
 test('a paused token refuses payments and cancellations until it is unpaused', async () => {
   const payment = await makePayment()
   const { payer, authorization } = payment

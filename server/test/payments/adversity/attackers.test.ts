@@ -18,7 +18,7 @@ const units = 1_000_000n
 /** How often an authorization may be sent and mined without effect. */
 const sendsMax = 2n
 /** What a reverted payment may cost: for an ordinary payer, and for one whose own code runs. */
-const plainGas = 75_000n
+const plainGas = 82_000n
 const contractGas = 500_000n
 /** The longest a buyer waits while attackers interfere. The promise is 10 s, but the machine may be busy. */
 const boundMs = 60_000

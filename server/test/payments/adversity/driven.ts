@@ -197,6 +197,6 @@ export function runInside(attacker: Address, calls: readonly { target: Address; 
   return {
     to: attacker,
     data: encodeFunctionData({ abi: attackerAbi, functionName: 'run', args: [calls] }),
-    gas: 200_000n + 150_000n * BigInt(calls.length),
+    gas: 200_000n + 100_000n * BigInt(calls.length),
   }
 }

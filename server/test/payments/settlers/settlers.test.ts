@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { openSigner } from '../../../src/chains/evm/signer.ts'
 import { startLocalChain } from '../../../src/dev/local-chain.ts'
+import type { EvmNetwork } from '../../../src/networks.ts'
 import {
   drainSettler,
   insertSettler,
@@ -285,14 +286,18 @@ test('work does not start with fewer nodes than a live network needs', async () 
   )
 })
 
-test('a token whose signing name differs from ours is never settled on: 503, and nothing is sent', async () => {
-  const asset = shop.chain.network.assets[0]
+test('a token whose signing name differs from ours is never settled on: 503, and nothing is sent', () =>
+  assertNeverSettledOn({ domain: { name: 'Dollar', version: '2' } }))
+
+test('a token whose decimals differ from ours is never settled on: 503, and nothing is sent', () =>
+  assertNeverSettledOn({ decimals: 18 }))
+
+/** Starts the work on a chain whose token differs from networks.ts, and pays there. */
+async function assertNeverSettledOn(difference: Partial<EvmNetwork['assets'][number]>): Promise<void> {
+  const [asset] = shop.chain.network.assets
   assert(asset)
-  const chain = await startLocalChain({
-    chainId: 31_337,
-    blockTimeSeconds: 1,
-    assets: [{ address: asset.address, name: 'Dollar', version: '2' }],
-  })
+  const assets = [{ ...asset, ...difference }]
+  const chain = await startLocalChain({ chainId: 31_337, blockTimeSeconds: 1, assets })
   atEnd(chain.stop)
   const app = await openTestApp({
     NETWORKS: 'LOCAL',
@@ -324,4 +329,4 @@ test('a token whose signing name differs from ours is never settled on: 503, and
   assertProblem(answer, 503, 'settlement_unavailable')
   for (const table of ['transactions', 'blocks', 'authorizations'])
     assert.deepEqual(await app.ctx.db.query(`select * from ${table}`), [])
-})
+}

@@ -191,7 +191,7 @@ for (const status of ['EXPIRED', 'CANCELED'] as const)
 test('the same amount of another token is ignored, and naming its transaction finds nothing', async () => {
   const id = await shop.create()
   const amount = await reserve(shop, id)
-  const other = await shop.chain.deploy('Token', ['Other', '1'])
+  const other = await shop.chain.deploy('Token')
   const mint = encodeFunctionData({ abi: tokenAbi, functionName: 'mint', args: [buyers[0], amount] })
   await shop.chain.perform({ to: other, data: mint })
   const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [payTo, amount] })

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import {
   type Address,
   createTestClient,
@@ -11,12 +10,11 @@ import {
   parseAbi,
   publicActions,
   type TransactionReceipt,
-  toFunctionSignature,
   toHex,
   walletActions,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import { type Artifact, readArtifacts, startLocalChain } from '../../../src/dev/local-chain.ts'
+import { readArtifacts, startLocalChain } from '../../../src/dev/local-chain.ts'
 import { networks } from '../../../src/networks.ts'
 import { atEnd } from '../at-end.ts'
 
@@ -24,6 +22,9 @@ export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976
 
 /** The tenth of the chain's accounts, which tests send from. The other nine are free to be settlers and payers. */
 const faucet: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
+
+/** With 110,000 gas each, 150 calls stay below what one transaction may use: 16,777,216 (EIP-7825). */
+const callsPerTransaction = 150
 
 export const tokenAbi = parseAbi([
   'event Transfer(address indexed from, address indexed to, uint256 value)',
@@ -61,8 +62,6 @@ export const attackerAbi = parseAbi([
   'function run(Call[] calls) payable',
 ])
 
-const initializer = 'initialize(string,string)'
-
 export type Domain = {
   readonly name: string
   readonly version: string
@@ -90,12 +89,6 @@ export type TestChain = Awaited<ReturnType<typeof openEvm>>
 /**
  * A chain for this test file alone, stopped when the file is done: one of `networks` by its name, with its tokens.
  * Without `blockTimeSeconds`, only `mine` and the methods documented as mining mine blocks.
- *
- * The environment variable TOKEN_ARTIFACT may name the JSON file of another build of the token, so that everything runs
- * on, say, Circle's own code: `abi`, `bytecode` and `deployedBytecode`, as Hardhat or Foundry write them. It needs
- * - its domain's name and version: from a constructor(string name, string version) that writes no storage, or from an
- *   initialize(string name, string version) that anyone may call once the deployed code is at its address;
- * - mint(address,uint256), pause(), unpause(), blacklist(address) and unBlacklist(address) that anyone may call.
  */
 export async function openEvm(options: EvmOptions = {}) {
   const network = networks.find(({ id }) => id === (options.network ?? 'LOCAL'))
@@ -103,12 +96,10 @@ export async function openEvm(options: EvmOptions = {}) {
   const [asset] = network.assets
   assert(asset)
   const chainId = Number.parseInt(network.caip2.replace('eip155:', ''), 10)
-  const artifact = await readTokenArtifact()
   const { url, stop } = await startLocalChain({
     chainId,
     blockTimeSeconds: options.blockTimeSeconds ?? null,
-    assets: network.assets.map(({ address, domain }) => ({ address, ...domain })),
-    ...(artifact && { artifact }),
+    assets: network.assets,
     ...(options.extraArgs && { extraArgs: options.extraArgs }),
   })
   atEnd(stop)
@@ -129,20 +120,31 @@ export async function openEvm(options: EvmOptions = {}) {
     return await client.getTransactionReceipt({ hash })
   }
 
+  /** Makes calls through Multicall3 in as few transactions as the gas cap allows, and mines them. None may fail. */
+  const performAll = async (calls: readonly Call[]): Promise<TransactionReceipt[]> => {
+    const hashes: Hex[] = []
+    for (let i = 0; i < calls.length; i += callsPerTransaction) {
+      const some = calls
+        .slice(i, i + callsPerTransaction)
+        .map(({ to, data }) => ({ target: to, allowFailure: false, callData: data }))
+      const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [some] })
+      const gas = 200_000n + 110_000n * BigInt(some.length)
+      hashes.push(await send({ to: multicallAddress, data, gas }))
+    }
+    await mine()
+    const receipts = await Promise.all(hashes.map((hash) => client.getTransactionReceipt({ hash })))
+    for (const { status } of receipts) assert.equal(status, 'success')
+    return receipts
+  }
+
   /** Mints units for one address or for many (a block holds about 2,500), and mines. */
   const mint = async (to: Address | readonly Address[], units: bigint): Promise<void> => {
-    const calls = [to].flat().map((address) => ({
-      target: token,
-      allowFailure: false,
-      callData: encodeFunctionData({ abi: tokenAbi, functionName: 'mint', args: [address, units] }),
-    }))
-    const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args: [calls] })
-    const { status } = await perform({
-      to: multicallAddress,
-      data,
-      gas: 200_000n + 100_000n * BigInt(calls.length),
-    })
-    assert.equal(status, 'success')
+    await performAll(
+      [to].flat().map((address) => ({
+        to: token,
+        data: encodeFunctionData({ abi: tokenAbi, functionName: 'mint', args: [address, units] }),
+      })),
+    )
   }
 
   /** Deploys a contract from server/contracts, and mines. */
@@ -157,15 +159,6 @@ export async function openEvm(options: EvmOptions = {}) {
     return getAddress(contractAddress)
   }
 
-  if (artifact?.abi.some((item) => item.type === 'function' && toFunctionSignature(item) === initializer)) {
-    const { name, version } = domain
-    const { status } = await perform({
-      to: token,
-      data: encodeFunctionData({ abi: parseAbi([`function ${initializer}`]), args: [name, version] }),
-    })
-    assert.equal(status, 'success')
-  }
-
   return {
     url,
     network,
@@ -175,6 +168,7 @@ export async function openEvm(options: EvmOptions = {}) {
     mine,
     send,
     perform,
+    performAll,
     mint,
     deploy,
     stop,
@@ -232,18 +226,6 @@ function connect(url: string) {
   })
     .extend(publicActions)
     .extend(walletActions)
-}
-
-async function readTokenArtifact(): Promise<Artifact | null> {
-  const file = process.env.TOKEN_ARTIFACT
-  if (!file) return null
-  const { abi, bytecode, deployedBytecode } = JSON.parse(await readFile(file, 'utf8'))
-  // Foundry writes { object }, other tools write the bytes themselves.
-  return {
-    abi,
-    bytecode: bytecode?.object ?? bytecode,
-    deployedBytecode: deployedBytecode?.object ?? deployedBytecode,
-  }
 }
 
 /** The key of one of the accounts that have ether from the start, 0 to 8. */
