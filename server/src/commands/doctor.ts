@@ -149,10 +149,10 @@ async function examineNetwork(
     const more = `List at least ${network.witnessesMin} in ${setting}: a single node is not trusted.`
     if (endpoints < network.witnessesMin) return [{ what: nodes, says, fix: more }]
     if (answered < endpoints) return [{ what: nodes, says, fix: reach }]
-    const mistakes = await rail.findMistakes()
+    const differences = await rail.findDifferences()
     return [
       { what: nodes, says, fix: null },
-      ...mistakes.map((says) => ({ what, says, fix: `Use nodes of the real ${network.name}.` })),
+      ...differences.map((difference) => ({ what, ...difference })),
       ...(await examineSettlers(ctx, rails, rail, readSigners)),
     ]
   } catch (error) {

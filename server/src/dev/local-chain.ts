@@ -20,6 +20,7 @@ import {
   slice,
   toBytes,
 } from 'viem'
+import { batcher } from '../chains/evm/batcher.ts'
 
 /** A compiled contract, with the fields that solc, Hardhat and Foundry share. */
 export type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
@@ -58,7 +59,7 @@ const statesKept = 64
 
 /**
  * A private chain in its own process: anvil, with our token behind a proxy at each asset's address, and Multicall3
- * where public chains have it. For `dev` and tests. It listens on loopback only, its accounts are those of the
+ * and the batcher where public chains have them. For `dev` and tests. It listens on loopback only, its accounts are those of the
  * well-known test mnemonic, and it keeps nothing unless asked to. Blocks are mined on a timer or on request, never
  * instantly: instant mining leaves transactions of parallel senders pending.
  */
@@ -174,10 +175,11 @@ async function place(
   const answered = await client.getChainId()
   if (answered !== chainId) throw new Error(`${url} is chain ${answered}, not ${chainId}.`)
   await client.setLoggingEnabled(false)
-  const { Token, TokenProxy, Multicall3 } = artifacts
-  if (!Token || !TokenProxy || !Multicall3)
+  const { Token, TokenProxy, Multicall3, Batcher } = artifacts
+  if (!Token || !TokenProxy || !Multicall3 || !Batcher)
     throw new Error('server/contracts/artifacts.json lacks a contract.')
   await client.setCode({ address: multicallAddress, bytecode: Multicall3.deployedBytecode })
+  await client.setCode({ address: batcher, bytecode: Batcher.deployedBytecode })
   for (const asset of assets) {
     const address = asset.address as Address
     // Any address will do, as long as nobody has its key.

@@ -1,4 +1,5 @@
 import { decodeFunctionData } from 'viem/utils'
+import { batcher, readBatchCalldata } from '../../chains/evm/batcher.ts'
 import { aggregate3, type Chain, multicall } from '../../chains/evm/chain.ts'
 import { readTransferCalldata } from '../../chains/evm/eip3009.ts'
 import type { Hex } from '../../chains/hex.ts'
@@ -62,8 +63,15 @@ function lower(hex: Hex): Hex {
   return hex.toLowerCase() as Hex
 }
 
-/** The transfers by authorization in a transaction of the form that lanes send. */
+/** The transfers by authorization in a transaction of a form that lanes send, or sent in earlier versions. */
 function readCalls({ to, data }: Input): { payer: Hex; nonce: Hex; signature: Hex; marker: Hex | null }[] {
+  if (to === batcher)
+    return (readBatchCalldata(data) ?? []).map(({ authorization: { from, nonce }, signature, marker }) => ({
+      payer: from,
+      nonce,
+      signature,
+      marker,
+    }))
   if (to !== multicall) return [readTransferCalldata(data)].flatMap((call) => call ?? [])
   try {
     const { args } = decodeFunctionData({ abi: aggregate3, data })
