@@ -15,7 +15,7 @@ type Output = {
 const folder = new URL('./', import.meta.url)
 const artifactsFile = new URL('artifacts.json', folder)
 
-const settings = {
+export const settings = {
   optimizer: { enabled: true, runs: 10_000 },
   evmVersion: 'cancun',
   // No hash of the sources in the bytecode, so the same contract compiles to the same bytes on every machine.

@@ -127,5 +127,5 @@ function number(value: bigint, length: number): string {
 
 function bytes(hex: string, length: number): string {
   assert(hex.length === 2 + 2 * length && /^0x[0-9a-f]+$/i.test(hex), 'the hex has the wrong length')
-  return hex.slice(2)
+  return hex.slice(2).toLowerCase()
 }

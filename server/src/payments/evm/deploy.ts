@@ -49,7 +49,7 @@ export async function deployBatcher(
     nonce: Number.parseInt(nonce, 16),
     ...fees,
   })
-  await chain.rpc.call('eth_sendRawTransaction', [bytes])
+  await chain.rpc.send('eth_sendRawTransaction', [bytes])
   for (let i = 0; i < blocksWaited; i++) {
     if (await readHasBatcher(chain)) return done
     await wait(blockTimeMs)
