@@ -17,19 +17,26 @@ const anySignature = fc
   .map(({ r, s, v }): Hex => `${r}${s.toString(16).padStart(64, '0')}${v}`)
 // Few tokens and recipients, so that groups of several occur.
 const [tokens, recipients] = [fc.sample(hex(20), 2), fc.sample(hex(20), 3)]
-const anyPayment: fc.Arbitrary<Packed> = fc.record({
-  asset: fc.constantFrom(...tokens),
-  authorization: fc.record({
-    from: hex(20),
-    to: fc.constantFrom(...recipients),
-    value: below(96n),
-    validAfter: below(40n),
-    validBefore: below(40n),
-    nonce: hex(32),
-  }),
-  signature: anySignature,
-  marker: fc.option(hex(16).filter((marker) => BigInt(marker) !== 0n)),
-})
+const plain = { noNullPrototype: true } as const
+const anyPayment: fc.Arbitrary<Packed> = fc.record(
+  {
+    asset: fc.constantFrom(...tokens),
+    authorization: fc.record(
+      {
+        from: hex(20),
+        to: fc.constantFrom(...recipients),
+        value: below(96n),
+        validAfter: below(40n),
+        validBefore: below(40n),
+        nonce: hex(32),
+      },
+      plain,
+    ),
+    signature: anySignature,
+    marker: fc.option(hex(16).filter((marker) => BigInt(marker) !== 0n)),
+  },
+  plain,
+)
 const anyBatch = fc.array(anyPayment, { maxLength: 12 })
 const anyLimit = below(32n)
 

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Address, parseEventLogs, type TransactionReceipt } from 'viem'
+import { type Address, type Hex, parseEventLogs, type TransactionReceipt } from 'viem'
 import { batchCalldata, type Packed, readBatchCalldata } from '../../../src/chains/evm/batcher.ts'
+import { aggregateCalldata, multicall } from '../../../src/chains/evm/chain.ts'
 import { transferCalldata } from '../../../src/chains/evm/eip3009.ts'
 import { callGas } from '../../../src/payments/evm/batch.ts'
 import { tokenAbi } from '../../support/chain/evm.ts'
@@ -67,7 +68,7 @@ async function tryOut<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 async function sendAlone(payments: readonly Packed[]): Promise<TransactionReceipt[]> {
-  const hashes = []
+  const hashes: Hex[] = []
   for (const { authorization, signature } of payments)
     hashes.push(
       await chain.send({ to: chain.token, data: transferCalldata(authorization, signature), gas: 200_000n }),
@@ -78,7 +79,7 @@ async function sendAlone(payments: readonly Packed[]): Promise<TransactionReceip
 
 test('a batch pays exactly what its payments, sent one by one, would pay', async (t) => {
   const anyWanted = fc.record({
-    kind: fc.constantFrom(...kinds),
+    kind: fc.constantFrom('good', 'good', 'good', ...kinds),
     shop: fc.nat({ max: shops.length - 1 }),
     value: fc.bigInt({ min: 0n, max: 100n }),
   })
@@ -111,7 +112,7 @@ test('a batch pays exactly what its payments, sent one by one, would pay', async
         refused += payments.length - batch.logs.length / 2
       },
     ),
-    { numRuns: process.env.FULL === '1' ? 300 : 12 },
+    { numRuns: process.env.FULL === '1' ? 300 : 8 },
   )
   assert(paid > 0 && refused > 0)
   t.diagnostic(`${paid} payments paid, ${refused} refused`)
@@ -127,7 +128,7 @@ test('a batch that gets too little gas reverts as a whole, and never leaves out 
       return status === 'success'
     })
   let [low, high] = [40_000n, 400_000n]
-  for (let gas = low; gas <= high; gas += 9_000n) await paidWith(gas)
+  for (let gas = low; gas <= high; gas += 20_000n) await paidWith(gas)
   assert(!(await paidWith(low)) && (await paidWith(high)))
   while (high - low > 1n) {
     const middle = (low + high) / 2n
@@ -135,7 +136,7 @@ test('a batch that gets too little gas reverts as a whole, and never leaves out 
     else low = middle
   }
   // Just below what suffices, where a call without the check would get a little less than it needs.
-  for (let less = 1n; less <= 2_000n; less += 100n) await paidWith(high - less)
+  for (let less = 1n; less <= 2_000n; less += 250n) await paidWith(high - less)
 })
 
 test('a call that burns all its gas costs its limit and no more, and the payments around it are paid', async () => {
@@ -181,12 +182,15 @@ test('the batcher refuses money', async () => {
 })
 
 /**
- * Gas of whole transactions. `token` is the test token, to a wallet that holds some; `nothing` is a contract that does
- * nothing, so that only the batcher's own part is left. Change these figures only together with the contracts.
+ * Gas of whole transactions. `token`, `multicall` and `alone` pay with the test token to a wallet that holds some;
+ * `fixed` calls a contract that always uses the same gas, so that only the batcher can change it. When a contract
+ * changes, write the new figures here.
  */
 const gasUsed = {
-  token: { 1: 0n, 25: 0n, 150: 0n },
-  nothing: { 1: 0n, 25: 0n, 150: 0n },
+  fixed: { 1: 38_529n, 25: 374_145n, 150: 2_122_014n },
+  token: { 1: 81_704n, 25: 1_134_167n, 150: 6_615_306n },
+  multicall: { 150: 7_119_734n },
+  alone: 79_017n,
 }
 
 test('a batch costs exactly the gas that is written here', {
@@ -194,27 +198,31 @@ test('a batch costs exactly the gas that is written here', {
 }, async () => {
   const shop: Address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
   const payments = makeFixedPayments(chain.domain, shop, 150)
-  await chain.mint(
-    payments.slice(0, 75).map(({ authorization }) => authorization.from),
-    100_000_000n,
-  )
-  await chain.mint([...payments.slice(75).map(({ authorization }) => authorization.from), shop], 100_000_000n)
-  const nothing: Address = '0x1111111111111111111111111111111111111111'
-  await chain.client.setCode({ address: nothing, bytecode: '0x00' })
-  const measure = async (count: number, asset?: Address) => {
-    const batch = payments.slice(0, count).map((payment) => (asset ? { ...payment, asset } : payment))
-    const { gasUsed, logs } = await tryOut(() => chain.perform(toBatch(batch, 16_000_000n)))
-    assert.equal(logs.length, asset ? 0 : 2 * count)
+  const payers = payments.map(({ authorization }) => authorization.from)
+  for (const some of [payers.slice(0, 75), [...payers.slice(75), shop]]) await chain.mint(some, 100_000_000n)
+  const fixed: Address = '0x1111111111111111111111111111111111111111'
+  // PUSH2 32768, PUSH0, KECCAK256, STOP: dear enough that calldata's minimum price (EIP-7623) does not apply.
+  await chain.client.setCode({ address: fixed, bytecode: '0x6180005f2000' })
+  const measure = async (call: { to: Address; data: Hex }, paid: number) => {
+    const { gasUsed, logs } = await tryOut(() => chain.perform({ ...call, gas: 16_000_000n }))
+    assert.equal(logs.length, 2 * paid)
     return gasUsed
   }
+  const inBatch = (count: number) => measure(toBatch(payments.slice(0, count), 0n), count)
+  const toFixed = (count: number) => {
+    const batch = payments.slice(0, count).map((payment) => ({ ...payment, asset: fixed }))
+    return measure(toBatch(batch, 0n), 0)
+  }
+  const calls = payments.map(({ authorization, signature, marker }) => ({
+    target: chain.token,
+    callData: transferCalldata(authorization, signature, marker ?? '0x'),
+  }))
   assert.deepEqual(
     {
-      token: { 1: await measure(1), 25: await measure(25), 150: await measure(150) },
-      nothing: {
-        1: await measure(1, nothing),
-        25: await measure(25, nothing),
-        150: await measure(150, nothing),
-      },
+      fixed: { 1: await toFixed(1), 25: await toFixed(25), 150: await toFixed(150) },
+      token: { 1: await inBatch(1), 25: await inBatch(25), 150: await inBatch(150) },
+      multicall: { 150: await measure({ to: multicall, data: aggregateCalldata(calls) }, 150) },
+      alone: await measure({ to: chain.token, data: calls[0]?.callData ?? '0x' }, 1),
     },
     gasUsed,
   )
