@@ -9,6 +9,8 @@
  *
  * - throughputRatio: payments per second at the largest number in flight, ours divided by the reference's.
  * - gasRatio: gas per payment in our batches of 25 or more, divided by that of a single transferWithAuthorization.
+ * - calldataBytesPerPayment: calldata of those batches per payment; calldataRatio: divided by what Multicall3 would need
+ *   for the same payments. On Base, most of the fee for L1 data is for these bytes.
  * - latencyRatio: median time of a single payment; both sides start at the same points between two blocks.
  * - rpcCallsPerPayment, cpuMsPerPayment: at the largest number in flight; cpu is user and system time of serve and
  *   work. PostgreSQL's is reported separately.
@@ -22,6 +24,7 @@ import { parseArgs } from 'node:util'
 import type { Hex } from 'viem'
 import type { Database } from '../server/src/database/db.ts'
 import { median, quantile, round, say } from './figures.ts'
+import { type Calldata, measureCalldata } from './pay-calldata.ts'
 import { type Chain, openChain, type Payer, units } from './pay-chain.ts'
 import { historySettler, makeHistory } from './pay-history.ts'
 import { cpuMs, findChild, pay } from './pay-load.ts'
@@ -140,6 +143,8 @@ function report(
       // If the reference completed no payment, count one.
       throughputRatio: round(perSecond(mine) / (perSecond(theirs) || 1_000 / theirs.elapsedMs), 2),
       gasRatio: round(gas.batched / gas.single, 3),
+      calldataBytesPerPayment: round(gas.calldata.perPayment, 1),
+      calldataRatio: round(gas.calldata.ratio, 3),
       latencyRatio: round(median(latency.ours) / median(latency.reference), 3),
       rpcCallsPerPayment: each(mine, mine.calls),
       cpuMsPerPayment: each(mine, mine.cpuMs),
@@ -271,12 +276,12 @@ async function measureStage(
   return figures
 }
 
-type Gas = { batched: number; batches: number; largest: number; single: number }
+type Gas = { batched: number; batches: number; largest: number; single: number; calldata: Calldata }
 
-/** The gas that our batches used on the chain, and that of a single transfer. */
+/** The gas that our batches used on the chain, that of a single transfer, and the batches' calldata. */
 async function readGas(chain: Chain, db: Database, payers: readonly Payer[], to: string): Promise<Gas> {
-  const sent = await db.query<{ hash: Hex; calls: number }>(
-    `select b.hash, count(*)::int as calls from broadcasts b
+  const sent = await db.query<{ hash: Hex; bytes: Hex; calls: number }>(
+    `select b.hash, '0x' || encode(b.bytes, 'hex') as bytes, count(*)::int as calls from broadcasts b
      join transaction_calls c on c.network = b.network and c.settler = b.settler and c.settler_nonce = b.nonce
      where b.settler <> '${historySettler}'
      group by b.hash having count(*) >= ${batchMin}`,
@@ -296,6 +301,7 @@ async function readGas(chain: Chain, db: Database, payers: readonly Payer[], to:
     batches: sent.length,
     largest: Math.max(...sent.map(({ calls }) => calls)),
     single: median(alone),
+    calldata: measureCalldata(sent.map(({ bytes }) => bytes)),
   }
 }
 

@@ -16,6 +16,7 @@ export const token = '0x036cbd53842c5426634e7929541ec2318f3dcf7e'
 export const domain = { name: 'USDC', version: '2', chainId: 31_337, verifyingContract: token } as const
 
 const multicall = '0xca11bde05977b3631167028862be2a173976ca11'
+const batcher = '0x682de4ac8ec224ee64e6ac51160671c36e6d8913'
 const contracts = new URL('../../server/contracts/artifacts.json', import.meta.url)
 /** More blocks than any reorganisation is deep, so that the payers' initial funds are never taken back. */
 const blocksBefore = 70
@@ -169,9 +170,11 @@ async function untilListening(anvil: ChildProcess, look: () => Promise<unknown>)
 /** The token is behind a proxy contract at its address, as USDC is. */
 async function placeContracts(call: <Result>(method: string, ...params: unknown[]) => Promise<Result>) {
   const artifacts = JSON.parse(await readFile(contracts, 'utf8')) as Record<string, { deployedBytecode: Hex }>
-  const { Token, TokenProxy, TokenSignatures, Multicall3 } = artifacts
-  if (!Token || !TokenProxy || !TokenSignatures || !Multicall3) throw new Error('a contract is missing')
+  const { Token, TokenProxy, TokenSignatures, Multicall3, Batcher } = artifacts
+  if (!Token || !TokenProxy || !TokenSignatures || !Multicall3 || !Batcher)
+    throw new Error('a contract is missing')
   await call('anvil_setCode', multicall, Multicall3.deployedBytecode)
+  await call('anvil_setCode', batcher, Batcher.deployedBytecode)
   const { name, version } = domain
   const asset = { symbol: 'USDC', address: token, decimals: 6, domain: { name, version } }
   const accounts = await accountsOf(asset, { Token, TokenProxy, TokenSignatures })

@@ -16,7 +16,7 @@ type Output = {
 const folder = new URL('./', import.meta.url)
 const artifactsFile = new URL('artifacts.json', folder)
 
-const settings = {
+export const settings = {
   optimizer: { enabled: true, runs: 10_000 },
   evmVersion: 'cancun',
   libraries: { 'Token.sol': { TokenSignatures: signaturesAddress } },

@@ -31,6 +31,7 @@ straight into its own wallet.
   reconcile                    compare a restored database with the chains; run it before serve and work
   settler add NETWORK ADDRESS  let an account pay for settlements, e.g. on BASE_MAINNET
   settler list                 list the settlers and their balances
+  settler deploy NETWORK       put the batcher contract on a network, unless it is there
   settler drain ADDRESS        give an account no new payments, and retire it when it is done;
                                --network NETWORK if it settles on several
 
@@ -104,7 +105,12 @@ async function run(): Promise<void> {
           network: { type: 'string' },
         },
       })
-      const perform = { store: storeCommand, key: keyCommand, settler: settlerCommand }[command]
+      const perform = {
+        store: storeCommand,
+        key: keyCommand,
+        settler: (ctx: Context, words: readonly string[], options: typeof values) =>
+          settlerCommand(ctx, words, options, () => readSigners(ctx.config.settlerKeysFile)),
+      }[command]
       return await briefly(async (ctx) => {
         await checkSchema(ctx.db)
         print(await perform(ctx, positionals, values))

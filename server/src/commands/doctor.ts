@@ -150,10 +150,10 @@ async function examineNetwork(
     const more = `List nodes of at least ${network.witnessesMin} providers in ${setting}: a single one is not trusted.`
     if (providers < network.witnessesMin) return [{ what: nodes, says, fix: more }]
     if (answered < providers) return [{ what: nodes, says, fix: reach }]
-    const mistakes = await rail.findMistakes()
+    const differences = await rail.findDifferences()
     return [
       { what: nodes, says, fix: null },
-      ...mistakes.map((says) => ({ what, says, fix: `Use nodes of the real ${network.name}.` })),
+      ...differences.map((difference) => ({ what, ...difference })),
       ...(await examineWitnesses(ctx, network)),
       ...(await examineSettlers(ctx, rails, rail, readSigners)),
     ]

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { unitsToText } from '../money.ts'
 import { families, networks } from '../networks.ts'
+import type { AnySigner, Rail } from '../payments/rail.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { drainSettler, insertSettler, listSettlers } from '../payments/settlers/rows.ts'
 import type { Mistake } from '../problems.ts'
@@ -110,16 +111,13 @@ export async function keyCommand(
 export async function settlerCommand(
   ctx: Context,
   [verb, ...subjects]: readonly string[],
-  options: Options = {},
+  options: Options,
+  readSigners: () => Promise<readonly AnySigner[]>,
 ): Promise<string> {
   switch (verb) {
     case 'add': {
       const [id, address] = subjects
-      const rail = listConnected(openRails(ctx)).find(({ network }) => network.id === id)
-      if (!rail)
-        throw new UsageError(
-          `Usage: settler add NETWORK ADDRESS. ${id ?? 'NETWORK'} must be in NETWORKS and have nodes in its _RPC_URLS setting.`,
-        )
+      const rail = findRail(ctx, id, 'settler add NETWORK ADDRESS')
       const { caip2, family, name } = rail.network
       const parsed = parseWalletAddress(family, address ?? '')
       if ('refusal' in parsed) throw new UsageError(parsed.refusal)
@@ -128,6 +126,14 @@ export async function settlerCommand(
       return isNew
         ? `${parsed.address} now settles on ${name}. Put its key into the SETTLER_KEYS_FILE of work and restart work.`
         : `${parsed.address} is already a settler on ${name}.`
+    }
+    case 'deploy': {
+      const [id] = subjects
+      const { network, deploy } = findRail(ctx, id, 'settler deploy NETWORK')
+      if (!deploy) return `${network.name} needs no contract.`
+      const { isDone, says } = await deploy(await readSigners())
+      if (!isDone) throw new UsageError(says)
+      return says
     }
     case 'list': {
       const settlers = await listSettlers(ctx.db, null)
@@ -141,7 +147,7 @@ export async function settlerCommand(
       return await drain(ctx, subjects[0] ?? '', options.network)
     default:
       throw new UsageError(
-        'Usage: settler add NETWORK ADDRESS, settler list or settler drain ADDRESS [--network NETWORK].',
+        'Usage: settler add NETWORK ADDRESS, settler deploy NETWORK, settler list or settler drain ADDRESS [--network NETWORK].',
       )
   }
 }
@@ -167,6 +173,14 @@ async function drain(ctx: Context, subject: string, wanted: Options[string]): Pr
 /** A network's name in settings, or its CAIP-2 name if this version does not know it. */
 function nameOf(network: string): string {
   return networks.find(({ caip2 }) => caip2 === network)?.id ?? network
+}
+
+function findRail(ctx: Context, id: string | undefined, usage: string): Rail {
+  const rail = listConnected(openRails(ctx)).find(({ network }) => network.id === id)
+  if (rail) return rail
+  throw new UsageError(
+    `Usage: ${usage}. ${id ?? 'NETWORK'} must be in NETWORKS and have nodes in its _RPC_URLS setting.`,
+  )
 }
 
 function parseStore(text: string): StoreId {

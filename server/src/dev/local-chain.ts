@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type Abi, type Address, createTestClient, type Hex, http, pad, publicActions } from 'viem'
+import { batcher } from '../chains/evm/batcher.ts'
 import { accountsOf, type LocalAsset } from './placement.ts'
 
 /** A compiled contract, with the fields that solc, Hardhat and Foundry share. */
@@ -42,10 +43,10 @@ const statesKept = 64
 
 /**
  * A private chain in its own process: anvil, with our token behind a proxy at each asset's address, and Multicall3
- * where public chains have it. For `dev` and tests. It listens on loopback only, its accounts are those of the
- * well-known test mnemonic, and it keeps nothing unless asked to. As on Base, a transaction may use at most 16,777,216
- * gas (EIP-7825). Blocks are mined on a timer or on request, never instantly: instant mining leaves transactions of
- * parallel senders pending.
+ * and the batcher where public chains have them. For `dev` and tests. It listens on loopback only, its accounts are
+ * those of the well-known test mnemonic, and it keeps nothing unless asked to. As on Base, a transaction may use at most
+ * 16,777,216 gas (EIP-7825). Blocks are mined on a timer or on request, never instantly: instant mining leaves
+ * transactions of parallel senders pending.
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
   const artifacts = await readArtifacts()
@@ -160,10 +161,11 @@ async function place(
   const answered = await client.getChainId()
   if (answered !== chainId) throw new Error(`${url} is chain ${answered}, not ${chainId}.`)
   await client.setLoggingEnabled(false)
-  const { Token, TokenProxy, TokenSignatures, Multicall3 } = artifacts
-  if (!Token || !TokenProxy || !TokenSignatures || !Multicall3)
+  const { Token, TokenProxy, TokenSignatures, Multicall3, Batcher } = artifacts
+  if (!Token || !TokenProxy || !TokenSignatures || !Multicall3 || !Batcher)
     throw new Error('server/contracts/artifacts.json lacks a contract.')
   await client.setCode({ address: multicallAddress, bytecode: Multicall3.deployedBytecode })
+  await client.setCode({ address: batcher, bytecode: Batcher.deployedBytecode })
   for (const asset of assets) {
     const accounts = await accountsOf(asset, { Token, TokenProxy, TokenSignatures })
     for (const [key, { code, storage = {} }] of Object.entries(accounts)) {

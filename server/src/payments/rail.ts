@@ -35,13 +35,21 @@ export type Rail = {
   readonly isInOrder: boolean
   /** How many providers answer right now. */
   countAnswering(): Promise<number>
-  /** Differences between the chain and networks.ts, one sentence each. */
-  findMistakes(): Promise<string[]>
+  /** Differences between the chain and networks.ts. */
+  findDifferences(): Promise<Difference[]>
+  /** Puts the contract that settlements need on the chain, unless it is there. Absent where none is needed. */
+  deploy?(signers: readonly AnySigner[]): Promise<Deployed>
   /** An account's transaction count, for chains that have one. */
   readNonce(account: string): Promise<number>
   /** Background work: sends claimed payments, finds them on the chain, and buries those that can no longer pay. */
   settle(work: Settling): readonly Loop[]
 }
+
+/** What is not as it should be, and what to do about it. */
+export type Difference = { readonly says: string; readonly fix: string }
+
+/** Whether the contract is on the chain now, and a sentence about it. */
+export type Deployed = { readonly isDone: boolean; readonly says: string }
 
 /** Keyed by CAIP-2 identifier. */
 export type Rails = ReadonlyMap<string, Rail>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { batcher } from '../../src/chains/evm/batcher.ts'
 import { openSigner } from '../../src/chains/evm/signer.ts'
 import { examine, type Finding } from '../../src/commands/doctor.ts'
 import type { Config } from '../../src/config.ts'
@@ -118,6 +119,20 @@ test('a token with another EIP-712 domain or other decimals is reported', async 
   const found = await wrongs({ config: { nodes: { LOCAL: [parseNode(chain.url)] } } })
   assert.match(found[0]?.says ?? '', /does not have the domain/)
   assert.match(found[1]?.says ?? '', /does not have 6 decimals/)
+})
+
+test('a live network without the batcher is reported, with the command that deploys it', async () => {
+  const { client, url } = await openChain({ network: 'BASE_MAINNET' })
+  await client.setCode({ address: batcher, bytecode: '0x' })
+  const found = await wrongs({
+    config: {
+      networks: ['BASE_MAINNET'],
+      nodes: { BASE_MAINNET: [`one=${url}`, `two=${url}`].map(parseNode) },
+    },
+  })
+  assert.equal(found[0]?.what, 'BASE_MAINNET')
+  assert.match(found[0].says, /batcher is not deployed/)
+  assert.match(found[0].fix ?? '', /settler deploy BASE_MAINNET/)
 })
 
 test('a settler whose key is missing is reported', async () => {

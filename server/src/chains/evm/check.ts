@@ -1,4 +1,5 @@
 import type { Hex } from '../hex.ts'
+import { batcher, readHasBatcher } from './batcher.ts'
 import { type Chain, multicall } from './chain.ts'
 import { domainSeparator } from './eip3009.ts'
 
@@ -7,28 +8,38 @@ const decimalsCall: Hex = '0x313ce567'
 
 /**
  * Checks a chain against networks.ts: every token has the EIP-712 domain that payers will sign and the decimals that we
- * price with, and Multicall3 is deployed. Returns one sentence per mistake. With a wrong domain, every payment would
- * fail in the token after it was claimed; with wrong decimals, a dollar would be asked for as a million, or as nothing.
+ * price with, and Multicall3 and, on a live network, our batcher are deployed. Returns what differs and what to do about
+ * it. With a wrong domain, every payment would fail in the token after it was claimed; with wrong decimals, a dollar
+ * would be asked for as a million, or as nothing.
  */
-export async function checkChain(chain: Chain): Promise<string[]> {
-  const mistakes: string[] = []
-  for (const { symbol, address, decimals, domain } of chain.network.assets) {
+export async function checkChain(chain: Chain): Promise<{ says: string; fix: string }[]> {
+  const { id, name, mode, assets } = chain.network
+  const differences: { says: string; fix: string }[] = []
+  const useRealNodes = `Use nodes of the real ${name}.`
+  for (const { symbol, address, decimals, domain } of assets) {
     const read = (data: Hex) => chain.rpc.call<Hex>('eth_call', [{ to: address, data }, 'latest'])
     const found = await read(domainSeparatorCall)
     const verifyingContract = address.toLowerCase() as Hex
     const expected = domainSeparator({ ...domain, chainId: chain.chainId, verifyingContract })
-    if (found.toLowerCase() !== `0x${Buffer.from(expected).toString('hex')}`) {
-      mistakes.push(
-        `${symbol} at ${address} on ${chain.network.name} does not have the domain ${domain.name} / ${domain.version}.`,
-      )
-    }
+    if (found.toLowerCase() !== `0x${Buffer.from(expected).toString('hex')}`)
+      differences.push({
+        says: `${symbol} at ${address} on ${name} does not have the domain ${domain.name} / ${domain.version}.`,
+        fix: useRealNodes,
+      })
     const foundDecimals = await read(decimalsCall)
-    if (foundDecimals === '0x' || BigInt(foundDecimals) !== BigInt(decimals)) {
-      mistakes.push(`${symbol} at ${address} on ${chain.network.name} does not have ${decimals} decimals.`)
-    }
+    if (foundDecimals === '0x' || BigInt(foundDecimals) !== BigInt(decimals))
+      differences.push({
+        says: `${symbol} at ${address} on ${name} does not have ${decimals} decimals.`,
+        fix: useRealNodes,
+      })
   }
-  if ((await chain.rpc.call<Hex>('eth_getCode', [multicall, 'latest'])) === '0x') {
-    mistakes.push(`Multicall3 is not deployed at ${multicall} on ${chain.network.name}.`)
-  }
-  return mistakes
+  if ((await chain.rpc.call<Hex>('eth_getCode', [multicall, 'latest'])) === '0x')
+    differences.push({ says: `Multicall3 is not deployed at ${multicall} on ${name}.`, fix: useRealNodes })
+  // Through Multicall3, one payment can use up the gas of the others. Elsewhere that is put up with.
+  if (mode === 'live' && !(await readHasBatcher(chain)))
+    differences.push({
+      says: `The batcher is not deployed at ${batcher} on ${name}.`,
+      fix: `Deploy it: npm run server settler deploy ${id}`,
+    })
+  return differences
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { privateKeyToAccount } from 'viem/accounts'
 import { keccak256, serializeTransaction } from 'viem/utils'
 import type { Hex } from '../hex.ts'
+import { batcher, deployData, deployer } from './batcher.ts'
 import { type Chain, multicall } from './chain.ts'
 import { signDigest } from './recover.ts'
 
@@ -52,13 +53,14 @@ export function openSigner(privateKey: Hex): Signer {
 }
 
 /**
- * All that a settler may ever sign: calls to our tokens and Multicall3 without value, or an empty transaction to
- * itself.
+ * All that a settler may ever sign: calls without value to our tokens, the batcher and Multicall3, the deployment of the
+ * batcher, or an empty transaction to itself.
  */
 function assertAllowed(chain: Chain, self: string, { to, data, gas, maxFeePerGas }: Unsigned): void {
-  const targets = [multicall, ...chain.network.assets.map(({ address }) => address.toLowerCase())]
+  const targets = [batcher, multicall, ...chain.network.assets.map(({ address }) => address.toLowerCase())]
   const isFill = to === self && data === '0x'
-  assert(isFill || targets.includes(to.toLowerCase()), `a settler must not call ${to}`)
+  const isDeployment = to === deployer && data === deployData
+  assert(isFill || isDeployment || targets.includes(to.toLowerCase()), `a settler must not call ${to}`)
   assert(gas <= gasMax, `gas ${gas} is above the cap`)
   assert(isFill || maxFeePerGas <= chain.network.maxFeePerGas, `fee ${maxFeePerGas} is above the cap`)
 }

@@ -18,9 +18,9 @@ export function openSvmChain(network: SolanaNetwork, nodes: readonly Node[], now
   return { network, rpc: openRpc(nodes, identity, now) }
 }
 
-/** Checks the tokens against networks.ts. Returns one sentence per mistake. */
-export async function checkSvmChain({ network, rpc }: SvmChain): Promise<string[]> {
-  const mistakes: string[] = []
+/** Checks the tokens against networks.ts. Returns what differs and what to do about it. */
+export async function checkSvmChain({ network, rpc }: SvmChain): Promise<{ says: string; fix: string }[]> {
+  const differences: { says: string; fix: string }[] = []
   for (const { symbol, address, decimals } of network.assets) {
     const { value } = await rpc.call<{ value: RawAccount | null }>('getAccountInfo', [
       address,
@@ -29,9 +29,12 @@ export async function checkSvmChain({ network, rpc }: SvmChain): Promise<string[
     // A mint is 82 bytes; its decimals are the 45th.
     const data = Buffer.from(value?.data[0] ?? '', 'base64')
     if (value?.owner !== tokenProgram || data.length !== 82 || data[44] !== decimals)
-      mistakes.push(`${symbol} at ${address} on ${network.name} is not a token with ${decimals} decimals.`)
+      differences.push({
+        says: `${symbol} at ${address} on ${network.name} is not a token with ${decimals} decimals.`,
+        fix: `Use nodes of the real ${network.name}.`,
+      })
   }
-  return mistakes
+  return differences
 }
 
 type RawAccount = { readonly owner: string; readonly data: readonly [string, string] }

@@ -43,7 +43,10 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
       'docs/x402-answers.md',
     ],
   ],
-  ['Run', ['docs/deploying.md', 'docs/operating.md', 'docs/security-model.md', 'docs/scale.md']],
+  [
+    'Run',
+    ['docs/deploying.md', 'docs/operating.md', 'docs/batcher.md', 'docs/security-model.md', 'docs/scale.md'],
+  ],
   [
     'Understand',
     [

@@ -1,19 +1,19 @@
 import { parseTransaction } from 'viem/utils'
-import { aggregateCalldata, type Chain, multicall } from '../../chains/evm/chain.ts'
-import { transferCalldata } from '../../chains/evm/eip3009.ts'
-import type { Signer, Unsigned } from '../../chains/evm/signer.ts'
+import { readHasBatcher } from '../../chains/evm/batcher.ts'
+import { type Chain, multicall } from '../../chains/evm/chain.ts'
+import type { Signer } from '../../chains/evm/signer.ts'
 import { checkTransfers, type Simulated, simulateContract } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { RpcAnswerError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
-import { markerOf } from '../../ids.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { type Authorized, listClaimed, listWithoutEffect, readSentUnits } from '../rows.ts'
 import { broadcast } from '../settlers/broadcast.ts'
 import { enterLane } from '../settlers/enter-lane.ts'
 import { type Refused, reject } from '../settlers/reject.ts'
 import * as settlers from '../settlers/rows.ts'
+import { canShare, countFitting, toCall } from './batch.ts'
 import { cappedFees, raisedFees } from './fees.ts'
 import { fillLost } from './fill-lost.ts'
 import { reasonOf } from './verify.ts'
@@ -36,6 +36,8 @@ export type Lane = {
   /** The name under which this process holds leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus
+  /** Whether the chain has our batcher; read once per process. */
+  hasBatcher?: boolean
   /**
    * Below this nonce, nothing that was mined without effect is left to send. Each process finds this out for itself.
    */
@@ -50,8 +52,6 @@ export type Lane = {
 const unminedMax = 3
 /** Full batches are sent beyond that, up to this many: gathering longer would not make them cheaper. */
 const unminedFullMax = 8
-/** At `callGas` each, as many as one transaction may carry: 16,777,216 gas (EIP-7825). About 83 KB of calldata. */
-const batchMax = 139
 /**
  * Authorizations are sent again one by one, so there is no need to read more; and they must not keep out newer claims.
  */
@@ -60,11 +60,6 @@ const againMax = 20
 const restMs = 5_000
 /** How far back a new process looks: more nonces than a settler uses while an authorization is valid. */
 const noncesLookedBack = 2_000
-/** Per call in a batch, with room to spare: unused gas costs nothing. */
-const callGas = 120_000n
-const batchGas = 80_000n
-/** A contract wallet's own code runs in the call, so it is sent alone and under this cap. */
-const contractGas = 500_000n
 /** Sending the same bytes again is cheap, and nodes forget transactions. */
 const resendSeconds = 3
 /** Not mined for five blocks: the fee was too low. */
@@ -87,6 +82,8 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   if (settler.minedNonce < lowest) await fillLost(ctx, lane, settler.minedNonce, follower.baseFee)
   if (unmined.length >= unminedFullMax || settler.state !== 'active') return false
 
+  lane.hasBatcher ??= await readHasBatcher(chain)
+  const batchMax = countFitting(lane.hasBatcher)
   const resting = wakeRested(ctx, lane)
   const again = await listAgain(ctx, lane, settler, follower.headTime, againMax + resting.size)
   const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax + resting.size)
@@ -102,7 +99,7 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   if (chosen.length === 0) return resting.size > restingBefore
   // Contract wallets, and authorizations that were sent before without effect, are sent alone, in turns with the
   // others.
-  const isAlone = ({ transfer, sends }: Authorized) => transfer.isContract || sends > 0
+  const isAlone = (authorized: Authorized) => !canShare(authorized) || authorized.sends > 0
   const [alone] = chosen.filter(isAlone)
   const together = chosen.filter((authorized) => !isAlone(authorized))
   const batch = alone && (together.length === 0 || settler.nextNonce % 2 === 1) ? [alone] : together
@@ -242,7 +239,11 @@ async function send(
     )
     if (!locked || locked.keys.length === 0) return null
     const carried = locked.keys.flatMap((key) => byKey.get(`${key.asset} ${key.payer} ${key.nonce}`) ?? [])
-    const transaction = signer.sign(chain, { ...callOf(carried), ...fees, nonce: locked.nonce })
+    const transaction = signer.sign(chain, {
+      ...toCall(lane.hasBatcher === true, carried),
+      ...fees,
+      nonce: locked.nonce,
+    })
     await settlers.insertSend(tx, {
       network,
       settler: signer.address,
@@ -261,24 +262,6 @@ async function send(
 
 function keyText({ asset, authorization }: Authorized['transfer']): string {
   return `${asset} ${authorization.from} ${authorization.nonce}`
-}
-
-/** A single call goes straight to its token; several go through Multicall3, where each may fail alone. */
-function callOf(carried: readonly Authorized[]): Pick<Unsigned, 'to' | 'data' | 'gas'> {
-  const calls = carried.map(({ transfer, checkoutId }) => ({
-    target: transfer.asset,
-    callData: transferCalldata(
-      transfer.authorization,
-      transfer.signature,
-      checkoutId ? markerOf(checkoutId) : '0x',
-    ),
-  }))
-  const [single] = calls
-  if (calls.length === 1 && single) {
-    const gas = carried[0]?.transfer.isContract ? contractGas : callGas + batchGas
-    return { to: single.target, data: single.callData, gas }
-  }
-  return { to: multicall, data: aggregateCalldata(calls), gas: batchGas + callGas * BigInt(calls.length) }
 }
 
 async function sendBytes(

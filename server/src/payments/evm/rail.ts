@@ -16,6 +16,7 @@ import { releaseSettler } from '../settlers/rows.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { buryDead } from './bury-dead.ts'
 import { openListener } from './credit-blocks.ts'
+import { deployBatcher } from './deploy.ts'
 import { reverseGone } from './gone.ts'
 import { stepLane } from './lane.ts'
 import { lookUpPasted } from './look-up.ts'
@@ -47,7 +48,8 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     settlementCost: (baseFee) => settlementGas * (baseFee + 1n),
     isInOrder: true,
     countAnswering: async () => (await chain.rpc.callAll<Hex>('eth_blockNumber', [])).length,
-    findMistakes: () => checkChain(chain),
+    findDifferences: () => checkChain(chain),
+    deploy: (signers) => deployBatcher(ctx, chain, signers),
     readNonce: async (account) =>
       Number.parseInt(await chain.rpc.call<Hex>('eth_getTransactionCount', [account, 'pending']), 16),
     settle: (work) => settle(ctx, chain, work),

@@ -1,6 +1,5 @@
-import { decodeFunctionData } from 'viem/utils'
-import { aggregate3, type Chain, multicall } from '../../chains/evm/chain.ts'
-import { readTransferCalldata } from '../../chains/evm/eip3009.ts'
+import type { Chain } from '../../chains/evm/chain.ts'
+import { readCalls } from '../../chains/evm/read-calls.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { unwrap } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
@@ -60,16 +59,4 @@ async function readInputs(chain: Chain, hashes: readonly string[]): Promise<Map<
 
 function lower(hex: Hex): Hex {
   return hex.toLowerCase() as Hex
-}
-
-/** The transfers by authorization in a transaction of the form that lanes send. */
-function readCalls({ to, data }: Input): { payer: Hex; nonce: Hex; signature: Hex; marker: Hex | null }[] {
-  if (to !== multicall) return [readTransferCalldata(data)].flatMap((call) => call ?? [])
-  try {
-    const { args } = decodeFunctionData({ abi: aggregate3, data })
-    return args[0].flatMap(({ callData }) => readTransferCalldata(lower(callData)) ?? [])
-  } catch {
-    // Somebody else's Multicall3 call.
-    return []
-  }
 }

@@ -36,7 +36,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
       signaturesCost + (BigInt(network.computeUnitsMax) * network.computeUnitPriceMax) / 1_000_000n,
     isInOrder: false,
     countAnswering: async () => (await chain.rpc.callAll<number>('getSlot', [])).length,
-    findMistakes: () => checkSvmChain(chain),
+    findDifferences: () => checkSvmChain(chain),
     // Accounts have no nonce on Solana: only our own rows count what a settler has signed.
     readNonce: async () => 0,
     settle: (work) => settle(ctx, chain, work),

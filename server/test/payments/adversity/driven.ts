@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { PaymentRequired, PaymentRequirements } from '@farthing/sdk'
 import type { LightMyRequestResponse } from 'fastify'
 import { type Address, encodeFunctionData, type Hex } from 'viem'
+import { batcher } from '../../../src/chains/evm/batcher.ts'
 import { openChain } from '../../../src/chains/evm/chain.ts'
 import { followOnce } from '../../../src/chains/evm/follower.ts'
 import { updateStatus } from '../../../src/checkouts/update-status.ts'
@@ -21,7 +22,7 @@ import {
   type Signed,
   signAuthorization,
 } from '../../support/chain/evm-payment.ts'
-import { openShop, payTo, type Shop } from '../../support/shop.ts'
+import { openShop, payTo, type Shop, type ShopOptions } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { patienceMs } from './size.ts'
 
@@ -33,14 +34,17 @@ export type Prepared = {
   readonly header: string
 }
 
+type Options = Pick<ShopOptions, 'settlers' | 'extraArgs'> & { readonly withoutBatcher?: boolean }
+
 export type Driven = Awaited<ReturnType<typeof openDriven>>
 
 /**
  * A shop whose settling side moves only when the test says so: the test mines blocks, steps the lanes and follows the
  * chain, with the real functions. That makes "before our send" a line in the test rather than a matter of luck.
  */
-export async function openDriven(options: { settlers?: number } = {}) {
-  const shop = await openShop({ blockTimeSeconds: null, worker: false, settlers: options.settlers ?? 1 })
+export async function openDriven({ withoutBatcher = false, ...options }: Options = {}) {
+  const shop = await openShop({ ...options, blockTimeSeconds: null, worker: false })
+  if (withoutBatcher) await shop.chain.client.setCode({ address: batcher, bytecode: '0x' })
   const { ctx, signers } = shop
   const { network } = shop.chain
   const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)

@@ -70,7 +70,7 @@ for (const mode of [
   for (const by of ['account', 'contract'] as const) {
     test(`a stranger's submission from ${by === 'contract' ? 'inside a contract' : 'an account'} ${mode} pays the checkout once`, async () => {
       let left = perKind
-      // A single payment goes straight to the token; several go through Multicall3.
+      // A single payment goes straight to the token; several go through the batcher.
       for (const size of [1, 50, 50, 50]) {
         const count = Math.min(size, left)
         if (count > 0) await race(mode, by, count)

@@ -19,7 +19,7 @@ const { client, token, domain } = shop.chain
 const attacker = await shop.chain.deploy('Attacker')
 const elsewhere: Address = '0x000000000000000000000000000000000000dEaD'
 /** More than a lane considers in one step. */
-const crowd = 160
+const crowd = 161
 
 /** Asserts that the lane settles an honest payment within this many blocks, whatever is in its way. */
 async function assertSettles(payment: Prepared, blocks: number): Promise<void> {

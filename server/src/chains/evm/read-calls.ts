@@ -1,0 +1,34 @@
+import { decodeFunctionData } from 'viem/utils'
+import type { Hex } from '../hex.ts'
+import { batcher, readBatchCalldata } from './batcher.ts'
+import { aggregate3, multicall } from './chain.ts'
+import { readTransferCalldata } from './eip3009.ts'
+
+type TransferCall = {
+  readonly payer: Hex
+  readonly nonce: Hex
+  readonly signature: Hex
+  readonly marker: Hex | null
+}
+
+/**
+ * The transfers by authorization in a transaction, in every form that a lane sends or ever sent: one call to a token,
+ * Multicall3, the batcher. What is on the chain stays there, so no form may be removed. Empty if it is none of them.
+ */
+export function readCalls({ to, data }: { readonly to: Hex; readonly data: Hex }): TransferCall[] {
+  if (to === batcher)
+    return (readBatchCalldata(data) ?? []).map(({ authorization: { from, nonce }, signature, marker }) => ({
+      payer: from,
+      nonce,
+      signature,
+      marker,
+    }))
+  if (to !== multicall) return [readTransferCalldata(data)].flatMap((call) => call ?? [])
+  try {
+    const { args } = decodeFunctionData({ abi: aggregate3, data })
+    return args[0].flatMap(({ callData }) => readTransferCalldata(callData.toLowerCase() as Hex) ?? [])
+  } catch {
+    // Somebody else's Multicall3 call.
+    return []
+  }
+}

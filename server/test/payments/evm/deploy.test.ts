@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { keccak256, pad } from 'viem'
+import { batcher, batcherCodeHash, deployData, deployer } from '../../../src/chains/evm/batcher.ts'
+import { openChain } from '../../../src/chains/evm/chain.ts'
+import { checkChain } from '../../../src/chains/evm/check.ts'
+import { openSigner } from '../../../src/chains/evm/signer.ts'
+import { settlerCommand, UsageError } from '../../../src/commands/operator.ts'
+import { readSigners } from '../../../src/commands/processes.ts'
+import { parseNode } from '../../../src/config.ts'
+import { atEnd } from '../../support/at-end.ts'
+import { fundedKey } from '../../support/chain/evm.ts'
+import { openChain as openTestChain } from '../../support/chain/open.ts'
+import { openShop } from '../../support/shop.ts'
+
+/** Its settler is the second account of the chain. */
+const shop = await openShop({ worker: false })
+const { client } = shop.chain
+const folder = await mkdtemp(join(tmpdir(), 'farthing-deploy-'))
+atEnd(() => rm(folder, { recursive: true }))
+
+async function deploy(keys: readonly string[], network = 'LOCAL'): Promise<string> {
+  const file = join(folder, 'keys')
+  await writeFile(file, keys.join('\n'))
+  return await settlerCommand(shop.ctx, ['deploy', network], {}, () => readSigners(file))
+}
+
+const remove = (address: `0x${string}`) => client.setCode({ address, bytecode: '0x' })
+const nonceOf = (key: `0x${string}`) => client.getTransactionCount({ address: openSigner(key).address })
+
+test('settler deploy puts the batcher at its address, and does nothing if it is there', async () => {
+  const [settler, other] = [fundedKey(1), fundedKey(2)]
+  await remove(batcher)
+  assert.match(await deploy([settler, other]), new RegExp(`The batcher is at ${batcher}`))
+  const code = await client.getCode({ address: batcher })
+  assert.equal(keccak256(code ?? '0x'), batcherCodeHash)
+  assert.deepEqual([await nonceOf(settler), await nonceOf(other)], [0, 1])
+
+  assert.match(await deploy([settler, other]), /is at/)
+  assert.match(await deploy([]), /is at/)
+  assert.equal(await nonceOf(other), 1)
+})
+
+test('settler deploy says why it cannot deploy', async () => {
+  const refuses = async (keys: readonly string[], says: RegExp, network?: string) =>
+    await assert.rejects(
+      deploy(keys, network),
+      (error) => error instanceof UsageError && says.test(error.message),
+    )
+  await remove(batcher)
+  // A settler's own lane would use the same account nonce.
+  await refuses([fundedKey(1)], /not a settler on LOCAL.*data 0x0000/)
+  await refuses([], /SETTLER_KEYS_FILE/)
+  await refuses([], /must be in NETWORKS/, 'BASE_MAINNET')
+  await client.setCode({ address: batcher, bytecode: '0x00' })
+  await refuses([fundedKey(2)], /is not the batcher’s/)
+  await remove(batcher)
+  await remove(deployer)
+  await refuses([fundedKey(2)], /has no deterministic deployer at 0x4e59b4/)
+})
+
+test('a live network requires the batcher with exactly its code, another network does not', async () => {
+  const live = await openTestChain({ network: 'BASE_MAINNET' })
+  const chain = openChain(live.network, [parseNode(live.url)], () => new Date())
+  assert.deepEqual(await checkChain(chain), [])
+  for (const bytecode of ['0x', '0x00'] as const) {
+    await live.client.setCode({ address: batcher, bytecode })
+    const [difference, ...more] = await checkChain(chain)
+    assert.deepEqual(more, [])
+    assert.match(difference?.says ?? '', /batcher is not deployed/)
+    assert.match(difference?.fix ?? '', /settler deploy BASE_MAINNET/)
+  }
+  await remove(batcher)
+  assert.deepEqual(
+    await checkChain(openChain(shop.chain.network, [parseNode(shop.chain.url)], () => new Date())),
+    [],
+  )
+})
+
+test('a settler signs calls to the batcher and its deployment, and nothing else to the deployer', () => {
+  const chain = openChain(shop.chain.network, [parseNode(shop.chain.url)], () => new Date())
+  const signer = openSigner(fundedKey(1))
+  const sign = (to: string, data: `0x${string}`) =>
+    signer.sign(chain, { to, data, nonce: 0, gas: 100_000n, maxFeePerGas: 1n, maxPriorityFeePerGas: 1n })
+  for (const [to, data] of [
+    [batcher, '0x00000000'],
+    [deployer, deployData],
+    [signer.address, '0x'],
+  ] as const)
+    assert.match(sign(to, data).hash, /^0x/)
+  for (const [to, data] of [
+    [deployer, '0x'],
+    [deployer, `${deployData}00`],
+    [deployer, pad('0x00', { size: 64 })],
+    [fundedKey(3).slice(0, 42), '0x'],
+  ] as const)
+    assert.throws(() => sign(to, data), /must not call/)
+})
