@@ -127,7 +127,7 @@ test('a batch that gets too little gas reverts as a whole, and never leaves out 
       else assert.equal(logs.length, 2 * payments.length, `${logs.length / 2} payments paid with ${gas} gas`)
       return status === 'success'
     })
-  let [low, high] = [40_000n, 400_000n]
+  let [low, high] = [60_000n, 400_000n]
   for (let gas = low; gas <= high; gas += 20_000n) await paidWith(gas)
   assert(!(await paidWith(low)) && (await paidWith(high)))
   while (high - low > 1n) {

@@ -11,21 +11,10 @@ import { presentAny } from '../adversity/attacks/support/present.ts'
 import { type Driven, openDriven } from '../adversity/driven.ts'
 
 const gasCap = 2n ** 24n
-const extraArgs = ['--enable-tx-gas-limit']
-/** A transaction that mints for more payers would itself be above the cap. */
-const mintedAtOnce = 100
-
-async function prepare(shop: Driven, count: number) {
-  const prepared = []
-  for (let left = count; left > 0; left -= mintedAtOnce)
-    prepared.push(...(await shop.prepare(Math.min(left, mintedAtOnce))))
-  return prepared
-}
-
 /** Pays this many checkouts at once, asserts that all are paid, and returns the transactions that paid them. */
 async function payAtOnce(shop: Driven, count: number) {
   const before = await readSent(shop)
-  const prepared = await prepare(shop, count)
+  const prepared = await shop.prepare(count)
   const claimed = await presentAny(shop, prepared)
   assert.equal(claimed.length, count)
   await shop.send()
@@ -51,7 +40,7 @@ async function readSent(shop: Driven) {
 }
 
 test('139, 140, 150 and 300 payments at once are all paid under the cap, each named by its marker', async () => {
-  const shop = await openDriven({ extraArgs })
+  const shop = await openDriven()
   for (const count of [139, 140, 150, 300]) {
     const { sent, prepared } = await payAtOnce(shop, count)
     assert.equal(sent.length, Math.ceil(count / countFitting(true)))
@@ -67,7 +56,7 @@ test('139, 140, 150 and 300 payments at once are all paid under the cap, each na
 })
 
 test('on a chain without the batcher, payments go through Multicall3 and stay under the cap too', async () => {
-  const shop = await openDriven({ extraArgs, withoutBatcher: true })
+  const shop = await openDriven({ withoutBatcher: true })
   const { sent } = await payAtOnce(shop, 140)
   assert.deepEqual(
     sent.map(({ to, data }) => [to, to ? readCalls({ to, data: data ?? '0x' }).length : 0]),
