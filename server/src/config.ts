@@ -31,6 +31,8 @@ export type Config = {
   readonly fixedRates: ReadonlyMap<string, string>
   /** The nodes of each network, by its id; empty if none are set. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  /** In wei. Null: not limited. */
+  readonly storeGasPerDay: bigint | null
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
   readonly webhookPrivateNetworks: readonly string[]
@@ -193,6 +195,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '',
     parse: rateList,
   },
+  storeGasPerDay: {
+    name: 'STORE_GAS_PER_DAY',
+    about:
+      'What settlements for one store may cost per day (UTC) on one EVM network, in its native currency: 0.05 is 0.05 ETH. Failed ones count too. Beyond it the store’s payments get 503 until the next day. Empty: no limit.',
+    fallback: '0.05',
+    parse: nativeAmount,
+  },
   solanaTokenAccountsPerDay: {
     name: 'SOLANA_TOKEN_ACCOUNTS_PER_DAY',
     about:
@@ -309,6 +318,15 @@ function rateList(text: string) {
   return parsed.value.every(isRate)
     ? { value: new Map(parsed.value.map((item): [string, string] => [item.slice(0, 3), item.slice(4)])) }
     : { mistake: 'must be rates such as EUR=0.86,JPY=155' }
+}
+
+/** An amount of a currency with 18 decimals, in its smallest unit. */
+function nativeAmount(text: string) {
+  if (text === '') return { value: null }
+  const [, whole = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,18}))?$/.exec(text) ?? []
+  return whole === ''
+    ? { mistake: 'must be an amount such as 0.05, or empty' }
+    : { value: BigInt(whole + fraction.padEnd(18, '0')) }
 }
 
 /** CIDR ranges, such as 10.1.0.0/16 or fd00::/8. */

@@ -13,8 +13,15 @@ export type Rpc = {
    * trusted with.
    */
   batchElsewhere(calls: readonly RpcCall[]): Promise<readonly RpcOutcome[]>
-  /** To every endpoint. Returns after the first answer, so that an endpoint that hangs does not hold up the others. */
-  send(method: string, params: readonly unknown[]): Promise<void>
+  /**
+   * To every endpoint. Returns after the first that takes it, so that an endpoint that hangs does not hold up the
+   * others; throws what an endpoint answered if none does. `isTaken` says which errors mean that it was taken before.
+   */
+  send(
+    method: string,
+    params: readonly unknown[],
+    isTaken?: (error: RpcAnswerError) => boolean,
+  ): Promise<void>
   /**
    * The same call to every endpoint; returns the results of those that answer. For facts that several nodes must agree
    * on.
@@ -160,15 +167,19 @@ export function openRpc(urls: readonly string[], identity: Identity, now: () => 
       const [usual, ...others] = inOrder()
       return calls.length === 0 ? [] : await tryInTurn(calls, usual ? [...others, usual] : [])
     },
-    async send(method, params) {
+    async send(method, params, isTaken = () => true) {
       const failures: string[] = []
-      const tries = endpoints.map((endpoint) =>
-        ask(endpoint, [{ method, params }]).catch((error) => {
+      const tries = endpoints.map(async (endpoint) => {
+        const [outcome] = await ask(endpoint, [{ method, params }]).catch((error) => {
           fail(endpoint, error, failures)
           throw error
-        }),
-      )
-      const [outcome] = await Promise.any(tries).catch(() => {
+        })
+        if (outcome && 'error' in outcome && !isTaken(outcome.error)) throw outcome.error
+        return outcome
+      })
+      const outcome = await Promise.any(tries).catch(({ errors }: AggregateError) => {
+        const refusal = errors.find((error) => error instanceof RpcAnswerError)
+        if (refusal) throw refusal
         throw new RpcUnavailableError(`No node of chain ${identity.name} answered: ${failures.join('; ')}.`)
       })
       unwrap(outcome)

@@ -1,6 +1,7 @@
 import { decodeErrorResult } from 'viem/utils'
 import { openBatcher } from '../../database/batch.ts'
 import type { Hex } from '../hex.ts'
+import { unwrap } from '../rpc.ts'
 import {
   type Call,
   type CallResult,
@@ -10,6 +11,7 @@ import {
   readManyParams,
 } from './chain.ts'
 import { type Authorization, authorizationStateCalldata, transferCalldata } from './eip3009.ts'
+import { isUnfunded } from './refusals.ts'
 
 /** A signed transfer as it would be sent. */
 export type SignedTransfer = {
@@ -31,6 +33,22 @@ export type Simulated = {
   readonly blockNumber: number
 }
 
+/**
+ * The gas of a transaction that carries one contract wallet's payment. The wallet's code may burn all of it, so it is
+ * less than three times what it costs to set up such a wallet. It is enough for a token's transfer and a wallet that
+ * checks several signatures, or a passkey with the chain's own P-256 check.
+ */
+export const contractGas = 200_000n
+
+/** A transaction as it would be sent. Without fees, the sender needs no money. */
+type Send = {
+  readonly to: string
+  readonly data: Hex
+  readonly gas: bigint
+  readonly maxFeePerGas?: bigint
+  readonly maxPriorityFeePerGas?: bigint
+}
+
 /** Keeps one eth_call below the request size that nodes accept. */
 const transfersPerCall = 100
 const callsInFlight = 4
@@ -45,7 +63,11 @@ export function openSimulate(chain: Chain, from: string): Simulate {
     itemsMax: transfersPerCall,
     inFlightMax: callsInFlight,
   })
-  return (transfer) => (transfer.isContract ? simulateAlone(chain, from, transfer) : joined(transfer))
+  return (transfer) => {
+    if (!transfer.isContract) return joined(transfer)
+    const data = transferCalldata(transfer.authorization, transfer.signature)
+    return simulateSend(chain, from, transfer, { to: transfer.asset, data, gas: contractGas })
+  }
 }
 
 /**
@@ -93,6 +115,36 @@ export async function simulateAlone(
 }
 
 /**
+ * Simulates a transfer as the transaction that would be sent: code at the payer's address can tell its gas, sender and
+ * price. Throws if the sender cannot pay, which says nothing about the transfer.
+ */
+export async function simulateSend(
+  chain: Chain,
+  from: string,
+  { asset, authorization }: SignedTransfer,
+  send: Send,
+): Promise<Simulated> {
+  const { to, data, gas, maxFeePerGas, maxPriorityFeePerGas } = send
+  const transaction = {
+    ...{ from, to, data, gas: toQuantity(gas) },
+    ...(maxFeePerGas !== undefined && { maxFeePerGas: toQuantity(maxFeePerGas) }),
+    ...(maxPriorityFeePerGas !== undefined && { maxPriorityFeePerGas: toQuantity(maxPriorityFeePerGas) }),
+  }
+  const [read, sent] = await chain.rpc.batch([
+    {
+      method: 'eth_call',
+      params: readManyParams([blockNumberCall, ...stateCalls({ asset, authorization })], from, 'latest'),
+    },
+    { method: 'eth_call', params: [transaction, 'latest'] },
+  ])
+  const [block, state, balance] = decodeAggregate(unwrap<Hex>(read))
+  if (!sent || ('error' in sent && isUnfunded(sent.error))) unwrap(sent)
+  const refusal = sent && 'error' in sent ? sent.error : null
+  const returnData = typeof refusal?.data === 'string' ? (refusal.data as Hex) : '0x'
+  return toSimulated(block, state, balance, { success: refusal === null, returnData })
+}
+
+/**
  * Simulates transfers in order, each on the state that the ones before it left, so that two transfers of one payer do
  * not both pass on a balance for one. Nonce and balance are read before their transfer.
  */
@@ -102,32 +154,50 @@ export async function simulateTransfers(
   transfers: readonly SignedTransfer[],
 ): Promise<readonly Simulated[]> {
   const calls: Call[] = [
-    { target: multicall, callData: getBlockNumber },
-    ...transfers.flatMap(({ asset, authorization, signature }) => [
-      { target: asset, callData: authorizationStateCalldata(authorization.from, authorization.nonce) },
-      { target: asset, callData: `${balanceOf}${authorization.from.slice(2).padStart(64, '0')}` as Hex },
-      { target: asset, callData: transferCalldata(authorization, signature) },
+    blockNumberCall,
+    ...transfers.flatMap((transfer) => [
+      ...stateCalls(transfer),
+      { target: transfer.asset, callData: transferCalldata(transfer.authorization, transfer.signature) },
     ]),
   ]
   const results = decodeAggregate(
     await chain.rpc.call<Hex>('eth_call', readManyParams(calls, from, 'latest')),
   )
-  const blockNumber = Number.parseInt(results[0]?.returnData ?? '0x0', 16)
   return transfers.map((_, i) => {
     const [state, balance, transfer] = results.slice(1 + i * 3, 4 + i * 3)
-    if (!state?.success || !balance?.success || !transfer)
-      throw new Error('the token does not answer like an EIP-3009 token')
-    return {
-      isGood: transfer.success,
-      isNonceUsed: BigInt(state.returnData) !== 0n,
-      balance: BigInt(balance.returnData),
-      revertReason: transfer.success ? '' : readReason(transfer),
-      blockNumber,
-    }
+    return toSimulated(results[0], state, balance, transfer)
   })
 }
 
-const getBlockNumber: Hex = '0x42cbb15c'
+function stateCalls({ asset, authorization }: Pick<SignedTransfer, 'asset' | 'authorization'>): Call[] {
+  return [
+    { target: asset, callData: authorizationStateCalldata(authorization.from, authorization.nonce) },
+    { target: asset, callData: `${balanceOf}${authorization.from.slice(2).padStart(64, '0')}` as Hex },
+  ]
+}
+
+function toSimulated(
+  block: CallResult | undefined,
+  state: CallResult | undefined,
+  balance: CallResult | undefined,
+  transfer: CallResult | undefined,
+): Simulated {
+  if (!state?.success || !balance?.success || !transfer)
+    throw new Error('the token does not answer like an EIP-3009 token')
+  return {
+    isGood: transfer.success,
+    isNonceUsed: BigInt(state.returnData) !== 0n,
+    balance: BigInt(balance.returnData),
+    revertReason: transfer.success ? '' : readReason(transfer),
+    blockNumber: Number.parseInt(block?.returnData ?? '0x0', 16),
+  }
+}
+
+function toQuantity(value: bigint): Hex {
+  return `0x${value.toString(16)}`
+}
+
+const blockNumberCall: Call = { target: multicall, callData: '0x42cbb15c' }
 const balanceOf: Hex = '0x70a08231'
 
 const errorAbi = [{ type: 'error', name: 'Error', inputs: [{ name: 'message', type: 'string' }] }] as const

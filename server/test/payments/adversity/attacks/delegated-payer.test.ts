@@ -44,9 +44,7 @@ async function delegate(payer: Payer): Promise<void> {
   assert.match(String(await client.getCode({ address: payer.address })), /^0xef0100/)
 }
 
-test('a payer who delegates to code after the first check cannot revert a batch with other payers', {
-  todo: 'attacks F6: the calls of a batch share one gas limit, and a payer without code is remembered for 30 s',
-}, async () => {
+test('a payer who delegates to code after the first check cannot revert a batch with other payers', async () => {
   const attacker = newLowPayer()
   const refused = await shop.pay(await shop.prepareOne(attacker))
   assert.equal(refused.statusCode, 402, 'refused for lack of money, after its code was checked')
