@@ -198,7 +198,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   storeGasPerDay: {
     name: 'STORE_GAS_PER_DAY',
     about:
-      'What settlements for one store may cost per day (UTC) on one EVM network, in its native currency: 0.05 is 0.05 ETH. Failed ones count too. Beyond it the store’s payments get 503 until the next day. Empty: no limit.',
+      'What settlements for one store may cost per day (UTC) on each network whose fees are paid in ether, in ETH. Failed ones count too. Beyond it the store’s payments get 503 until the next day. Empty: no limit.',
     fallback: '0.05',
     parse: nativeAmount,
   },

@@ -98,6 +98,10 @@ export async function payCheckout(
     const { checkout, known } = view
 
     if (payment && known?.checkoutId === checkout.id) {
+      if (known.hasFailed && !known.credit && hasClaimed && !isFailureNoted) {
+        isFailureNoted = true
+        engine.budgets.noteFailure(payment.payer, request.address)
+      }
       if (known.credit?.disposition === 'exact') {
         // In a block, but not yet as final as the store requires.
         if (checkout.status !== 'COMPLETED') return pending(checkout, payment, known.credit.transaction)
@@ -106,10 +110,6 @@ export async function payCheckout(
       }
       if (known.credit) throw notApplied(toPayment(known.credit))
       if (known.state === 'claimed' || known.state === 'sent') {
-        if (known.hasFailed && hasClaimed && !isFailureNoted) {
-          isFailureNoted = true
-          engine.budgets.noteFailure(payment.payer, request.address)
-        }
         if (leftMs() <= 0) return pending(checkout, payment, known.transaction)
         await waitForFate(checkout, checkout.version)
         continue

@@ -27,6 +27,8 @@ type SendOf = (authorized: Authorized) => Omit<Unsigned, 'nonce'>
 
 /** How long an authorization that cannot be sent is skipped: only its payer or another block can change that. */
 const restMs = 5_000
+/** Skipped until there is a new block. */
+export const untilNextBlock = Number.POSITIVE_INFINITY
 
 /**
  * How many unsettled payments a new payer may have on their way. Whoever moves their money away before our transaction
@@ -63,7 +65,8 @@ export async function choose(
     const verdict = verdicts[i]
     const { asset, authorization } = authorized.transfer
     const refuse = (reason: string) => refused.push({ ...keyOf(authorized), reason })
-    const setAside = (ms = restMs) => resting.set(keyText(authorized.transfer), ctx.now().getTime() + ms)
+    const setAside = (until = ctx.now().getTime() + restMs) =>
+      resting.set(keyText(authorized.transfer), until)
     if (authorized.hasFailed) {
       refuse('contract_wallet_failed_on_chain')
       continue
@@ -78,7 +81,7 @@ export async function choose(
     const isFirst = authorized.state !== 'sent'
     const count = onTheirWay.get(key) ?? payer.unsettledCount
     if (verdict.isGood && isFirst && count >= unsettledMax + payer.settledCount) {
-      setAside(network.blockTimeMs)
+      setAside(untilNextBlock)
     } else if (verdict.isGood && verdict.balance >= authorization.value + (isFirst ? payer.unsettled : 0n)) {
       good.push({ ...authorized, unsettled: payer.unsettled })
       onTheirWay.set(key, count + 1)

@@ -12,7 +12,7 @@ import type { UpdateStatus } from '../rail.ts'
 import { type Authorized, listClaimed, listContractClaims, listWithoutEffect } from '../rows.ts'
 import { enterLane } from '../settlers/enter-lane.ts'
 import * as settlers from '../settlers/rows.ts'
-import { type Candidate, type Chosen, choose, keyText } from './choose.ts'
+import { type Candidate, type Chosen, choose, keyText, untilNextBlock } from './choose.ts'
 import { countCosts } from './count-costs.ts'
 import { cappedFees, type Fees } from './fees.ts'
 import { fillLost } from './fill-lost.ts'
@@ -48,6 +48,8 @@ export type Lane = {
    * Authorizations that cannot be sent now, and until when they are skipped, so that they do not keep out later claims.
    */
   resting?: Map<string, number>
+  /** The head when rests were last looked at. */
+  restedAt?: number
   /** Whether it was reported that the settler cannot pay for a single payment. */
   isBroke?: boolean
 }
@@ -98,7 +100,7 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   const fees = cappedFees(chain.network, follower.baseFee)
   if (unmined.length >= unminedFullMax || settler.state !== 'active' || !fees) return false
 
-  const step = { ...entered, fees, unmined, resting: wakeRested(ctx, lane) }
+  const step = { ...entered, fees, unmined, resting: wakeRested(ctx, lane, follower.headNumber) }
   const restingBefore = step.resting.size
   const isMore = (await sendTogether(ctx, lane, step)) ?? (await sendAlone(ctx, lane, step))
   // Authorizations that were just set aside may have kept others out of the list.
@@ -183,10 +185,13 @@ async function listAgain(
 }
 
 /** Removes authorizations whose rest is over and returns those that are still skipped. */
-function wakeRested(ctx: Context, lane: Lane): Map<string, number> {
+function wakeRested(ctx: Context, lane: Lane, headNumber: number): Map<string, number> {
   lane.resting ??= new Map()
   const now = ctx.now().getTime()
-  for (const [key, until] of lane.resting) if (until <= now) lane.resting.delete(key)
+  const isNewBlock = headNumber !== lane.restedAt
+  lane.restedAt = headNumber
+  for (const [key, until] of lane.resting)
+    if (until <= now || (until === untilNextBlock && isNewBlock)) lane.resting.delete(key)
   return lane.resting
 }
 
