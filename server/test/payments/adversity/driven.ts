@@ -21,7 +21,7 @@ import {
   type Signed,
   signAuthorization,
 } from '../../support/chain/evm-payment.ts'
-import { openShop, payTo, type Shop } from '../../support/shop.ts'
+import { openShop, payTo, type Shop, type ShopOptions } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { patienceMs } from './size.ts'
 
@@ -39,8 +39,8 @@ export type Driven = Awaited<ReturnType<typeof openDriven>>
  * A shop whose settling side moves only when the test says so: the test mines blocks, steps the lanes and follows the
  * chain, with the real functions. That makes "before our send" a line in the test rather than a matter of luck.
  */
-export async function openDriven(options: { settlers?: number } = {}) {
-  const shop = await openShop({ blockTimeSeconds: null, worker: false, settlers: options.settlers ?? 1 })
+export async function openDriven(options: Pick<ShopOptions, 'settlers' | 'network' | 'settings'> = {}) {
+  const shop = await openShop({ blockTimeSeconds: null, worker: false, ...options })
   const { ctx, signers } = shop
   const { network } = shop.chain
   const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)
