@@ -103,12 +103,15 @@ export async function listClaimed<Address extends string = Hex>(
   return rows.map(toAuthorized)
 }
 
-/** How long a contract wallet cannot pay by signature after one of its payments was mined without effect. */
-export const contractRest = "interval '24 hours'"
+/**
+ * How long a contract wallet cannot pay by signature after one of its payments was mined without effect. Its code may
+ * have meant that, and once set up it could do the same again for nothing. It can still send money itself.
+ */
+export const contractRest = "interval '30 days'"
 
 /**
  * The next authorization of each contract wallet that has none in flight, oldest first. Its code may make a send fail,
- * so it gets one at a time, and none for a day after one failed.
+ * so it gets one at a time, and none for a while after one failed.
  */
 export async function listContractClaims(
   db: Database,

@@ -35,7 +35,7 @@ export const untilNextBlock = Number.POSITIVE_INFINITY
  * makes all of them fail at once, for the price of one transfer, which is about the price of one failed payment. Every
  * settled payment raises the limit by one, and a failed one sets it back.
  */
-const unsettledMax = 3
+const unsettledMax = 1
 const settledMax = 150
 
 /** Simulates what could be sent on top of what is in flight, and rejects what the token refuses. */

@@ -115,7 +115,7 @@ test('what settlements cost is read from receipts and charged to the store and t
     )
 })
 
-test('a contract wallet whose payment failed on the chain is not sent again, and waits a day', async () => {
+test('a contract wallet whose payment failed on the chain is not sent again, and cannot sign for a month', async () => {
   const owner = newPayer()
   const wallet: Address = await shop.chain.deploy('OwnedWallet', [owner.address])
   await shop.chain.mint(wallet, 10_000_000n)
