@@ -102,9 +102,9 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
 
   const step = { ...entered, fees, unmined, resting: wakeRested(ctx, lane, follower.headNumber) }
   const restingBefore = step.resting.size
-  const isMore = (await sendTogether(ctx, lane, step)) ?? (await sendAlone(ctx, lane, step))
+  const isMore = (await sendTogether(ctx, lane, step)) || (await sendAlone(ctx, lane, step))
   // Authorizations that were just set aside may have kept others out of the list.
-  return isMore ?? step.resting.size > restingBefore
+  return isMore || step.resting.size > restingBefore
 }
 
 type Step = {
@@ -115,22 +115,23 @@ type Step = {
   readonly resting: Map<string, number>
 }
 
-/** Sends a batch of ordinary payments. Null if there is none to send, else whether there may be more. */
-async function sendTogether(ctx: Context, lane: Lane, step: Step): Promise<boolean | null> {
+/** Sends a batch of ordinary payments. True if it was full, so that there may be more. */
+async function sendTogether(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
   const { follower, resting, unmined } = step
   const network = lane.chain.network.caip2
   const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax + resting.size)
   const sendable = takeAwake(claimed, resting, batchMax)
   const inFlight = unmined.filter(({ isAlone }) => !isAlone).length
-  if (inFlight >= unminedMax && sendable.length < batchMax) return null
+  if (inFlight >= unminedMax && sendable.length < batchMax) return false
   const chosen = await chooseFor(ctx, lane, step, sendable)
-  return chosen.length > 0 && (await send(ctx, lane, step, chosen)) ? sendable.length >= batchMax : null
+  const isSent = chosen.length > 0 && (await send(ctx, lane, step, chosen))
+  return isSent && sendable.length >= batchMax
 }
 
-/** Sends one payment of a contract wallet, or one that was sent before without effect, in turns. */
-async function sendAlone(ctx: Context, lane: Lane, step: Step): Promise<boolean | null> {
+/** Sends one payment of a contract wallet, or one that was sent before without effect, in turns. True if it did. */
+async function sendAlone(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
   const { settler, follower, resting, unmined } = step
-  if (unmined.filter(({ isAlone }) => isAlone).length >= unminedAloneMax) return null
+  if (unmined.filter(({ isAlone }) => isAlone).length >= unminedAloneMax) return false
   const network = lane.chain.network.caip2
   const limit = aloneMax + resting.size
   const again = await listAgain(ctx, lane, settler, follower.headTime, limit)
@@ -138,9 +139,12 @@ async function sendAlone(ctx: Context, lane: Lane, step: Step): Promise<boolean 
   const queues = settler.nextNonce % 2 === 0 ? [again, contracts] : [contracts, again]
   for (const queue of queues) {
     const [first] = await chooseFor(ctx, lane, step, takeAwake(queue, resting, aloneMax))
-    if (first) return await send(ctx, lane, step, [first])
+    if (!first) continue
+    // A batch may have been sent in this step.
+    const sent = await settlers.listUnmined(ctx.db, network, lane.signer.address, unminedRead)
+    return await send(ctx, lane, { ...step, unmined: sent }, [first])
   }
-  return null
+  return false
 }
 
 function takeAwake<One extends Authorized>(
