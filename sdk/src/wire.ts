@@ -99,7 +99,7 @@ export type Store = {
   accentColor: string | null
   finalityPolicy: FinalityRule[]
   createdAt: string
-  /** One per network with a limit; only when the store is read. */
+  /** One per network with a limit; absent if there is none. */
   gas?: GasQuota[]
 }
 

@@ -160,7 +160,7 @@ export const Store = of<Wire.Store>()(
       accentColor: nullable(Type.String()),
       createdAt: timestamp(),
       gas: Type.Optional(
-        Type.Array(GasQuota, { description: 'One per network with a limit; only when the store is read.' }),
+        Type.Array(GasQuota, { description: 'One per network with a limit; absent if there is none.' }),
       ),
     },
     closed,

@@ -178,7 +178,7 @@ function settingsRoutes(ctx: Context): Route[] {
         return sendJson(
           reply,
           200,
-          storeToWire(await updateStore(ctx, storeOf(request), request.body as UpdateStore)),
+          await readStore(await updateStore(ctx, storeOf(request), request.body as UpdateStore)),
         )
       },
     },
