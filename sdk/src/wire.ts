@@ -78,6 +78,17 @@ export type StoreMode = 'live' | 'test'
 /** A payment of `minAmount` USDC or more completes its checkout only once it has reached this finality. */
 export type FinalityRule = { minAmount: string; finality: Finality }
 
+/** What settlements for the store have cost today (UTC) on one network. Beyond `perDay` its payments get 503. */
+export type GasQuota = {
+  /** CAIP-2 identifier. */
+  network: string
+  /** The network's native currency, in which the amounts are. */
+  currency: string
+  spent: string
+  perDay: string
+  resetsAt: string
+}
+
 export type Store = {
   id: string
   mode: StoreMode
@@ -88,6 +99,8 @@ export type Store = {
   accentColor: string | null
   finalityPolicy: FinalityRule[]
   createdAt: string
+  /** One per network with a limit; absent if there is none. */
+  gas?: GasQuota[]
 }
 
 export type UpdateStore = {

@@ -33,6 +33,8 @@ export type Config = {
   /** The nodes of each network, by its id; empty if none are set. */
   readonly nodes: Readonly<Record<string, readonly Node[]>>
   readonly singleNodeUpTo: number
+  /** In wei. Null: not limited. */
+  readonly storeGasPerDay: bigint | null
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
   readonly webhookPrivateNetworks: readonly string[]
@@ -212,6 +214,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '100',
     parse: integer(0, 1_000_000),
   },
+  storeGasPerDay: {
+    name: 'STORE_GAS_PER_DAY',
+    about:
+      'What settlements for one store may cost per day (UTC) on each network whose fees are paid in ether, in ETH. Failed ones count too. Beyond it the store’s payments get 503 until the next day. Empty: no limit.',
+    fallback: '0.05',
+    parse: nativeAmount,
+  },
   solanaTokenAccountsPerDay: {
     name: 'SOLANA_TOKEN_ACCOUNTS_PER_DAY',
     about:
@@ -343,6 +352,15 @@ function rateList(text: string) {
   return parsed.value.every(isRate)
     ? { value: new Map(parsed.value.map((item): [string, string] => [item.slice(0, 3), item.slice(4)])) }
     : { mistake: 'must be rates such as EUR=0.86,JPY=155' }
+}
+
+/** An amount of a currency with 18 decimals, in its smallest unit. */
+function nativeAmount(text: string) {
+  if (text === '') return { value: null }
+  const [, whole = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,18}))?$/.exec(text) ?? []
+  return whole === ''
+    ? { mistake: 'must be an amount such as 0.05, or empty' }
+    : { value: BigInt(whole + fraction.padEnd(18, '0')) }
 }
 
 /** CIDR ranges, such as 10.1.0.0/16 or fd00::/8. */

@@ -2,7 +2,10 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** Metrics for operators. No label holds an id, so the number of series stays small, however many stores there are. */
+/**
+ * Metrics for operators. No label holds the id of a store, checkout or payer, so the number of series stays small,
+ * however many there are; a deployment has a handful of settlers.
+ */
 export function openMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -82,6 +85,36 @@ export function openMetrics() {
       name: 'farthing_node_dispute',
       help: '1 while the providers of a network contradict each other and payments are refused.',
       labelNames: ['network'],
+      registers,
+    }),
+    settlerBalance: new Gauge({
+      name: 'farthing_settler_balance',
+      help: 'What a settler holds, in the network’s native currency.',
+      labelNames: ['network', 'settler'],
+      registers,
+    }),
+    settlerUnfunded: new Gauge({
+      name: 'farthing_settler_unfunded',
+      help: '1 while nodes refuse a settler’s transactions because it cannot pay for them.',
+      labelNames: ['network', 'settler'],
+      registers,
+    }),
+    paymentCost: new Gauge({
+      name: 'farthing_payment_cost',
+      help: 'What a payment cost on average in the last 24 hours, in the network’s native currency.',
+      labelNames: ['network', 'settler'],
+      registers,
+    }),
+    paymentsLeft: new Gauge({
+      name: 'farthing_settler_payments_left',
+      help: 'How many payments a settler can settle before payers are refused.',
+      labelNames: ['network', 'settler'],
+      registers,
+    }),
+    hoursLeft: new Gauge({
+      name: 'farthing_settler_hours_left',
+      help: 'How long a settler’s balance lasts at the rate of the last 24 hours.',
+      labelNames: ['network', 'settler'],
       registers,
     }),
     taskFailures: new Counter({

@@ -47,6 +47,11 @@ export type EvmNetwork = AnyNetwork<EvmAsset> & {
   readonly negativeDepth: number
   /** Above this gas price (in wei) nothing is sent, so that a spike cannot empty the settlers. */
   readonly maxFeePerGas: bigint
+  /**
+   * The OP Stack contract that says what a transaction costs on top of its gas: its data on the layer below, and the
+   * operator's fee. Absent on networks that charge for gas alone.
+   */
+  readonly gasPriceOracle?: `0x${string}`
 }
 
 export type SolanaNetwork = AnyNetwork<Asset> & {
@@ -63,6 +68,7 @@ export type SolanaNetwork = AnyNetwork<Asset> & {
 
 export type Network = EvmNetwork | SolanaNetwork
 
+const gasPriceOracle = '0x420000000000000000000000000000000000000f'
 const ether = { name: 'Ether', symbol: 'ETH', decimals: 18 }
 const sol = { name: 'Solana', symbol: 'SOL', decimals: 9 }
 
@@ -77,6 +83,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     negativeDepth: 12,
     witnessesMin: 2,
     maxFeePerGas: 5_000_000_000n,
+    gasPriceOracle,
     assets: [
       {
         symbol: 'USDC',
@@ -99,6 +106,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     negativeDepth: 12,
     witnessesMin: 1,
     maxFeePerGas: 5_000_000_000n,
+    gasPriceOracle,
     assets: [
       {
         symbol: 'USDC',

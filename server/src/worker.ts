@@ -12,6 +12,7 @@ import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
 import { listConnected, openRails } from './payments/rails.ts'
+import { measureRunways } from './payments/settlers/runway.ts'
 import { freeAmounts } from './payments/transfers/reserve.ts'
 import { refreshRates } from './rates/refresh.ts'
 import { sources } from './rates/sources.ts'
@@ -79,7 +80,16 @@ function scheduled(ctx: Context, name: string, everySeconds: number, run: () => 
 function settlement(ctx: Context, signers: readonly AnySigner[]): readonly Loop[] {
   const look = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
   const work = { signers, holder: randomText(16), updateStatus: look }
-  return listConnected(openRails(ctx)).flatMap((rail) => rail.settle(work))
+  const rails = listConnected(openRails(ctx))
+  const measure: Loop = {
+    name: 'measure-gas',
+    restMs: 10_000,
+    run: async () => {
+      await measureRunways(ctx, rails)
+      return false
+    },
+  }
+  return [measure, ...rails.flatMap((rail) => rail.settle(work))]
 }
 
 async function runLoop(ctx: Context, loop: Loop, stopping: AbortSignal): Promise<void> {

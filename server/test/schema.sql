@@ -50,6 +50,7 @@ CREATE TABLE public.authorizations (
     resolved_at timestamp with time zone,
     is_credited boolean DEFAULT false NOT NULL,
     settler text COLLATE pg_catalog."C",
+    failed_at timestamp with time zone,
     CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
     CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
@@ -72,7 +73,10 @@ CREATE TABLE public.broadcasts (
     bytes bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
     first_sent_at timestamp with time zone,
-    last_sent_at timestamp with time zone
+    last_sent_at timestamp with time zone,
+    taken_at timestamp with time zone,
+    unfunded_at timestamp with time zone,
+    refusal text
 );
 
 CREATE TABLE public.checkouts (
@@ -292,6 +296,15 @@ CREATE TABLE public.schema_migrations (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.settler_gas (
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    hour timestamp with time zone NOT NULL,
+    spent numeric(78,0) NOT NULL,
+    payments bigint NOT NULL,
+    failures bigint NOT NULL
+);
+
 CREATE TABLE public.settlers (
     network text NOT NULL COLLATE pg_catalog."C",
     address text NOT NULL COLLATE pg_catalog."C",
@@ -305,8 +318,18 @@ CREATE TABLE public.settlers (
     balance_wei numeric(78,0),
     balance_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    data_fee_wei numeric(78,0) DEFAULT 0 NOT NULL,
     CONSTRAINT settlers_next_nonce_check CHECK ((next_nonce >= 0)),
     CONSTRAINT settlers_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text, 'retired'::text])))
+);
+
+CREATE TABLE public.store_gas (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    spent numeric(78,0) NOT NULL,
+    payments bigint NOT NULL,
+    failures bigint NOT NULL
 );
 
 CREATE TABLE public.stores (
@@ -349,6 +372,7 @@ CREATE TABLE public.transactions (
     nonce bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
     mined_at timestamp with time zone,
+    cost_wei numeric(78,0),
     CONSTRAINT transactions_nonce_check CHECK ((nonce >= 0))
 );
 
@@ -459,8 +483,14 @@ ALTER TABLE ONLY public.schedules
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY public.settler_gas
+    ADD CONSTRAINT settler_gas_pkey PRIMARY KEY (network, settler, hour);
+
 ALTER TABLE ONLY public.settlers
     ADD CONSTRAINT settlers_pkey PRIMARY KEY (network, address);
+
+ALTER TABLE ONLY public.store_gas
+    ADD CONSTRAINT store_gas_pkey PRIMARY KEY (store_id, network, day);
 
 ALTER TABLE ONLY public.stores
     ADD CONSTRAINT stores_pkey PRIMARY KEY (id);
@@ -485,6 +515,8 @@ CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
 CREATE INDEX authorizations_by_checkout ON public.authorizations USING btree (checkout_id);
 
 CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
+
+CREATE INDEX authorizations_failed ON public.authorizations USING btree (network, payer, failed_at) WHERE (failed_at IS NOT NULL);
 
 CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
 
@@ -568,6 +600,8 @@ CREATE INDEX token_accounts_by_owner ON public.token_accounts USING btree (owner
 
 CREATE INDEX transaction_calls_by_authorization ON public.transaction_calls USING btree (network, asset, payer, nonce);
 
+CREATE INDEX transactions_to_cost ON public.transactions USING btree (network, settler, mined_at) WHERE ((mined_at IS NOT NULL) AND (cost_wei IS NULL));
+
 CREATE INDEX transactions_unmined ON public.transactions USING btree (network, settler, nonce) WHERE (mined_at IS NULL);
 
 CREATE INDEX wallets_by_address ON public.wallets USING btree (lower(address)) WHERE (family = 'EVM'::text);
@@ -618,6 +652,9 @@ ALTER TABLE ONLY public.payment_hints
 
 ALTER TABLE ONLY public.reserved_amounts
     ADD CONSTRAINT reserved_amounts_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
+
+ALTER TABLE ONLY public.store_gas
+    ADD CONSTRAINT store_gas_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
 ALTER TABLE ONLY public.transaction_calls
     ADD CONSTRAINT transaction_calls_network_asset_payer_nonce_fkey FOREIGN KEY (network, asset, payer, nonce) REFERENCES public.authorizations(network, asset, payer, nonce);

@@ -14,8 +14,15 @@ export type Rpc = {
   call<Result>(method: string, params: readonly unknown[]): Promise<Result>
   /** Several calls in one request. Each gets its own result or error. `turn` decides which provider is asked first. */
   batch(calls: readonly RpcCall[], turn?: number): Promise<readonly RpcOutcome[]>
-  /** To every node. Returns after the first answer, so that a node that hangs does not hold up the others. */
-  send(method: string, params: readonly unknown[]): Promise<void>
+  /**
+   * To every node. Returns after the first that takes it, so that a node that hangs does not hold up the others; throws
+   * what a node answered if none does. `isTaken` says which errors mean that it was taken before.
+   */
+  send(
+    method: string,
+    params: readonly unknown[],
+    isTaken?: (error: RpcAnswerError) => boolean,
+  ): Promise<void>
   /** The same call to every provider; returns the results of those that answer. */
   callAll<Result>(method: string, params: readonly unknown[]): Promise<readonly Result[]>
   /** Several calls to every provider, in one request each; returns the answers of those that gave any. */
@@ -201,15 +208,19 @@ export function openRpc(nodes: readonly Node[], identity: Identity, now: () => D
       return unwrap<Result>(outcome)
     },
     batch: (calls, turn) => (calls.length === 0 ? Promise.resolve([]) : tryInTurn(calls, inOrder(turn))),
-    async send(method, params) {
+    async send(method, params, isTaken = () => true) {
       const failures: string[] = []
-      const tries = endpoints.map((endpoint) =>
-        ask(endpoint, [{ method, params }]).catch((error) => {
+      const tries = endpoints.map(async (endpoint) => {
+        const [outcome] = await ask(endpoint, [{ method, params }]).catch((error) => {
           fail(endpoint, error, failures)
           throw error
-        }),
-      )
-      const [outcome] = await Promise.any(tries).catch(() => {
+        })
+        if (outcome && 'error' in outcome && !isTaken(outcome.error)) throw outcome.error
+        return outcome
+      })
+      const outcome = await Promise.any(tries).catch(({ errors }: AggregateError) => {
+        const refusal = errors.find((error) => error instanceof RpcAnswerError)
+        if (refusal) throw refusal
         throw unavailable(failures)
       })
       unwrap(outcome)

@@ -2,6 +2,7 @@ import type { Database } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
 import type { Payment } from '../payments/payload.ts'
+import { contractRest } from '../payments/rows.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, isRestoringSql, toCheckout } from './rows.ts'
 
@@ -20,7 +21,13 @@ export type PayView = {
     readonly credit: CreditRow | null
     /** Hash of the transaction that was last signed for it. */
     readonly transaction: string | null
+    /** Whether it was mined without effect. */
+    readonly hasFailed: boolean
   } | null
+  /** What settlements for the store have cost today on the payment's network. */
+  readonly storeCost: bigint
+  /** When this payer, a contract wallet one of whose payments failed on the chain, may pay by signature again. */
+  readonly restsUntil: Date | null
   /** Whether the payment-identifier already names another authorization of this store. */
   readonly isIdentifierTaken: boolean
 }
@@ -40,7 +47,10 @@ export async function readPayView(
       known_reason: string | null
       known_credit: RawCredit | null
       known_transaction: string | null
+      known_failed: boolean | null
       is_identifier_taken: boolean
+      store_cost: string | null
+      rests_until: Date | null
     }
   >(
     `select c.*, c.expires_at <= clock() as is_past_expiry, ${creditJson('e')} as exact,
@@ -49,7 +59,11 @@ export async function readPayView(
        (select b.hash from transaction_calls tc join broadcasts b on b.network = tc.network and b.settler = tc.settler
           and b.nonce = tc.settler_nonce
         where tc.network = a.network and tc.asset = a.asset and tc.payer = a.payer and tc.nonce = a.nonce
-        order by b.created_at desc limit 1) as known_transaction,
+        order by b.created_at desc limit 1) as known_transaction, a.failed_at is not null as known_failed,
+       (select g.spent from store_gas g where g.store_id = c.store_id and g.network = $2
+          and g.day = (clock() at time zone 'utc')::date) as store_cost,
+       (select max(f.failed_at) + ${contractRest} from authorizations f where f.network = $2 and f.payer = $4
+          and f.is_contract and f.failed_at > clock() - ${contractRest}) as rests_until,
        $6::text is not null and exists (select 1 from authorizations o where o.store_id = c.store_id
          and o.payment_identifier = $6 and (o.network, o.asset, o.payer, o.nonce, o.checkout_id)
            is distinct from ($2, $3, $4, $5, c.id)) as is_identifier_taken
@@ -75,12 +89,15 @@ export async function readPayView(
     isRestoring: row.is_restoring,
     payment: row.exact && creditFromJson(row.exact),
     isIdentifierTaken: row.is_identifier_taken,
+    storeCost: BigInt(row.store_cost ?? '0'),
+    restsUntil: row.rests_until,
     known: row.known_state && {
       checkoutId: row.known_checkout_id,
       state: row.known_state,
       reason: row.known_reason,
       credit: row.known_credit && creditFromJson(row.known_credit),
       transaction: row.known_transaction,
+      hasFailed: row.known_failed === true,
     },
   }
 }

@@ -15,13 +15,14 @@ import { toPayment } from '../payments/credits/credit.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
 import type { Prepared, Rails } from '../payments/rail.ts'
 import { readInFlightUnits } from '../payments/rows.ts'
+import { nextDay } from '../payments/settlers/quota.ts'
 import { type Readiness, whyRestoring } from '../payments/settlers/readiness.ts'
 import { toTerms } from '../payments/terms.ts'
 import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, toStoreWire } from './checkout.ts'
 import type { Claim } from './claim.ts'
-import { readPayView } from './pay-rows.ts'
+import { type PayView, readPayView } from './pay-rows.ts'
 
 /** What a request to pay needs. Opened once per process. */
 export type PayEngine = {
@@ -81,6 +82,7 @@ export async function payCheckout(
   let otherUntil: number | null = null
   let refused: Refused | null = null
   let hasClaimed = false
+  let isFailureNoted = false
   let lags = 0
   const leftMs = () => start + settleTimeoutMs - ctx.now().getTime()
   const waitForFate = async ({ id, finality }: Checkout, version: number) => {
@@ -96,6 +98,10 @@ export async function payCheckout(
     const { checkout, known } = view
 
     if (payment && known?.checkoutId === checkout.id) {
+      if (known.hasFailed && !known.credit && hasClaimed && !isFailureNoted) {
+        isFailureNoted = true
+        engine.budgets.noteFailure(payment.payer, request.address)
+      }
       if (known.credit?.disposition === 'exact') {
         if (checkout.status !== 'COMPLETED') {
           // In a block, but not yet as final as the store requires, or told by too few nodes.
@@ -151,7 +157,7 @@ export async function payCheckout(
     if (!payment || refused) return { kind: 'required', required, refused }
 
     crashPoint(ctx, 'verify-before')
-    const verified = await verify(ctx, engine, checkout, payment, request.address)
+    const verified = await verify(ctx, engine, view, payment, request.address)
     if (!verified.isValid) {
       if (!verified.isBehind) refused = refusal(payment, verified.reason)
       else if (++lags > lagsMax) throw unsettled('The node that we queried is behind the chain.')
@@ -181,7 +187,7 @@ export async function payCheckout(
 async function verify(
   ctx: Context,
   engine: PayEngine,
-  checkout: Checkout,
+  { checkout, storeCost, restsUntil }: PayView,
   payment: Payment,
   address: string,
 ) {
@@ -203,6 +209,8 @@ async function verify(
     units === undefined ? undefined : { asset: payment.asset, units: BigInt(units) },
   )
   if (why !== null) throw unsettled(why)
+  if (rail.storeCostPerDay !== null && storeCost >= rail.storeCostPerDay) throw overQuota(ctx.now())
+  if (restsUntil !== null) throw resting(restsUntil, ctx.now())
   await engine.budgets.slowDown(payment.payer, address)
   const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.payer)
   const verified = await orUnsettled(
@@ -242,6 +250,29 @@ function unsettled(detail: string, cause?: unknown): Problem {
     retryAfterSeconds: 5,
     cause,
   })
+}
+
+/** The refusal of a payment to a store whose settlements have cost too much today. */
+function overQuota(now: Date): Problem {
+  const reset = nextDay(now)
+  return new Problem(
+    'settlement_unavailable',
+    `This store’s payments have used up their allowance of network fees for today. It is renewed at ${reset.toISOString()}. Nothing was charged.`,
+    { retryAfterSeconds: secondsUntil(reset, now) },
+  )
+}
+
+/** The refusal of a contract wallet one of whose payments failed on the chain. */
+function resting(until: Date, now: Date): Problem {
+  return new Problem(
+    'rate_limited',
+    `A payment of this contract wallet failed on the chain, so it can pay by signature again only from ${until.toISOString()}. It can still pay by sending the money itself. Nothing was charged.`,
+    { retryAfterSeconds: secondsUntil(until, now) },
+  )
+}
+
+function secondsUntil(time: Date, now: Date): number {
+  return Math.max(1, Math.ceil((time.getTime() - now.getTime()) / 1_000))
 }
 
 /**

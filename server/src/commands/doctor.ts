@@ -6,8 +6,9 @@ import { checkSchema, SchemaError } from '../database/migrate.ts'
 import type { Network } from '../networks.ts'
 import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
-import { countSettlementsLeft, openReadiness } from '../payments/settlers/readiness.ts'
+import { openReadiness } from '../payments/settlers/readiness.ts'
 import { listSettlers } from '../payments/settlers/rows.ts'
+import { describeRunway, readRunways } from '../payments/settlers/runway.ts'
 import { Problem } from '../problems.ts'
 import { listCurrencies } from '../rates/list.ts'
 import { listStores } from '../stores/rows.ts'
@@ -27,6 +28,8 @@ export type Finding = {
 const clockApartMsMax = 2_000
 /** About a day of a busy store. Payments are refused only at a lower limit, in settlers/readiness.ts. */
 const settlementsLeftWanted = 5_000n
+/** Time to notice and to send money. */
+const hoursLeftWanted = 24n
 const databaseVersionMin = 150_000
 
 export async function examine(
@@ -207,14 +210,16 @@ async function examineSettlers(
       findings.push({ what, says: `the key of ${address} is missing`, fix })
     }
   }
-  for (const { address, left } of await countSettlementsLeft(ctx.db, rail)) {
-    const says =
-      left === null
-        ? `${address}: work has not read its balance yet`
-        : `${address} can pay for ${left} more settlements`
-    const fix =
-      left !== null && left < settlementsLeftWanted ? `Send it ${nativeCurrency.symbol} on ${id}.` : null
-    findings.push({ what, says, fix })
+  for (const runway of await readRunways(ctx, rail)) {
+    const { address, isUnfunded, paymentsLeft, hoursLeft } = runway
+    const isLow =
+      (paymentsLeft !== null && paymentsLeft < settlementsLeftWanted) ||
+      (hoursLeft !== null && hoursLeft < hoursLeftWanted)
+    findings.push({
+      what,
+      says: `${address}: ${describeRunway(rail.network, runway)}`,
+      fix: isUnfunded || isLow ? `Send it ${nativeCurrency.symbol} on ${id}.` : null,
+    })
   }
   const obstacle = await openReadiness(ctx, rails)(caip2)
   findings.push({

@@ -6,6 +6,7 @@ import { families, networks } from '../networks.ts'
 import type { AnySigner, Rail } from '../payments/rail.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { drainSettler, insertSettler, listSettlers } from '../payments/settlers/rows.ts'
+import { describeRunway, readRunways } from '../payments/settlers/runway.ts'
 import type { Mistake } from '../problems.ts'
 import { createKey, revokeKey, rotateKey } from '../stores/api-keys.ts'
 import { checkText } from '../stores/check-text.ts'
@@ -136,10 +137,13 @@ export async function settlerCommand(
       return says
     }
     case 'list': {
-      const settlers = await listSettlers(ctx.db, null)
-      const lines = settlers.map(
+      const left = new Map<string, string>()
+      for (const rail of openRails(ctx).values())
+        for (const runway of await readRunways(ctx, rail))
+          left.set(`${rail.network.caip2} ${runway.address}`, `  ${describeRunway(rail.network, runway)}`)
+      const lines = (await listSettlers(ctx.db, null)).map(
         ({ network, address, state, nextNonce, minedNonce, balanceWei }) =>
-          `${network}  ${address}  ${state}  nonce ${nextNonce}, mined ${minedNonce}  balance ${describeBalance(network, balanceWei)}`,
+          `${network}  ${address}  ${state}  nonce ${nextNonce}, mined ${minedNonce}  balance ${describeBalance(network, balanceWei)}${left.get(`${network} ${address}`) ?? ''}`,
       )
       return lines.join('\n') || 'There are no settlers yet.'
     }

@@ -133,6 +133,23 @@ const storeSettings = {
   }),
 }
 
+const GasQuota = of<Wire.GasQuota>()(
+  Type.Object(
+    {
+      network: Type.String({ description: 'CAIP-2 identifier.' }),
+      currency: Type.String({ description: 'The network’s native currency, in which the amounts are.' }),
+      spent: Type.String(),
+      perDay: Type.String(),
+      resetsAt: timestamp(),
+    },
+    {
+      ...closed,
+      description:
+        'What settlements for the store have cost today, failed ones included. Once spent reaches perDay, payments to the store get 503 settlement_unavailable until resetsAt.',
+    },
+  ),
+)
+
 export const Store = of<Wire.Store>()(
   Type.Object(
     {
@@ -142,6 +159,9 @@ export const Store = of<Wire.Store>()(
       ...storeSettings,
       accentColor: nullable(Type.String()),
       createdAt: timestamp(),
+      gas: Type.Optional(
+        Type.Array(GasQuota, { description: 'One per network with a limit; absent if there is none.' }),
+      ),
     },
     closed,
   ),

@@ -5,9 +5,11 @@ import type { CreateCheckoutVerb } from '../checkouts/create.ts'
 import { listCheckouts, readCheckout } from '../checkouts/read.ts'
 import type { Context } from '../context.ts'
 import { isId } from '../ids.ts'
+import { openRails } from '../payments/rails.ts'
+import { readQuotas } from '../payments/settlers/quota.ts'
 import { invalid } from '../problems.ts'
 import { listWallets } from '../stores/rows.ts'
-import { storeToWire, walletToWire } from '../stores/store.ts'
+import { type Store, storeToWire, walletToWire } from '../stores/store.ts'
 import { updateStore } from '../stores/update.ts'
 import { registerWallet, retireWallet } from '../stores/wallets.ts'
 import { readIdempotencyKey } from './idempotency.ts'
@@ -126,6 +128,11 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
 }
 
 function settingsRoutes(ctx: Context): Route[] {
+  const rails = openRails(ctx)
+  const readStore = async (store: Store) => {
+    const gas = await readQuotas(ctx, rails, store.id, store.mode, ctx.now())
+    return { ...storeToWire(store), ...(gas.length > 0 && { gas }) }
+  }
   return [
     {
       method: 'GET',
@@ -139,7 +146,7 @@ function settingsRoutes(ctx: Context): Route[] {
       answers: { 200: { description: 'The store.', schema: schemas.Store } },
       problems: [],
       async handle(request, reply) {
-        return sendJson(reply, 200, storeToWire(caller(request).holder.store))
+        return sendJson(reply, 200, await readStore(caller(request).holder.store))
       },
     },
     {
@@ -153,7 +160,7 @@ function settingsRoutes(ctx: Context): Route[] {
       answers: { 200: { description: 'The store.', schema: schemas.Store } },
       problems: ['not_found'],
       async handle(request, reply) {
-        return sendJson(reply, 200, storeToWire(caller(request).holder.store))
+        return sendJson(reply, 200, await readStore(caller(request).holder.store))
       },
     },
     {
@@ -171,7 +178,7 @@ function settingsRoutes(ctx: Context): Route[] {
         return sendJson(
           reply,
           200,
-          storeToWire(await updateStore(ctx, storeOf(request), request.body as UpdateStore)),
+          await readStore(await updateStore(ctx, storeOf(request), request.body as UpdateStore)),
         )
       },
     },

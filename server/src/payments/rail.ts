@@ -31,6 +31,16 @@ export type Rail = {
   parseTransactionHash?(text: string): Hex | null
   /** The most that one settlement can cost at this base fee, in the smallest unit of the native currency. */
   settlementCost(baseFee: bigint): bigint
+  /**
+   * What a settler must hold so that nodes take a full batch from it, in addition to this many payments that wait. Null
+   * while fees are so high that nothing is sent. `dataFee` is what a full batch costs on top of its gas.
+   */
+  reserveCost(baseFee: bigint, dataFee: bigint, waiting: number): bigint | null
+  /**
+   * What settlements for one store may cost per day, in the smallest unit of the native currency. Null if that is not
+   * limited.
+   */
+  readonly storeCostPerDay: bigint | null
   /** Whether a settler's transactions are mined in order, so that a stuck one holds up those behind it. */
   readonly isInOrder: boolean
   /** How many providers answer right now. */

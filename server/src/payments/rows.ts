@@ -83,7 +83,8 @@ function sendableUntil(headTime: Date): number {
 }
 
 /**
- * Authorizations that are waiting to be sent, oldest first: those that name this settler or, for null, that name none.
+ * Authorizations of ordinary wallets that are waiting to be sent, oldest first: those that name this settler or, for
+ * null, that name none.
  */
 export async function listClaimed<Address extends string = Hex>(
   db: Database,
@@ -95,7 +96,7 @@ export async function listClaimed<Address extends string = Hex>(
   const rows = await db.query<AuthorizationRow<Address>>(
     `select a.* from authorizations a
      where a.network = $1 and a.state = 'claimed' and a.spent_block_number is null and a.valid_before > $2
-       and a.settler is not distinct from $4 and ${isUncredited}
+       and a.settler is not distinct from $4 and not a.is_contract and ${isUncredited}
      order by a.claimed_at limit $3`,
     [network, headTime ? sendableUntil(headTime) : 0, limit, settler],
   )
@@ -103,8 +104,57 @@ export async function listClaimed<Address extends string = Hex>(
 }
 
 /**
+ * How long a contract wallet cannot pay by signature after one of its payments was mined without effect. Its code may
+ * have meant that, and once set up it could do the same again for nothing. It can still send money itself.
+ */
+export const contractRest = "interval '30 days'"
+
+/**
+ * The next authorization of each contract wallet that has none in flight, oldest first. Its code may make a send fail,
+ * so it gets one at a time, and none for a while after one failed.
+ */
+export async function listContractClaims(
+  db: Database,
+  network: string,
+  headTime: Date,
+  limit: number,
+): Promise<(Authorized & { readonly hasFailed: boolean })[]> {
+  const rows = await db.query<AuthorizationRow & { has_failed: boolean }>(
+    `select * from (
+       select distinct on (a.asset, a.payer) a.*,
+         exists (select 1 from authorizations f where f.network = a.network and f.payer = a.payer
+           and f.is_contract and f.failed_at > clock() - ${contractRest}) as has_failed
+       from authorizations a
+       where a.network = $1 and a.state = 'claimed' and a.is_contract and a.spent_block_number is null
+         and a.valid_before > $2 and ${isUncredited}
+         and not exists (select 1 from authorizations o where o.network = a.network and o.asset = a.asset
+           and o.payer = a.payer and o.state = 'sent' and not o.is_credited and o.failed_at is null)
+       order by a.asset, a.payer, a.claimed_at
+     ) first order by claimed_at limit $3`,
+    [network, sendableUntil(headTime), limit],
+  )
+  return rows.map((row) => ({ ...toAuthorized(row), hasFailed: row.has_failed }))
+}
+
+/** Puts claims whose payers turned out to have code into the contract wallets' queue. */
+export async function noteContracts(
+  db: Database,
+  network: string,
+  keys: readonly { asset: string; payer: string; nonce: string }[],
+): Promise<void> {
+  await db.query(
+    `update authorizations a set is_contract = true
+     from json_to_recordset($2) as i (asset text, payer text, nonce text)
+     where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
+       and a.state in ('claimed', 'sent')`,
+    [network, JSON.stringify(keys.map(({ asset, payer, nonce }) => ({ asset, payer, nonce })))],
+  )
+}
+
+/**
  * Authorizations that a settler sent without effect, and only once, in mined transactions within this nonce range.
- * After two sends without effect we stop sending and wait until the authorization is dead.
+ * After two sends without effect, or one from a contract wallet, we stop sending and wait until the authorization is
+ * dead.
  */
 export async function listWithoutEffect(
   db: Database,
@@ -116,7 +166,8 @@ export async function listWithoutEffect(
     `select a.* from transaction_calls c
      join authorizations a on a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
      where c.network = $1 and c.settler = $2 and c.settler_nonce >= $3 and c.settler_nonce < $4
-       and a.state = 'sent' and a.sends < 2 and a.spent_block_number is null and a.valid_before > $5
+       and a.state = 'sent' and a.sends < 2 and not a.is_contract and a.spent_block_number is null
+       and a.valid_before > $5
        and ${isUncredited}
      order by a.claimed_at limit $6`,
     [sent.network, sent.settler, sent.fromNonce, sent.belowNonce, sendableUntil(headTime), limit],

@@ -32,8 +32,7 @@ test('a settler that can no longer pay fees is reported and accepts no payments'
   const findings = await wrongs()
   assert(
     findings.some(
-      ({ says, fix }) =>
-        says.includes('can pay for 56 more settlements') && fix === 'Send it SOL on SOLANA_LOCAL.',
+      ({ says, fix }) => says.includes('0 payments left') && fix === 'Send it SOL on SOLANA_LOCAL.',
     ),
   )
   const id = await shop.create()

@@ -22,7 +22,7 @@ const read = async (by: StoreClient) => (await by.call('GET', `/api/v1/stores/${
 
 test('a new store has its name, no logo or colour, and counts payments once they are included in a block', async () => {
   const store = await read(shop)
-  const { createdAt, ...rest } = store
+  const { createdAt, gas, ...rest } = store
   assert.deepEqual(rest, {
     id: shop.id,
     mode: 'live',
@@ -32,6 +32,9 @@ test('a new store has its name, no logo or colour, and counts payments once they
     finalityPolicy: [{ minAmount: '0', finality: 'included' }],
   })
   assert.equal(new Date(createdAt).toISOString(), createdAt)
+  const [{ resetsAt, ...quota } = assert.fail()] = gas ?? []
+  assert.deepEqual(quota, { network: 'eip155:8453', currency: 'ETH', spent: '0.00', perDay: '0.05' })
+  assert.match(resetsAt, /T00:00:00.000Z$/)
 })
 
 test('a key can be used to read the store it belongs to', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { privateKeyToAccount } from 'viem/accounts'
 import { keccak256, serializeTransaction } from 'viem/utils'
+import type { EvmNetwork } from '../../networks.ts'
 import type { Hex } from '../hex.ts'
 import { batcher, deployData, deployer } from './batcher.ts'
 import { type Chain, multicall } from './chain.ts'
@@ -26,6 +27,14 @@ type SignedTransaction = { readonly hash: Hex; readonly bytes: Hex }
 
 /** No batch of ours needs more; a larger one is a bug that would burn the settler's balance. */
 const gasMax = 30_000_000n
+
+/**
+ * The most that an empty transaction may pay for freeing a nonce, which everything behind it waits for: ten times what a
+ * payment may pay, for 21,000 gas.
+ */
+export function fillFeeMax(network: EvmNetwork): bigint {
+  return network.maxFeePerGas * 10n
+}
 
 export function openSigner(privateKey: Hex): Signer {
   const address = privateKeyToAccount(privateKey).address.toLowerCase() as Hex
@@ -62,5 +71,6 @@ function assertAllowed(chain: Chain, self: string, { to, data, gas, maxFeePerGas
   const isDeployment = to === deployer && data === deployData
   assert(isFill || isDeployment || targets.includes(to.toLowerCase()), `a settler must not call ${to}`)
   assert(gas <= gasMax, `gas ${gas} is above the cap`)
-  assert(isFill || maxFeePerGas <= chain.network.maxFeePerGas, `fee ${maxFeePerGas} is above the cap`)
+  const feeMax = isFill ? fillFeeMax(chain.network) : chain.network.maxFeePerGas
+  assert(maxFeePerGas <= feeMax, `fee ${maxFeePerGas} is above the cap`)
 }

@@ -11,13 +11,15 @@ import {
   readManyParams,
 } from './chain.ts'
 import { type Authorization, authorizationStateCalldata, transferCalldata } from './eip3009.ts'
+import { isUnfunded } from './refusals.ts'
 
 /**
  * Asks nodes how the token would treat a transfer now.
  *
  * Whoever sees a signature can send it, so nodes see one only in bytes that we have committed. For an ordinary wallet
  * the signature was checked here, and a node is asked only for what else decides: nonce, balance, pause, blacklist and
- * time. The code of a contract wallet has to run, so its transfer is simulated with the signature.
+ * time. The code of a contract wallet has to run, so its transfer is simulated with the signature, as the transaction
+ * that would be sent: the code can tell its gas, sender and price.
  *
  * One provider's good answer is enough to accept a payment: the logs decide later. A refusal, which the payer sees, and
  * a send, which we pay for, need `witnessesMin` providers that agree.
@@ -38,6 +40,22 @@ export type Simulated = {
   readonly revertReason: string
   /** Block height of the node that answered. */
   readonly blockNumber: number
+}
+
+/**
+ * The gas of a transaction that carries one contract wallet's payment. The wallet's code may burn all of it, so it is
+ * less than three times what it costs to set up such a wallet. It is enough for a token's transfer and a wallet that
+ * checks several signatures, or a passkey with the chain's own P-256 check.
+ */
+export const contractGas = 200_000n
+
+/** A transaction as it would be sent. Without fees, the sender needs no money. */
+type Send = {
+  readonly to: string
+  readonly data: Hex
+  readonly gas: bigint
+  readonly maxFeePerGas?: bigint
+  readonly maxPriorityFeePerGas?: bigint
 }
 
 /** Keeps one eth_call below the request size that nodes accept. */
@@ -72,7 +90,9 @@ export function openSimulate(chain: Chain, from: string): Simulate {
   })
   return async (transfer) => {
     if (!transfer.isContract) return await joined(transfer)
-    return (await simulateContract(chain, from, transfer)) ?? contradiction()
+    const data = transferCalldata(transfer.authorization, transfer.signature)
+    const send = { to: transfer.asset, data, gas: contractGas }
+    return (await simulateSend(chain, from, transfer, send)) ?? contradiction()
   }
 }
 
@@ -101,27 +121,37 @@ export async function checkTransfers(
   )
 }
 
-/** Simulates the transfer of a contract wallet. Null if too few providers agree. */
-export async function simulateContract(
+/**
+ * Simulates the transaction that would carry a contract wallet's transfer. Null if too few providers agree. Throws if
+ * the sender cannot pay, which says nothing about the transfer.
+ */
+export async function simulateSend(
   chain: Chain,
   from: string,
   transfer: SignedTransfer,
+  { to, data, gas, maxFeePerGas, maxPriorityFeePerGas }: Send,
 ): Promise<Simulated | null> {
-  const { asset, authorization, signature } = transfer
-  const calls = [
-    { target: multicall, callData: getBlockNumber },
-    ...stateCalls(transfer),
-    { target: asset, callData: transferCalldata(authorization, signature) },
-  ]
-  const told = await chain.rpc.askAll([{ method: 'eth_call', params: readManyParams(calls, from, 'latest') }])
-  const answers = told.map(({ outcomes: [outcome] }): Simulated => {
-    const [block, state, balance, sent] = decodeAggregate(unwrap<Hex>(outcome))
-    if (!state?.success || !balance?.success || !sent) throw notToken()
+  const transaction = {
+    ...{ from, to, data, gas: toQuantity(gas) },
+    ...(maxFeePerGas !== undefined && { maxFeePerGas: toQuantity(maxFeePerGas) }),
+    ...(maxPriorityFeePerGas !== undefined && { maxPriorityFeePerGas: toQuantity(maxPriorityFeePerGas) }),
+  }
+  const calls = [{ target: multicall, callData: getBlockNumber }, ...stateCalls(transfer)]
+  const told = await chain.rpc.askAll([
+    { method: 'eth_call', params: readManyParams(calls, from, 'latest') },
+    { method: 'eth_call', params: [transaction, 'latest'] },
+  ])
+  const answers = told.map(({ outcomes: [read, sent] }): Simulated => {
+    const [block, state, balance] = decodeAggregate(unwrap<Hex>(read))
+    if (!state?.success || !balance?.success) throw notToken()
+    if (!sent || ('error' in sent && isUnfunded(sent.error))) unwrap(sent)
+    const refusal = sent && 'error' in sent ? sent.error : null
+    const returnData = typeof refusal?.data === 'string' ? (refusal.data as Hex) : '0x'
     return {
-      isGood: sent.success,
+      isGood: refusal === null,
       isNonceUsed: isTrue(state),
       balance: BigInt(balance.returnData),
-      revertReason: sent.success ? '' : readReason(sent),
+      revertReason: refusal === null ? '' : readReason({ success: false, returnData }),
       blockNumber: numberIn(block),
     }
   })
@@ -221,6 +251,10 @@ function numberIn(result: CallResult | undefined): number {
 
 function withAddress(selector: Hex, address: Hex): Hex {
   return `${selector}${address.slice(2).padStart(64, '0')}`
+}
+
+function toQuantity(value: bigint): Hex {
+  return `0x${value.toString(16)}`
 }
 
 function notToken(): Error {

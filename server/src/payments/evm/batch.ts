@@ -3,6 +3,7 @@ import { batchCalldata, batcher, isPackable } from '../../chains/evm/batcher.ts'
 import { aggregateCalldata, multicall } from '../../chains/evm/chain.ts'
 import { transferCalldata } from '../../chains/evm/eip3009.ts'
 import type { Unsigned } from '../../chains/evm/signer.ts'
+import { contractGas } from '../../chains/evm/simulate.ts'
 import { markerOf } from '../../ids.ts'
 import type { Authorized } from '../rows.ts'
 
@@ -24,8 +25,14 @@ const sharedCallGas = 120_000n
 const sharedBatchGas = 80_000n
 
 const aloneGas = 200_000n
-/** A contract wallet's own code runs in the call, so it is sent alone and under this cap. */
-const contractGas = 500_000n
+
+/** A full batch: what a settler that counts as ready must be able to pay up front. */
+export const fullBatch = {
+  payments: countFitting(true),
+  gas: transactionGasMax,
+  /** About 200 bytes per payment; without the batcher, where no data fee is charged, it is more. */
+  bytes: 32_000,
+} as const
 
 /** How many authorizations fit into one transaction, if each used all the gas it may use. */
 export function countFitting(hasBatcher: boolean): number {

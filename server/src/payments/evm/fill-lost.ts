@@ -4,7 +4,7 @@ import type { Hex } from '../../chains/hex.ts'
 import { unwrap } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { insertFill } from '../settlers/rows.ts'
-import { freshFees } from './fees.ts'
+import { fillFees } from './fees.ts'
 
 /**
  * Fills a nonce that was used, but of which nothing is known any more: after a restore its bytes are lost, and if the
@@ -27,7 +27,7 @@ export async function fillLost(
     data: '0x',
     gas: 21_000n,
     nonce,
-    ...freshFees(baseFee),
+    ...fillFees(chain.network, baseFee),
   })
   // From here on the lane tends it like any other transaction that is no longer needed.
   await insertFill(ctx.db, { network: chain.network.caip2, settler: address, nonce, ...signed })

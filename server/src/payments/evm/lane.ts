@@ -1,34 +1,35 @@
 import { parseTransaction } from 'viem/utils'
 import { readHasBatcher } from '../../chains/evm/batcher.ts'
-import { type Chain, multicall } from '../../chains/evm/chain.ts'
+import type { Chain } from '../../chains/evm/chain.ts'
+import { readDataFee } from '../../chains/evm/data-fee.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
-import { checkTransfers, type Simulated, simulateContract } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
-import { RpcAnswerError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
-import { type Authorized, listClaimed, listWithoutEffect, readSentUnits } from '../rows.ts'
-import { broadcast } from '../settlers/broadcast.ts'
+import { type Authorized, listClaimed, listContractClaims, listWithoutEffect } from '../rows.ts'
 import { enterLane } from '../settlers/enter-lane.ts'
-import { type Refused, reject } from '../settlers/reject.ts'
 import * as settlers from '../settlers/rows.ts'
-import { canShare, countFitting, toCall } from './batch.ts'
-import { cappedFees, raisedFees } from './fees.ts'
+import { canShare, countFitting, fullBatch, toCall } from './batch.ts'
+import { type Candidate, type Chosen, choose, keyText, untilNextBlock } from './choose.ts'
+import { countCosts } from './count-costs.ts'
+import { cappedFees, type Fees } from './fees.ts'
 import { fillLost } from './fill-lost.ts'
-import { reasonOf } from './verify.ts'
+import { sendBytes, tend } from './tend.ts'
 
 /**
  * A lane settles payments with one key. It loops over small steps, and may crash in any of them:
  *
  *   lease     hold the settler's row; a holder that lost the lease can no longer use a nonce
- *   choose    take claimed authorizations, oldest first; simulate them together; reject those that the token refuses
+ *   choose    take claimed authorizations, oldest first; simulate them; reject those that the token refuses
  *   commit    write the nonce, calls and signed bytes in one transaction, which marks the authorizations as `sent`
  *   broadcast send only committed bytes; every error means "outcome unknown", and the same bytes are sent again
  *   tend      resend what is not mined; raise the fee at the same nonce; fill a nonce that is no longer needed
  *
- * Batches form by themselves: while transactions are in flight, new claims gather and are sent together. A lane never
- * decides the outcome of a call: the follower finds it in the logs.
+ * Batches form by themselves: while transactions are in flight, new claims gather and are sent together. Contract
+ * wallets, whose code can make a send fail, and payments that failed once are sent alone; they have a queue and places
+ * of their own, so that nobody waits behind them. A lane never decides the outcome of a call: the follower finds it in
+ * the logs.
  */
 export type Lane = {
   readonly chain: Chain
@@ -36,42 +37,45 @@ export type Lane = {
   /** The name under which this process holds leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus
-  /** Whether the chain has our batcher; read once per process. */
+  /** Whether the chain has the batcher. Read once per process. */
   hasBatcher?: boolean
   /**
    * Below this nonce, nothing that was mined without effect is left to send. Each process finds this out for itself.
    */
   settledBelow?: number
+  /** Below this nonce, it is known what every transaction cost. Each process finds this out for itself. */
+  costedBelow?: number
   /**
    * Authorizations that cannot be sent now, and until when they are skipped, so that they do not keep out later claims.
    */
   resting?: Map<string, number>
+  /** The head when rests were last looked at. */
+  restedAt?: number
+  /** Whether it was reported that the settler cannot pay for a single payment. */
+  isBroke?: boolean
 }
 
 /** A new payment need not wait for the previous one's block. From this many unmined transactions on, claims gather. */
 const unminedMax = 3
 /** Full batches are sent beyond that, up to this many: gathering longer would not make them cheaper. */
 const unminedFullMax = 8
-/**
- * Authorizations are sent again one by one, so there is no need to read more; and they must not keep out newer claims.
- */
-const againMax = 20
-/** How long an authorization that cannot be sent is skipped: only its payer or another block can change that. */
-const restMs = 5_000
+/** Payments that are sent alone take at most this many of those places. */
+const unminedAloneMax = 2
+/** Each payment that is sent alone is simulated by itself, and only one is sent per step. */
+const aloneMax = 4
 /** How far back a new process looks: more nonces than a settler uses while an authorization is valid. */
 const noncesLookedBack = 2_000
-/** Sending the same bytes again is cheap, and nodes forget transactions. */
-const resendSeconds = 3
-/** Not mined for five blocks: the fee was too low. */
-const replaceSeconds = 10
 const unminedRead = 20
 
 /** Runs one step. True if there may be more to do at once. Null if another process holds the settler. */
 export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
-  const entered = await enterLane(ctx, { network, address: signer.address, holder }, async () =>
-    BigInt(await chain.rpc.call<Hex>('eth_getBalance', [signer.address, 'latest'])),
+  const entered = await enterLane(
+    ctx,
+    { network, address: signer.address, holder },
+    () => readBalance(lane),
+    () => readDataFee(chain, fullBatch),
   )
   if (entered === 'held') return null
   if (entered === 'blind') return false
@@ -80,31 +84,83 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   await tend(ctx, lane, unmined, follower.baseFee)
   const lowest = unmined[0]?.nonce ?? settler.nextNonce
   if (settler.minedNonce < lowest) await fillLost(ctx, lane, settler.minedNonce, follower.baseFee)
-  if (unmined.length >= unminedFullMax || settler.state !== 'active') return false
+  if (settler.minedNonce !== lane.costedBelow && !(await countCosts(ctx, chain, settler)))
+    lane.costedBelow = settler.minedNonce
+  const fees = cappedFees(chain.network, follower.baseFee)
+  if (unmined.length >= unminedFullMax || settler.state !== 'active' || !fees) return false
 
   lane.hasBatcher ??= await readHasBatcher(chain)
-  const batchMax = countFitting(lane.hasBatcher)
-  const resting = wakeRested(ctx, lane)
-  const again = await listAgain(ctx, lane, settler, follower.headTime, againMax + resting.size)
-  const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax + resting.size)
-  const isAwake = ({ transfer }: Authorized) => !resting.has(keyText(transfer))
-  const sendable = [
-    ...again.filter(isAwake).slice(0, againMax),
-    ...claimed.filter(isAwake).slice(0, batchMax),
-  ]
-  if (unmined.length >= unminedMax && sendable.length < batchMax) return false
-  const restingBefore = resting.size
-  const chosen = await choose(ctx, lane, sendable, resting, follower.headNumber)
+  const step = { ...entered, fees, unmined, resting: wakeRested(ctx, lane, follower.headNumber) }
+  const restingBefore = step.resting.size
+  const isMore = (await sendTogether(ctx, lane, step)) || (await sendAlone(ctx, lane, step))
   // Authorizations that were just set aside may have kept others out of the list.
-  if (chosen.length === 0) return resting.size > restingBefore
-  // Contract wallets, and authorizations that were sent before without effect, are sent alone, in turns with the
-  // others.
-  const isAlone = (authorized: Authorized) => !canShare(authorized) || authorized.sends > 0
-  const [alone] = chosen.filter(isAlone)
-  const together = chosen.filter((authorized) => !isAlone(authorized))
-  const batch = alone && (together.length === 0 || settler.nextNonce % 2 === 1) ? [alone] : together
-  const isSent = await send(ctx, lane, settler.epoch, batch, follower.baseFee)
-  return isSent && (sendable.length > batch.length || sendable.length >= batchMax)
+  return isMore || step.resting.size > restingBefore
+}
+
+type Step = {
+  readonly settler: settlers.Settler
+  readonly follower: { readonly headTime: Date; readonly headNumber: number }
+  readonly fees: Fees
+  readonly unmined: readonly settlers.Unmined[]
+  readonly resting: Map<string, number>
+}
+
+/** Sends a batch of ordinary payments. True if it was full, so that there may be more. */
+async function sendTogether(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
+  const { follower, resting, unmined } = step
+  const network = lane.chain.network.caip2
+  const batchMax = countFitting(lane.hasBatcher === true)
+  const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax + resting.size)
+  const sendable = takeAwake(claimed, resting, batchMax)
+  const inFlight = unmined.filter(({ isAlone }) => !isAlone).length
+  if (inFlight >= unminedMax && sendable.length < batchMax) return false
+  const chosen = await chooseFor(ctx, lane, step, sendable)
+  const together = chosen.filter(canShare)
+  // One that does not fit the batcher's form, by a value that no ordinary client sends, goes alone when nobody waits.
+  const batch = together.length > 0 ? together : chosen.slice(0, 1)
+  const isSent = batch.length > 0 && (await send(ctx, lane, step, batch))
+  return isSent && (sendable.length >= batchMax || chosen.length > batch.length)
+}
+
+/** Sends one payment of a contract wallet, or one that was sent before without effect, in turns. True if it did. */
+async function sendAlone(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
+  const { settler, follower, resting, unmined } = step
+  if (unmined.filter(({ isAlone }) => isAlone).length >= unminedAloneMax) return false
+  const network = lane.chain.network.caip2
+  const limit = aloneMax + resting.size
+  const again = await listAgain(ctx, lane, settler, follower.headTime, limit)
+  const contracts = await listContractClaims(ctx.db, network, follower.headTime, limit)
+  const queues = settler.nextNonce % 2 === 0 ? [again, contracts] : [contracts, again]
+  for (const queue of queues) {
+    const [first] = await chooseFor(ctx, lane, step, takeAwake(queue, resting, aloneMax))
+    if (!first) continue
+    // A batch may have been sent in this step.
+    const sent = await settlers.listUnmined(ctx.db, network, lane.signer.address, unminedRead)
+    return await send(ctx, lane, { ...step, unmined: sent }, [first])
+  }
+  return false
+}
+
+function takeAwake<One extends Authorized>(
+  listed: readonly One[],
+  resting: ReadonlyMap<string, number>,
+  limit: number,
+): One[] {
+  return listed.filter(({ transfer }) => !resting.has(keyText(transfer))).slice(0, limit)
+}
+
+async function chooseFor(
+  ctx: Context,
+  lane: Lane,
+  { follower, fees, resting }: Step,
+  sendable: readonly Candidate[],
+): Promise<readonly Chosen[]> {
+  const sendOf = (authorized: Authorized) => ({ ...toCall(lane.hasBatcher === true, [authorized]), ...fees })
+  return await choose(ctx, lane, sendable, resting, follower.headNumber, sendOf)
+}
+
+async function readBalance({ chain, signer }: Lane): Promise<bigint> {
+  return BigInt(await chain.rpc.call<Hex>('eth_getBalance', [signer.address, 'latest']))
 }
 
 /**
@@ -127,102 +183,56 @@ async function listAgain(
 }
 
 /** Removes authorizations whose rest is over and returns those that are still skipped. */
-function wakeRested(ctx: Context, lane: Lane): Map<string, number> {
+function wakeRested(ctx: Context, lane: Lane, headNumber: number): Map<string, number> {
   lane.resting ??= new Map()
   const now = ctx.now().getTime()
-  for (const [key, until] of lane.resting) if (until <= now) lane.resting.delete(key)
+  const isNewBlock = headNumber !== lane.restedAt
+  lane.restedAt = headNumber
+  for (const [key, until] of lane.resting)
+    if (until <= now || (until === untilNextBlock && isNewBlock)) lane.resting.delete(key)
   return lane.resting
 }
 
-/** An authorization to send, and what its payer had sent and not settled when it was simulated. */
-type Chosen = Authorized & Pick<settlers.Wanted, 'unsettled'>
-
-/** Simulates what could be sent on top of what is in flight, and rejects what the token refuses. */
-async function choose(
+/**
+ * As many of these payments as the settler can pay for, in addition to what it has in flight: nodes demand the most that
+ * a transaction can cost, and bytes that they do not take hold up everything behind them.
+ */
+async function takeAffordable(
   ctx: Context,
   lane: Lane,
-  sendable: readonly Authorized[],
-  resting: Map<string, number>,
-  headNumber: number,
+  { settler, fees, unmined }: Step,
+  chosen: readonly Chosen[],
 ): Promise<readonly Chosen[]> {
-  if (sendable.length === 0) return []
-  const { chain, signer } = lane
-  const network = chain.network.caip2
-  const assets = [...new Set(sendable.map(({ transfer }) => transfer.asset))]
-  const payers = [...new Set(sendable.map(({ transfer }) => transfer.authorization.from))]
-  const sent = await readSentUnits(ctx.db, network, assets, payers)
-  crashPoint(ctx, 'simulate-before')
-  const verdicts = await simulate(chain, signer.address, sendable)
-  crashPoint(ctx, 'simulate-after')
-  const good: Chosen[] = []
-  const refused: Refused[] = []
-  const chosen = new Map<string, bigint>()
-  for (const [i, authorized] of sendable.entries()) {
-    const verdict = verdicts[i]
-    const { asset, authorization } = authorized.transfer
-    const purse = `${asset} ${authorization.from}`
-    // A used nonce is decided by the logs, and an authorization that was sent is never rejected.
-    if (!verdict || verdict.isNonceUsed || (!verdict.isGood && authorized.state === 'sent')) {
-      resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
-      continue
-    }
-    const unsettled = sent.get(purse) ?? 0n
-    const inFlight = (authorized.state === 'sent' ? 0n : unsettled) + (chosen.get(purse) ?? 0n)
-    if (verdict.isGood && verdict.balance >= authorization.value + inFlight) {
-      good.push({ ...authorized, unsettled })
-      chosen.set(purse, (chosen.get(purse) ?? 0n) + authorization.value)
-    }
-    // A node behind the head may not have seen the money arrive.
-    else if (!verdict.isGood && verdict.blockNumber >= headNumber) {
-      refused.push({
-        asset,
-        payer: authorization.from,
-        nonce: authorization.nonce,
-        reason:
-          verdict.balance < authorization.value
-            ? 'invalid_exact_evm_insufficient_balance'
-            : reasonOf(verdict.revertReason),
-      })
-      // The balance covers this payment, but not in addition to what its payer has in flight.
-    } else if (verdict.isGood) resting.set(keyText(authorized.transfer), ctx.now().getTime() + restMs)
+  const upFront = (gas: bigint, maxFeePerGas: bigint, data: Hex) =>
+    gas * maxFeePerGas + (settler.dataFeeWei * BigInt(data.length)) / BigInt(2 * fullBatch.bytes)
+  const inFlight = unmined
+    .map(({ bytes }) => parseTransaction(bytes))
+    .map(({ gas = 0n, maxFeePerGas = 0n, data = '0x' }) => upFront(gas, maxFeePerGas, data))
+    .reduce((sum, cost) => sum + cost, 0n)
+  const costOf = (batch: readonly Chosen[]) => {
+    const { gas, data } = toCall(lane.hasBatcher === true, batch)
+    return upFront(gas, fees.maxFeePerGas, data)
   }
-  if (refused.length > 0) await reject(ctx, chain.network.caip2, refused, lane.updateStatus)
-  return good
+  // The stored balance is seconds old, and transactions may have been mined since.
+  const isClear = (settler.balanceWei ?? 0n) >= 4n * (inFlight + costOf(chosen))
+  const left = (isClear ? (settler.balanceWei ?? 0n) : await readBalance(lane)) - inFlight
+  let batch = chosen
+  while (batch.length > 0 && costOf(batch) > left) batch = batch.slice(0, batch.length >> 1)
+  const isBroke = batch.length === 0 && unmined.length === 0
+  if (isBroke && !lane.isBroke)
+    ctx.log.warn(
+      { network: settler.network, settler: settler.address, balance: String(left) },
+      'a settler cannot pay for a single payment; its payments wait: send it money, see settler list',
+    )
+  lane.isBroke = isBroke
+  return batch
 }
 
-async function simulate(
-  chain: Chain,
-  from: Hex,
-  sendable: readonly Authorized[],
-): Promise<(Simulated | null)[]> {
-  const plain = sendable.filter(({ transfer }) => !transfer.isContract)
-  const joined = await checkTransfers(
-    chain,
-    plain.map(({ transfer }) => transfer),
-  )
-  const verdicts = new Map(plain.map((authorized, i) => [authorized, joined[i] ?? null]))
-  return await Promise.all(
-    sendable.map(async (authorized) => {
-      if (!authorized.transfer.isContract) return verdicts.get(authorized) ?? null
-      return await simulateContract(chain, from, authorized.transfer).catch((error) => {
-        if (!(error instanceof RpcAnswerError)) throw error
-        return null
-      })
-    }),
-  )
-}
-
-async function send(
-  ctx: Context,
-  lane: Lane,
-  epoch: bigint,
-  batch: readonly Chosen[],
-  baseFee: bigint,
-): Promise<boolean> {
+async function send(ctx: Context, lane: Lane, step: Step, chosen: readonly Chosen[]): Promise<boolean> {
   const { chain, signer, holder } = lane
+  const { epoch } = step.settler
   const network = chain.network.caip2
-  const fees = cappedFees(chain.network, baseFee)
-  if (!fees) return false
+  const batch = await takeAffordable(ctx, lane, step, chosen)
   const byKey = new Map(batch.map((authorized) => [keyText(authorized.transfer), authorized]))
   const signed = await ctx.db.transaction(async (tx) => {
     const wanted = batch.map(({ transfer: { asset, authorization }, sends, unsettled }) => ({
@@ -241,7 +251,7 @@ async function send(
     const carried = locked.keys.flatMap((key) => byKey.get(`${key.asset} ${key.payer} ${key.nonce}`) ?? [])
     const transaction = signer.sign(chain, {
       ...toCall(lane.hasBatcher === true, carried),
-      ...fees,
+      ...step.fees,
       nonce: locked.nonce,
     })
     await settlers.insertSend(tx, {
@@ -258,63 +268,4 @@ async function send(
   crashPoint(ctx, 'send-after-commit')
   await sendBytes(ctx, chain, signed)
   return true
-}
-
-function keyText({ asset, authorization }: Authorized['transfer']): string {
-  return `${asset} ${authorization.from} ${authorization.nonce}`
-}
-
-async function sendBytes(
-  ctx: Context,
-  { rpc }: Chain,
-  { hash, bytes }: { hash: Hex; bytes: Hex },
-): Promise<void> {
-  await broadcast(ctx, hash, () => rpc.send('eth_sendRawTransaction', [bytes]))
-}
-
-/** Looks after transactions in flight. Only the lowest nonce can be stuck; the others wait for it. */
-async function tend(
-  ctx: Context,
-  lane: Lane,
-  unmined: readonly settlers.Unmined[],
-  baseFee: bigint,
-): Promise<void> {
-  for (const [i, transaction] of unmined.entries()) {
-    const isLowest = i === 0
-    if (isLowest && transaction.ageSeconds >= replaceSeconds) await replace(ctx, lane, transaction, baseFee)
-    else if (transaction.sentAgoSeconds === null || transaction.sentAgoSeconds >= resendSeconds) {
-      await sendBytes(ctx, lane.chain, transaction)
-    }
-  }
-}
-
-/**
- * Signs the same nonce again with a higher fee: the same calls while they are needed, otherwise an empty transaction.
- */
-async function replace(ctx: Context, lane: Lane, old: settlers.Unmined, baseFee: bigint): Promise<void> {
-  const { chain, signer } = lane
-  const before = parseTransaction(old.bytes)
-  const fees = raisedFees(
-    { maxFeePerGas: before.maxFeePerGas ?? 0n, maxPriorityFeePerGas: before.maxPriorityFeePerGas ?? 0n },
-    baseFee,
-  )
-  // Freeing the nonce is worth paying more than the cap.
-  if (old.isWanted && fees.maxFeePerGas > chain.network.maxFeePerGas) return await sendBytes(ctx, chain, old)
-  const call = old.isWanted
-    ? { to: before.to ?? multicall, data: before.data ?? '0x', gas: before.gas ?? 0n }
-    : { to: signer.address, data: '0x' as Hex, gas: 21_000n }
-  const signed = signer.sign(chain, {
-    ...call,
-    ...fees,
-    nonce: old.nonce,
-  })
-  crashPoint(ctx, old.isWanted ? 'replace-before-commit' : 'fill-before-commit')
-  await settlers.insertReplacement(ctx.db, {
-    network: chain.network.caip2,
-    settler: signer.address,
-    nonce: old.nonce,
-    ...signed,
-  })
-  crashPoint(ctx, old.isWanted ? 'replace-after-commit' : 'fill-after-commit')
-  await sendBytes(ctx, chain, signed)
 }

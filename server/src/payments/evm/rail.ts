@@ -14,9 +14,11 @@ import { openCheck } from '../open-check.ts'
 import type { Loop, Offer, Rail, Settling } from '../rail.ts'
 import { releaseSettler } from '../settlers/rows.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
+import { fullBatch } from './batch.ts'
 import { buryDead } from './bury-dead.ts'
 import { openListener } from './credit-blocks.ts'
 import { deployBatcher } from './deploy.ts'
+import { cappedFees } from './fees.ts'
 import { reverseGone } from './gone.ts'
 import { stepLane } from './lane.ts'
 import { lookUpPasted } from './look-up.ts'
@@ -46,6 +48,9 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     reserve: (wanted, headAgeSecondsMax) => reserveAmount(ctx, network, wanted, headAgeSecondsMax),
     parseTransactionHash,
     settlementCost: (baseFee) => settlementGas * (baseFee + 1n),
+    reserveCost: (baseFee, dataFee, waiting) => reserveCost(network, baseFee, dataFee, waiting),
+    // The money of a local chain is worth nothing.
+    storeCostPerDay: network.isLocal ? null : ctx.config.storeGasPerDay,
     isInOrder: true,
     countAnswering: async () => (await chain.rpc.callAll<Hex>('eth_blockNumber', [])).length,
     findDifferences: () => checkChain(chain),
@@ -58,6 +63,14 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
 
 export function openVerifier(ctx: Context, chain: Chain): EvmVerifier {
   return { chain, simulate: openSimulate(chain, nobody), hasCode: openHasCode(ctx, chain) }
+}
+
+/** Nodes demand the most that a transaction can cost before they take it: all its gas at the highest fee it offers. */
+function reserveCost(network: EvmNetwork, baseFee: bigint, dataFee: bigint, waiting: number): bigint | null {
+  const fees = cappedFees(network, baseFee)
+  if (!fees) return null
+  const full = fullBatch.gas * fees.maxFeePerGas + dataFee
+  return full + (full * BigInt(waiting)) / BigInt(fullBatch.payments)
 }
 
 /** Null if the token has since been removed from networks.ts. */

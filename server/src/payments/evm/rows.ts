@@ -1,7 +1,13 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Concern, Seen, SeenPlain } from '../credits/rows.ts'
-import { type AuthorizationRow, type Authorized, isUncreditedHere, toAuthorized } from '../rows.ts'
+import {
+  type AuthorizationRow,
+  type Authorized,
+  isUncredited,
+  isUncreditedHere,
+  toAuthorized,
+} from '../rows.ts'
 import type { Match } from '../transfers/rows.ts'
 
 type PerhapsDead = Authorized & { readonly spentBlockHash: Hex | null; readonly spentReason: string | null }
@@ -167,4 +173,49 @@ export async function findMatches(
     const found = seen[place]
     return found ? { seen: found, checkoutId: checkout_id, storeId: store_id } : []
   })
+}
+
+/** What is known of a payer when its next payments are chosen. */
+export type PayerState = {
+  /** What it has sent and not settled: a balance must cover it in addition to anything sent next. */
+  readonly unsettled: bigint
+  /** How many payments that is. */
+  readonly unsettledCount: number
+  /** How many payments it has settled since one was mined without effect, counted up to a limit. */
+  readonly settledCount: number
+}
+
+/** The states of payers, by asset and payer. */
+export async function readPayers(
+  db: Database,
+  network: string,
+  keys: readonly { readonly asset: string; readonly payer: string }[],
+  settledMax: number,
+): Promise<Map<string, PayerState>> {
+  const rows = await db.query<{
+    asset: string
+    payer: string
+    units: string
+    unsettled: number
+    settled: number
+  }>(
+    `select i.asset, i.payer, coalesce(s.units, 0) as units, s.unsettled, t.settled
+     from (select distinct asset, payer from unnest($2::text[], $3::text[]) as k (asset, payer)) i
+     cross join lateral (
+       select sum(a.amount) as units, count(*)::integer as unsettled from authorizations a
+       where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.state = 'sent' and ${isUncredited}) s
+     cross join lateral (
+       select count(*)::integer as settled from (select 1 from authorizations a
+         where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.is_credited
+           and a.claimed_at > coalesce((select max(f.failed_at) from authorizations f
+             where f.network = $1 and f.payer = i.payer and f.failed_at is not null), '-infinity')
+         limit $4) recent) t`,
+    [network, keys.map(({ asset }) => asset), keys.map(({ payer }) => payer), settledMax],
+  )
+  return new Map(
+    rows.map((row) => [
+      `${row.asset} ${row.payer}`,
+      { unsettled: BigInt(row.units), unsettledCount: row.unsettled, settledCount: row.settled },
+    ]),
+  )
 }

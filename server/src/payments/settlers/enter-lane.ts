@@ -9,8 +9,8 @@ type Entered = { readonly settler: Settler; readonly follower: Follower & { read
 
 /**
  * How every lane's step begins: lease the settler's row, read how far the chain was followed, and refresh the balance
- * that readiness depends on. Returns 'held' if another process has the settler, and 'blind' if nobody follows the
- * chain: then nobody would see the outcome of a transaction, so nothing is sent.
+ * and data fee that readiness depends on. Returns 'held' if another process has the settler, and 'blind' if nobody
+ * follows the chain: then nobody would see the outcome of a transaction, so nothing is sent.
  */
 export async function enterLane(
   ctx: Context,
@@ -20,11 +20,15 @@ export async function enterLane(
     holder,
   }: { readonly network: string; readonly address: string; readonly holder: string },
   readBalance: () => Promise<bigint>,
+  readDataFee: () => Promise<bigint> = async () => 0n,
 ): Promise<Entered | 'held' | 'blind'> {
   const settler = await leaseSettler(ctx.db, network, address, holder, leaseSeconds)
   if (!settler) return 'held'
   const follower = await readFollower(ctx.db, network)
   if (!follower?.headTime) return 'blind'
-  if (settler.isBalanceOld) await noteBalance(ctx.db, network, address, await readBalance())
-  return { settler, follower: { ...follower, headTime: follower.headTime } }
+  const entered = { ...follower, headTime: follower.headTime }
+  if (!settler.isBalanceOld) return { settler, follower: entered }
+  const [balance, dataFee] = await Promise.all([readBalance(), readDataFee()])
+  await noteBalance(ctx.db, network, address, { balance, dataFee })
+  return { settler: { ...settler, balanceWei: balance, dataFeeWei: dataFee }, follower: entered }
 }

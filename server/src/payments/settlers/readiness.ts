@@ -1,10 +1,9 @@
 import type { Context } from '../../context.ts'
-import type { Database } from '../../database/db.ts'
 import { remember } from '../../remember.ts'
 import { limitsAlone } from '../credits/alone.ts'
 import { readAloneLeft } from '../credits/witness-rows.ts'
 import type { Rail, Rails } from '../rail.ts'
-import { readReadiness } from './rows.ts'
+import { type LaneState, readReadiness } from './gas-rows.ts'
 
 /** A lane that has been silent for longer than this is not running. */
 const laneSilenceSecondsMax = 15
@@ -12,8 +11,6 @@ const laneSilenceSecondsMax = 15
 const unminedSecondsMax = 60
 /** If the head has not moved for longer than this, the chain has halted or we are cut off from it. */
 const headAgeSecondsMax = 30
-/** A settler that cannot pay for this many settlements counts as empty. */
-const settlementsLeftMin = 200n
 const rememberedMs = 500
 
 export const whyRestoring = 'The database was restored and is being compared with the chain.'
@@ -45,19 +42,6 @@ export function openReadiness(ctx: Context, rails: Rails): Readiness {
   }
 }
 
-/** How many settlements each of a network's active settlers can still pay for at the current gas price. */
-export async function countSettlementsLeft(
-  db: Database,
-  { network, settlementCost }: Rail,
-): Promise<{ address: string; left: bigint | null }[]> {
-  const { lanes, baseFee } = await readReadiness(db, network.caip2)
-  return lanes.flatMap(({ address, balanceWei }) =>
-    address === null
-      ? []
-      : { address, left: balanceWei === null ? null : balanceWei / settlementCost(baseFee) },
-  )
-}
-
 type Look = {
   readonly obstacle: string | null
   /** What may still complete while one provider alone reports it, in units per asset; null if enough providers do. */
@@ -76,18 +60,30 @@ type Read = Awaited<ReturnType<typeof readReadiness>>
 
 function findObstacle(
   rail: Rail,
-  { lanes, headAgeSeconds, baseFee, isRestoring, dispute }: Read,
+  { lanes, headAgeSeconds, baseFee, waiting, isRestoring, dispute }: Read,
 ): string | null {
   if (isRestoring) return whyRestoring
   if (dispute !== null) return 'The nodes of that network contradict each other.'
   if (headAgeSeconds === null || headAgeSeconds > headAgeSecondsMax)
     return 'No new block has arrived for a while.'
-  const isLive = lanes.some(
-    ({ silenceSeconds, unminedSeconds, balanceWei }) =>
+  const running = lanes.filter(
+    ({ silenceSeconds, unminedSeconds }) =>
       silenceSeconds !== null &&
       silenceSeconds <= laneSilenceSecondsMax &&
-      (!rail.isInOrder || unminedSeconds === null || unminedSeconds <= unminedSecondsMax) &&
-      (balanceWei === null || balanceWei >= settlementsLeftMin * rail.settlementCost(baseFee)),
+      (!rail.isInOrder || unminedSeconds === null || unminedSeconds <= unminedSecondsMax),
   )
-  return isLive ? null : 'No settler can send the payment now.'
+  if (running.length === 0) return 'No settler can send the payment now.'
+  if (rail.reserveCost(baseFee, 0n, 0) === null) return 'The network’s fees are above our limit right now.'
+  return running.some((lane) => canPay(rail, lane, baseFee, waiting))
+    ? null
+    : 'No settler has enough money for the network’s fees.'
+}
+
+/**
+ * Whether a settler can pay for everything that is claimed, and a full batch more: nodes demand the most that a
+ * transaction can cost before they take it.
+ */
+function canPay(rail: Rail, lane: LaneState, baseFee: bigint, waiting: number): boolean {
+  const needed = rail.reserveCost(baseFee, lane.dataFeeWei, waiting)
+  return needed !== null && !lane.isUnfunded && lane.balanceWei !== null && lane.balanceWei >= needed
 }

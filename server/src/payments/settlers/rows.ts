@@ -10,6 +10,8 @@ export type Settler = {
   readonly nextNonce: number
   readonly minedNonce: number
   readonly balanceWei: bigint | null
+  /** What a full batch costs on top of its gas. */
+  readonly dataFeeWei: bigint
   readonly isBalanceOld: boolean
   readonly epoch: bigint
 }
@@ -21,6 +23,7 @@ type SettlerRow = {
   next_nonce: string
   mined_nonce: string
   balance_wei: string | null
+  data_fee_wei: string
   is_balance_old: boolean
   epoch: string
 }
@@ -35,6 +38,7 @@ function toSettler(row: SettlerRow): Settler {
     nextNonce: Number.parseInt(row.next_nonce, 10),
     minedNonce: Number.parseInt(row.mined_nonce, 10),
     balanceWei: row.balance_wei === null ? null : BigInt(row.balance_wei),
+    dataFeeWei: BigInt(row.data_fee_wei),
     isBalanceOld: row.is_balance_old,
     epoch: BigInt(row.epoch),
   }
@@ -139,11 +143,12 @@ export async function noteBalance(
   db: Database,
   network: string,
   address: string,
-  wei: bigint,
+  { balance, dataFee }: { readonly balance: bigint; readonly dataFee: bigint },
 ): Promise<void> {
   await db.query(
-    'update settlers set balance_wei = $3, balance_at = clock() where network = $1 and address = $2',
-    [network, address, wei.toString()],
+    `update settlers set balance_wei = $3, data_fee_wei = $4, balance_at = clock()
+     where network = $1 and address = $2`,
+    [network, address, balance.toString(), dataFee.toString()],
   )
 }
 
@@ -248,8 +253,12 @@ export type Unmined = {
   readonly bytes: Hex
   readonly ageSeconds: number
   readonly sentAgoSeconds: number | null
+  /** Whether a node is known to have taken these bytes. */
+  readonly isTaken: boolean
   /** Whether it could still settle any authorization that it carries. */
   readonly isWanted: boolean
+  /** Whether it carries a payment that must not share a transaction with others. */
+  readonly isAlone: boolean
 }
 
 /** A settler's unmined transactions, lowest nonce first, each with its most recently signed bytes. */
@@ -265,15 +274,19 @@ export async function listUnmined(
     bytes: Buffer
     age: number
     sent_ago: number | null
+    is_taken: boolean
     is_wanted: boolean
+    is_alone: boolean
   }>(
     `select t.nonce, b.hash, b.bytes, extract(epoch from clock() - b.created_at)::float8 as age,
-       extract(epoch from clock() - b.last_sent_at)::float8 as sent_ago,
-       exists (select 1 from transaction_calls c join authorizations a on a.network = c.network and a.asset = c.asset
-         and a.payer = c.payer and a.nonce = c.nonce
-         where c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
-           and a.state = 'sent') as is_wanted
+       extract(epoch from clock() - b.last_sent_at)::float8 as sent_ago, b.taken_at is not null as is_taken,
+       coalesce(carried.is_wanted, false) as is_wanted, coalesce(carried.is_alone, false) as is_alone
      from transactions t
+     cross join lateral (select bool_or(a.state = 'sent') as is_wanted,
+         bool_or(a.is_contract or a.sends > 1) as is_alone
+       from transaction_calls c join authorizations a on a.network = c.network and a.asset = c.asset
+         and a.payer = c.payer and a.nonce = c.nonce
+       where c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce) carried
      cross join lateral (select * from broadcasts b where b.network = t.network and b.settler = t.settler
        and b.nonce = t.nonce order by b.created_at desc limit 1) b
      where t.network = $1 and t.settler = $2 and t.mined_at is null
@@ -286,7 +299,9 @@ export async function listUnmined(
     bytes: `0x${row.bytes.toString('hex')}`,
     ageSeconds: row.age,
     sentAgoSeconds: row.sent_ago,
+    isTaken: row.is_taken,
     isWanted: row.is_wanted,
+    isAlone: row.is_alone,
   }))
 }
 
@@ -315,68 +330,6 @@ export async function insertFill(
      select $1, network, settler, nonce, decode($5, 'hex'), clock() from made`,
     [send.hash, send.network, send.settler, send.nonce, send.bytes.slice(2)],
   )
-}
-
-export async function noteSent(db: Database, hash: string): Promise<void> {
-  await db.query(
-    'update broadcasts set first_sent_at = coalesce(first_sent_at, clock()), last_sent_at = clock() where hash = $1',
-    [hash],
-  )
-}
-
-export type LaneState = {
-  readonly address: string | null
-  readonly silenceSeconds: number | null
-  /** Age of the oldest unmined transaction. */
-  readonly unminedSeconds: number | null
-  readonly balanceWei: bigint | null
-}
-
-/** Everything that decides whether a network can settle now, in one query. */
-export async function readReadiness(
-  db: Database,
-  network: string,
-): Promise<{
-  lanes: LaneState[]
-  headAgeSeconds: number | null
-  baseFee: bigint
-  isRestoring: boolean
-  witnesses: number | null
-  dispute: string | null
-}> {
-  const rows = await db.query<{
-    address: string | null
-    silence: number | null
-    unmined: number | null
-    balance_wei: string | null
-    head_age: number | null
-    base_fee: string | null
-    is_restoring: boolean
-    witnesses: number | null
-    dispute: string | null
-  }>(
-    `select s.address, extract(epoch from clock() - s.alive_at)::float8 as silence, s.balance_wei,
-       (select extract(epoch from clock() - min(t.created_at))::float8 from transactions t
-        where t.network = s.network and t.settler = s.address and t.mined_at is null) as unmined,
-       extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee, f.witnesses, f.dispute,
-       exists (select 1 from restores r where r.network = f.network and r.finished_at is null) as is_restoring
-     from followers f left join settlers s on s.network = f.network and s.state = 'active'
-     where f.network = $1`,
-    [network],
-  )
-  return {
-    headAgeSeconds: rows[0]?.head_age ?? null,
-    baseFee: BigInt(rows[0]?.base_fee ?? '0'),
-    isRestoring: rows[0]?.is_restoring ?? false,
-    witnesses: rows[0]?.witnesses ?? null,
-    dispute: rows[0]?.dispute ?? null,
-    lanes: rows.map(({ address, silence, unmined, balance_wei }) => ({
-      address,
-      silenceSeconds: silence,
-      unminedSeconds: unmined,
-      balanceWei: balance_wei === null ? null : BigInt(balance_wei),
-    })),
-  }
 }
 
 /** The settlers of a network; with `isBusy`, those with something in flight, or that drain. */

@@ -18,11 +18,15 @@ import { watchOnce } from './watch.ts'
 
 /** Solana's charge for the two signatures of a payment, in lamports. */
 const signaturesCost = 10_000n
+/** A settler that cannot pay for this many payments, in addition to those that wait, counts as empty. */
+const settlementsLeftMin = 200
 
 /** Solana: transactions that one of our settlers must sign too, watched by their hashes. */
 export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
   const chain = openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now)
   const feePayers = openFeePayers(ctx)
+  const settlementCost =
+    signaturesCost + (BigInt(network.computeUnitsMax) * network.computeUnitPriceMax) / 1_000_000n
   return {
     network,
     providers: chain.rpc.providers.length,
@@ -32,8 +36,10 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     },
     toTerms: (checkoutId, offer) => nameSettler(network, feePayers, checkoutId, offer),
     reserve: (wanted, headAgeSecondsMax) => reserveReference(ctx, wanted, headAgeSecondsMax),
-    settlementCost: () =>
-      signaturesCost + (BigInt(network.computeUnitsMax) * network.computeUnitPriceMax) / 1_000_000n,
+    settlementCost: () => settlementCost,
+    reserveCost: (_baseFee, _dataFee, waiting) => settlementCost * BigInt(settlementsLeftMin + waiting),
+    // A payment costs little and always about the same.
+    storeCostPerDay: null,
     isInOrder: false,
     countAnswering: async () => (await chain.rpc.callAll<number>('getSlot', [])).length,
     findDifferences: () => checkSvmChain(chain),

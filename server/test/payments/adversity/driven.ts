@@ -34,7 +34,7 @@ export type Prepared = {
   readonly header: string
 }
 
-type Options = Pick<ShopOptions, 'settlers'> & { readonly withoutBatcher?: boolean }
+type Options = Pick<ShopOptions, 'settlers' | 'network' | 'settings'> & { readonly withoutBatcher?: boolean }
 
 export type Driven = Awaited<ReturnType<typeof openDriven>>
 

@@ -11,9 +11,7 @@ import { presentAny } from './support/present.ts'
 const shop = await openDriven()
 const { client, network } = shop.chain
 
-test('no payment is claimed while the base fee is above the fee cap', {
-  todo: 'attacks F11: readiness ignores the fee cap',
-}, async () => {
+test('no payment is claimed while the base fee is above the fee cap', async () => {
   const payments = await shop.prepare(1)
   await client.setNextBlockBaseFeePerGas({ baseFeePerGas: network.maxFeePerGas + 100_000_000_000n })
   await shop.idle()

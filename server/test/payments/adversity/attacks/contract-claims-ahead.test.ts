@@ -16,9 +16,7 @@ const atOnce = 55
 const blocksMax = 4
 const shop = await openDriven()
 
-test('an ordinary payer does not wait behind the claims of contract wallets', {
-  todo: 'attacks F7: contract wallets and ordinary payers share one queue',
-}, async () => {
+test('an ordinary payer does not wait behind the claims of contract wallets', async () => {
   const wallet = await placeGasAwareWallet(shop.chain, 1_000)
   const owner = newPayer()
   await shop.chain.mint(wallet, 10_000_000_000n)

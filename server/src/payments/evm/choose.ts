@@ -1,0 +1,149 @@
+import { type Chain, readHasCode } from '../../chains/evm/chain.ts'
+import type { Signer, Unsigned } from '../../chains/evm/signer.ts'
+import { checkTransfers, type Simulated, simulateSend } from '../../chains/evm/simulate.ts'
+import { RpcAnswerError } from '../../chains/rpc.ts'
+import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
+import type { UpdateStatus } from '../rail.ts'
+import { type Authorized, noteContracts } from '../rows.ts'
+import { type Refused, reject } from '../settlers/reject.ts'
+import type { Wanted } from '../settlers/rows.ts'
+import { readPayers } from './rows.ts'
+import { reasonOf } from './verify.ts'
+
+/** An authorization to send, and what its payer had sent and not settled when it was simulated. */
+export type Chosen = Authorized & Pick<Wanted, 'unsettled'>
+
+/** A claim that may be sent, as it was listed. */
+export type Candidate = Authorized & {
+  /** Whether a contract wallet's last payment was mined without effect. */
+  readonly hasFailed?: boolean
+}
+
+type Lane = { readonly chain: Chain; readonly signer: Signer; readonly updateStatus: UpdateStatus }
+
+/** How a payment would be sent alone, fees included. */
+type SendOf = (authorized: Authorized) => Omit<Unsigned, 'nonce'>
+
+/** How long an authorization that cannot be sent is skipped: only its payer or another block can change that. */
+const restMs = 5_000
+/** Skipped until there is a new block. */
+export const untilNextBlock = Number.POSITIVE_INFINITY
+
+/**
+ * How many unsettled payments a new payer may have on their way. Whoever moves their money away before our transaction
+ * makes all of them fail at once, for the price of one transfer, which is about the price of one failed payment. Every
+ * settled payment raises the limit by one, and a failed one sets it back.
+ */
+const unsettledMax = 1
+const settledMax = 150
+
+/** Simulates what could be sent on top of what is in flight, and rejects what the token refuses. */
+export async function choose(
+  ctx: Context,
+  lane: Lane,
+  sendable: readonly Candidate[],
+  resting: Map<string, number>,
+  headNumber: number,
+  sendOf: SendOf,
+): Promise<readonly Chosen[]> {
+  if (sendable.length === 0) return []
+  const { network } = lane.chain
+  const payers = await readPayers(ctx.db, network.caip2, sendable.map(keyOf), settledMax)
+  crashPoint(ctx, 'simulate-before')
+  const [verdicts, coded] = await Promise.all([simulate(lane, sendable, sendOf), findCoded(lane, sendable)])
+  const rest = sendable.filter((authorized) => !coded.has(authorized))
+  crashPoint(ctx, 'simulate-after')
+  // They wait in the contract wallets' queue from now on.
+  if (coded.size > 0) await noteContracts(ctx.db, network.caip2, [...coded].map(keyOf))
+  const good: Chosen[] = []
+  const refused: Refused[] = []
+  const onTheirWay = new Map<string, number>()
+  const chosen = new Map<string, bigint>()
+  for (const authorized of rest) {
+    const verdict = verdicts.get(authorized)
+    const { asset, authorization } = authorized.transfer
+    const refuse = (reason: string) => refused.push({ ...keyOf(authorized), reason })
+    const setAside = (until = ctx.now().getTime() + restMs) =>
+      resting.set(keyText(authorized.transfer), until)
+    if (authorized.hasFailed) {
+      refuse('contract_wallet_failed_on_chain')
+      continue
+    }
+    // A used nonce is decided by the logs, and an authorization that was sent is never rejected.
+    if (!verdict || verdict.isNonceUsed || (!verdict.isGood && authorized.state === 'sent')) {
+      setAside()
+      continue
+    }
+    const key = `${asset} ${authorization.from}`
+    const payer = payers.get(key) ?? { unsettled: 0n, unsettledCount: 0, settledCount: 0 }
+    const isFirst = authorized.state !== 'sent'
+    const count = onTheirWay.get(key) ?? payer.unsettledCount
+    const needed = authorization.value + (isFirst ? payer.unsettled : 0n) + (chosen.get(key) ?? 0n)
+    if (verdict.isGood && isFirst && count >= unsettledMax + payer.settledCount) {
+      setAside(untilNextBlock)
+    } else if (verdict.isGood && verdict.balance >= needed) {
+      good.push({ ...authorized, unsettled: payer.unsettled })
+      onTheirWay.set(key, count + 1)
+      chosen.set(key, (chosen.get(key) ?? 0n) + authorization.value)
+      // A node behind the head may not have seen the money arrive.
+    } else if (!verdict.isGood && verdict.blockNumber >= headNumber) {
+      refuse(
+        verdict.balance < authorization.value
+          ? 'invalid_exact_evm_insufficient_balance'
+          : reasonOf(verdict.revertReason),
+      )
+      // The balance covers this payment, but not in addition to what its payer has in flight.
+    } else if (verdict.isGood) setAside()
+  }
+  if (refused.length > 0) await reject(ctx, network.caip2, refused, lane.updateStatus)
+  return good
+}
+
+/** An account that had no code when its payment was verified may have some by now (EIP-7702), and it runs in the send. */
+async function findCoded({ chain }: Lane, sendable: readonly Candidate[]): Promise<Set<Candidate>> {
+  const plain = sendable.filter(({ transfer }) => !transfer.isContract)
+  if (plain.length === 0) return new Set()
+  const hasCode = await readHasCode(
+    chain,
+    plain.map(({ transfer }) => transfer.authorization.from),
+  )
+  return new Set(plain.filter((_, i) => hasCode[i]))
+}
+
+async function simulate(
+  { chain, signer }: Lane,
+  sendable: readonly Candidate[],
+  sendOf: SendOf,
+): Promise<Map<Candidate, Simulated | null>> {
+  const plain = sendable.filter(({ transfer }) => !transfer.isContract)
+  const contracts = sendable.filter(({ transfer }) => transfer.isContract)
+  const [checked, ...simulated] = await Promise.all([
+    checkTransfers(
+      chain,
+      plain.map(({ transfer }) => transfer),
+    ),
+    ...contracts.map((authorized) =>
+      orNull(simulateSend(chain, signer.address, authorized.transfer, sendOf(authorized))),
+    ),
+  ])
+  return new Map([
+    ...plain.map((authorized, i): [Candidate, Simulated | null] => [authorized, checked[i] ?? null]),
+    ...contracts.map((authorized, i): [Candidate, Simulated | null] => [authorized, simulated[i] ?? null]),
+  ])
+}
+
+async function orNull<Answer>(asked: Promise<Answer>): Promise<Answer | null> {
+  return await asked.catch((error) => {
+    if (!(error instanceof RpcAnswerError)) throw error
+    return null
+  })
+}
+
+function keyOf({ transfer: { asset, authorization } }: Authorized) {
+  return { asset, payer: authorization.from, nonce: authorization.nonce }
+}
+
+export function keyText({ asset, authorization }: Authorized['transfer']): string {
+  return `${asset} ${authorization.from} ${authorization.nonce}`
+}

@@ -1,0 +1,49 @@
+import type { Chain } from '../../chains/evm/chain.ts'
+import type { Hex } from '../../chains/hex.ts'
+import type { Context } from '../../context.ts'
+import { listUncosted, noteCosts } from '../settlers/gas-rows.ts'
+import type { Settler } from '../settlers/rows.ts'
+
+/** Receipts per request. */
+const receiptsMax = 50
+
+/** A receipt as far as it says what was paid. On the OP Stack, `l1Fee` is the charge for data. */
+export type Receipt = {
+  readonly gasUsed: Hex
+  readonly effectiveGasPrice: Hex
+  readonly l1Fee?: Hex
+  readonly operatorFeeScalar?: Hex
+  readonly operatorFeeConstant?: Hex
+}
+
+/**
+ * Reads from their receipts what a settler's mined transactions cost. One receipt per transaction, so per batch and not
+ * per payment. Returns whether there may be more to read.
+ */
+export async function countCosts(
+  ctx: Context,
+  { network, rpc }: Chain,
+  { address }: Pick<Settler, 'address'>,
+): Promise<boolean> {
+  const uncosted = await listUncosted(ctx.db, network.caip2, address, receiptsMax)
+  const hashes = uncosted.flatMap(({ nonce, hashes }) => hashes.map((hash) => ({ nonce, hash })))
+  const outcomes = await rpc.batch(
+    hashes.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+  )
+  const costs = hashes.flatMap(({ nonce }, i) => {
+    const outcome = outcomes[i]
+    const receipt = outcome && 'result' in outcome ? (outcome.result as Receipt | null) : null
+    return receipt ? { nonce, wei: costOf(receipt) } : []
+  })
+  if (costs.length > 0) await noteCosts(ctx.db, network.caip2, address, costs)
+  return costs.length < uncosted.length || uncosted.length === receiptsMax
+}
+
+/** What a transaction cost its sender: gas, data and the operator's fee. */
+export function costOf(receipt: Receipt): bigint {
+  const { gasUsed, effectiveGasPrice, l1Fee, operatorFeeScalar, operatorFeeConstant } = receipt
+  const gas = BigInt(gasUsed)
+  // The formula of the Jovian upgrade.
+  const operatorFee = gas * BigInt(operatorFeeScalar ?? '0x0') * 100n + BigInt(operatorFeeConstant ?? '0x0')
+  return gas * BigInt(effectiveGasPrice) + BigInt(l1Fee ?? '0x0') + operatorFee
+}

@@ -1,0 +1,75 @@
+import type { Context } from '../../context.ts'
+import { unitsToText } from '../../money.ts'
+import type { Network } from '../../networks.ts'
+import type { Rail } from '../rail.ts'
+import { readReadiness, readSpent } from './gas-rows.ts'
+
+/** How long an active settler can go on. Amounts are in the smallest unit of the native currency. */
+export type Runway = {
+  readonly address: string
+  /** Null until it was read. */
+  readonly balance: bigint | null
+  /** Whether nodes refuse its transactions because it cannot pay. */
+  readonly isUnfunded: boolean
+  /** The average of the last 24 hours, failures included; null if nothing was settled. */
+  readonly costPerPayment: bigint | null
+  /** How many payments it can settle before payers are refused. */
+  readonly paymentsLeft: bigint | null
+  /** For how long that lasts at the rate of the last 24 hours; null if nothing was spent. */
+  readonly hoursLeft: bigint | null
+}
+
+export async function readRunways({ db }: Context, rail: Rail): Promise<Runway[]> {
+  const network = rail.network.caip2
+  const [{ lanes, baseFee }, spent] = await Promise.all([readReadiness(db, network), readSpent(db)])
+  return lanes.flatMap(({ address, balanceWei, dataFeeWei, isUnfunded }) => {
+    if (address === null) return []
+    const day = spent.get(`${network} ${address}`) ?? { spent: 0n, payments: 0n }
+    const costPerPayment = day.payments > 0n ? day.spent / day.payments : null
+    // While fees are too high, nothing is left for payments.
+    const reserve = rail.reserveCost(baseFee, dataFeeWei, 0)
+    const left = balanceWei === null || reserve === null ? 0n : balanceWei - reserve
+    const free = left > 0n ? left : 0n
+    const isKnown = balanceWei !== null
+    return {
+      address,
+      balance: balanceWei,
+      isUnfunded,
+      costPerPayment,
+      paymentsLeft: isKnown ? free / (costPerPayment || rail.settlementCost(baseFee)) : null,
+      hoursLeft: isKnown && day.spent > 0n ? (free * 24n) / day.spent : null,
+    }
+  })
+}
+
+/** In one line for operators. */
+export function describeRunway({ nativeCurrency }: Network, runway: Runway): string {
+  const { isUnfunded, costPerPayment, paymentsLeft, hoursLeft } = runway
+  const { decimals, symbol } = nativeCurrency
+  if (paymentsLeft === null) return 'work has not read its balance yet'
+  const cost =
+    costPerPayment === null
+      ? 'nothing settled in the last day'
+      : `${unitsToText(costPerPayment, decimals)} ${symbol} per payment in the last day`
+  const hours = hoursLeft === null ? '' : `, ${hoursLeft} hours at the last day’s rate`
+  return `${cost}, ${paymentsLeft} payments left${hours}${isUnfunded ? '; nodes say that it cannot pay' : ''}`
+}
+
+/** Updates the metrics. They are numbers in the native currency, so the last digits are lost. */
+export async function measureRunways(ctx: Context, rails: readonly Rail[]): Promise<void> {
+  const { settlerBalance, settlerUnfunded, paymentCost, paymentsLeft, hoursLeft } = ctx.metrics
+  for (const rail of rails) {
+    const { id, nativeCurrency } = rail.network
+    const toNumber = (units: bigint) => Number.parseInt(`${units}`, 10)
+    const toCurrency = (units: bigint) => toNumber(units) / 10 ** nativeCurrency.decimals
+    for (const runway of await readRunways(ctx, rail)) {
+      const labels = { network: id, settler: runway.address }
+      settlerUnfunded.set(labels, runway.isUnfunded ? 1 : 0)
+      if (runway.balance !== null) settlerBalance.set(labels, toCurrency(runway.balance))
+      if (runway.costPerPayment !== null) paymentCost.set(labels, toCurrency(runway.costPerPayment))
+      if (runway.paymentsLeft !== null) paymentsLeft.set(labels, toNumber(runway.paymentsLeft))
+      if (runway.hoursLeft === null) hoursLeft.remove(labels)
+      else hoursLeft.set(labels, toNumber(runway.hoursLeft))
+    }
+  }
+}
