@@ -72,6 +72,12 @@ export function openMetrics() {
       labelNames: ['source'],
       registers,
     }),
+    contradictions: new Counter({
+      name: 'farthing_provider_contradictions_total',
+      help: 'Looks at the chain in which a provider of nodes contradicted others and was not believed.',
+      labelNames: ['network', 'provider'],
+      registers,
+    }),
     taskFailures: new Counter({
       name: 'farthing_task_failures_total',
       help: 'Failed runs of background tasks, which are retried.',

@@ -159,6 +159,13 @@ export async function writeHead(
   )
 }
 
+/** Takes back that the head is known: until it is seen again, no payment is accepted. */
+export async function forgetHead(db: Database, network: string): Promise<void> {
+  await db.query('update followers set head_seen_at = null where network = $1 and head_seen_at is not null', [
+    network,
+  ])
+}
+
 /** Removes the blocks above a number and returns their hashes, which are no longer part of the chain. */
 export async function deleteBlocksAbove(tx: Transaction, network: string, number: number): Promise<Hex[]> {
   const rows = await tx.query<{ hash: Hex }>(
