@@ -55,8 +55,8 @@ const three = await openLying(3)
 const pastLag = 200
 
 describe('one provider that lies decides nothing', { concurrency: 2 }, () => {
-  describe('one of two', () => define('two', two))
-  describe('one of three', () => define('three', three))
+  describe('one of two', { concurrency: 1 }, () => define('two', two))
+  describe('one of three', { concurrency: 1 }, () => define('three', three))
 })
 
 function define(count: string, shop: Lying): void {
@@ -93,7 +93,7 @@ function define(count: string, shop: Lying): void {
       const bad = [7, 'x', [], {}, { value: null }, { value: [7] }, { value: [{}] }, { slot: 'x' }]
       let i = 0
       liar.lie = ({ method }, result) => (method === 'getGenesisHash' ? result : bad[i++ % bad.length])
-      for (let round = 0; round < bad.length; round++) assert.equal(await payAnother(shop), 200)
+      for (let round = 0; round < 3; round++) assert.equal(await payAnother(shop), 200)
     })
 
   test(`a success that one of ${count} forges completes nothing, and the payer may sign again when the lie ends`, async () => {

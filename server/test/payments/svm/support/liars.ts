@@ -79,7 +79,9 @@ export async function payInVain(shop: Lying, id: string, payer: KeyPairSigner) {
     if (method === 'sendTransaction') sent.resolve(String(params[0]))
     return method === 'sendTransaction' ? 'drop' : null
   })
-  return { paying: shop.pay(id, header), bytes: await sent.promise }
+  const paying = shop.pay(id, header)
+  const answered = paying.then(({ body }): string => assert.fail(`answered before it was sent: ${body}`))
+  return { paying, bytes: await Promise.race([sent.promise, answered]) }
 }
 
 /** A lie about bytes that are in no block: that they paid the store. */
