@@ -64,7 +64,9 @@ export async function readViews({ rpc, network }: SvmChain, hashes: readonly str
     return { provider, slot, ...finalized, statuses }
   })
   if (told.length < network.witnessesMin) return { views: [], odd: [], isDisputed: false }
-  const together = findTogether(told, ({ finalizedHeight }) => finalizedHeight, network.witnessesMin)
+  // By slots too: a provider that understates its slot could hide a transaction for as long as it likes.
+  const level = findTogether(told, ({ finalizedHeight }) => finalizedHeight, network.witnessesMin) ?? []
+  const together = findTogether(level, ({ finalizedSlot }) => finalizedSlot, network.witnessesMin)
   const views: readonly View[] = together ?? []
   const odd = told.filter((one) => !views.includes(one)).map(({ provider }) => provider)
   return { views, odd, isDisputed: together === null }

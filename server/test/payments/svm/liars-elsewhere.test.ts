@@ -95,6 +95,20 @@ test('a false block time of one of two does not move the time up to which the ch
   await assertWorks(shop)
 })
 
+test('one of two cannot pass off as lag that it hides payments', async () => {
+  liar.lie = ({ method, params: [settings] }, result) => {
+    if (method === 'getSignatureStatuses') return { value: (settings as unknown[]).map(() => null) }
+    const { commitment } = (settings ?? {}) as { commitment?: string }
+    return method === 'getEpochInfo' && commitment === 'finalized'
+      ? { ...(result as object), absoluteSlot: 1 }
+      : result
+  }
+  chain.mine(200)
+  await until('payments are refused', async () => (await findObstacle(shop)) !== null)
+  liar.lie = honest
+  await assertWorks(shop)
+})
+
 test('a prepared transaction needs two that agree on the height, and one that knows of the money', async () => {
   const payer = await chain.payer()
   const id = await shop.create()
