@@ -19,6 +19,7 @@ import {
   openLying,
   payAnother,
   untilLooked,
+  untilRefused,
 } from './support/liars.ts'
 
 const shop = await openLying(2)
@@ -76,6 +77,7 @@ test('after a restore, payments are refused while one of two hides what a settle
   await untilLooked(shop)
   assert.equal(await findObstacle(shop), 'The database was restored and is being compared with the chain.')
   liar.lie = honest
+  await until('the restore is over', async () => (await findObstacle(shop)) === null)
   await assertWorks(shop)
 })
 
@@ -88,7 +90,7 @@ test('while one of two is down, payments are refused before they are claimed', a
 
 test('a false block time of one of two does not move the time up to which the chain was watched', async () => {
   liar.lie = ({ method }, result) => (method === 'getBlockTime' ? (result as number) + 86_400 : result)
-  await until('payments are refused', async () => (await findObstacle(shop)) !== null)
+  await untilRefused(shop)
   const follower = await readFollower(ctx.db, caip2)
   assert(follower?.headTime && follower.headTime.getTime() < Date.now() + 60_000)
   liar.lie = honest
@@ -104,7 +106,7 @@ test('one of two cannot pass off as lag that it hides payments', async () => {
       : result
   }
   chain.mine(200)
-  await until('payments are refused', async () => (await findObstacle(shop)) !== null)
+  await untilRefused(shop)
   liar.lie = honest
   await assertWorks(shop)
 })

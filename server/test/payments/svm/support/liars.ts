@@ -4,6 +4,7 @@ import { decodeTransaction, toBase58 } from '../../../../src/chains/svm/message.
 import { findTokenAccount } from '../../../../src/chains/svm/transfer.ts'
 import { openRails } from '../../../../src/payments/rails.ts'
 import { openReadiness } from '../../../../src/payments/settlers/readiness.ts'
+import { svmHeader } from '../../../support/chain/svm-payment.ts'
 import { type Call, type FaultyNode, openFaultyNode } from '../../../support/faulty-node.ts'
 import { openShop, type SvmShop, svmPayTo } from '../../../support/shop.ts'
 import { until } from '../../../support/until.ts'
@@ -49,9 +50,21 @@ export async function payAnother(shop: Lying): Promise<number> {
   return answer.statusCode
 }
 
+/** Waits until payments are refused with 503, or accepted again. A payer without money finds out and is never claimed. */
+async function untilAnswered(shop: Lying, what: string, status: 402 | 503): Promise<void> {
+  const id = await shop.create()
+  const required = await shop.require(id)
+  await until(what, async () => {
+    const header = await svmHeader(shop.chain, required, await shop.chain.payer(0n))
+    return (await shop.pay(id, header)).statusCode === status
+  })
+}
+
+export const untilRefused = (shop: Lying) => untilAnswered(shop, 'payments are refused', 503)
+
 /** After the lie, a new payment settles. */
 export async function assertWorks(shop: Lying): Promise<void> {
-  await until('payments are accepted', async () => (await findObstacle(shop)) === null)
+  await untilAnswered(shop, 'payments are accepted', 402)
   assert.equal(await payAnother(shop), 200)
 }
 
