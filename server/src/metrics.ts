@@ -75,12 +75,6 @@ export function openMetrics() {
       labelNames: ['source'],
       registers,
     }),
-    nodeLies: new Counter({
-      name: 'farthing_node_lies_total',
-      help: 'False reports of nodes, by network and provider.',
-      labelNames: ['network', 'provider'],
-      registers,
-    }),
     nodeDispute: new Gauge({
       name: 'farthing_node_dispute',
       help: '1 while the providers of a network contradict each other and payments are refused.',
@@ -115,6 +109,12 @@ export function openMetrics() {
       name: 'farthing_settler_hours_left',
       help: 'How long a settler’s balance lasts at the rate of the last 24 hours.',
       labelNames: ['network', 'settler'],
+      registers,
+    }),
+    contradictions: new Counter({
+      name: 'farthing_provider_contradictions_total',
+      help: 'Looks at the chain in which a provider of nodes contradicted others and was not believed.',
+      labelNames: ['network', 'provider'],
       registers,
     }),
     taskFailures: new Counter({

@@ -12,6 +12,7 @@ import { isSvm } from './chain/open.ts'
 import { newSettler, openSvm, type SvmOptions, type TestSettler, type TestSvm } from './chain/svm.ts'
 import { type Changes, svmHeader } from './chain/svm-payment.ts'
 import { openClient, startWork, untilReady } from './client.ts'
+import type { FaultyNode } from './faulty-node.ts'
 
 /** The store's wallet on EVM chains; no test holds its key. */
 export const payTo: Address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -24,7 +25,12 @@ type Options = {
   readonly settings?: Readonly<Record<string, string>>
 }
 export type ShopOptions = EvmOptions & Options
-export type SvmShopOptions = SvmOptions & Options & { readonly lamports?: bigint }
+export type SvmShopOptions = SvmOptions &
+  Options & {
+    readonly lamports?: bigint
+    /** Nodes between the service and the chain; without them, the service reaches the chain itself. */
+    readonly nodes?: readonly FaultyNode[]
+  }
 
 export type Shop = Awaited<ReturnType<typeof openEvmShop>>
 export type SvmShop = Awaited<ReturnType<typeof openSvmShop>>
@@ -65,8 +71,10 @@ async function openSvmShop(options: SvmShopOptions) {
   const signers: TestSettler[] = []
   for (let i = 0; i < (options.settlers ?? 1); i++) signers.push(await newSettler(chain, options.lamports))
   await chain.fund(svmPayTo, { token: [chain.mint, 0n] })
-  const providers = Array.from({ length: chain.network.witnessesMin }, (_, i) => `node${i}=${chain.url}`)
-  const shop = await openOn(chain, { ...options, signers, urls: providers.join(','), payTo: svmPayTo })
+  for (const node of options.nodes ?? []) node.target = chain.url
+  const between = options.nodes?.map(({ url }) => url) ?? Array(chain.network.witnessesMin).fill(chain.url)
+  const urls = between.map((url, i) => `node-${i + 1}=${url}`).join(',')
+  const shop = await openOn(chain, { ...options, signers, urls, payTo: svmPayTo })
   return {
     ...shop,
     settlementOf: shop.settlementOf<string>,

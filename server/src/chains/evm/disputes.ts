@@ -10,7 +10,7 @@ const forkSeconds = 10
 export async function noteLies(ctx: Context, chain: Chain, lies: readonly Lie[]): Promise<void> {
   for (const { provider, what } of lies) {
     chain.rpc.setAside(provider)
-    ctx.metrics.nodeLies.inc({ network: chain.network.id, provider })
+    ctx.metrics.contradictions.inc({ network: chain.network.id, provider })
     await rows.noteFault(ctx.db, chain.network.caip2, provider, what)
     ctx.log.warn(
       { network: chain.network.id, provider, lie: what },

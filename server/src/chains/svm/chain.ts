@@ -1,8 +1,9 @@
 import type { Node } from '../../config.ts'
 import type { SolanaNetwork } from '../../networks.ts'
-import { openRpc, type Rpc, RpcAnswerError, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
-import { decodeTransaction, encodeTransaction, type SvmTransaction } from './message.ts'
+import { openRpc, type Rpc, RpcUnavailableError } from '../rpc.ts'
+import { encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
+import { askWitnesses, findTogether, reachedBy, readAnswer, whole } from './witnesses.ts'
 
 /** One Solana cluster and its nodes. */
 export type SvmChain = { readonly network: SolanaNetwork; readonly rpc: Rpc }
@@ -39,158 +40,41 @@ export async function checkSvmChain({ network, rpc }: SvmChain): Promise<{ says:
 
 type RawAccount = { readonly owner: string; readonly data: readonly [string, string] }
 
-export type SvmHeads = {
-  /** Of the newest confirmed block. */
-  readonly slot: number
-  readonly time: Date
-  readonly finalizedSlot: number
-  /** Number of blocks up to the finalized one: the life of a blockhash is counted in these. */
-  readonly finalizedHeight: number
-}
-
-type EpochInfo = { readonly absoluteSlot: number; readonly blockHeight: number }
-
-/** The chain's heads; null while the newest block's time is not known. */
-export async function readSvmHeads({ rpc }: SvmChain): Promise<SvmHeads | null> {
-  const infos = await rpc.batch(
-    ['confirmed', 'finalized'].map((commitment) => ({ method: 'getEpochInfo', params: [{ commitment }] })),
-  )
-  const [head, final] = infos.map((info) => unwrap<EpochInfo>(info))
-  if (!head || !final) return null
-  const seconds = await rpc.call<number | null>('getBlockTime', [head.absoluteSlot]).catch((error) => {
-    // This node may be behind the one that was queried before, and not have the block yet.
-    if (!(error instanceof RpcAnswerError)) throw error
-    return null
-  })
-  if (seconds === null) return null
-  return {
-    slot: head.absoluteSlot,
-    time: new Date(seconds * 1_000),
-    finalizedSlot: final.absoluteSlot,
-    finalizedHeight: final.blockHeight,
-  }
-}
-
-/** What a node says about a transaction. */
-export type Status = {
-  readonly slot: number
-  readonly isFailed: boolean
-  readonly commitment: 'processed' | 'confirmed' | 'finalized'
-}
-
-type RawStatus = {
-  readonly slot: number
-  readonly err: unknown
-  readonly confirmationStatus: Status['commitment'] | null
-} | null
-
-/** Nodes refuse more. */
-const statusesPerCall = 256
-
-export function statusCalls(hashes: readonly string[]) {
-  const calls = []
-  for (let i = 0; i < hashes.length; i += statusesPerCall)
-    calls.push({
-      method: 'getSignatureStatuses',
-      params: [hashes.slice(i, i + statusesPerCall), { searchTransactionHistory: true }],
-    })
-  return calls
-}
-
-/** In the order of the hashes that were requested; null if the node does not know the transaction. */
-export function readStatuses(outcomes: readonly RpcOutcome[]): (Status | null)[] {
-  return outcomes.flatMap((outcome) =>
-    unwrap<{ value: RawStatus[] }>(outcome).value.map((raw) =>
-      raw === null
-        ? null
-        : { slot: raw.slot, isFailed: raw.err !== null, commitment: raw.confirmationStatus ?? 'finalized' },
-    ),
-  )
-}
-
-/** A transaction in a confirmed block, and what it did to token accounts. */
-export type Landed = {
-  readonly slot: number
-  readonly time: Date
-  readonly isFailed: boolean
-  readonly transaction: SvmTransaction
-  /** How many units an account gained; negative if it lost some. */
-  gainOf(account: string): bigint
-}
-
-type RawBalance = { readonly accountIndex: number; readonly uiTokenAmount: { readonly amount: string } }
-type RawLanded = {
-  readonly slot: number
-  readonly blockTime: number | null
-  readonly transaction: readonly [string, string]
-  readonly meta: {
-    readonly err: unknown
-    readonly preTokenBalances: readonly RawBalance[]
-    readonly postTokenBalances: readonly RawBalance[]
-    readonly loadedAddresses?: {
-      readonly writable: readonly string[]
-      readonly readonly: readonly string[]
-    } | null
-  } | null
-} | null
-
-/** In the order of the hashes; null for a transaction that is not confirmed or not complete yet. */
-export async function readLanded({ rpc }: SvmChain, hashes: readonly string[]): Promise<(Landed | null)[]> {
-  const settings = { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: 0 }
-  const outcomes = await rpc.batch(
-    hashes.map((hash) => ({ method: 'getTransaction', params: [hash, settings] })),
-  )
-  return outcomes.map((outcome) => {
-    // A transaction that a node cannot return (of an unknown version, say) must not hide the others. It is requested
-    // again.
-    if ('error' in outcome) return null
-    const raw = unwrap<RawLanded>(outcome)
-    const transaction = raw && decodeTransaction(Buffer.from(raw.transaction[0], 'base64'))
-    if (!raw?.meta || raw.blockTime === null || !transaction) return null
-    const { preTokenBalances, postTokenBalances, loadedAddresses } = raw.meta
-    // Balances number accounts as the runtime does: those from lookup tables after those of the message.
-    const accounts: readonly string[] = [
-      ...transaction.accounts,
-      ...(loadedAddresses?.writable ?? []),
-      ...(loadedAddresses?.readonly ?? []),
-    ]
-    const unitsOf = (balances: readonly RawBalance[], index: number) =>
-      BigInt(balances.find(({ accountIndex }) => accountIndex === index)?.uiTokenAmount.amount ?? '0')
-    return {
-      slot: raw.slot,
-      time: new Date(raw.blockTime * 1_000),
-      isFailed: raw.meta.err !== null,
-      transaction,
-      gainOf(account) {
-        const index = accounts.indexOf(account)
-        return unitsOf(postTokenBalances, index) - unitsOf(preTokenBalances, index)
-      },
-    }
-  })
-}
-
-/** What a node says would happen to a transaction now. */
+/** What a provider says would happen to a transaction now. */
 export type SvmSimulated = {
+  readonly provider: string
   readonly isGood: boolean
   /** As the node spells it. */
   readonly err: unknown
+  /** It would fail because the settler cannot pay the fee. */
+  readonly isOurFault: boolean
   /** Units in the paying account; null if it does not exist. */
   readonly balance: bigint | null
   readonly slot: number
-  /** No blockhash that is valid now is valid in a block above this height. */
-  readonly lastValidHeight: bigint
 }
 
+export type SvmSimulation = {
+  /** One per provider that could simulate it. */
+  readonly told: readonly SvmSimulated[]
+  /**
+   * No blockhash that is valid now is valid in a block above this height: the highest that any provider tells. Null if
+   * too few do, or if they are too far apart.
+   */
+  readonly lastValidHeight: bigint | null
+}
+
+type Contextual<Value> = { readonly context: { readonly slot: number }; readonly value: Value }
+
 /**
- * Simulates transactions that lack a settler's signature, in one request. Each is simulated by itself: nodes do not
- * simulate one on top of another.
+ * Has every provider simulate transactions that lack a settler's signature, in one request each. Each is simulated by
+ * itself: nodes do not simulate one on top of another.
  */
 export async function simulateSvm(
-  { rpc }: SvmChain,
+  { rpc, network }: SvmChain,
   asked: readonly { readonly transaction: SvmTransaction; readonly source: string }[],
-): Promise<SvmSimulated[]> {
+): Promise<SvmSimulation[]> {
   const settings = { encoding: 'base64', commitment: 'processed' }
-  const outcomes = await rpc.batch([
+  const witnesses = await askWitnesses(rpc, [
     ...asked.flatMap(({ transaction, source }) => [
       {
         method: 'simulateTransaction',
@@ -204,40 +88,62 @@ export async function simulateSvm(
     // Last, so that no blockhash that was valid above is newer than this one.
     { method: 'getLatestBlockhash', params: [{ commitment: 'processed' }] },
   ])
-  const latest = unwrap<{ context: { slot: number }; value: { lastValidBlockHeight: number } }>(
-    outcomes.at(-1),
+  const simulated = witnesses.map(({ provider, outcomes }) =>
+    asked.map((_, i): SvmSimulated | null => {
+      const account = readAnswer(outcomes[i * 2 + 1], ({ value }: Contextual<RawAccount | null>) => ({
+        units: value && readUnits(value),
+      }))
+      return readAnswer(outcomes[i * 2], ({ context, value: { err } }: Contextual<{ err: unknown }>) =>
+        account === null
+          ? null
+          : {
+              provider,
+              isGood: err === null,
+              err,
+              isOurFault: isOurFault(err),
+              balance: account.units,
+              slot: whole(context.slot),
+            },
+      )
+    }),
   )
-  return asked.map((_, i) => {
-    const { context, value } = unwrap<{ context: { slot: number }; value: { err: unknown } }>(outcomes[i * 2])
-    const account = unwrap<{ value: RawAccount | null }>(outcomes[i * 2 + 1]).value
-    if (isOurFault(value.err)) throw new RpcUnavailableError('A settler cannot pay the transaction fee.')
-    return {
-      isGood: value.err === null,
-      err: value.err,
-      balance: account && readUnits(account),
-      slot: context.slot,
+  const heights = witnesses.flatMap(({ outcomes }, place) => {
+    const newest = Math.max(...(simulated[place] ?? []).map((one) => one?.slot ?? 0))
+    const height = readAnswer(outcomes.at(-1), ({ context, value }: Contextual<Lifetime>) => {
       // Behind a load balancer, the newest blockhash may come from another node. A block takes at least one slot.
-      lastValidHeight: BigInt(
-        latest.value.lastValidBlockHeight + Math.max(0, context.slot - latest.context.slot),
-      ),
-    }
+      return whole(value.lastValidBlockHeight + Math.max(0, newest - whole(context.slot)))
+    })
+    return height ?? []
   })
+  const [highest] = findTogether(heights, (height) => height, network.witnessesMin) ?? []
+  const lastValidHeight = highest === undefined ? null : BigInt(highest)
+  return asked.map((_, i) => ({ told: simulated.flatMap((one) => one[i] ?? []), lastValidHeight }))
 }
 
-/**
- * What a new payment needs to know: the newest blockhash, its last valid height, and the units in the paying account.
- */
-export async function readForPayment({ rpc }: SvmChain, source: string) {
-  const [latest, account] = await rpc.batch([
+type Lifetime = { readonly blockhash: string; readonly lastValidBlockHeight: number }
+
+/** What a new payment needs to know: a recent blockhash, and the most units that any provider sees in its account. */
+export async function readForPayment({ rpc, network }: SvmChain, source: string) {
+  const witnesses = await askWitnesses(rpc, [
     { method: 'getLatestBlockhash', params: [{ commitment: 'confirmed' }] },
     { method: 'getAccountInfo', params: [source, { encoding: 'base64', commitment: 'confirmed' }] },
   ])
-  const { value } = unwrap<{ value: { blockhash: string; lastValidBlockHeight: number } }>(latest)
-  const found = unwrap<{ value: RawAccount | null }>(account).value
+  const told = witnesses.flatMap(({ outcomes: [latest, account] }) => {
+    const lifetime = readAnswer(latest, ({ value }: Contextual<Lifetime>) => ({
+      blockhash: value.blockhash,
+      height: whole(value.lastValidBlockHeight),
+    }))
+    const units = readAnswer(account, ({ value }: Contextual<RawAccount | null>) => value && readUnits(value))
+    return lifetime ? { ...lifetime, units: units ?? 0n } : []
+  })
+  const together = findTogether(told, ({ height }) => height, network.witnessesMin)
+  // The newest that enough of them know by now.
+  const chosen = together?.[network.witnessesMin - 1]
+  if (!chosen) throw new RpcUnavailableError(`Too few nodes agree on the height of ${network.name}.`)
   return {
-    blockhash: value.blockhash,
-    lastValidBlockHeight: BigInt(value.lastValidBlockHeight),
-    units: found && readUnits(found),
+    blockhash: chosen.blockhash,
+    lastValidBlockHeight: BigInt(chosen.height),
+    units: told.reduce((most, { units }) => (units > most ? units : most), 0n),
   }
 }
 
@@ -258,21 +164,40 @@ function readUnits({ owner, data }: RawAccount): bigint | null {
   return owner === tokenProgram && bytes.length === 165 ? bytes.readBigUInt64LE(64) : null
 }
 
-/** Which of these wallets have an account for the token that can be paid to. */
+/**
+ * Which of these wallets have an account for the token that can be paid to, as far as any provider knows: one that is
+ * behind, or down, must not withdraw a way to pay. Every payment is simulated again.
+ */
 export async function findReady(
   { rpc }: SvmChain,
   owners: readonly string[],
   mint: string,
 ): Promise<boolean[]> {
   const accounts = await Promise.all(owners.map((owner) => findTokenAccount(owner, mint)))
-  const { value } = await rpc.call<{ value: (RawAccount | null)[] }>('getMultipleAccounts', [
-    accounts,
-    { encoding: 'base64', commitment: 'confirmed' },
-  ])
-  // An account's state is its 109th byte: 1 is initialized, 2 is frozen.
-  return owners.map((_, i) => {
-    const account = value[i]
-    if (!account || readUnits(account) === null) return false
-    return Buffer.from(account.data[0], 'base64')[108] === 1
+  const settings = { encoding: 'base64', commitment: 'confirmed' }
+  const witnesses = await askWitnesses(rpc, [{ method: 'getMultipleAccounts', params: [accounts, settings] }])
+  const told = witnesses.flatMap(({ outcomes: [outcome] }) => {
+    const ready = readAnswer(outcome, ({ value }: { value: (RawAccount | null)[] }) => value.map(isPayable))
+    return ready ? [ready] : []
   })
+  if (told.length === 0) throw new RpcUnavailableError('No node could look up token accounts.')
+  return owners.map((_, i) => told.some((ready) => ready[i]))
+}
+
+/** An account's state is its 109th byte: 1 is initialized, 2 is frozen. */
+function isPayable(account: RawAccount | null): boolean {
+  return account !== null && readUnits(account) !== null && Buffer.from(account.data[0], 'base64')[108] === 1
+}
+
+/** Lamports of a settler, as enough of those that answer see them. */
+export async function readLamports({ rpc, network }: SvmChain, address: string): Promise<bigint> {
+  const witnesses = await askWitnesses(rpc, [
+    { method: 'getBalance', params: [address, { commitment: 'confirmed' }] },
+  ])
+  const told = witnesses.flatMap(
+    ({ outcomes: [outcome] }) => readAnswer(outcome, ({ value }: Contextual<number>) => whole(value)) ?? [],
+  )
+  const lamports = reachedBy(told, Math.min(network.witnessesMin, told.length))
+  if (lamports === null) throw new RpcUnavailableError('No node could look up a settler’s balance.')
+  return BigInt(lamports)
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { type SvmChain, simulateSvm } from '../../chains/svm/chain.ts'
+import { RpcUnavailableError } from '../../chains/rpc.ts'
+import { readLamports, type SvmChain, type SvmSimulated, simulateSvm } from '../../chains/svm/chain.ts'
 import { decodeTransaction, type SvmTransaction } from '../../chains/svm/message.ts'
 import type { SvmSigner } from '../../chains/svm/signer.ts'
 import { readExact } from '../../chains/svm/transfer.ts'
+import { agree } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
@@ -19,7 +21,8 @@ import { reasonOf } from './verify.ts'
  * of which it may crash:
  *
  *   lease     hold the settler's row; a holder that lost the lease can no longer sign
- *   choose    take claims that name this settler, oldest first; simulate them; reject those that would fail
+ *   choose    take claims that name this settler, oldest first; simulate them; reject those that would fail. Both need
+ *             enough providers that say the same; the rest wait
  *   commit    write the completed bytes in one transaction, which marks the authorization as `sent`
  *   broadcast send only committed bytes, again and again until they are seen or can no longer land
  *
@@ -47,7 +50,7 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
   const entered = await enterLane(ctx, { network, address: signer.address, holder }, () =>
-    readBalance(chain, signer.address),
+    readLamports(chain, signer.address),
   )
   if (entered === 'held') return null
   if (entered === 'blind') return false
@@ -81,11 +84,6 @@ async function recordLost(ctx: Context, { chain, signer }: SvmLane): Promise<voi
     const signed = signer.complete(chain.network, transaction)
     await ctx.db.transaction((tx) => recordSend(tx, { network, settler: signer.address, ...signed, key }))
   }
-}
-
-async function readBalance({ rpc }: SvmChain, address: string): Promise<bigint> {
-  const { value } = await rpc.call<{ value: number }>('getBalance', [address, { commitment: 'confirmed' }])
-  return BigInt(value)
 }
 
 type Payment = Authorized<string>
@@ -136,26 +134,39 @@ async function choose(
   const good: Chosen[] = []
   const refused: Refused[] = []
   for (const [i, payment] of claimed.entries()) {
-    const verdict = verdicts[i]
     const { asset, authorization } = payment.transfer
-    // A node behind the head may not have seen the money arrive.
-    if (!verdict || verdict.slot < headSlot) continue
     const key = `${asset} ${authorization.from}`
     const unsettled = inFlight.get(key) ?? 0n
-    const needed = authorization.value + unsettled
-    const refuse = (reason: string) =>
-      refused.push({ asset, payer: authorization.from, nonce: authorization.nonce, reason })
-    // Signing is deterministic, so a transaction that is already on the chain gets the hash it has there.
-    if (verdict.err === 'AlreadyProcessed') good.push({ ...payment, unsettled })
-    else if (!verdict.isGood) refuse(reasonOf(verdict.err))
-    else if ((verdict.balance ?? 0n) < authorization.value) refuse('insufficient_funds')
-    else if ((verdict.balance ?? 0n) >= needed) {
+    // A node behind the head may not have seen the money arrive.
+    const told = (verdicts[i]?.told ?? [])
+      .filter(({ slot }) => slot >= headSlot)
+      .map((one) => ({ provider: one.provider, fact: decide(one, authorization.value, unsettled) }))
+    const { fact } = agree(told, JSON.stringify, chain.network.witnessesMin)
+    if (fact === 'unpaid') throw new RpcUnavailableError('A settler cannot pay the transaction fee.')
+    if (fact === 'send') {
       good.push({ ...payment, unsettled })
-      inFlight.set(key, needed)
-    }
+      inFlight.set(key, unsettled + authorization.value)
+    } else if (fact !== null && fact !== 'wait')
+      refused.push({ asset, payer: authorization.from, nonce: authorization.nonce, reason: fact.reason })
   }
   if (refused.length > 0) await reject(ctx, chain.network.caip2, refused, lane.updateStatus)
   return good
+}
+
+type Decision = 'send' | 'wait' | 'unpaid' | { readonly reason: string }
+
+/** What one provider's simulation means for a payment. */
+function decide(
+  { err, isGood, isOurFault, balance }: SvmSimulated,
+  value: bigint,
+  unsettled: bigint,
+): Decision {
+  // Signing is deterministic, so a transaction that is already on the chain gets the hash it has there.
+  if (err === 'AlreadyProcessed') return 'send'
+  if (isOurFault) return 'unpaid'
+  if (!isGood) return { reason: reasonOf(err) }
+  if ((balance ?? 0n) < value) return { reason: 'insufficient_funds' }
+  return (balance ?? 0n) >= value + unsettled ? 'send' : 'wait'
 }
 
 /**

@@ -18,7 +18,7 @@ export async function preparePayment(
   if ('refusal' in parseSolanaAddress(payer) || payer === extra.feePayer)
     return { refusal: 'invalid_payload' }
   const { units, ...lifetime } = await readForPayment(chain, await findTokenAccount(payer, asset))
-  if ((units ?? 0n) < BigInt(amount)) return { refusal: 'insufficient_funds' }
+  if (units < BigInt(amount)) return { refusal: 'insufficient_funds' }
   const transaction = await writeExact({
     ...extra,
     ...lifetime,

@@ -7,6 +7,7 @@ import { openCheck } from '../open-check.ts'
 import type { Loop, Rail, Settling } from '../rail.ts'
 import { releaseSettler } from '../settlers/rows.ts'
 import { tendAccounts } from './accounts.ts'
+import { openDoubts } from './doubts.ts'
 import { openFeePayers } from './fee-payers.ts'
 import { stepSvmLane } from './lane.ts'
 import { preparePayment } from './prepare.ts'
@@ -57,7 +58,13 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
   const { caip2, blockTimeMs } = chain.network
   const check = openCheck(ctx, caip2, () => checkSvmChain(chain))
   const own = signers.filter((signer) => signer.family === 'SOLANA')
-  const lookForReferences = openReferences(ctx, chain, updateStatus)
+  const noteDoubt = openDoubts(ctx, caip2, 'payments get 503 and nothing is decided')
+  const lookForReferences = openReferences(
+    ctx,
+    chain,
+    updateStatus,
+    openDoubts(ctx, caip2, 'transfers by reference wait'),
+  )
   return [
     {
       name: `accounts ${caip2}`,
@@ -67,7 +74,8 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
     {
       name: `watch ${caip2}`,
       restMs: blockTimeMs,
-      run: async () => (await check()) && (await watchOnce(ctx, chain, holder, updateStatus)) === true,
+      run: async () =>
+        (await check()) && (await watchOnce(ctx, chain, holder, updateStatus, noteDoubt)) === true,
       release: () => releaseFollower(ctx.db, caip2, holder),
     },
     {

@@ -1,6 +1,9 @@
-import { readLanded, type SvmChain } from '../../chains/svm/chain.ts'
+import { RpcUnavailableError } from '../../chains/rpc.ts'
+import type { SvmChain } from '../../chains/svm/chain.ts'
+import { readLanded } from '../../chains/svm/landed.ts'
 import { encodeTransaction, hashMessage } from '../../chains/svm/message.ts'
 import { findTokenAccount, readExact } from '../../chains/svm/transfer.ts'
+import { askWitnesses, readAnswer } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { isId } from '../../ids.ts'
 import { finishReconciling } from '../restores/reconcile.ts'
@@ -10,55 +13,84 @@ import * as rows from './rows.ts'
 
 /** Per request; nodes list the newest first. */
 const listedPerRequest = 1_000
-const readPerRequest = 50
 
-type Listed = { readonly signature: string; readonly err: unknown; readonly blockTime: number | null }
+type Listed = { readonly signature: string; readonly blockTime: number | null }
 
 /**
  * After a restore, finds transactions that our settlers have sent and that the database no longer knows. Each names its
  * checkout in its memo and is recorded as sent for it, if that checkout made exactly this offer; from then on it is
- * watched and credited like any other.
+ * watched and credited like any other. Payments stay refused until enough providers agree on what was sent.
  */
 export async function recoverSent(ctx: Context, chain: SvmChain, time: Date): Promise<void> {
   const network = chain.network.caip2
   const since = await rows.readRestorePoint(ctx.db, network)
   if (since === null) return
+  let isComplete = true
   for (const settler of await listSettlerAddresses(ctx.db, network)) {
-    const hashes = await listSent(chain, settler, since)
-    const unknown = [...(await rows.listNotBroadcast(ctx.db, hashes))]
-    for (let i = 0; i < unknown.length; i += readPerRequest)
-      await record(ctx, chain, settler, unknown.slice(i, i + readPerRequest))
+    const sent = await listSent(chain, settler, since)
+    const unknown = [...(await rows.listNotBroadcast(ctx.db, sent.hashes))]
+    const isRecorded = await record(ctx, chain, settler, unknown)
+    isComplete &&= sent.isAgreed && isRecorded
   }
   // A transaction that was confirmed a minute ago is final by now, and was listed.
-  await finishReconciling(ctx, network, new Date(time.getTime() - 60_000))
+  if (isComplete) await finishReconciling(ctx, network, new Date(time.getTime() - 60_000))
 }
 
-async function listSent({ rpc }: SvmChain, settler: string, since: Date): Promise<string[]> {
+/** What the settler has sent, by the lists of all providers; `isAgreed` if enough of them list the same. */
+async function listSent({ rpc, network: { witnessesMin } }: SvmChain, settler: string, since: Date) {
   const hashes: string[] = []
+  let isAgreed = true
   let before: string | undefined
   for (;;) {
     const settings = { limit: listedPerRequest, commitment: 'confirmed', ...(before && { before }) }
-    const listed = await rpc.call<Listed[]>('getSignaturesForAddress', [settler, settings])
+    const call = { method: 'getSignaturesForAddress', params: [settler, settings] }
+    const lists = (await askWitnesses(rpc, [call])).flatMap(({ outcomes: [outcome] }) => {
+      const list = readAnswer(outcome, (raw: Listed[]) => raw.map(toListed))
+      return list ? [list] : []
+    })
+    if (lists.length < witnessesMin) throw new RpcUnavailableError('Too few nodes list what a settler sent.')
     // A block whose time the node does not know may be a late one.
-    const late = listed.filter(({ blockTime }) => blockTime === null || blockTime * 1_000 >= since.getTime())
-    hashes.push(...late.filter(({ err }) => err === null).map(({ signature }) => signature))
-    before = listed.at(-1)?.signature
-    if (listed.length < listedPerRequest || late.length < listed.length) return hashes
+    const isLate = ({ blockTime }: Listed) => blockTime === null || blockTime * 1_000 >= since.getTime()
+    const late = lists.map((list) => list.filter(isLate))
+    const countListing = (hash: string) =>
+      late.filter((list) => list.some(({ signature }) => signature === hash)).length
+    for (const hash of new Set(late.flat().map(({ signature }) => signature))) {
+      const having = countListing(hash)
+      if (isMajority(having, lists.length, witnessesMin)) hashes.push(hash)
+      else if (!isMajority(lists.length - having, lists.length, witnessesMin)) isAgreed = false
+    }
+    const atEnd = lists.filter((list, i) => list.length < listedPerRequest || late[i]?.length !== list.length)
+    if (isMajority(atEnd.length, lists.length, witnessesMin)) return { hashes, isAgreed }
+    // The oldest that enough of them list: all of those can go on from there.
+    const next = lists.flat().findLast(({ signature }) => countListing(signature) >= witnessesMin)?.signature
+    if (next === undefined || next === before) return { hashes, isAgreed: false }
+    before = next
   }
 }
 
+function isMajority(count: number, of: number, witnessesMin: number): boolean {
+  return count >= witnessesMin && count * 2 > of
+}
+
+function toListed({ signature, blockTime }: Listed): Listed {
+  return { signature: String(signature), blockTime: blockTime ?? null }
+}
+
+/** Records those that are payments. False if enough providers did not tell the same about each. */
 async function record(
   ctx: Context,
   chain: SvmChain,
   settler: string,
   hashes: readonly string[],
-): Promise<void> {
+): Promise<boolean> {
   const network = chain.network.caip2
-  for (const [i, landed] of (await readLanded(chain, hashes)).entries()) {
+  let isComplete = true
+  for (const [i, { fact: landed }] of (await readLanded(chain, hashes)).entries()) {
     const hash = hashes[i]
+    if (!landed) isComplete = false
     const exact = landed && readExact(landed.transaction, chain.network)
     // Not a payment: settlers also create token accounts.
-    if (!hash || !landed || !exact || 'refusal' in exact) continue
+    if (!hash || !landed || landed.isFailed || !exact || 'refusal' in exact) continue
     const bytes = encodeTransaction(landed.transaction)
     const nonce = hashMessage(landed.transaction.message)
     const [to] = isId('ch', exact.memo) ? await rows.listPayTo(ctx.db, exact.memo, network, exact.mint) : []
@@ -79,4 +111,5 @@ async function record(
       if (claim) await rows.recordSend(tx, { network, settler, hash, bytes, key: seen })
     })
   }
+  return isComplete
 }

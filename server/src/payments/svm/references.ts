@@ -1,11 +1,14 @@
 import { lockFollower } from '../../chains/rows.ts'
-import { unwrap } from '../../chains/rpc.ts'
-import { type Landed, readLanded, type SvmChain } from '../../chains/svm/chain.ts'
+import type { SvmChain } from '../../chains/svm/chain.ts'
+import { type Landed, readLanded } from '../../chains/svm/landed.ts'
+import { countWith, findWithout, judge, readViews } from '../../chains/svm/status.ts'
 import { findTokenAccount, tokenProgram } from '../../chains/svm/transfer.ts'
+import { askWitnesses, readAnswer } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { advancePlaces, orphanCredits } from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { type Doubt, joinDoubts } from './doubts.ts'
 import {
   type Awaited,
   listAwaited,
@@ -14,7 +17,6 @@ import {
   listUnsettled,
   reverseReferenceTransfers,
 } from './reference-rows.ts'
-import { askAll } from './watch.ts'
 
 /**
  * Finds transfers that buyers make by themselves (Solana Pay). Each carries its checkout's reference, as an account
@@ -28,6 +30,7 @@ export function openReferences(
   ctx: Context,
   chain: SvmChain,
   updateStatus: UpdateStatus,
+  noteDoubt: (doubt: Doubt) => void,
 ): () => Promise<boolean> {
   const network = chain.network.caip2
   /** Transactions that name a reference but paid nothing, so that they are read only once. */
@@ -41,23 +44,21 @@ export function openReferences(
       ([hash, { reference }]) => unknown.has(hash) && !idle.has(`${hash} ${reference}`),
     )
     let isCredited = false
-    for (let start = 0; start < toRead.length; start += readPerRequest) {
-      const some = toRead.slice(start, start + readPerRequest)
-      const landed = await readLanded(
-        chain,
-        some.map(([hash]) => hash),
-      )
-      for (const [i, [hash, of]] of some.entries()) {
-        const one = landed[i]
-        if (!one) continue
-        if (await credit(ctx, network, hash, one, of, updateStatus)) isCredited = true
-        else if (ctx.now().getTime() - one.time.getTime() > forkableMs) {
-          if (idle.size >= idleMax) idle.clear()
-          idle.add(`${hash} ${of.reference}`)
-        }
+    const landed = await readLanded(
+      chain,
+      toRead.map(([hash]) => hash),
+    )
+    for (const [i, [hash, of]] of toRead.entries()) {
+      const one = landed[i]?.fact
+      if (!one) continue
+      if (await credit(ctx, network, hash, one, of, updateStatus)) isCredited = true
+      else if (ctx.now().getTime() - one.time.getTime() > forkableMs) {
+        if (idle.size >= idleMax) idle.clear()
+        idle.add(`${hash} ${of.reference}`)
       }
     }
-    const isSettled = await settleKnown(ctx, chain, updateStatus)
+    const { isSettled, ...doubt } = await settleKnown(ctx, chain, updateStatus)
+    noteDoubt(joinDoubts([...landed, doubt]))
     if (isCredited || isSettled) ctx.db.wakeUps.send('outcomes')
     return isCredited || awaited.length === referencesPerRun
   }
@@ -67,7 +68,6 @@ export function openReferences(
 const pace = { ageShare: 20, secondsMin: 2, secondsMax: 300 }
 /** Each takes a separate call to a node. */
 const referencesPerRun = 50
-const readPerRequest = 50
 /** As many as a node lists in one answer. Several transactions name one reference only if somebody means to. */
 const namingMax = 1_000
 /** An older transaction stays as it is: no fork can remove it and make it do something else. */
@@ -78,17 +78,18 @@ const settledPerRun = 200
 /** If a transfer was not included again by then, its blockhash has long expired. */
 const lostMinutes = 10
 
-/** The newest transactions that name a reference, each with the reference that it names. */
+/** The newest transactions of which any provider says that they name a reference, each with the one it names. */
 async function findNaming({ rpc }: SvmChain, awaited: readonly Awaited[]): Promise<Map<string, Awaited>> {
   const settings = { commitment: 'confirmed', limit: namingMax }
-  const outcomes = await rpc.batch(
+  const witnesses = await askWitnesses(
+    rpc,
     awaited.map(({ reference }) => ({ method: 'getSignaturesForAddress', params: [reference, settings] })),
   )
+  const read = (list: readonly { signature: string; err?: unknown }[]) =>
+    list.filter(({ err }) => (err ?? null) === null).map(({ signature }) => String(signature))
   return new Map(
-    awaited.flatMap((one, i) =>
-      unwrap<{ signature: string; err: unknown }[]>(outcomes[i])
-        .filter(({ err }) => err === null)
-        .map(({ signature }) => [signature, one] as const),
+    witnesses.flatMap(({ outcomes }) =>
+      awaited.flatMap((one, i) => (readAnswer(outcomes[i], read) ?? []).map((hash) => [hash, one] as const)),
     ),
   )
 }
@@ -135,22 +136,36 @@ function findPayer({ transaction }: Landed, account: string): string {
 }
 
 /** Updates the finality of credited transfers, and gives up those that a fork removed. */
-async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateStatus): Promise<boolean> {
-  const network = chain.network.caip2
+async function settleKnown(
+  ctx: Context,
+  chain: SvmChain,
+  updateStatus: UpdateStatus,
+): Promise<Doubt & { readonly isSettled: boolean }> {
+  const { caip2: network, witnessesMin } = chain.network
   const standing = await listUnsettled(ctx.db, network, settledPerRun)
   const lost = await listOrphanedReferenceTransfers(ctx.db, network, lostMinutes, settledPerRun)
-  if (standing.length + lost.length === 0) return false
-  const nodes = await askAll(
+  if (standing.length + lost.length === 0) return { isSettled: false, odd: [], isDisputed: false }
+  const { views, ...apart } = await readViews(
     chain,
     [...standing, ...lost].map(({ hash }) => hash),
   )
-  if (nodes.length < chain.network.witnessesMin) return false
-  const statusesOf = (i: number) => nodes.map(({ statuses }) => statuses[i] ?? null)
-  const isAbsent = (i: number) => statusesOf(i).every((status) => status === null)
-  const final = standing.filter((_, i) => statusesOf(i).every((status) => status?.commitment === 'finalized'))
-  const gone = standing.filter((one, i) => isAbsent(i) && nodes.every(({ slot }) => slot > one.slot))
-  const given = lost.filter((_, i) => isAbsent(standing.length + i))
-  if (final.length + gone.length + given.length === 0) return false
+  const judged = standing.map((_, i) => judge(views, i, witnessesMin))
+  const doubt = joinDoubts([apart, ...judged])
+  if (doubt.isDisputed) return { isSettled: false, ...doubt }
+  const statusOf = (i: number) => judged[i]?.status ?? null
+  const isHere = (i: number) => statusOf(i)?.slot === standing[i]?.slot && !statusOf(i)?.isFailed
+  const final = standing.filter((_, i) => isHere(i) && statusOf(i)?.commitment === 'finalized')
+  const gone = standing.filter((one, i) => {
+    // In another block now: it is read there again.
+    if (statusOf(i) !== null) return !isHere(i)
+    const without = findWithout(views, i, one.slot).length
+    return without >= witnessesMin && without > countWith(views, i)
+  })
+  const given = lost.filter((_, i) => {
+    const place = standing.length + i
+    return findWithout(views, place, null).length >= witnessesMin && countWith(views, place) === 0
+  })
+  if (final.length + gone.length + given.length === 0) return { isSettled: false, ...doubt }
   await ctx.db.transaction(async (tx) => {
     await lockFollower(tx, network)
     const places = (list: readonly { place: string }[]) => list.map(({ place }) => place)
@@ -161,5 +176,5 @@ async function settleKnown(ctx: Context, chain: SvmChain, updateStatus: UpdateSt
     ]
     if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
   })
-  return true
+  return { isSettled: true, ...doubt }
 }

@@ -1,22 +1,25 @@
-import { leaseFollower, lockFollower, writeHead } from '../../chains/rows.ts'
-import { unwrap } from '../../chains/rpc.ts'
-import {
-  type Landed,
-  readLanded,
-  readStatuses,
-  readSvmHeads,
-  type Status,
-  type SvmChain,
-  statusCalls,
-} from '../../chains/svm/chain.ts'
+import { leaseFollower, lockFollower, writeDispute, writeHead } from '../../chains/rows.ts'
+import type { SvmChain } from '../../chains/svm/chain.ts'
+import { type Landed, readLanded } from '../../chains/svm/landed.ts'
 import { hashMessage } from '../../chains/svm/message.ts'
+import {
+  countWith,
+  findWithout,
+  judge,
+  readHeads,
+  readViews,
+  type Status,
+  type View,
+} from '../../chains/svm/status.ts'
 import { readExact } from '../../chains/svm/transfer.ts'
+import type { Agreement } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { bury } from '../credits/bury.ts'
 import * as credits from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { type Doubt, joinDoubts } from './doubts.ts'
 import { recoverSent } from './recover.ts'
 import * as rows from './rows.ts'
 import { blockhashExpired } from './verify.ts'
@@ -33,30 +36,34 @@ import { blockhashExpired } from './verify.ts'
  *   expired      no node has it, and the finalized height is past the life of its blockhash: dead
  *   orphaned     it was confirmed, and no node has it any more: its credit is orphaned, and the bytes are sent again
  *
- * A transaction is dead or orphaned only if as many nodes as the network requires confirm it, each at its own finalized
- * height.
+ * Every provider is asked, and each of these takes as many that say the same as the network requires. While they
+ * contradict each other about something final, and no majority settles it, nothing is decided and no payment accepted.
  */
 export async function watchOnce(
   ctx: Context,
   chain: SvmChain,
   holder: string,
   updateStatus: UpdateStatus,
+  noteDoubt: (doubt: Doubt) => void,
 ): Promise<boolean | null> {
   const network = chain.network.caip2
   if (!(await leaseFollower(ctx.db, network, holder, leaseSeconds))) return null
-  const heads = await readSvmHeads(chain)
-  if (!heads) return false
-  await recoverSent(ctx, chain, heads.time)
   const watched = await rows.listWatched(ctx.db, network, watchedMax)
-  const seen = await readSeen(chain, watched)
+  const { views, ...apart } = await readViews(
+    chain,
+    watched.map(({ hash }) => hash),
+  )
+  const { heads, ...timed } = await readHeads(chain, views)
+  const { seen, ...read } = await readSeen(chain, watched, views)
+  const doubt = joinDoubts([apart, timed, read])
+  noteDoubt(doubt)
+  ctx.metrics.nodeDispute.set({ network: chain.network.id }, doubt.isDisputed ? 1 : 0)
+  await writeDispute(ctx.db, network, doubt.isDisputed ? 'a transaction or the height of the chain' : null)
+  if (doubt.isDisputed || !heads) return false
+  await recoverSent(ctx, chain, heads.time)
   const isCredited = await credit(ctx, chain, seen, updateStatus)
   await finalize(ctx, network, seen, updateStatus)
-  const missing = seen.filter(({ status }) => status === null || status.isFailed)
-  const doubtful = missing.filter(
-    ({ place, status, validBefore }) =>
-      place !== null || status?.commitment === 'finalized' || BigInt(validBefore) < heads.finalizedHeight,
-  )
-  if (doubtful.length > 0) await orphanOrBury(ctx, chain, doubtful, updateStatus)
+  await orphanOrBury(ctx, chain, seen, views, updateStatus)
   await buryUnsent(ctx, network, heads.finalizedHeight, updateStatus)
   // Last, so that anyone who reads how far the chain was watched also finds the credits up to there.
   await writeHead(ctx.db, network, heads)
@@ -67,28 +74,34 @@ export async function watchOnce(
 const leaseSeconds = 10
 /** Enough for a hundred payments per second during the thirteen seconds that finality takes. */
 const watchedMax = 2_000
-const readPerRequest = 50
 const buriedPerRun = 200
 
 type Seen = rows.Watched & { readonly status: Status | null; readonly landed: Landed | null }
 
-async function readSeen(chain: SvmChain, watched: readonly rows.Watched[]): Promise<Seen[]> {
-  const hashes = watched.map(({ hash }) => hash)
-  const statuses = readStatuses(await chain.rpc.batch(statusCalls(hashes)))
+/** Judges each transaction, and reads those that were confirmed since the last look. */
+async function readSeen(
+  chain: SvmChain,
+  watched: readonly rows.Watched[],
+  views: readonly View[],
+): Promise<Doubt & { readonly seen: readonly Seen[] }> {
+  const judged = watched.map((_, i) => judge(views, i, chain.network.witnessesMin))
   const isNew = ({ slot }: rows.Watched, status: Status | null | undefined) =>
-    status && !status.isFailed && status.commitment !== 'processed' && slot !== `${status.slot}`
-  const wanted = hashes.filter((_, i) => watched[i] && isNew(watched[i], statuses[i]))
-  const found = new Map<string, Landed | null>()
-  for (let i = 0; i < wanted.length; i += readPerRequest) {
-    const some = wanted.slice(i, i + readPerRequest)
-    for (const [place, landed] of (await readLanded(chain, some)).entries())
-      found.set(some[place] ?? '', landed)
-  }
-  return watched.map((one, i) => ({
+    status && !status.isFailed && slot !== `${status.slot}`
+  const wanted = watched.filter((one, i) => isNew(one, judged[i]?.status)).map(({ hash }) => hash)
+  const agreed = await readLanded(chain, wanted)
+  const found = new Map<string, Agreement<Landed>>(agreed.map((one, i) => [wanted[i] ?? '', one]))
+  const seen = watched.map((one, i) => ({
     ...one,
-    status: statuses[i] ?? null,
-    landed: found.get(one.hash) ?? null,
+    status: judged[i]?.status ?? null,
+    landed: found.get(one.hash)?.fact ?? null,
   }))
+  const doubts = seen.flatMap(({ hash, status }, i) => {
+    const read = found.get(hash)
+    // Of a block that is only confirmed, they may differ for a while.
+    const isFinal = status?.commitment === 'finalized'
+    return [judged[i] ?? [], read ? { ...read, isDisputed: read.isDisputed && isFinal } : []].flat()
+  })
+  return { seen, ...joinDoubts(doubts) }
 }
 
 function placeOf({ hash }: rows.Watched, slot: number): string {
@@ -107,7 +120,7 @@ async function credit(
   const network = chain.network.caip2
   let isCredited = false
   for (const one of seen) {
-    if (!one.landed || one.landed.isFailed) continue
+    if (!one.landed || one.landed.isFailed || one.landed.slot !== one.status?.slot) continue
     const value = readPaid(chain, one, one.landed)
     if (value === null) {
       ctx.log.error(
@@ -174,31 +187,29 @@ async function finalize(
   ctx.db.wakeUps.send('outcomes')
 }
 
-/** Queries every node about transactions that one node does not have or reports as failed. */
+/**
+ * Orphans what enough providers have lost, and buries what they say can never land. If any other has the transaction, it
+ * is not buried: to ask a payer to sign again costs more than to wait.
+ */
 async function orphanOrBury(
   ctx: Context,
   chain: SvmChain,
-  doubtful: readonly Seen[],
+  seen: readonly Seen[],
+  views: readonly View[],
   updateStatus: UpdateStatus,
 ): Promise<void> {
-  const network = chain.network.caip2
-  const nodes = await askAll(
-    chain,
-    doubtful.map(({ hash }) => hash),
-  )
-  if (nodes.length < chain.network.witnessesMin) return
+  const { caip2: network, witnessesMin } = chain.network
   const dead: (Seen & { readonly reason: string })[] = []
   const orphaned: Seen[] = []
-  for (const [i, one] of doubtful.entries()) {
-    const said = nodes.map((node) => ({ ...node, status: node.statuses[i] ?? null }))
-    const isFailed = said.every(({ status }) => status?.isFailed && status.commitment === 'finalized')
-    const isAbsent = said.every(
-      ({ status, slot }) => status === null && (one.slot === null || slot > Number.parseInt(one.slot, 10)),
-    )
-    const isExpired = said.every(({ finalizedHeight }) => BigInt(one.validBefore) < finalizedHeight)
-    if (isFailed) dead.push({ ...one, reason: 'invalid_exact_svm_transaction_failed' })
-    else if (isAbsent && isExpired) dead.push({ ...one, reason: blockhashExpired })
-    else if (isAbsent && one.place !== null) orphaned.push(one)
+  for (const [i, one] of seen.entries()) {
+    const without = findWithout(views, i, one.slot === null ? null : Number.parseInt(one.slot, 10))
+    const having = countWith(views, i)
+    const past = without.filter(({ finalizedHeight }) => BigInt(one.validBefore) < finalizedHeight)
+    if (one.status?.isFailed && one.status.commitment === 'finalized')
+      dead.push({ ...one, reason: 'invalid_exact_svm_transaction_failed' })
+    else if (past.length >= witnessesMin && having === 0) dead.push({ ...one, reason: blockhashExpired })
+    else if (one.place !== null && without.length >= witnessesMin && without.length > having)
+      orphaned.push(one)
   }
   const gone = [...orphaned, ...dead].flatMap(({ place }) => place ?? [])
   if (gone.length > 0) {
@@ -216,27 +227,6 @@ async function orphanOrBury(
   }
   // Orphaned transactions are sent again.
   if (gone.length > 0) ctx.db.wakeUps.send('claims')
-}
-
-type Node = {
-  readonly slot: number
-  readonly finalizedHeight: number
-  readonly statuses: readonly (Status | null)[]
-}
-type EpochInfo = { readonly absoluteSlot: number; readonly blockHeight: number }
-
-/** The height is queried first: a transaction that a node does not have afterwards is in no block up to that height. */
-export async function askAll({ rpc }: SvmChain, hashes: readonly string[]): Promise<Node[]> {
-  const info = (commitment: string) => ({ method: 'getEpochInfo', params: [{ commitment }] })
-  const answers = await rpc.batchAll([info('finalized'), info('confirmed'), ...statusCalls(hashes)])
-  return answers.flatMap(([final, head, ...outcomes]) => {
-    if ([final, head, ...outcomes].some((outcome) => !outcome || 'error' in outcome)) return []
-    return {
-      finalizedHeight: unwrap<EpochInfo>(final).blockHeight,
-      slot: unwrap<EpochInfo>(head).absoluteSlot,
-      statuses: readStatuses(outcomes),
-    }
-  })
 }
 
 /** An unsent claim lacks our signature: once it is too old, it can never be sent, so no node needs to be queried. */

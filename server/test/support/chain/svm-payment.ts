@@ -162,8 +162,9 @@ export async function transferWire(
   to: string,
   units: bigint,
   references: readonly string[] = [],
+  mint: string = usdc,
 ): Promise<string> {
-  const instruction = await transferTokens(from, to, units, references.map(address))
+  const instruction = await transferTokens(from, to, units, references.map(address), mint)
   return (await signInstructions(chain, from, [instruction])).wire
 }
 
@@ -173,14 +174,15 @@ export async function transferTokens(
   to: string,
   units: bigint,
   references: readonly Address[] = [],
+  mint: string = usdc,
 ): Promise<Instruction> {
-  const [source, destination] = [await findTokenAccount(from.address, usdc), await findTokenAccount(to, usdc)]
+  const [source, destination] = [await findTokenAccount(from.address, mint), await findTokenAccount(to, mint)]
   const authority = { address: from.address, role: AccountRole.READONLY_SIGNER as const, signer: from }
   return {
     programAddress: tokenProgram,
     accounts: [
       meta(source, AccountRole.WRITABLE),
-      meta(usdc, AccountRole.READONLY),
+      meta(mint, AccountRole.READONLY),
       meta(destination, AccountRole.WRITABLE),
       authority,
       ...references.map((reference) => meta(reference, AccountRole.READONLY)),

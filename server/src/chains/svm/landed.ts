@@ -1,0 +1,95 @@
+import type { RpcOutcome } from '../rpc.ts'
+import type { SvmChain } from './chain.ts'
+import { decodeTransaction, type SvmTransaction, toBase58 } from './message.ts'
+import { type Agreement, agree, askWitnesses, readAnswer, whole } from './witnesses.ts'
+
+/** A transaction in a confirmed block, and what it did to token accounts. */
+export type Landed = {
+  readonly slot: number
+  readonly time: Date
+  readonly isFailed: boolean
+  readonly transaction: SvmTransaction
+  /** How many units an account gained; negative if it lost some. */
+  gainOf(account: string): bigint
+}
+
+type RawBalance = { readonly accountIndex: number; readonly uiTokenAmount: { readonly amount: string } }
+type RawLanded = {
+  readonly slot: number
+  readonly blockTime: number | null
+  readonly transaction: readonly [string, string]
+  readonly meta: {
+    readonly err: unknown
+    readonly preTokenBalances: readonly RawBalance[]
+    readonly postTokenBalances: readonly RawBalance[]
+    readonly loadedAddresses?: {
+      readonly writable: readonly string[]
+      readonly readonly: readonly string[]
+    } | null
+  } | null
+} | null
+
+const readPerRequest = 50
+
+/**
+ * In the order of the hashes, what enough providers tell alike: slot, time, error, bytes and balances. No fact for a
+ * transaction that too few have in a confirmed block, or cannot return (one of an unknown version, say).
+ */
+export async function readLanded(
+  { rpc, network }: SvmChain,
+  hashes: readonly string[],
+): Promise<Agreement<Landed>[]> {
+  const settings = { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: 0 }
+  const agreed: Agreement<Landed>[] = []
+  for (let start = 0; start < hashes.length; start += readPerRequest) {
+    const some = hashes.slice(start, start + readPerRequest)
+    const witnesses = await askWitnesses(
+      rpc,
+      some.map((hash) => ({ method: 'getTransaction', params: [hash, settings] })),
+    )
+    for (const [i, hash] of some.entries()) {
+      const told = witnesses.flatMap(({ provider, outcomes }) => {
+        const fact = toLanded(outcomes[i], hash)
+        return fact ? { provider, fact } : []
+      })
+      const { fact, ...rest } = agree(told, ({ key }) => key, network.witnessesMin)
+      agreed.push({ fact: fact?.landed ?? null, ...rest })
+    }
+  }
+  return agreed
+}
+
+/** With a text that is the same for two providers only if everything that we use is. */
+function toLanded(outcome: RpcOutcome | undefined, hash: string): { landed: Landed; key: string } | null {
+  return readAnswer(outcome, (raw: RawLanded) => {
+    const transaction = raw && decodeTransaction(Buffer.from(raw.transaction[0], 'base64'))
+    const [signature] = transaction?.signatures ?? []
+    // The hash is the first signature: other bytes are another transaction.
+    if (!raw?.meta || raw.blockTime === null || !transaction || !signature || toBase58(signature) !== hash)
+      return null
+    const { preTokenBalances, postTokenBalances, loadedAddresses } = raw.meta
+    // Balances number accounts as the runtime does: those from lookup tables after those of the message.
+    const accounts: readonly string[] = [
+      ...transaction.accounts,
+      ...(loadedAddresses?.writable ?? []),
+      ...(loadedAddresses?.readonly ?? []),
+    ]
+    const unitsOf = (balances: readonly RawBalance[], index: number) =>
+      BigInt(balances.find(({ accountIndex }) => accountIndex === index)?.uiTokenAmount.amount ?? '0')
+    const gains = new Map(
+      accounts.map((account, i) => [account, unitsOf(postTokenBalances, i) - unitsOf(preTokenBalances, i)]),
+    )
+    const slot = whole(raw.slot)
+    const seconds = whole(raw.blockTime)
+    const isFailed = (raw.meta.err ?? null) !== null
+    const key = [slot, seconds, isFailed, raw.transaction[0], ...[...gains].flat()].join(' ')
+    const landed = {
+      slot,
+      time: new Date(seconds * 1_000),
+      isFailed,
+      transaction,
+      gainOf: (account: string) => gains.get(account) ?? 0n,
+    }
+    return { landed, key }
+  })
+}

@@ -1,0 +1,159 @@
+import type { SvmChain } from './chain.ts'
+import { agree, askWitnesses, findTogether, lagMax, reachedBy, readAnswer, whole } from './witnesses.ts'
+
+/** What a provider says about a transaction. */
+export type Status = {
+  readonly slot: number
+  readonly isFailed: boolean
+  readonly commitment: 'processed' | 'confirmed' | 'finalized'
+}
+
+/** What one provider knows at one moment. */
+export type View = {
+  readonly provider: string
+  /** Of its newest confirmed block. */
+  readonly slot: number
+  readonly finalizedSlot: number
+  /** Number of blocks up to the finalized one: the life of a blockhash is counted in these. */
+  readonly finalizedHeight: number
+  /** In the order of the hashes; null if it does not know the transaction. */
+  readonly statuses: readonly (Status | null)[]
+}
+
+type Views = {
+  /** Of the providers that are close to each other; empty if too few are. */
+  readonly views: readonly View[]
+  /** Those that are too far from the others to be believed. */
+  readonly odd: readonly string[]
+  readonly isDisputed: boolean
+}
+
+type EpochInfo = { readonly absoluteSlot: number; readonly blockHeight: number }
+type RawStatus = {
+  readonly slot: number
+  readonly err?: unknown
+  readonly confirmationStatus?: Status['commitment'] | null
+} | null
+
+/** Nodes refuse more. */
+const statusesPerCall = 256
+
+/**
+ * Asks every provider about these transactions. Its height comes first: a transaction that it does not have afterwards
+ * is in no block up to that height.
+ */
+export async function readViews({ rpc, network }: SvmChain, hashes: readonly string[]): Promise<Views> {
+  const calls: { method: string; params: unknown[] }[] = ['finalized', 'confirmed'].map((commitment) => ({
+    method: 'getEpochInfo',
+    params: [{ commitment }],
+  }))
+  const settings = { searchTransactionHistory: true }
+  for (let i = 0; i < hashes.length; i += statusesPerCall)
+    calls.push({ method: 'getSignatureStatuses', params: [hashes.slice(i, i + statusesPerCall), settings] })
+  const witnesses = await askWitnesses(rpc, calls)
+  const told = witnesses.flatMap(({ provider, outcomes: [final, head, ...rest] }) => {
+    const finalized = readAnswer(final, ({ absoluteSlot, blockHeight }: EpochInfo) => ({
+      finalizedSlot: whole(absoluteSlot),
+      finalizedHeight: whole(blockHeight),
+    }))
+    const slot = readAnswer(head, ({ absoluteSlot }: EpochInfo) => whole(absoluteSlot))
+    const statuses = rest.flatMap(
+      (outcome) => readAnswer(outcome, ({ value }: { value: RawStatus[] }) => value.map(toStatus)) ?? [],
+    )
+    if (!finalized || slot === null || statuses.length !== hashes.length) return []
+    return { provider, slot, ...finalized, statuses }
+  })
+  if (told.length < network.witnessesMin) return { views: [], odd: [], isDisputed: false }
+  // By slots too: a provider that understates its slot could hide a transaction for as long as it likes.
+  const level = findTogether(told, ({ finalizedHeight }) => finalizedHeight, network.witnessesMin) ?? []
+  const together = findTogether(level, ({ finalizedSlot }) => finalizedSlot, network.witnessesMin)
+  const views: readonly View[] = together ?? []
+  const odd = told.filter((one) => !views.includes(one)).map(({ provider }) => provider)
+  return { views, odd, isDisputed: together === null }
+}
+
+function toStatus(raw: RawStatus): Status | null {
+  if (raw === null) return null
+  const commitment = raw.confirmationStatus ?? 'finalized'
+  return { slot: whole(raw.slot), isFailed: (raw.err ?? null) !== null, commitment }
+}
+
+export type SvmHeads = {
+  readonly slot: number
+  readonly time: Date
+  readonly finalizedSlot: number
+  readonly finalizedHeight: number
+}
+
+/**
+ * How far the chain is, as enough providers have it. Null while the time of that block is not known; `isDisputed` if
+ * they tell different times.
+ */
+export async function readHeads(
+  { rpc, network }: SvmChain,
+  views: readonly View[],
+): Promise<{
+  readonly heads: SvmHeads | null
+  readonly odd: readonly string[]
+  readonly isDisputed: boolean
+}> {
+  const reached = (numberOf: (view: View) => number) => reachedBy(views.map(numberOf), network.witnessesMin)
+  const slot = reached((view) => view.slot)
+  const finalizedSlot = reached((view) => view.finalizedSlot)
+  const finalizedHeight = reached((view) => view.finalizedHeight)
+  if (slot === null || finalizedSlot === null || finalizedHeight === null)
+    return { heads: null, odd: [], isDisputed: false }
+  const witnesses = await askWitnesses(rpc, [{ method: 'getBlockTime', params: [slot] }])
+  const told = witnesses.flatMap(({ provider, outcomes: [outcome] }) => {
+    const fact = readAnswer(outcome, (seconds: number | null) => (seconds === null ? null : whole(seconds)))
+    return fact === null ? [] : { provider, fact }
+  })
+  const { fact: seconds, odd, isDisputed } = agree(told, String, network.witnessesMin)
+  const heads =
+    seconds === null ? null : { slot, time: new Date(seconds * 1_000), finalizedSlot, finalizedHeight }
+  return { heads, odd, isDisputed }
+}
+
+export type Judged = {
+  /** What enough providers tell of the transaction, in a confirmed block; null if too few do. */
+  readonly status: Status | null
+  readonly odd: readonly string[]
+  /** They contradict each other about a finalized block. */
+  readonly isDisputed: boolean
+}
+
+const keyOf = ({ slot, isFailed }: Status) => `${slot} ${isFailed}`
+
+/**
+ * What became of a transaction. Until its block is finalized, providers may differ: one lags, or a fork decides
+ * otherwise. After that one of them lies. Not to know the transaction counts as a statement only far past its slot.
+ */
+export function judge(views: readonly View[], i: number, witnessesMin: number): Judged {
+  const known = views.flatMap(({ provider, statuses }) => {
+    const fact = statuses[i]
+    return fact && fact.commitment !== 'processed' ? { provider, fact } : []
+  })
+  const final = known.filter(({ fact }) => fact.commitment === 'finalized')
+  const firstSlot = Math.min(...final.map(({ fact }) => fact.slot))
+  const without = views.filter(
+    ({ statuses, finalizedSlot }) => (statuses[i] ?? null) === null && finalizedSlot > firstSlot + lagMax,
+  )
+  const history = agree(
+    [...final, ...without.map(({ provider }) => ({ provider, fact: null }))],
+    (fact) => (fact ? keyOf(fact) : 'unknown'),
+    witnessesMin,
+  )
+  const { fact: confirmed } = agree(known, keyOf, witnessesMin)
+  const status = history.fact ?? (confirmed && { ...confirmed, commitment: 'confirmed' as const })
+  return { status, odd: history.odd, isDisputed: history.isDisputed }
+}
+
+/** The providers that do not know a transaction, although they are past the slot in which it was seen. */
+export function findWithout(views: readonly View[], i: number, seenIn: number | null): readonly View[] {
+  return views.filter(({ statuses, slot }) => (statuses[i] ?? null) === null && slot > (seenIn ?? -1))
+}
+
+/** The providers that know it as a success, be it in a block that nobody else has. */
+export function countWith(views: readonly View[], i: number): number {
+  return views.filter(({ statuses }) => statuses[i] && !statuses[i].isFailed).length
+}

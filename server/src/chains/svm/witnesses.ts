@@ -1,0 +1,88 @@
+import type { Rpc, RpcCall, RpcOutcome } from '../rpc.ts'
+
+/**
+ * No single provider decides. What matters is asked of all of them, and counts once `witnessesMin` tell the same and no
+ * equally large group contradicts them.
+ */
+export type Witness = { readonly provider: string; readonly outcomes: readonly RpcOutcome[] }
+
+/** Asks every provider. Nothing else decides who is a witness. */
+export async function askWitnesses(rpc: Rpc, calls: readonly RpcCall[]): Promise<Witness[]> {
+  if (calls.length === 0) return []
+  return [...(await rpc.askAll(calls))]
+}
+
+/**
+ * Blockhashes live for 150 blocks, and providers take a node out of service long before it is that far behind: beyond
+ * this, in slots or in blocks, a difference is no longer lag.
+ */
+export const lagMax = 150
+
+export type Told<Fact> = { readonly provider: string; readonly fact: Fact }
+
+export type Agreement<Fact> = {
+  /** What enough providers tell; null if none. */
+  readonly fact: Fact | null
+  /** Those that tell something else. */
+  readonly odd: readonly string[]
+  /** They tell different things, and neither side is believed. */
+  readonly isDisputed: boolean
+}
+
+/** Providers that know nothing are left out by the caller: they contradict nobody. */
+export function agree<Fact>(
+  told: readonly Told<Fact>[],
+  keyOf: (fact: Fact) => string,
+  witnessesMin: number,
+): Agreement<Fact> {
+  const groups = [...Map.groupBy(told, ({ fact }) => keyOf(fact)).values()]
+  const [largest = []] = groups.toSorted((a, b) => b.length - a.length)
+  const [first] = largest
+  if (first && largest.length >= witnessesMin && largest.length * 2 > told.length) {
+    const odd = told.filter((one) => !largest.includes(one)).map(({ provider }) => provider)
+    return { fact: first.fact, odd, isDisputed: false }
+  }
+  const isDisputed = groups.length > 1
+  return { fact: null, odd: isDisputed ? told.map(({ provider }) => provider) : [], isDisputed }
+}
+
+/** The highest value that this many of them have reached; null if there are fewer. */
+export function reachedBy(values: readonly number[], count: number): number | null {
+  return values.toSorted((a, b) => b - a)[count - 1] ?? null
+}
+
+/** Those whose heights are close to each other, highest first, if they are enough and the majority; else null. */
+export function findTogether<One>(
+  told: readonly One[],
+  heightOf: (one: One) => number,
+  witnessesMin: number,
+): readonly [One, ...One[]] | null {
+  const sorted = told.toSorted((a, b) => heightOf(b) - heightOf(a))
+  const groups = sorted.map((highest, i) =>
+    sorted.slice(i).filter((one) => heightOf(highest) - heightOf(one) <= lagMax),
+  )
+  const [largest = []] = groups.toSorted((a, b) => b.length - a.length)
+  const [highest, ...others] = largest
+  if (!highest || largest.length < witnessesMin || largest.length * 2 <= told.length) return null
+  return [highest, ...others]
+}
+
+/** Reads one answer. A node may answer anything: what does not have the form of an answer tells nothing. */
+export function readAnswer<Raw, Fact>(
+  outcome: RpcOutcome | undefined,
+  read: (raw: Raw) => Fact | null,
+): Fact | null {
+  if (!outcome || 'error' in outcome) return null
+  try {
+    return read(outcome.result as Raw)
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError) return null
+    throw error
+  }
+}
+
+/** A slot, height or time. Throws what `readAnswer` expects if it is none. */
+export function whole(value: number): number {
+  if (!Number.isSafeInteger(value) || value < 0) throw new TypeError('not a whole number')
+  return value
+}
