@@ -17,7 +17,7 @@ export type EventWaits = {
   readonly isClosed: boolean
 }
 
-export type Place = {
+type Place = {
   /** Resolves when the log grows beyond `after`, when the time is up, or when the caller disconnects. */
   until(after: bigint, timeoutMs: number, gone: AbortSignal): Promise<void>
   leave(): void
