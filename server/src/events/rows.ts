@@ -115,7 +115,7 @@ export async function assignSequences(
        from assigned a join webhook_endpoints w on w.store_id = a.store_id
        where case
          when a.type = any($3) then (w.deleted_at is null or w.deleted_at > clock() - make_interval(hours => $4))
-           and (a.type <> 'webhook_endpoint.created' or a.data->'webhookEndpoint'->>'id' <> w.id)
+           and w.secrets <> '[]' and (a.type <> 'webhook_endpoint.created' or a.data->'webhookEndpoint'->>'id' <> w.id)
          when w.disabled_at is not null then false
          when a.type = 'webhook_endpoint.test' then a.data->'webhookEndpoint'->>'id' = w.id
          else w.types = '{}' or a.type = any(w.types) end
