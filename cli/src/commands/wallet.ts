@@ -36,10 +36,11 @@ export const walletCommands: readonly Command[] = [
   {
     name: 'wallet challenge',
     arguments: '<wallet>',
-    summary: 'Print a message that proves, once signed, that a wallet is yours',
+    summary: 'Print what a wallet has to sign to prove that it is yours',
     options: {},
     notes: [
-      'Sign the message with the wallet, exactly as printed, then run farthing wallet prove. It is valid for one hour.',
+      'Sign the message with the wallet, exactly as printed, within one hour.',
+      'Then run farthing wallet prove.',
     ],
     async run({ terminal, settings, positionals: [named = ''] }) {
       const client = clientOf(settings)
@@ -63,7 +64,7 @@ export const walletCommands: readonly Command[] = [
   {
     name: 'wallet shared',
     arguments: '<wallet> <yes|no>',
-    summary: 'Say whether a wallet is also paid by other means than Farthing',
+    summary: 'Say whether a wallet is also paid by other means',
     options: {},
     notes: ['One wallet for Farthing alone is better.'],
     async run({ terminal, settings, positionals: [named = '', answer = ''] }) {
