@@ -44,13 +44,17 @@ export async function listPayments(
 
 /** SQL: the unmatched payments that the store owns, read wallet by wallet, newest first. */
 function unmatched(values: unknown[], filter: string): string {
-  // A wallet that another store has proven is left out at once, not payment by payment.
+  // What cannot be the store's is left out before its owners are looked up: wallets that others have proven, and what
+  // came before the store had the wallet.
   return `select k.* from (
-       select distinct w.pay_to, s.mode from wallets w join stores s on s.id = w.store_id
+       select w.pay_to, s.mode, bool_or(w.proven_at is not null) as is_proven, min(w.created_at) as since
+       from wallets w join stores s on s.id = w.store_id
        where s.id = $1 and (w.proven_at is not null or not exists (select 1 from wallets o
          join stores p on p.id = o.store_id and p.mode = s.mode where o.pay_to = w.pay_to and o.proven_at is not null))
+       group by w.pay_to, s.mode
      ) mine cross join lateral (
        select k.* from credits k where k.pay_to = mine.pay_to and k.checkout_id is null
+         and (mine.is_proven or k.included_at >= mine.since)
          and ${isOfMode(values, 'mine.mode')}
          and exists (select 1 from ${ownersOf('mine.mode')} o where o.store_id = $1) and ${filter}
      ) k`
