@@ -218,7 +218,8 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'anyone-decides',
-    about: 'A store that shares an unproven wallet with others decides about payments that match no checkout.',
+    about:
+      'A store that shares an unproven wallet with others decides about payments that match no checkout.',
     file: `${payments}/credits/owners.test.ts`,
     test: 'stores that share a wallet all see and hear of its money, and none decides until one has proven the wallet',
   },
