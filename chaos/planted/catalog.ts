@@ -216,4 +216,23 @@ export const catalog: readonly Planted[] = [
     file: `${tests}/stores/keys.test.ts`,
     test: 'a revoked key can change nothing in any process, even where it is still cached',
   },
+  {
+    name: 'anyone-decides',
+    about:
+      'A store that shares an unproven wallet with others decides about payments that match no checkout.',
+    file: `${payments}/credits/owners.test.ts`,
+    test: 'stores that share a wallet all see and hear of its money, and none decides until one has proven the wallet',
+  },
+  {
+    name: 'challenge-used-twice',
+    about: 'A wallet’s signature of a challenge is accepted more than once.',
+    file: `${tests}/stores/prove.test.ts`,
+    test: 'a wallet is proven by its signature of the challenge, once, and the log shows it',
+  },
+  {
+    name: 'disabled-endpoint-not-warned',
+    about: 'A disabled endpoint does not receive the event of a new wallet.',
+    file: `${payments}/adversity/attacks/silenced-webhook.test.ts`,
+    test: 'an endpoint that was disabled for a moment still receives the event of a wallet registered in that time',
+  },
 ]

@@ -11,6 +11,7 @@ import { test } from 'node:test'
 import type { Checkout, Event, Payment, StoreCheckout, Wallet } from '@farthing/sdk'
 import type { PayResult } from '@farthing/sdk/pay'
 import { verifyWebhook } from '@farthing/sdk/webhooks'
+import { privateKeyToAccount } from 'viem/accounts'
 import { openPaidStore } from '../../sdk/test/support/shops.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { creditByHand } from '../../server/test/support/by-hand.ts'
@@ -93,6 +94,24 @@ test('a wallet is registered and listed', async () => {
   assert.deepEqual([wallet.walletAddress, wallet.custodialType, wallet.current], [address, 'CUSTODIAL', true])
   const { out } = await run(['wallet', 'list', '--text'], settings)
   assert.match(out, new RegExp(`EVM +${address} +✔ paid here`))
+})
+
+test('a wallet is proven by the signature of its challenge, and marked as shared', async () => {
+  const other = await openPaidStore({ worker: false })
+  const settings = { FARTHING_API_KEY: other.key, FARTHING_URL: other.baseUrl }
+  const holder = privateKeyToAccount(newPayer().key)
+  await run(['wallet', 'add', holder.address], settings)
+  const asked = await run(['wallet', 'challenge', holder.address, '--text'], settings)
+  const message = asked.out.trimEnd()
+  assert.match(message, new RegExp(`Store: ${other.store.id}\\nWallet: ${holder.address}\\n`))
+  const signature = await holder.signMessage({ message })
+  const proven = await run(['wallet', 'prove', holder.address.toLowerCase(), signature], settings)
+  assert((JSON.parse(proven.out) as Wallet).provenAt, proven.err)
+  const shared = await run(['wallet', 'shared', holder.address, 'yes'], settings)
+  assert.equal((JSON.parse(shared.out) as Wallet).sharedElsewhere, true)
+  assert.match((await run(['wallet', 'list', '--text'], settings)).out, new RegExp(`${holder.address} +✔`))
+  const unknown = await run(['wallet', 'prove', newPayer().address, signature], settings)
+  assert.match(unknown.err, /not one of the store’s wallets/)
 })
 
 test('payments that do not match their checkout are listed, accepted and dismissed', async () => {
@@ -273,7 +292,7 @@ test('a mistake is reported on stderr with what to do, and usage errors exit wit
 test('every command has help text, and no line of it is wider than 80 columns', async () => {
   const { out } = await run(['--help'])
   const names = [...out.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2}/gm)].map(([, name = '']) => name.split(' '))
-  assert.equal(names.length, 12)
+  assert.equal(names.length, 15)
   const texts = await Promise.all(names.map(async (name) => (await run([...name, '--help'])).out))
   for (const text of [out, ...texts]) {
     assert.match(text, /^farthing /)

@@ -12,6 +12,7 @@ import type {
   Disposition,
   Network,
   Payment,
+  ProveWallet,
   Redeliver,
   Redelivered,
   RegisterWallet,
@@ -19,8 +20,10 @@ import type {
   Store,
   StoreCheckout,
   UpdateStore,
+  UpdateWallet,
   UpdateWebhookEndpoint,
   Wallet,
+  WalletChallenge,
   WalletFamily,
   WebhookEndpoint,
   WebhookEndpointSecret,
@@ -121,6 +124,15 @@ export function createClient(options: ClientOptions) {
         change(path`/stores/${await storeId()}/wallets/${family.toLowerCase()}`, wallet),
       list: (query?: PageQuery): List<Wallet> =>
         openList(send, async () => path`/stores/${await storeId()}/wallets`, query),
+      /** Says whether the wallet is also paid by other means. One wallet for Farthing alone is better. */
+      update: async (walletId: string, changes: UpdateWallet): Promise<Wallet> =>
+        change(path`/stores/${await storeId()}/wallets/${walletId}`, changes, 'PATCH'),
+      /** Gets a message that proves, once signed by the wallet, that it belongs to this store. */
+      challenge: async (walletId: string): Promise<WalletChallenge> =>
+        change(path`/stores/${await storeId()}/wallets/${walletId}/challenge`),
+      /** Presents the signature of the challenge's message. */
+      prove: async (walletId: string, body: ProveWallet): Promise<Wallet> =>
+        once(path`/stores/${await storeId()}/wallets/${walletId}/prove`, body),
       retire: async (walletId: string): Promise<Wallet> =>
         change(path`/stores/${await storeId()}/wallets/${walletId}/retire`),
     },

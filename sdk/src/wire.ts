@@ -127,8 +127,20 @@ export type Wallet = {
   unpayableReason: string | null
   /** Whether new checkouts use this wallet. */
   current: boolean
+  /** When the wallet's holder proved by a signature that it belongs to this store; null if nobody has. */
+  provenAt: string | null
+  /** Whether the wallet is also paid by other means than this deployment, as the store says. */
+  sharedElsewhere: boolean
   createdAt: string
 }
+
+export type UpdateWallet = { sharedElsewhere: boolean }
+
+/** What the wallet has to sign: `message` with `personal_sign` (EVM) or `signMessage` (Solana). */
+export type WalletChallenge = { walletId: string; message: string; expiresAt: string }
+
+/** Hex (EVM), also of the bytes that a contract wallet accepts by ERC-1271, or base58 (Solana). */
+export type ProveWallet = { signature: string }
 
 export type EventType =
   | 'checkout.created'
@@ -145,9 +157,13 @@ export type EventType =
   | 'payment.reorged'
   | 'payment.reversed'
   | 'wallet.registered'
+  | 'wallet.updated'
   | 'wallet.retired'
   | 'key.created'
   | 'key.revoked'
+  | 'webhook_endpoint.created'
+  | 'webhook_endpoint.updated'
+  | 'webhook_endpoint.deleted'
   | 'webhook_endpoint.disabled'
   | 'webhook_endpoint.undelivered'
   | 'webhook_endpoint.test'
@@ -320,6 +336,7 @@ export type ProblemCode =
   | 'idempotency_in_progress'
   | 'wallet_required'
   | 'wallet_conflict'
+  | 'wallet_unproven'
   | 'not_cancelable'
   | 'payment_not_open'
   | 'payment_in_progress'

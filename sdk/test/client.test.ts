@@ -5,6 +5,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { createClient, type FarthingClient, FarthingError } from '@farthing/sdk'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { assignWaitingSequences } from '../../server/src/events/assign-sequence.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { creditByHand, letTimePass } from '../../server/test/support/by-hand.ts'
@@ -60,6 +61,12 @@ test('every operation that takes an API key has a method, which returns what the
     (await mine.wallets.register({ ...wallet, family: 'SOLANA', walletAddress: solana })).family,
     'SOLANA',
   )
+  assert.equal((await mine.wallets.update(registered.id, { sharedElsewhere: true })).sharedElsewhere, true)
+  const holder = privateKeyToAccount(generatePrivateKey())
+  const own = await mine.wallets.register({ ...wallet, walletAddress: holder.address })
+  const { message } = await mine.wallets.challenge(own.id)
+  const signature = await holder.signMessage({ message })
+  assert((await mine.wallets.prove(own.id, { signature })).provenAt)
   assert.equal((await mine.wallets.retire(registered.id)).current, false)
 
   assert.equal((await mine.store.get()).id, shop.store.id)

@@ -56,6 +56,11 @@ export const problems = {
     'This address is already registered with a different custodialType',
     'Retire the registered wallet, then register the address again.',
   ],
+  wallet_unproven: [
+    409,
+    'It is not proven whose wallet received this payment',
+    'Prove the wallet: get a challenge for it, sign that with the wallet and present the signature. Then repeat the request.',
+  ],
   not_cancelable: [
     409,
     'The checkout can no longer be canceled',

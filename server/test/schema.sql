@@ -16,6 +16,20 @@ begin
   return null;
 end $$;
 
+CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS TABLE(store_id text, may_decide boolean)
+    LANGUAGE sql STABLE
+    AS $$
+  with ranked as (
+    select w.store_id, case when w.proven_at is not null then 1
+      when w.retired_at is null or w.retired_at > paid_at then 2 else 3 end as rank
+    from wallets w join stores s on s.id = w.store_id and s.mode = in_mode
+    where w.pay_to = paid_to and (w.proven_at is not null or w.created_at <= paid_at)
+  ), first as (
+    select distinct r.store_id, r.rank from ranked r where r.rank = (select min(rank) from ranked)
+  )
+  select f.store_id, f.rank = 1 or (select count(*) from first) = 1 from first f
+$$;
+
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -150,6 +164,7 @@ CREATE TABLE public.deliveries (
     sequence bigint NOT NULL,
     tries integer DEFAULT 0 NOT NULL,
     finished_at timestamp with time zone,
+    is_security boolean DEFAULT false NOT NULL,
     CONSTRAINT deliveries_check CHECK (((state = 'pending'::text) = (finished_at IS NULL))),
     CONSTRAINT deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'undeliverable'::text])))
 );
@@ -385,6 +400,16 @@ CREATE TABLE public.wallets (
     registration bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
     retired_at timestamp with time zone,
+    pay_to text GENERATED ALWAYS AS (
+CASE family
+    WHEN 'EVM'::text THEN lower(address)
+    ELSE address
+END) STORED NOT NULL COLLATE pg_catalog."C",
+    challenge text,
+    challenge_expires_at timestamp with time zone,
+    proven_at timestamp with time zone,
+    shared_elsewhere boolean DEFAULT false NOT NULL,
+    CONSTRAINT wallets_check CHECK (((challenge IS NULL) = (challenge_expires_at IS NULL))),
     CONSTRAINT wallets_custodial_type_check CHECK ((custodial_type = ANY (ARRAY['CUSTODIAL'::text, 'NON_CUSTODIAL'::text]))),
     CONSTRAINT wallets_family_check CHECK ((family = ANY (ARRAY['EVM'::text, 'SOLANA'::text])))
 );
@@ -544,9 +569,13 @@ CREATE INDEX credits_by_authorization ON public.credits USING btree (network, as
 
 CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 
+CREATE INDEX credits_by_payment ON public.credits USING btree (payment_id);
+
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
 
 CREATE INDEX credits_by_transaction ON public.credits USING btree (transaction_hash);
+
+CREATE INDEX credits_by_wallet ON public.credits USING btree (pay_to, payment_id) WHERE (checkout_id IS NULL);
 
 CREATE INDEX credits_not_final ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (finalized_at IS NULL));
 
@@ -604,7 +633,7 @@ CREATE INDEX transactions_to_cost ON public.transactions USING btree (network, s
 
 CREATE INDEX transactions_unmined ON public.transactions USING btree (network, settler, nonce) WHERE (mined_at IS NULL);
 
-CREATE INDEX wallets_by_address ON public.wallets USING btree (lower(address)) WHERE (family = 'EVM'::text);
+CREATE INDEX wallets_by_pay_to ON public.wallets USING btree (pay_to);
 
 CREATE INDEX wallets_by_solana_address ON public.wallets USING btree (address) WHERE (family = 'SOLANA'::text);
 
@@ -614,7 +643,7 @@ CREATE UNIQUE INDEX wallets_one_active_per_address ON public.wallets USING btree
 
 CREATE INDEX webhook_endpoints_by_store ON public.webhook_endpoints USING btree (store_id, id);
 
-CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_at) WHERE ((disabled_at IS NULL) AND (due_at IS NOT NULL));
+CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints USING btree (store_id, url) WHERE (deleted_at IS NULL);
 

@@ -1,10 +1,13 @@
 import { nodesOf } from '../config.ts'
 import type { Context } from '../context.ts'
-import { type Family, networks } from '../networks.ts'
+import { type Family, type Mode, networks } from '../networks.ts'
 import { parseEvmAddress, showEvmAddress } from './evm/address.ts'
+import { openChain } from './evm/chain.ts'
+import { isTextSigned as isTextSignedEvm } from './evm/signed-text.ts'
 import { RpcAnswerError, RpcUnavailableError } from './rpc.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
+import { isTextSigned as isTextSignedSvm } from './svm/signed-text.ts'
 
 /** Token contracts, not wallets: money sent to them is lost. Includes the tokens of every network, enabled or not. */
 const tokenAddresses = new Set([
@@ -77,4 +80,23 @@ export async function findTokenAccounts(ctx: Context, family: Family, address: s
     ),
   )
   return found.flat()
+}
+
+/**
+ * Whether a wallet signed this text. A contract wallet is asked on the enabled networks of a mode; if their nodes do not
+ * answer, this throws.
+ */
+export async function isTextSigned(
+  ctx: Context,
+  wallet: { readonly family: Family; readonly address: string; readonly mode: Mode },
+  text: string,
+  signature: string,
+): Promise<boolean> {
+  if (wallet.family === 'SOLANA') return isTextSignedSvm(wallet.address, text, signature)
+  const chains = networks
+    .filter((network) => network.family === 'EVM')
+    .filter(({ id, mode }) => mode === wallet.mode && ctx.config.networks.includes(id))
+    .map((network) => openChain(network, nodesOf(ctx.config, network.id), ctx.now))
+    .filter(({ rpc }) => rpc.providers.length > 0)
+  return await isTextSignedEvm(chains, wallet.address, text, signature)
 }

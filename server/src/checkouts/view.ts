@@ -87,7 +87,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
           from credits k where k.checkout_id = c.id and k.orphaned_at is null and k.disposition <> 'exact'
           union all
           select h.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index
-          from payment_hints h join credits k on k.store_id = c.store_id and k.payment_id = h.payment_id
+          from payment_hints h join credits k on k.payment_id = h.payment_id
             and k.orphaned_at is null and k.checkout_id is null
           where h.checkout_id = c.id
           limit ${notesMax}

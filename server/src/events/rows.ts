@@ -1,6 +1,7 @@
 import type { EventObject, EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, EventId, StoreId } from '../ids.ts'
+import { securityHours, securityTypes } from './security.ts'
 
 type Reader = Database | Transaction
 
@@ -84,7 +85,7 @@ export async function lockCounters(tx: Transaction, storeIds: readonly StoreId[]
 
 /**
  * Numbers the oldest waiting events of the locked stores, continuing from each store's counter, and creates their
- * deliveries. A delivery's id is its event's cell and time, followed by a hash of both ids. The endpoint's row is
+ * deliveries: to enabled endpoints that subscribe to them, or to all (see security.ts). A delivery's id is its event's cell and time, followed by a hash of both ids. The endpoint's row is
  * updated even if it is already due: this waits for a process that is taking deliveries with that row locked, so that
  * it cannot mark the endpoint as idle without having seen these.
  */
@@ -108,12 +109,16 @@ export async function assignSequences(
        update events set sequence = numbered.sequence from numbered where events.id = numbered.id
        returning events.id, events.store_id, events.sequence, events.type, events.data
      ), addressed as (
-       insert into deliveries (id, store_id, endpoint_id, event_id, sequence, run_at)
+       insert into deliveries (id, store_id, endpoint_id, event_id, sequence, run_at, is_security)
        select 'dlv_' || substr(a.id, 5, 12) || substr(md5(w.id || a.id), 1, 16), a.store_id, w.id, a.id, a.sequence,
-              clock()
-       from assigned a join webhook_endpoints w on w.store_id = a.store_id and w.disabled_at is null
-       where case when a.type = 'webhook_endpoint.test' then a.data->'webhookEndpoint'->>'id' = w.id
-             else w.types = '{}' or a.type = any(w.types) end
+              clock(), a.type = any($3)
+       from assigned a join webhook_endpoints w on w.store_id = a.store_id
+       where case
+         when a.type = any($3) then (w.deleted_at is null or w.deleted_at > clock() - make_interval(hours => $4))
+           and w.secrets <> '[]' and (a.type <> 'webhook_endpoint.created' or a.data->'webhookEndpoint'->>'id' <> w.id)
+         when w.disabled_at is not null then false
+         when a.type = 'webhook_endpoint.test' then a.data->'webhookEndpoint'->>'id' = w.id
+         else w.types = '{}' or a.type = any(w.types) end
        returning endpoint_id
      ), due as (
        update webhook_endpoints set due_at = least(due_at, clock())
@@ -124,7 +129,7 @@ export async function assignSequences(
        where c.store_id = a.store_id
      )
      select count(*)::int as assigned from assigned`,
-    [storeIds, perStoreLimit],
+    [storeIds, perStoreLimit, securityTypes, securityHours],
   )
   return row?.assigned ?? 0
 }

@@ -67,7 +67,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       isKeyed: true,
       body: AcceptPayment,
       answers: { 200: { description: 'Accepted.', schema: Payment } },
-      problems: ['not_found', 'payment_in_progress', 'already_paid', 'payment_not_open'],
+      problems: ['not_found', 'wallet_unproven', 'payment_in_progress', 'already_paid', 'payment_not_open'],
       async handle(request, reply) {
         const { checkoutId = null } = (request.body ?? {}) as Wire.AcceptPayment
         const payment = await acceptPayment(
@@ -89,7 +89,7 @@ export function paymentRoutes(ctx: Context): Route[] {
         'Records that the store will do nothing more about it. Dismissing it again changes nothing.',
       isKeyed: true,
       answers: { 200: { description: 'Dismissed.', schema: Payment } },
-      problems: ['not_found', 'payment_not_open'],
+      problems: ['not_found', 'wallet_unproven', 'payment_not_open'],
       async handle(request, reply) {
         return sendJson(reply, 200, await dismissPayment(ctx, storeOf(request), param(request, 'paymentId')))
       },

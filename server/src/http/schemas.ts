@@ -179,6 +179,39 @@ export const UpdateStore = of<Wire.UpdateStore>()(
   ),
 )
 
+const sharedElsewhere = Type.Boolean({
+  description:
+    'Whether the wallet is also paid by other means than this deployment, as the store says. A wallet for this alone is better.',
+})
+export const UpdateWallet = of<Wire.UpdateWallet>()(Type.Object({ sharedElsewhere }, closed))
+
+export const WalletChallenge = of<Wire.WalletChallenge>()(
+  Type.Object(
+    {
+      walletId: Type.String(),
+      message: Type.String({
+        description:
+          'The text to sign with the wallet, exactly as it is: with personal_sign (EIP-191) or, on Solana, signMessage.',
+      }),
+      expiresAt: timestamp(),
+    },
+    closed,
+  ),
+)
+
+export const ProveWallet = of<Wire.ProveWallet>()(
+  Type.Object(
+    {
+      signature: Type.String({
+        maxLength: 16_384,
+        description:
+          'Hex with 0x; of a contract wallet, what it accepts by ERC-1271. Of a Solana wallet, 64 bytes in base58.',
+      }),
+    },
+    closed,
+  ),
+)
+
 export const RegisterWallet = of<Wire.RegisterWallet>()(
   Type.Object(
     {
@@ -204,6 +237,14 @@ export const Wallet = of<Wire.Wallet>()(
         Type.String({ description: 'Why the wallet is not payable; null if it is.' }),
       ),
       current: Type.Boolean({ description: 'Whether new checkouts of this family are paid to this wallet.' }),
+      provenAt: nullable(
+        Type.String({
+          format: 'date-time',
+          description:
+            'When a signature of the wallet proved that it belongs to this store; null if none has.',
+        }),
+      ),
+      sharedElsewhere,
       createdAt: timestamp(),
     },
     closed,
@@ -354,6 +395,9 @@ export const components = {
   Store,
   UpdateStore,
   RegisterWallet,
+  UpdateWallet,
+  WalletChallenge,
+  ProveWallet,
   Wallet,
   ApiKey,
   Network,

@@ -1,4 +1,11 @@
-import type { CreateCheckout, RegisterWallet, UpdateStore, WalletFamily } from '@farthing/sdk'
+import type {
+  CreateCheckout,
+  ProveWallet,
+  RegisterWallet,
+  UpdateStore,
+  UpdateWallet,
+  WalletFamily,
+} from '@farthing/sdk'
 import type { Static } from 'typebox'
 import { cancelCheckout } from '../checkouts/cancel.ts'
 import type { CreateCheckoutVerb } from '../checkouts/create.ts'
@@ -8,14 +15,17 @@ import { isId } from '../ids.ts'
 import { openRails } from '../payments/rails.ts'
 import { readQuotas } from '../payments/settlers/quota.ts'
 import { invalid } from '../problems.ts'
+import { challengeWallet, proveWallet } from '../stores/prove.ts'
 import { listWallets } from '../stores/rows.ts'
 import { type Store, storeToWire, walletToWire } from '../stores/store.ts'
 import { updateStore } from '../stores/update.ts'
-import { registerWallet, retireWallet } from '../stores/wallets.ts'
+import { registerWallet, retireWallet, updateWallet } from '../stores/wallets.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { paymentRoutes } from './payments-api.ts'
 import { caller, limitDefault, param, parseTime, type Route, sendJson, sendText, storeOf } from './route.ts'
 import * as schemas from './schemas.ts'
+
+const oneWallet = '/api/v1/stores/:storeId/wallets/:walletId'
 
 /** The store's API. Every operation acts for the store whose key was sent, and sees nothing of any other. */
 export function storeRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
@@ -215,8 +225,58 @@ function settingsRoutes(ctx: Context): Route[] {
       },
     },
     {
+      method: 'PATCH',
+      path: oneWallet,
+      operationId: 'updateWallet',
+      summary: 'Say whether a wallet is also paid by other means',
+      isKeyed: true,
+      body: schemas.UpdateWallet,
+      answers: { 200: { description: 'The changed wallet.', schema: schemas.Wallet } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        const body = request.body as UpdateWallet
+        const walletId = param(request, 'walletId')
+        return sendJson(reply, 200, await updateWallet(ctx, storeOf(request), walletId, body, ctx.now()))
+      },
+    },
+    {
       method: 'POST',
-      path: '/api/v1/stores/:storeId/wallets/:walletId/retire',
+      path: `${oneWallet}/challenge`,
+      operationId: 'challengeWallet',
+      summary: 'Get a message with which a wallet proves that it belongs to the store',
+      description: 'Valid for one hour and for one proof. A new one replaces the one before.',
+      isKeyed: true,
+      answers: { 201: { description: 'What the wallet has to sign.', schema: schemas.WalletChallenge } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        const { store } = caller(request).holder
+        return sendJson(reply, 201, await challengeWallet(ctx, store, param(request, 'walletId'), ctx.now()))
+      },
+    },
+    {
+      method: 'POST',
+      path: `${oneWallet}/prove`,
+      operationId: 'proveWallet',
+      summary: 'Prove that a wallet belongs to the store',
+      description:
+        'Presents the wallet’s signature of the challenge. Payments to a wallet that match no checkout belong to the stores that have proven it.',
+      isKeyed: true,
+      body: schemas.ProveWallet,
+      answers: { 200: { description: 'The proven wallet.', schema: schemas.Wallet } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        const { store } = caller(request).holder
+        const body = request.body as ProveWallet
+        return sendJson(
+          reply,
+          200,
+          await proveWallet(ctx, store, param(request, 'walletId'), body, ctx.now()),
+        )
+      },
+    },
+    {
+      method: 'POST',
+      path: `${oneWallet}/retire`,
       operationId: 'retireWallet',
       summary: 'Retire a wallet',
       description: 'New checkouts no longer use it. Existing checkouts are still paid to it.',

@@ -27,6 +27,10 @@ type WalletRow = {
   ready_on: string[]
   created_at: Date
   retired_at: Date | null
+  proven_at: Date | null
+  shared_elsewhere: boolean
+  challenge: string | null
+  challenge_expires_at: Date | null
 }
 
 type KeyRow = {
@@ -160,9 +164,87 @@ export async function findActiveWallet(
 
 export async function insertWallet(tx: Transaction, wallet: Wallet): Promise<void> {
   await tx.query(
-    `insert into wallets (id, store_id, family, address, custodial_type, created_at) values ($1, $2, $3, $4, $5, $6)`,
-    [wallet.id, wallet.storeId, wallet.family, wallet.address, wallet.custodialType, wallet.createdAt],
+    `insert into wallets (id, store_id, family, address, custodial_type, created_at, proven_at, shared_elsewhere)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [
+      wallet.id,
+      wallet.storeId,
+      wallet.family,
+      wallet.address,
+      wallet.custodialType,
+      wallet.createdAt,
+      wallet.provenAt,
+      wallet.isSharedElsewhere,
+    ],
   )
+}
+
+/** What still holds from the store's earlier registrations of an address. */
+export async function readEarlier(
+  tx: Transaction,
+  storeId: StoreId,
+  family: Family,
+  address: string,
+): Promise<Pick<Wallet, 'provenAt' | 'isSharedElsewhere'>> {
+  const [row] = await tx.query<{ proven_at: Date | null; shared_elsewhere: boolean }>(
+    `select max(proven_at) as proven_at, coalesce(bool_or(shared_elsewhere), false) as shared_elsewhere from wallets
+     where store_id = $1 and family = $2 and address = $3`,
+    [storeId, family, address],
+  )
+  return { provenAt: row?.proven_at ?? null, isSharedElsewhere: row?.shared_elsewhere ?? false }
+}
+
+export type Challenge = { readonly text: string; readonly expiresAt: Date }
+
+export async function writeChallenge(
+  db: Database,
+  storeId: StoreId,
+  walletId: WalletId,
+  { text, expiresAt }: Challenge,
+): Promise<Wallet | null> {
+  const [row] = await db.query<WalletRow>(
+    `update wallets w set challenge = $3, challenge_expires_at = $4 where w.store_id = $1 and w.id = $2
+     returning ${walletColumns}`,
+    [storeId, walletId, text, expiresAt],
+  )
+  return row ? toWallet(row) : null
+}
+
+export async function readChallenge(
+  db: Database,
+  storeId: StoreId,
+  walletId: WalletId,
+): Promise<{ wallet: Wallet; challenge: Challenge | null } | null> {
+  const [row] = await db.query<WalletRow>(
+    `select ${walletColumns} from wallets w where w.store_id = $1 and w.id = $2`,
+    [storeId, walletId],
+  )
+  if (!row) return null
+  const { challenge: text, challenge_expires_at: expiresAt } = row
+  return { wallet: toWallet(row), challenge: text && expiresAt ? { text, expiresAt } : null }
+}
+
+/** Records a proof and ends its challenge, unless that has been answered or replaced in the meantime. */
+export async function writeProof(
+  tx: Transaction,
+  walletId: WalletId,
+  challenge: string,
+  now: Date,
+): Promise<Wallet | null> {
+  const [row] = await tx.query<WalletRow>(
+    `update wallets w set proven_at = coalesce(w.proven_at, $3), challenge = null, challenge_expires_at = null
+     where w.id = $1 and w.challenge = $2 returning ${walletColumns}`,
+    [walletId, challenge, now],
+  )
+  return row ? toWallet(row) : null
+}
+
+export async function writeSharedElsewhere(
+  tx: Transaction,
+  walletId: WalletId,
+  isShared: boolean,
+): Promise<void> {
+  await tx.query('update wallets set shared_elsewhere = $2 where id = $1', [walletId, isShared])
 }
 
 /** Records which token accounts a wallet was found to have. */
@@ -236,6 +318,8 @@ function toWallet(row: WalletRow): Wallet {
     readyOn: row.ready_on,
     createdAt: row.created_at,
     retiredAt: row.retired_at,
+    provenAt: row.proven_at,
+    isSharedElsewhere: row.shared_elsewhere,
   }
 }
 

@@ -27,6 +27,10 @@ export type Wallet = {
   readonly readyOn: readonly string[]
   readonly createdAt: Date
   readonly retiredAt: Date | null
+  /** When its holder proved by a signature that it belongs to this store. */
+  readonly provenAt: Date | null
+  /** It is also paid outside this deployment. */
+  readonly isSharedElsewhere: boolean
 }
 
 export type Key = {
@@ -84,6 +88,8 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
     payable: reason === null,
     unpayableReason: reason,
     current: isActive && wallet.isCurrent,
+    provenAt: wallet.provenAt?.toISOString() ?? null,
+    sharedElsewhere: wallet.isSharedElsewhere,
     createdAt: wallet.createdAt.toISOString(),
   }
 }

@@ -1,4 +1,4 @@
-import type { RegisterWallet, Wallet as WireWallet } from '@farthing/sdk'
+import type { RegisterWallet, UpdateWallet, Wallet as WireWallet } from '@farthing/sdk'
 import { findTokenAccounts, parseWalletAddress } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
@@ -43,12 +43,35 @@ export async function registerWallet(
       readyOn: accounts.filter(({ isReady }) => isReady).map(({ network }) => network),
       createdAt: now,
       retiredAt: null,
+      ...(await rows.readEarlier(tx, storeId, family, parsed.address)),
     }
     if (!existing) await rows.insertWallet(tx, wallet)
     else if (!existing.isCurrent) await rows.renewWallet(tx, wallet.id)
     const wire = walletToWire(ctx, store.mode, { ...wallet, isCurrent: true })
     if (!existing?.isCurrent)
       await appendEvent(tx, newEvent(ctx, storeId, 'wallet.registered', { wallet: wire }, now))
+    return wire
+  })
+}
+
+/** Changes what the store says about a wallet. */
+export async function updateWallet(
+  ctx: Context,
+  storeId: StoreId,
+  walletId: string,
+  { sharedElsewhere }: UpdateWallet,
+  now: Date,
+): Promise<WireWallet> {
+  if (!isId('wal', walletId)) throw new Problem('not_found', 'No such wallet.')
+  return await ctx.db.transaction(async (tx) => {
+    const store = await lock(tx, storeId)
+    const wallet = await rows.readWallet(tx, storeId, walletId)
+    if (!wallet) throw new Problem('not_found', 'No such wallet.')
+    const wire = walletToWire(ctx, store.mode, { ...wallet, isSharedElsewhere: sharedElsewhere })
+    if (wallet.isSharedElsewhere !== sharedElsewhere) {
+      await rows.writeSharedElsewhere(tx, wallet.id, sharedElsewhere)
+      await appendEvent(tx, newEvent(ctx, storeId, 'wallet.updated', { wallet: wire }, now))
+    }
     return wire
   })
 }

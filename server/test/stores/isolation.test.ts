@@ -131,6 +131,8 @@ const nameless = [
 const bodies: Readonly<Record<string, unknown>> = {
   createCheckout: { orderId: 'x', priceAmount: '1', priceCurrency: 'USD' },
   updateStore: { name: 'Taken over' },
+  updateWallet: { sharedElsewhere: true },
+  proveWallet: { signature: '0x00' },
   acceptPayment: {},
   createWebhookEndpoint: { url: 'https://hooks.example/x' },
   updateWebhookEndpoint: { status: 'disabled' },

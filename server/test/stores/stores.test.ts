@@ -160,6 +160,8 @@ test('a wallet’s record has its store, its family, and whether it is payable a
     payable: true,
     unpayableReason: null,
     current: true,
+    provenAt: null,
+    sharedElsewhere: false,
   })
   const solana = await registerWallet(seller, solanaWallets[1], 'solana')
   assert.equal(solana.family, 'SOLANA')

@@ -1,6 +1,6 @@
 import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
-import type { Node } from '../../config.ts'
 import type { EvmNetwork } from '../../networks.ts'
+import type { Node } from '../../parse-setting.ts'
 import type { Hex } from '../hex.ts'
 import { openRpc, type Rpc, type RpcCall, RpcUnavailableError, unwrap } from '../rpc.ts'
 import type { RawHeader } from './header.ts'

@@ -1,5 +1,5 @@
-import type { Node } from '../../config.ts'
 import type { SolanaNetwork } from '../../networks.ts'
+import type { Node } from '../../parse-setting.ts'
 import { openRpc, type Rpc, RpcUnavailableError } from '../rpc.ts'
 import { encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'

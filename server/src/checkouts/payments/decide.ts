@@ -1,4 +1,5 @@
 import type { Payment } from '@farthing/sdk'
+import { toShown } from '../../chains/families.ts'
 import { lockFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
@@ -77,6 +78,12 @@ async function decide(
     await lockFollower(tx, known.network)
     const payment = await rows.readPayment(tx, storeId, paymentId)
     if (!payment) throw unknown()
+    if (!payment.mayDecide) {
+      throw new Problem(
+        'wallet_unproven',
+        `Other stores have registered ${toShown(payment.network, payment.payTo)} too.`,
+      )
+    }
     await work(tx, payment)
     const decided = await rows.readPayment(tx, storeId, paymentId)
     if (!decided) throw unknown()

@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import { openBatcher } from '../../database/batch.ts'
 import type { EndpointId } from '../../ids.ts'
 import { eventToWire } from '../read.ts'
+import { securityTypes } from '../security.ts'
 import { answerTimeoutMs, openClient } from './client.ts'
 import {
   type Delivered,
@@ -68,7 +69,7 @@ export function openDeliverer(ctx: Context): Deliverer {
       id: taken.event.id,
       timestamp: startedAt,
       body,
-      secrets: secretsAt(taken.secrets, startedAt),
+      secrets: secretsAt(taken.secrets, startedAt, securityTypes.includes(taken.event.type)),
     })
     const answer = await post({
       url: taken.url,

@@ -4,6 +4,7 @@ import { firstIdAt, isId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { parseCursor } from '../read.ts'
 import { readLogEnd } from '../rows.ts'
+import { securityHours } from '../security.ts'
 import * as rows from './delivery-rows.ts'
 import { forgetEndpoints, makeDue } from './endpoint-rows.ts'
 import { changeEndpoint, readEndpoint, refuseDisabled } from './endpoints.ts'
@@ -93,5 +94,5 @@ export async function tidyDeliveries(ctx: Context, now: Date): Promise<void> {
   while ((await rows.giveUpDisabled(ctx.db, rowsPerRun)) === rowsPerRun);
   const before = firstIdAt('dlv', ctx.config.cell, new Date(now.getTime() - keptDays * 86_400_000))
   while ((await rows.forgetDeliveries(ctx.db, before, keptDays, rowsPerRun)) === rowsPerRun);
-  await forgetEndpoints(ctx.db)
+  await forgetEndpoints(ctx.db, securityHours)
 }

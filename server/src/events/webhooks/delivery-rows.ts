@@ -2,6 +2,7 @@ import type { Delivery, DeliveryAttempt, EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { DeliveryId, EndpointId, EventId, StoreId } from '../../ids.ts'
 import type { EventRow } from '../rows.ts'
+import { securityTypes } from '../security.ts'
 import type { Secret } from './endpoint.ts'
 import type { Outcome, Verdict } from './schedule.ts'
 
@@ -34,7 +35,7 @@ export async function lockDueEndpoints(
 ): Promise<EndpointId[]> {
   const rows = await tx.query<{ id: EndpointId }>(
     `select id from webhook_endpoints
-     where due_at <= clock() and disabled_at is null and (held_until is null or held_until <= clock())
+     where due_at <= clock() and (held_until is null or held_until <= clock())
        and id <> all($1) and (failing_since is null or not $2)
      order by due_at limit $3 for no key update skip locked`,
     [full, isCrowded, limit],
@@ -59,7 +60,8 @@ type TakenRow = {
 
 /**
  * Leases due deliveries of locked endpoints, as many for each as it has room for, and records when to check each
- * endpoint again. Of an ordered endpoint only the oldest pending delivery may go, and only once it is due.
+ * endpoint again. Of an ordered endpoint only the oldest pending delivery may go, and only once it is due. A disabled
+ * one gets security events only.
  */
 export async function takeDeliveries(
   tx: Transaction,
@@ -68,18 +70,18 @@ export async function takeDeliveries(
 ): Promise<Taken[]> {
   const rows = await tx.query<TakenRow>(
     `with wanted as (
-       select e.id, e.is_ordered, w.room
+       select e.id, e.is_ordered, e.disabled_at is null as is_enabled, w.room
        from unnest($1::text[], $2::int[]) as w (id, room) join webhook_endpoints e on e.id = w.id
      ), due as (
        select d.* from wanted w cross join lateral (
          select id, endpoint_id, attempt, run_at, leased_until from deliveries
-         where endpoint_id = w.id and state = 'pending' and run_at <= clock()
+         where endpoint_id = w.id and state = 'pending' and run_at <= clock() and (w.is_enabled or is_security)
          order by run_at limit w.room
        ) d where not w.is_ordered
        union all
        select d.* from wanted w cross join lateral (
          select id, endpoint_id, attempt, run_at, leased_until from deliveries
-         where endpoint_id = w.id and state = 'pending'
+         where endpoint_id = w.id and state = 'pending' and (w.is_enabled or is_security)
          order by sequence limit 1
        ) d where w.is_ordered and d.run_at <= clock()
      ), taken as (
@@ -98,11 +100,11 @@ export async function takeDeliveries(
          when w.is_ordered then coalesce(
            (select clock() + make_interval(secs => $3) from due where due.endpoint_id = w.id),
            (select d.run_at from deliveries d where d.endpoint_id = w.id and d.state = 'pending'
-            order by d.sequence limit 1))
+              and (w.is_enabled or d.is_security) order by d.sequence limit 1))
          else least(
            (select clock() + make_interval(secs => $3) from due where due.endpoint_id = w.id limit 1),
            (select d.run_at from deliveries d where d.endpoint_id = w.id and d.state = 'pending'
-              and not exists (select 1 from due where due.id = d.id)
+              and (w.is_enabled or d.is_security) and not exists (select 1 from due where due.id = d.id)
             order by d.run_at limit 1)) end
        from wanted w where e.id = w.id
      )
@@ -197,12 +199,13 @@ function toAttempt({ taken, outcome }: Delivered) {
   }
 }
 
-/** Gives up pending deliveries to disabled endpoints. Returns how many. */
+/** Gives up pending deliveries to disabled endpoints, except those of security events. Returns how many. */
 export async function giveUpDisabled(db: Database, limit: number): Promise<number> {
   const rows = await db.query(
     `update deliveries set state = 'undeliverable', leased_until = null, finished_at = clock()
      where id in (
        select d.id from webhook_endpoints e join deliveries d on d.endpoint_id = e.id and d.state = 'pending'
+         and not d.is_security
        where e.disabled_at is not null limit $1 for update of d skip locked)
      returning id`,
     [limit],
@@ -326,20 +329,20 @@ export async function redeliverEvents(
        select v.id, v.store_id, v.sequence, v.type, v.created_at, v.data from events v
        where v.store_id = $2 and v.sequence > $3 order by v.sequence limit $6
      ), made as (
-       insert into deliveries as d (id, store_id, endpoint_id, event_id, sequence, run_at)
+       insert into deliveries as d (id, store_id, endpoint_id, event_id, sequence, run_at, is_security)
        select 'dlv_' || substr(p.id, 5, 12) || substr(md5(e.id || p.id), 1, 16), p.store_id, e.id, p.id, p.sequence,
-              clock()
+              clock(), p.type = any($7)
        from picked p cross join endpoint e
        where ($4::timestamptz is null or p.created_at >= $4) and case
          when p.type = 'webhook_endpoint.test' then p.data->'webhookEndpoint'->>'id' = e.id
-         else e.types = '{}' or p.type = any(e.types) end
+         else p.type = any($7) or e.types = '{}' or p.type = any(e.types) end
        on conflict (endpoint_id, event_id) do update set state = 'pending', tries = 0, run_at = clock(), finished_at = null
          where d.leased_until is null and d.state <> 'pending' and ($5 or d.state <> 'delivered')
        returning d.id
      )
      select (select count(*)::int from made) as count, (select max(sequence) from picked) as last,
        (select count(*)::int from picked) as seen`,
-    [endpointId, from.storeId, from.after.toString(), from.since, from.isAll, from.limit],
+    [endpointId, from.storeId, from.after.toString(), from.since, from.isAll, from.limit, securityTypes],
   )
   return {
     count: row?.count ?? 0,

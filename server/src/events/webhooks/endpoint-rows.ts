@@ -23,12 +23,19 @@ export async function lockEndpoints(tx: Transaction, storeId: StoreId): Promise<
   await tx.query('select id from stores where id = $1 for no key update', [storeId])
 }
 
-export async function countEndpoints(tx: Transaction, storeId: StoreId): Promise<number> {
-  const [row] = await tx.query<{ count: number }>(
-    'select count(*)::int from webhook_endpoints where store_id = $1 and deleted_at is null',
-    [storeId],
+/** The store's endpoints, and how many more were deleted or changed their URL in the last hours. */
+export async function countEndpoints(
+  tx: Transaction,
+  storeId: StoreId,
+  hours: number,
+): Promise<{ live: number; past: number }> {
+  const [row] = await tx.query<{ live: number; past: number }>(
+    `select count(*) filter (where deleted_at is null)::int as live,
+       count(*) filter (where deleted_at > clock() - make_interval(hours => $2))::int as past
+     from webhook_endpoints where store_id = $1`,
+    [storeId, hours],
   )
-  return row?.count ?? 0
+  return row ?? { live: 0, past: 0 }
 }
 
 export async function findEndpointByUrl(
@@ -97,11 +104,14 @@ export async function lockEndpoint(
   return row ? toEndpoint(row) : null
 }
 
-/** Writes what the store may change. The endpoint is due at once, because deliveries may have been waiting. */
-export async function updateEndpoint(tx: Transaction, endpoint: Endpoint): Promise<void> {
+/**
+ * Writes what the store may change. The endpoint is due at once, because deliveries may have been waiting. A rest that
+ * the receiver asked for goes on unless `isRested`.
+ */
+export async function updateEndpoint(tx: Transaction, endpoint: Endpoint, isRested: boolean): Promise<void> {
   await tx.query(
     `update webhook_endpoints set url = $2, types = $3, is_ordered = $4, disabled_at = $5, disabled_reason = $6,
-       failing_since = $7, held_until = null, due_at = clock()
+       failing_since = $7, held_until = case when $8 then null else held_until end, due_at = clock()
      where id = $1`,
     [
       endpoint.id,
@@ -111,7 +121,24 @@ export async function updateEndpoint(tx: Transaction, endpoint: Endpoint): Promi
       endpoint.disabledAt,
       endpoint.disabledReason,
       endpoint.failingSince,
+      isRested,
     ],
+  )
+}
+
+/** Keeps the URL and secrets that an endpoint had before a change, as a deleted endpoint. */
+export async function keepPrevious(
+  tx: Transaction,
+  endpointId: EndpointId,
+  keptAs: EndpointId,
+): Promise<void> {
+  await tx.query(
+    `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at, disabled_at,
+       disabled_reason, deleted_at)
+     select $2, store_id, url, types, is_ordered, secrets, created_at, coalesce(disabled_at, clock()),
+       coalesce(disabled_reason, 'store'), clock()
+     from webhook_endpoints where id = $1`,
+    [endpointId, keptAs],
   )
 }
 
@@ -125,7 +152,7 @@ export async function updateSecrets(tx: Transaction, endpoint: Endpoint): Promis
 export async function deleteEndpoint(tx: Transaction, endpointId: EndpointId): Promise<void> {
   await tx.query(
     `update webhook_endpoints set deleted_at = clock(), disabled_at = coalesce(disabled_at, clock()),
-       disabled_reason = coalesce(disabled_reason, 'store'), secrets = '[]'
+       disabled_reason = coalesce(disabled_reason, 'store')
      where id = $1`,
     [endpointId],
   )
@@ -147,10 +174,11 @@ export async function noteTry(
 ): Promise<{ endpoint: Endpoint; isFailingLong: boolean } | null> {
   const [row] = await tx.query<EndpointRow & { is_failing_long: boolean }>(
     `update webhook_endpoints set
-       failing_since = case when $2 then null else coalesce(failing_since, clock()) end,
+       failing_since = case when disabled_at is not null then failing_since when $2 then null
+         else coalesce(failing_since, clock()) end,
        due_at = least(due_at, clock() + make_interval(secs => $3)),
        held_until = case when $4::float > 0 then greatest(held_until, clock() + make_interval(secs => $4)) else held_until end
-     where id = $1 and disabled_at is null
+     where id = $1
      returning *, coalesce(failing_since <= clock() - make_interval(secs => $5), false) as is_failing_long`,
     [endpointId, seen.isSuccess, seen.nextSeconds, seen.restSeconds, seen.failingSecondsMax],
   )
@@ -170,11 +198,23 @@ export async function disableEndpoint(
   return row ? toEndpoint(row) : null
 }
 
-/** Deletes the rows of deleted endpoints that no delivery refers to any more. */
-export async function forgetEndpoints(db: Database): Promise<void> {
+/**
+ * Deletes the rows of deleted endpoints that get no more deliveries and that none refers to. Of those that are still
+ * referred to, it deletes the secrets.
+ */
+export async function forgetEndpoints(db: Database, keptHours: number): Promise<void> {
   await db.query(
-    `delete from webhook_endpoints e where deleted_at is not null
-       and not exists (select 1 from deliveries d where d.endpoint_id = e.id)`,
+    `with old as (
+       select id from webhook_endpoints where deleted_at <= clock() - make_interval(hours => $1)
+     ), gone as (
+       delete from webhook_endpoints e using old where e.id = old.id
+         and not exists (select 1 from deliveries d where d.endpoint_id = e.id)
+       returning e.id
+     )
+     update webhook_endpoints e set secrets = '[]' from old
+     where e.id = old.id and e.secrets <> '[]' and e.id not in (select id from gone)
+       and not exists (select 1 from deliveries d where d.endpoint_id = e.id and d.state = 'pending')`,
+    [keptHours],
   )
 }
 

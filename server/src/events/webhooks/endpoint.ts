@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { EventType, WebhookEndpoint } from '@farthing/sdk'
 import type { EndpointId, StoreId } from '../../ids.ts'
+import { securityHours } from '../security.ts'
 
 /** Where a store wants events delivered. */
 export type Endpoint = {
@@ -17,20 +18,54 @@ export type Endpoint = {
   readonly failingSince: Date | null
 }
 
-/** The newest never expires. A replaced one keeps signing alongside it until it expires. */
-export type Secret = { readonly secret: string; readonly expiresAt: string | null }
+/**
+ * The newest never expires. A replaced one keeps signing alongside it until it expires, and security events for a day
+ * after it was replaced: whoever holds the old one must still be able to check them.
+ */
+export type Secret = {
+  readonly secret: string
+  readonly expiresAt: string | null
+  readonly replacedAt?: string
+}
 
 /** HMAC-SHA256 gains nothing from more. */
 const secretBytes = 32
+/** Bounds the signatures of a delivery. */
+const keptSecretsMax = 4
 
 export function newSecret(): Secret {
   return { secret: `whsec_${randomBytes(secretBytes).toString('base64')}`, expiresAt: null }
 }
 
-export function secretsAt(secrets: readonly Secret[], now: Date): string[] {
+export function secretsAt(secrets: readonly Secret[], now: Date, isSecurity: boolean): string[] {
   return secrets
-    .filter(({ expiresAt }) => expiresAt === null || new Date(expiresAt) > now)
+    .filter(
+      (one) => one.expiresAt === null || new Date(one.expiresAt) > now || (isSecurity && isRecent(one, now)),
+    )
     .map(({ secret }) => secret)
+}
+
+function isRecent({ replacedAt }: Secret, now: Date): boolean {
+  return replacedAt !== undefined && now.getTime() - Date.parse(replacedAt) < securityHours * 3_600_000
+}
+
+/**
+ * The secrets after a roll. The previous one signs until `end`; one that was already being replaced stops at once. Of
+ * several replaced within a day the first ones are kept for security events, because later rolls may be a thief's.
+ */
+export function rollTo(next: Secret, secrets: readonly Secret[], end: Date, now: Date): Secret[] {
+  const kept = secrets
+    .filter((one) => isRecent(one, now))
+    .map((one) => ({ ...one, expiresAt: now.toISOString() }))
+  const hasRoom = kept.length < keptSecretsMax
+  const previous = secrets
+    .filter(({ expiresAt }) => expiresAt === null)
+    .map(({ secret }) => ({
+      secret,
+      expiresAt: end.toISOString(),
+      ...(hasRoom && { replacedAt: now.toISOString() }),
+    }))
+  return [next, ...(end > now || hasRoom ? previous : []), ...kept]
 }
 
 export function endpointToWire(endpoint: Endpoint): WebhookEndpoint {

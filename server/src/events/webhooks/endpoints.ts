@@ -10,11 +10,14 @@ import type { Transaction } from '../../database/db.ts'
 import { type EndpointId, isId, newId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { appendEvent, newEvent } from '../append.ts'
-import { type Endpoint, endpointToWire, newSecret } from './endpoint.ts'
+import { securityHours } from '../security.ts'
+import { type Endpoint, endpointToWire, newSecret, rollTo } from './endpoint.ts'
 import * as rows from './endpoint-rows.ts'
 
 /** Every event is delivered to each of them, so their number is limited. */
 const endpointsPerStoreMax = 16
+/** Security events also go to those of the last day: deleted ones, and URLs before a change. */
+const pastEndpointsMax = 48
 const overlapSecondsDefault = 86_400
 
 /** The HTTP layer has checked the URL's form; every try checks where it leads. */
@@ -40,13 +43,9 @@ export async function createEndpoint(
   await ctx.db.transaction(async (tx) => {
     await rows.lockEndpoints(tx, storeId)
     await refuseTaken(tx, storeId, input.url, null)
-    if ((await rows.countEndpoints(tx, storeId)) >= endpointsPerStoreMax) {
-      throw new Problem(
-        'endpoint_limit',
-        `A store can have at most ${endpointsPerStoreMax} webhook endpoints.`,
-      )
-    }
+    await refuseTooMany(tx, storeId, endpointsPerStoreMax)
     await rows.insertEndpoint(tx, endpoint)
+    await tellChange(ctx, tx, 'created', endpoint, now)
   })
   return { ...endpointToWire(endpoint), secret: secret.secret }
 }
@@ -97,14 +96,25 @@ export async function updateEndpoint(
       ...(change.status === 'disabled' &&
         endpoint.disabledAt === null && { disabledAt: now, disabledReason: 'store' }),
     }
-    await rows.updateEndpoint(tx, changed)
+    const isMoved = changed.url !== endpoint.url
+    const isSwitched = (changed.disabledAt === null) !== (endpoint.disabledAt === null)
+    if (isMoved) {
+      await refuseTooMany(tx, storeId, Number.POSITIVE_INFINITY)
+      await rows.keepPrevious(tx, endpoint.id, newId('we', ctx.config.cell, now))
+    }
+    await rows.updateEndpoint(tx, changed, isMoved || isSwitched)
+    if (JSON.stringify(endpointToWire(changed)) !== JSON.stringify(endpointToWire(endpoint)))
+      await tellChange(ctx, tx, 'updated', changed, now)
     return changed
   })
   ctx.db.wakeUps.send('events')
   return endpointToWire(changed)
 }
 
-/** The row stays, hidden, until its deliveries are deleted; pending deliveries are given up. */
+/**
+ * The row stays, hidden, until its deliveries are deleted. Pending deliveries are given up, except those of security
+ * events, which it gets for another day.
+ */
 export async function deleteEndpoint(
   ctx: Context,
   storeId: StoreId,
@@ -114,11 +124,13 @@ export async function deleteEndpoint(
   return endpointToWire(
     await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
       await rows.deleteEndpoint(tx, endpoint.id)
-      return {
+      const deleted: Endpoint = {
         ...endpoint,
         disabledAt: now,
         disabledReason: endpoint.disabledReason ?? 'store',
       }
+      await tellChange(ctx, tx, 'deleted', deleted, now)
+      return deleted
     }),
   )
 }
@@ -137,11 +149,9 @@ export async function rollSecret(
   const secret = newSecret()
   const endpoint = await changeEndpoint(ctx, storeId, endpointId, async (tx, before) => {
     const end = new Date(now.getTime() + (overlapSeconds ?? overlapSecondsDefault) * 1_000)
-    const previous = before.secrets
-      .filter(({ expiresAt }) => expiresAt === null)
-      .map((old) => ({ ...old, expiresAt: end.toISOString() }))
-    const rolled: Endpoint = { ...before, secrets: [secret, ...(end > now ? previous : [])] }
+    const rolled: Endpoint = { ...before, secrets: rollTo(secret, before.secrets, end, now) }
     await rows.updateSecrets(tx, rolled)
+    await tellChange(ctx, tx, 'updated', rolled, now)
     return rolled
   })
   return { ...endpointToWire(endpoint), secret: secret.secret }
@@ -185,6 +195,30 @@ export function refuseDisabled({ disabledAt, disabledReason }: Endpoint): void {
 
 function refuseUnknown(): never {
   throw new Problem('not_found', 'No such webhook endpoint.')
+}
+
+/** Reports a change in the store's log, without secrets. */
+async function tellChange(
+  ctx: Context,
+  tx: Transaction,
+  change: 'created' | 'updated' | 'deleted',
+  endpoint: Endpoint,
+  now: Date,
+): Promise<void> {
+  const data = { webhookEndpoint: endpointToWire(endpoint) }
+  await appendEvent(tx, newEvent(ctx, endpoint.storeId, `webhook_endpoint.${change}`, data, now))
+}
+
+async function refuseTooMany(tx: Transaction, storeId: StoreId, liveMax: number): Promise<void> {
+  const { live, past } = await rows.countEndpoints(tx, storeId, securityHours)
+  if (live >= liveMax)
+    throw new Problem('endpoint_limit', `A store can have at most ${liveMax} webhook endpoints.`)
+  if (past >= pastEndpointsMax) {
+    throw new Problem(
+      'endpoint_limit',
+      `A store can delete endpoints and change their URLs at most ${pastEndpointsMax} times in ${securityHours} hours.`,
+    )
+  }
 }
 
 async function refuseTaken(

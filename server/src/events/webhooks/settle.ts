@@ -45,7 +45,7 @@ export async function settle(
         ? (await writeDelivered(tx, [delivered]))[0]
         : await writeFailed(tx, delivered, verdict)
     if (!isNewest) return 'lost'
-    if (seen && verdict.state !== 'delivered') {
+    if (seen && seen.endpoint.disabledAt === null && verdict.state !== 'delivered') {
       const isGone = verdict.state === 'undeliverable' && verdict.isGone
       if (isGone || seen.isFailingLong)
         await disable(ctx, tx, seen.endpoint, isGone ? 'gone' : 'failing', now)

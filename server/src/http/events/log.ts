@@ -47,14 +47,20 @@ export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Auth
         const limit = query.limit ?? limitDefault
         let page = await readEvents(ctx, storeId, { ...filter, after: query.after ?? null, limit })
         const end = ctx.now().getTime() + (query.waitSeconds ?? 0) * 1_000
+        if (page.data.length > 0 || end <= ctx.now().getTime()) return sendJson(reply, 200, page)
+        const place = waits.enter(storeId)
         const gone = new AbortController()
         reply.raw.once('close', () => gone.abort())
-        for (;;) {
-          const leftMs = end - ctx.now().getTime()
-          if (page.data.length > 0 || leftMs <= 0 || waits.isClosed || gone.signal.aborted) break
-          await waits.until(storeId, sequenceOf(page.cursor), leftMs, gone.signal)
-          await checkKey()
-          page = await readEvents(ctx, storeId, { ...filter, after: page.cursor, limit })
+        try {
+          for (;;) {
+            const leftMs = end - ctx.now().getTime()
+            if (page.data.length > 0 || leftMs <= 0 || waits.isClosed || gone.signal.aborted) break
+            await place.until(sequenceOf(page.cursor), leftMs, gone.signal)
+            await checkKey()
+            page = await readEvents(ctx, storeId, { ...filter, after: page.cursor, limit })
+          }
+        } finally {
+          place.leave()
         }
         return sendJson(reply, 200, page)
       },

@@ -24,11 +24,14 @@ export async function streamEvents(
   reply: FastifyReply,
   checkKey: () => Promise<unknown>,
 ): Promise<FastifyReply> {
-  // Read before the stream starts, so that an invalid cursor is still answered with a problem.
+  // Both before the stream starts, so that an invalid cursor or a lack of places is still answered with a problem.
   let page = await readEvents(ctx, storeId, { ...query, limit: pageSize })
+  const place = waits.enter(storeId)
   const gone = new AbortController()
   request.raw.once('close', () => gone.abort())
   reply.raw.once('close', () => gone.abort())
+  // A client that left during the read above has already closed, and would hold its place for ever.
+  if (reply.raw.destroyed) gone.abort()
   reply.hijack()
   reply.raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
@@ -51,7 +54,7 @@ export async function streamEvents(
         )
       if (page.data.length === 0) await write(': still here\n\n')
       const after = page.cursor
-      if (!page.hasMore) await waits.until(storeId, sequenceOf(after), heartbeatMs, gone.signal)
+      if (!page.hasMore) await place.until(sequenceOf(after), heartbeatMs, gone.signal)
       await checkKey()
       page = await readEvents(ctx, storeId, { ...query, after, limit: pageSize })
     }
@@ -62,6 +65,8 @@ export async function streamEvents(
         { requestId: request.id, err: error },
         'an event stream broke off; the client can resume with Last-Event-ID',
       )
+  } finally {
+    place.leave()
   }
   reply.raw.end()
   return reply

@@ -86,7 +86,7 @@ function endpointRoutes(ctx: Context): Route[] {
       isKeyed: true,
       body: schemas.UpdateWebhookEndpoint,
       answers: { 200: { description: 'The changed endpoint.', schema: schemas.WebhookEndpoint } },
-      problems: ['not_found', 'endpoint_exists'],
+      problems: ['not_found', 'endpoint_exists', 'endpoint_limit'],
       async handle(request, reply) {
         const body = request.body as UpdateWebhookEndpoint
         if (body.url !== undefined) checkUrl(ctx, caller(request).holder.store.mode, body.url)

@@ -2,6 +2,7 @@ import type { Disposition, EventType } from '@farthing/sdk'
 import type { Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
+import { hintsFor, modeOf, ownersOf } from './owner-rows.ts'
 
 /** SQL for credits: money seen on the chain. */
 export type SeenPlain = {
@@ -32,14 +33,13 @@ export type Concern = {
     readonly storeId: string | null
     readonly isMatch: boolean
   } | null
-  /** The store whose wallet was paid, if there is no claim. */
-  readonly walletStoreId: string | null
 }
 
 export type NewCredit = {
   readonly seen: Seen | (SeenPlain & { readonly nonce: null })
   readonly paymentId: string
   readonly checkoutId: string | null
+  /** The checkout's store. */
   readonly storeId: string | null
   /** Who sent the transaction of a plain transfer, if that is known. */
   readonly sender: { readonly address: string; readonly nonce: number } | null
@@ -123,13 +123,13 @@ export async function upsertCredits(
        counts = k.counts or excluded.counts,
        announced = case when k.announced in ('reorged', 'reversed') then null else k.announced end,
        checkout_id = coalesce(k.checkout_id, excluded.checkout_id),
-       store_id = coalesce(k.store_id, excluded.store_id),
+       store_id = case when k.checkout_id is null then excluded.store_id else k.store_id end,
        disposition = case when k.checkout_id is null then excluded.disposition
          when k.disposition = 'exact' and k.orphaned_at is not null and exists (select 1 from credits o
            where o.checkout_id = k.checkout_id and o.disposition = 'exact' and o.orphaned_at is null) then 'overpaid'
          else k.disposition end
-     where k.orphaned_at is not null or (k.witnessed_at is null and $6) or (k.checkout_id is null and excluded.checkout_id is not null)
-       or (k.store_id is null and excluded.store_id is not null)
+     where k.orphaned_at is not null or (k.witnessed_at is null and $6)
+       or (k.checkout_id is null and excluded.checkout_id is not null)
      returning checkout_id`,
     [network, input, block.hash, block.number, block.time, isWitnessed],
   )
@@ -211,24 +211,20 @@ export async function advancePlaces(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** The checkouts that an unmatched credit `k` may have been meant for. */
-export const hintsOf = `(select json_agg(json_build_object('checkoutId', h.checkout_id, 'disposition', h.disposition)
-  order by h.created_at, h.checkout_id) from payment_hints h where h.payment_id = k.payment_id and k.checkout_id is null
-) as hints`
-
-/** Unmatched money that is safe on the chain and that its store has not been notified of. */
+/** Unmatched money that is safe on the chain and has not been announced, once per owner; `ownerId` is null if none. */
 export async function listUnannounced(
   tx: Transaction,
   network: string,
-): Promise<(CreditRow & { storeId: StoreId })[]> {
-  const rows = await tx.query<RawCredit & { store_id: StoreId }>(
-    `select k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsOf} from credits k
-     where k.network = $1 and k.orphaned_at is null and k.checkout_id is null and k.store_id is not null
-       and k.safe_at is not null and k.announced is null
-     limit 1000`,
-    [network],
+): Promise<(CreditRow & { ownerId: StoreId | null })[]> {
+  const rows = await tx.query<RawCredit & { owner_id: StoreId | null }>(
+    `select k.*, false as is_included_again, false as is_claimed, false as is_reserved, o.store_id as owner_id,
+       ${hintsFor('o.store_id')}
+     from (select * from credits where network = $1 and orphaned_at is null and checkout_id is null
+       and safe_at is not null and announced is null limit 1000) k
+     left join lateral ${ownersOf('$2')} o on true`,
+    [network, modeOf(network)],
   )
-  return rows.map((row) => ({ ...toCreditRow(row), storeId: row.store_id }))
+  return rows.map((row) => ({ ...toCreditRow(row), ownerId: row.owner_id }))
 }
 
 export async function noteAnnounced(

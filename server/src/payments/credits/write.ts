@@ -22,11 +22,11 @@ export async function writeCredits(
   const credits: NewCredit[] = [
     ...concerns
       .filter(({ claim }) => claim === null || claim.isMatch)
-      .map(({ seen, claim, walletStoreId }) => ({
+      .map(({ seen, claim }) => ({
         seen,
         paymentId: paymentId(),
         checkoutId: claim?.checkoutId ?? null,
-        storeId: claim?.storeId ?? walletStoreId,
+        storeId: claim?.storeId ?? null,
         sender: null,
       })),
     ...matches.map(({ seen, checkoutId, storeId, sender }) => ({

@@ -100,16 +100,12 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
   const network = chain.network.caip2
   const unmatched = await credits.listUnannounced(tx, network)
   for (const row of unmatched) {
-    if (row.amount < dustUnits(chain, row.asset) || row.dismissedAt) continue
+    if (row.ownerId === null || row.amount < dustUnits(chain, row.asset) || row.dismissedAt) continue
     const data = { checkout: null, payment: toPayment(row) }
-    await appendEvent(tx, newEvent(ctx, row.storeId, 'payment.unmatched', data, ctx.now()))
+    await appendEvent(tx, newEvent(ctx, row.ownerId, 'payment.unmatched', data, ctx.now()))
   }
   if (unmatched.length > 0)
-    await credits.noteAnnounced(
-      tx,
-      network,
-      unmatched.map(({ paymentId }) => paymentId),
-    )
+    await credits.noteAnnounced(tx, network, [...new Set(unmatched.map(({ paymentId }) => paymentId))])
 }
 
 /** Takes back what an earlier reading of the block said and a witnessed one does not. */

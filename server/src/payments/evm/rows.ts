@@ -1,5 +1,6 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
+import { modeOf } from '../credits/owner-rows.ts'
 import type { Concern, Seen, SeenPlain } from '../credits/rows.ts'
 import {
   type AuthorizationRow,
@@ -93,6 +94,10 @@ export async function forgetSpentIn(tx: Transaction, network: string, blockHash:
   )
 }
 
+/** SQL: whether a store of this mode has registered the address that `i` pays, even if it has retired it since. */
+const isOurs = (mode: string) => `exists (select 1 from wallets w join stores s on s.id = w.store_id
+  and s.mode = ${mode} where w.pay_to = i.pay_to)`
+
 /** Which of a block's transfers by authorization concern us, in one query per block. */
 export async function findConcerns(
   tx: Transaction,
@@ -106,15 +111,12 @@ export async function findConcerns(
     checkout_id: string | null
     store_id: string | null
     is_match: boolean | null
-    wallet_store_id: string | null
   }>(
     `select i.place, a.nonce is not null as is_claimed, a.checkout_id, a.store_id,
-       a.pay_to = i.pay_to and a.amount = i.amount as is_match, w.store_id as wallet_store_id
+       a.pay_to = i.pay_to and a.amount = i.amount as is_match
      from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
      left join authorizations a on a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
-     left join lateral (select store_id from wallets where lower(address) = i.pay_to and family = 'EVM'
-       order by registration desc limit 1) w on a.checkout_id is null
-     where a.nonce is not null or w.store_id is not null
+     where a.nonce is not null or ${isOurs('$3')}
      order by i.place`,
     [
       network,
@@ -128,6 +130,7 @@ export async function findConcerns(
           amount: value.toString(),
         })),
       ),
+      modeOf(network),
     ],
   )
   return rows.flatMap((row) => {
@@ -138,7 +141,6 @@ export async function findConcerns(
       claim: row.is_claimed
         ? { checkoutId: row.checkout_id, storeId: row.store_id, isMatch: row.is_match === true }
         : null,
-      walletStoreId: row.wallet_store_id,
     }
   })
 }
@@ -151,15 +153,13 @@ export async function findMatches(
   seen: readonly SeenPlain[],
 ): Promise<Match[]> {
   if (seen.length === 0) return []
-  const rows = await tx.query<{ place: number; checkout_id: string | null; store_id: string }>(
-    `select i.place, c.id as checkout_id, coalesce(c.store_id, w.store_id) as store_id
+  const rows = await tx.query<{ place: number; checkout_id: string | null; store_id: string | null }>(
+    `select i.place, c.id as checkout_id, c.store_id
      from json_to_recordset($2) as i (place integer, asset text, pay_to text, amount numeric)
      left join reserved_amounts r on r.network = $1 and r.asset = i.asset and r.pay_to = i.pay_to
        and r.amount = i.amount and r.freed_at is null and r.after_block < $3
      left join checkouts c on c.id = r.checkout_id
-     left join lateral (select store_id from wallets where lower(address) = i.pay_to and family = 'EVM'
-       order by registration desc limit 1) w on c.id is null
-     where c.id is not null or w.store_id is not null
+     where c.id is not null or ${isOurs('$4')}
      order by i.place`,
     [
       network,
@@ -167,6 +167,7 @@ export async function findMatches(
         seen.map(({ asset, to, value }, place) => ({ place, asset, pay_to: to, amount: value.toString() })),
       ),
       blockNumber,
+      modeOf(network),
     ],
   )
   return rows.flatMap(({ place, checkout_id, store_id }) => {

@@ -198,5 +198,5 @@ export async function findClaim(tx: Transaction, network: string, seen: Seen): P
      from authorizations where network = $1 and asset = $2 and payer = $3 and nonce = $4`,
     [network, seen.asset, seen.payer, seen.nonce, seen.to, seen.value.toString()],
   )
-  return rows.map((claim) => ({ seen, claim, walletStoreId: null }))
+  return rows.map((claim) => ({ seen, claim }))
 }

@@ -1,5 +1,6 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
+import { ownersOf } from '../credits/owner-rows.ts'
 
 /** SQL for transactions that buyers paste as theirs. */
 export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'
@@ -107,13 +108,16 @@ export async function decidePasted(
        select k.* from credits k where k.network = $1 and k.transaction_hash = $2 and k.orphaned_at is null
      ), fitting as (
        select k.payment_id, k.amount, coalesce(r.amount, o.amount) as due, k.first_seen_block_time > c.expires_at as is_late
-       from seen k join checkouts c on c.id = $3 and c.store_id = k.store_id
+       from seen k join checkouts c on c.id = $3
+         and exists (select 1 from stores s cross join lateral ${ownersOf('s.mode')} w
+           where s.id = c.store_id and w.store_id = s.id)
          and k.first_seen_block_time >= c.created_at - interval '1 minute'
        cross join json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
        left join reserved_amounts r on r.checkout_id = c.id and r.network = k.network and r.asset = k.asset
        where k.checkout_id is null and k.dismissed_at is null and o.network = k.network
          and lower(o.asset) = k.asset and lower(o."payTo") = k.pay_to
-         and (select count(*) from payment_hints h where h.payment_id = k.payment_id) < $4
+         and (select count(*) from payment_hints h join checkouts b on b.id = h.checkout_id
+           where h.payment_id = k.payment_id and b.store_id = c.store_id) < $4
      ), hinted as (
        insert into payment_hints (payment_id, checkout_id, disposition, created_at)
        select payment_id, $3, case when is_late then 'late' when amount < due then 'underpaid'

@@ -160,7 +160,8 @@ export async function freeReserved(db: Database, coolingHours: number): Promise<
 export type Match = {
   readonly seen: SeenPlain
   readonly checkoutId: string | null
-  readonly storeId: string
+  /** The checkout's store. */
+  readonly storeId: string | null
 }
 
 /**

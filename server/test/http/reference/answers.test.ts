@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
 import { openTestApp } from '../../support/app.ts'
@@ -17,7 +18,7 @@ import {
 import { assertDocumented, documented, fillPath, type Operation, operations } from '../support/document.ts'
 
 const farthing = await openTestApp(documented)
-const shop = await openStore(farthing)
+const shop = await openStore(farthing, { evmWallet: privateKeyToAccount(generatePrivateKey()).address })
 const missing = {
   checkoutId: `ch_00${'0'.repeat(26)}`,
   walletId: `wal_00${'0'.repeat(26)}`,
@@ -176,6 +177,34 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
     { status: 404, path: { storeId: 'x' } },
     { status: 422, query: '?cursor=x' },
   ],
+  async updateWallet() {
+    const { id } = await registerWallet(shop, wallets[2])
+    return [
+      { status: 200, path: { walletId: id }, body: { sharedElsewhere: true } },
+      { status: 422, path: { walletId: id }, body: {} },
+      { status: 404, path: missing, body: { sharedElsewhere: true } },
+    ]
+  },
+  async challengeWallet() {
+    const { id } = await registerWallet(shop, wallets[2])
+    return [
+      { status: 201, path: { walletId: id } },
+      { status: 404, path: missing },
+    ]
+  },
+  async proveWallet() {
+    const holder = privateKeyToAccount(generatePrivateKey())
+    const { id } = await registerWallet(shop, holder.address)
+    const path = `/api/v1/stores/${shop.id}/wallets/${id}/challenge`
+    const { message } = (await shop.call('POST', path)).json()
+    const signature = await holder.signMessage({ message })
+    return [
+      { status: 422, path: { walletId: id }, body: { signature: '0x00' } },
+      { status: 200, path: { walletId: id }, body: { signature } },
+      { status: 422, path: { walletId: id }, body: { signature } },
+      { status: 404, path: missing, body: { signature } },
+    ]
+  },
   async retireWallet() {
     const { id } = await registerWallet(shop, wallets[2])
     return [

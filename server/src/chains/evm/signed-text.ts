@@ -1,0 +1,56 @@
+import { encodeFunctionData, hashMessage } from 'viem/utils'
+import type { Hex } from '../hex.ts'
+import { RpcUnavailableError, unwrap } from '../rpc.ts'
+import type { Chain } from './chain.ts'
+import { recoverSigner } from './recover.ts'
+
+const abi = [
+  {
+    type: 'function',
+    name: 'isValidSignature',
+    stateMutability: 'view',
+    inputs: [{ type: 'bytes32' }, { type: 'bytes' }],
+    outputs: [{ type: 'bytes4' }],
+  },
+] as const
+/** What a contract wallet returns for a good signature (ERC-1271), padded to a word. */
+const good = `0x1626ba7e${'0'.repeat(56)}`
+/** Enough for wallets with many signers or passkeys, and a limit to what a wallet's code can cost a node. */
+const gas = `0x${(5_000_000).toString(16)}`
+
+/**
+ * Whether a wallet signed this text with `personal_sign` (EIP-191). A contract wallet is asked itself (ERC-1271), on
+ * every chain: the same address may hold another contract, with another owner, elsewhere. So each chain that has code
+ * there must agree, and on each all nodes, of which `witnessesMin` must answer.
+ */
+export async function isTextSigned(
+  chains: readonly Chain[],
+  address: string,
+  text: string,
+  signature: string,
+): Promise<boolean> {
+  if (!/^0x(?:[0-9a-f]{2})+$/i.test(signature)) return false
+  const digest = hashMessage(text)
+  const signer = recoverSigner(Buffer.from(digest.slice(2), 'hex'), Buffer.from(signature.slice(2), 'hex'))
+  if (signer?.address === address.toLowerCase()) return true
+  const data = encodeFunctionData({ abi, args: [digest, signature as Hex] })
+  const verdicts = await Promise.all(chains.map((chain) => askContract(chain, address, data)))
+  return verdicts.includes('good') && !verdicts.includes('bad')
+}
+
+async function askContract(chain: Chain, address: string, data: Hex): Promise<'good' | 'bad' | 'no code'> {
+  const answers = await chain.rpc.batchAll([
+    { method: 'eth_getCode', params: [address, 'latest'] },
+    { method: 'eth_call', params: [{ to: address, data, gas }, 'latest'] },
+  ])
+  if (answers.length < chain.network.witnessesMin)
+    throw new RpcUnavailableError(`Too few nodes of ${chain.network.name} answered.`)
+  const verdicts = new Set(
+    answers.map(([code, called]) => {
+      if (unwrap<Hex>(code) === '0x') return 'no code'
+      return called && 'result' in called && called.result === good ? 'good' : 'bad'
+    }),
+  )
+  const [verdict = 'bad'] = verdicts
+  return verdicts.size === 1 ? verdict : 'bad'
+}

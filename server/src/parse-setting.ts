@@ -1,0 +1,103 @@
+import { isIP } from 'node:net'
+import { networks } from './networks.ts'
+
+/** How the text of a setting becomes its value, or the reason why it isn't one. */
+
+/** A node, and who runs it: several nodes of one provider count as one witness. */
+export type Node = { readonly provider: string; readonly url: string }
+
+export function anyText(text: string) {
+  return { value: text }
+}
+
+export function list(text: string) {
+  return {
+    value: text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  }
+}
+
+export function knownNetworks(text: string) {
+  const parsed = list(text)
+  const unknown = parsed.value.filter((name) => !networks.some(({ id }) => id === name))
+  return unknown.length === 0 ? parsed : { mistake: `contains unknown networks: ${unknown.join(', ')}` }
+}
+
+export function rateList(text: string) {
+  const parsed = list(text)
+  const isRate = (item: string) => /^[A-Z]{3}=\d{1,9}(\.\d{1,9})?$/.test(item) && /=.*[1-9]/.test(item)
+  return parsed.value.every(isRate)
+    ? { value: new Map(parsed.value.map((item): [string, string] => [item.slice(0, 3), item.slice(4)])) }
+    : { mistake: 'must be rates such as EUR=0.86,JPY=155' }
+}
+
+/** An amount of a currency with 18 decimals, in its smallest unit. */
+export function nativeAmount(text: string) {
+  if (text === '') return { value: null }
+  const [, whole = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,18}))?$/.exec(text) ?? []
+  return whole === ''
+    ? { mistake: 'must be an amount such as 0.05, or empty' }
+    : { value: BigInt(whole + fraction.padEnd(18, '0')) }
+}
+
+/** CIDR ranges, such as 10.1.0.0/16 or fd00::/8. */
+export function networkRanges(text: string) {
+  const parsed = list(text)
+  const isRange = (item: string) => {
+    const [address = '', bits = ''] = item.split('/')
+    const family = isIP(address)
+    return family !== 0 && /^\d{1,3}$/.test(bits) && Number.parseInt(bits, 10) <= (family === 4 ? 32 : 128)
+  }
+  const wrong = parsed.value.filter((item) => !isRange(item))
+  return wrong.length === 0
+    ? parsed
+    : { mistake: `must be CIDR ranges such as 10.1.0.0/16, but contains ${wrong.join(', ')}` }
+}
+
+export function integer(min: number, max: number) {
+  return (text: string) => {
+    const value = /^\d{1,9}$/.test(text) ? Number.parseInt(text, 10) : Number.NaN
+    return value >= min && value <= max
+      ? { value }
+      : { mistake: `must be a whole number from ${min} to ${max}` }
+  }
+}
+
+export function url(...protocols: string[]) {
+  return (text: string) =>
+    URL.canParse(text) && protocols.includes(new URL(text).protocol)
+      ? { value: text }
+      : {
+          mistake: `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+        }
+}
+
+export function nodeList(text: string) {
+  const nodes = list(text).value.map(parseNode)
+  const wrong = nodes.some(({ url: address }) => 'mistake' in url('https:', 'http:')(address))
+  return wrong
+    ? { mistake: 'must be URLs separated by commas, each with or without a label: alpha=https://…' }
+    : { value: nodes }
+}
+
+/** A node as a setting names it, `alpha=https://…`. Without a label, its host stands for its provider. */
+export function parseNode(text: string): Node {
+  const [, label, address = text] = /^([\w.-]{1,40})=(https?:.*)$/i.exec(text) ?? []
+  return { provider: label ?? (URL.canParse(address) ? new URL(address).host : address), url: address }
+}
+
+export function optionalUrl(text: string) {
+  return text === '' ? { value: text } : webUrl(text)
+}
+
+export function webUrl(text: string) {
+  const parsed = url('https:', 'http:')(text)
+  if ('mistake' in parsed) return parsed
+  const { hash, username, password } = new URL(text)
+  if (text.endsWith('/') || hash !== '' || username !== '' || password !== '') {
+    return { mistake: 'must not end with a slash or carry a fragment or credentials' }
+  }
+  return parsed
+}

@@ -1,0 +1,27 @@
+import { networks } from '../../networks.ts'
+
+/**
+ * SQL: who owns money that matches no checkout. Several stores may have registered the same wallet, so such a credit
+ * has no store of its own. Its owners follow from the wallets whenever it is read: see `payment_owners` in the schema.
+ */
+
+/** The owners of credit `k` among the stores of a mode, which is SQL too. */
+export function ownersOf(mode: string): string {
+  return `payment_owners(k.pay_to, k.included_at, ${mode})`
+}
+
+/** The checkouts of a store, which is SQL too, that an unmatched credit `k` may have been meant for. */
+export function hintsFor(storeId: string): string {
+  return `(select json_agg(json_build_object('checkoutId', h.checkout_id, 'disposition', h.disposition)
+    order by h.created_at, h.checkout_id) from payment_hints h join checkouts c on c.id = h.checkout_id
+    where h.payment_id = k.payment_id and k.checkout_id is null and c.store_id = ${storeId}) as hints`
+}
+
+/** A store of test mode owns nothing on a live network, although an address is the same on all of them. */
+export function modeOf(caip2: string): string {
+  return networks.find((network) => network.caip2 === caip2)?.mode ?? ''
+}
+
+export function networksOf(mode: string): string[] {
+  return networks.filter((network) => network.mode === mode).map(({ caip2 }) => caip2)
+}

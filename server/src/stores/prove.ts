@@ -1,0 +1,109 @@
+import type { ProveWallet, WalletChallenge, Wallet as WireWallet } from '@farthing/sdk'
+import { isTextSigned } from '../chains/families.ts'
+import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import type { Context } from '../context.ts'
+import { appendEvent, newEvent } from '../events/append.ts'
+import { isId, randomText, type StoreId } from '../ids.ts'
+import { invalid, Problem } from '../problems.ts'
+import * as rows from './rows.ts'
+import { type Store, type Wallet, walletToWire } from './store.ts'
+
+/** Several people may have to sign for a contract wallet. */
+const challengeMinutes = 60
+/** 5 bits each. */
+const challengeLength = 26
+
+/** Gives a wallet's holder something to sign. A new challenge replaces the one before. */
+export async function challengeWallet(
+  ctx: Context,
+  store: Store,
+  walletId: string,
+  now: Date,
+): Promise<WalletChallenge> {
+  const challenge = {
+    text: randomText(challengeLength),
+    expiresAt: new Date(now.getTime() + challengeMinutes * 60_000),
+  }
+  const wallet = isId('wal', walletId)
+    ? await rows.writeChallenge(ctx.db, store.id, walletId, challenge)
+    : null
+  if (!wallet) throw new Problem('not_found', 'No such wallet.')
+  return {
+    walletId: wallet.id,
+    message: toMessage(ctx, store.id, wallet.address, challenge),
+    expiresAt: challenge.expiresAt.toISOString(),
+  }
+}
+
+/**
+ * Records that the wallet's holder has signed the challenge. The message is built again from the store, the wallet and
+ * this deployment's host, so a signature that was given for another of any of these proves nothing here.
+ */
+export async function proveWallet(
+  ctx: Context,
+  store: Store,
+  walletId: string,
+  { signature }: ProveWallet,
+  now: Date,
+): Promise<WireWallet> {
+  const found = isId('wal', walletId) ? await rows.readChallenge(ctx.db, store.id, walletId) : null
+  if (!found) throw new Problem('not_found', 'No such wallet.')
+  const { wallet, challenge } = found
+  if (!challenge || challenge.expiresAt <= now) throw noChallenge()
+  const message = toMessage(ctx, store.id, wallet.address, challenge)
+  if (!(await isSigned(ctx, store, wallet, message, signature))) {
+    throw invalid({
+      pointer: '/signature',
+      code: 'signature',
+      detail: `Must be a signature of the challenge’s message by ${wallet.address}.`,
+    })
+  }
+  return await ctx.db.transaction(async (tx) => {
+    const proven = await rows.writeProof(tx, wallet.id, challenge.text, now)
+    if (!proven) throw noChallenge()
+    const wire = walletToWire(ctx, store.mode, proven)
+    await appendEvent(tx, newEvent(ctx, store.id, 'wallet.updated', { wallet: wire }, now))
+    return wire
+  })
+}
+
+async function isSigned(
+  ctx: Context,
+  { mode }: Store,
+  { family, address }: Wallet,
+  message: string,
+  signature: string,
+): Promise<boolean> {
+  try {
+    return await isTextSigned(ctx, { family, address, mode }, message, signature)
+  } catch (cause) {
+    if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
+    throw new Problem(
+      'unavailable',
+      'The chain could not be asked whether this is a contract wallet that accepts the signature. Nothing was changed.',
+      { retryAfterSeconds: 5, cause },
+    )
+  }
+}
+
+/** What the wallet shows to the person who signs. */
+function toMessage(ctx: Context, storeId: StoreId, address: string, challenge: rows.Challenge): string {
+  return [
+    `${new URL(ctx.config.baseUrl).host} asks you to prove that this wallet is yours.`,
+    '',
+    `Store: ${storeId}`,
+    `Wallet: ${address}`,
+    `Challenge: ${challenge.text}`,
+    `Valid until: ${challenge.expiresAt.toISOString()}`,
+    '',
+    'Sign only if this is your store. It will see payments to this wallet that belong to no checkout, and decide about them. Signing moves no money.',
+  ].join('\n')
+}
+
+function noChallenge(): Problem {
+  return invalid({
+    pointer: '/signature',
+    code: 'challenge',
+    detail: 'The wallet has no open challenge: it was used or has expired. Get a new one and sign that.',
+  })
+}
