@@ -79,6 +79,7 @@ export const lies = {
   'balances too high': () => changeBalances((units) => units + 10n ** 15n),
   'balances of one payment': () => changeBalances((units) => (units < onePayment ? units : onePayment)),
   'nonces used': () => changeWords(authorizationState, () => 1n),
+  nonsense: () => (call, ask) => (call.method === 'eth_chainId' ? tellTruth(call, ask) : Promise.resolve({})),
   'a head that never moves': stopHead,
   'a head far ahead': runAhead,
 } as const satisfies Record<string, () => Lie>

@@ -2,7 +2,7 @@ import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
 import type { Node } from '../../config.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import type { Hex } from '../hex.ts'
-import { openRpc, type Rpc, type RpcCall, RpcUnavailableError, unwrap } from '../rpc.ts'
+import { openRpc, type Rpc, type RpcCall, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
 import type { RawHeader } from './header.ts'
 
 /** One EVM chain and its nodes. All hex that is compared is lower case. */
@@ -45,10 +45,11 @@ export function openChain(network: EvmNetwork, nodes: readonly Node[], now: () =
   return { network, chainId, rpc: openRpc(nodes, identity, now) }
 }
 
-export type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null
+type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null
 
-export function toBlock(raw: BlockAnswer): ToldBlock | null {
-  if (!raw) return null
+/** Null if the node has no such block, or answered something that is none. */
+function toBlock(raw: BlockAnswer): ToldBlock | null {
+  if (![raw?.hash, raw?.parentHash, raw?.number, raw?.timestamp].every(isHex) || !raw) return null
   return {
     number: Number.parseInt(raw.number, 16),
     hash: raw.hash.toLowerCase() as Hex,
@@ -57,6 +58,10 @@ export function toBlock(raw: BlockAnswer): ToldBlock | null {
     baseFee: BigInt(raw.baseFeePerGas ?? '0x0'),
     header: raw,
   }
+}
+
+function isHex(text: unknown): boolean {
+  return typeof text === 'string' && /^0x[0-9a-f]+$/i.test(text)
 }
 
 /** Asks for a block by its number or by a tag such as `finalized`. */
@@ -71,10 +76,15 @@ export function logsCall(chain: Chain, blockHash: Hex, topics: readonly Hex[]): 
   return { method: 'eth_getLogs', params: [{ blockHash, address, topics: [topics] }] }
 }
 
-/** The newest block, from the provider whose turn it is. */
+/** The newest block, from the provider whose turn it is. Null if it has none to tell. */
 export async function readHead(chain: Chain, turn: number): Promise<ToldBlock | null> {
   const [outcome] = await chain.rpc.batch([blockCall('latest')], turn)
-  return toBlock(unwrap<BlockAnswer>(outcome))
+  return blockIn(outcome)
+}
+
+/** A provider that answers with an error does not have the block. */
+export function blockIn(outcome: RpcOutcome | undefined): ToldBlock | null {
+  return !outcome || 'error' in outcome ? null : toBlock(outcome.result as BlockAnswer)
 }
 
 export async function readHeadNumber(chain: Chain, turn: number): Promise<number> {

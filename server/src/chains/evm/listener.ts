@@ -7,6 +7,8 @@ export type Account = { readonly address: string; readonly nonce: number; readon
 export type Reading = {
   /** Whether enough providers told the block and its logs alike. */
   readonly isWitnessed: boolean
+  /** Whether a provider has the block but none of these logs. */
+  readonly isDoubted: boolean
   /** Whether the block was read before: then a witnessed reading replaces what is known of it. */
   readonly isAgain: boolean
 }

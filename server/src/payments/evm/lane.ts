@@ -1,6 +1,7 @@
 import { parseTransaction } from 'viem/utils'
 import { aggregateCalldata, type Chain, multicall } from '../../chains/evm/chain.ts'
 import { transferCalldata } from '../../chains/evm/eip3009.ts'
+import { readFunds } from '../../chains/evm/finality.ts'
 import type { Signer, Unsigned } from '../../chains/evm/signer.ts'
 import { checkTransfers, type Simulated, simulateContract } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
@@ -75,8 +76,8 @@ const unminedRead = 20
 export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null> {
   const { chain, signer, holder } = lane
   const network = chain.network.caip2
-  const entered = await enterLane(ctx, { network, address: signer.address, holder }, async () =>
-    BigInt(await chain.rpc.call<Hex>('eth_getBalance', [signer.address, 'latest'])),
+  const entered = await enterLane(ctx, { network, address: signer.address, holder }, () =>
+    readFunds(chain, signer.address),
   )
   if (entered === 'held') return null
   if (entered === 'blind') return false
