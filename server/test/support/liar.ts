@@ -79,6 +79,7 @@ export const lies = {
   'balances too high': () => changeBalances((units) => units + 10n ** 15n),
   'balances of one payment': () => changeBalances((units) => (units < onePayment ? units : onePayment)),
   'nonces used': () => changeWords(authorizationState, () => 1n),
+  'code at every address': tellOfCode,
   nonsense: () => (call, ask) => (call.method === 'eth_chainId' ? tellTruth(call, ask) : Promise.resolve({})),
   'a head that never moves': stopHead,
   'a head far ahead': runAhead,
@@ -256,6 +257,16 @@ function callsIn({ method, params: [request] }: Call): readonly { readonly callD
 }
 
 const aggregateSelector = '0x82ad56cb'
+
+/** Every address is a contract. Code sizes are read by code that is called without being deployed. */
+function tellOfCode(): Lie {
+  return async (call, ask) => {
+    const answer = await tellTruth(call, ask)
+    const [request] = call.params as { to?: Hex }[]
+    if (call.method !== 'eth_call' || request?.to) return answer
+    return (answer as Hex).replaceAll('0'.repeat(64), '1'.padStart(64, '0'))
+  }
+}
 
 /** The chain ends at the block that was the newest when the lie began. */
 function stopHead(): Lie {

@@ -2,7 +2,15 @@ import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
 import type { Node } from '../../config.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import type { Hex } from '../hex.ts'
-import { openRpc, type Rpc, type RpcCall, type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
+import {
+  openRpc,
+  type Rpc,
+  type RpcCall,
+  type RpcOutcome,
+  RpcUnavailableError,
+  type Told,
+  unwrap,
+} from '../rpc.ts'
 import type { RawHeader } from './header.ts'
 
 /** One EVM chain and its nodes. All hex that is compared is lower case. */
@@ -161,12 +169,39 @@ export function decodeAggregate(data: Hex): readonly CallResult[] {
 const codeSizes =
   '60213803806021 5f39 5f 5b 8181 1015 601d57 8051 3b 8152 602001 600a56 5b 50 5f f3'.replaceAll(' ', '')
 
-/** Whether each address has code, in one call. */
+/**
+ * Whether each address has code, in one call. Enough providers must agree: without code a foreign signature is refused,
+ * and with code a signature is shown to nodes before it is sent.
+ */
 export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
+  const { witnessesMin } = chain.network
   const words = addresses.map((address) => address.slice(2).padStart(64, '0'))
   const data = `0x${codeSizes}${words.join('')}`
-  const answer = await chain.rpc.call<Hex>('eth_call', [{ data, gas: simulationGas }, 'latest'])
-  return addresses.map((_, i) => BigInt(`0x${answer.slice(2 + i * 64, 66 + i * 64)}`) !== 0n)
+  const agreed = (told: readonly Told[]) => {
+    const answers = told.flatMap(({ outcomes: [outcome] }) => wordsIn(outcome, addresses.length) ?? [])
+    return addresses.map((_, i) => {
+      const withCode = answers.filter((sizes) => sizes[i] !== 0n).length
+      const without = answers.length - withCode
+      if (withCode >= witnessesMin || without >= witnessesMin) return withCode >= witnessesMin
+      return answers.length > 0 && withCode * without === 0 ? withCode > 0 : null
+    })
+  }
+  const told = await chain.rpc.askAll(
+    [{ method: 'eth_call', params: [{ data, gas: simulationGas }, 'latest'] }],
+    (some) => some.length >= witnessesMin && !agreed(some).includes(null),
+  )
+  return agreed(told).map((hasCode) => {
+    if (hasCode !== null) return hasCode
+    throw new RpcUnavailableError('Too few nodes agree on whether the payer’s address has code.')
+  })
+}
+
+function wordsIn(outcome: RpcOutcome | undefined, count: number): [bigint[]] | null {
+  const answer = outcome && 'result' in outcome ? outcome.result : null
+  if (!isHex(answer) || String(answer).length !== 2 + count * 64) return null
+  return [
+    Array.from({ length: count }, (_, i) => BigInt(`0x${String(answer).slice(2 + i * 64, 66 + i * 64)}`)),
+  ]
 }
 
 /** Generous for a simulation, and below what common nodes allow. */
