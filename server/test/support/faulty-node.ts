@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { answerAs, type Lie } from './liar.ts'
 
 export type Call = {
   readonly jsonrpc: '2.0'
@@ -55,6 +57,10 @@ export async function openFaultyNode(target: string) {
     choose: (_calls: readonly Call[]): Fault | null => null,
     /** Replaces a result; an Error becomes an error answer. */
     lie: (_call: Call, result: unknown): unknown => result,
+    /** If set, answers every call instead of the chain. */
+    liar: null as Lie | null,
+    /** How many of its answers were false. */
+    falsehoods: 0,
     /** How often each fault has occurred. */
     committed: new Map<Fault, number>(),
     /** Callers that wait for an answer that never comes and have not given up yet. */
@@ -112,6 +118,13 @@ export async function openFaultyNode(target: string) {
     if (fault === 'limited') return void response.writeHead(429).end('slow down')
     if (fault === 'garbage') return void response.end('<html>502</html>')
     if (fault === 'internal') return say(fail())
+    if (node.liar && fault === null) {
+      const told = await answerAs(node.liar, calls, (asked) => forward(node.target, asked))
+      const truth = await forward(node.target, calls)
+      const isTrue = (reply: Reply) => truth.some((honest) => isDeepStrictEqual(honest, reply))
+      node.falsehoods += told.filter((reply) => !isTrue(reply)).length
+      return say(told)
+    }
     const replies =
       fault === 'stale' ? await forwardStale(node.target, calls) : await forward(node.target, calls)
     if (fault === 'twice') await forward(node.target, calls)

@@ -2,7 +2,15 @@ import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
 import type { EvmNetwork } from '../../networks.ts'
 import type { Node } from '../../parse-setting.ts'
 import type { Hex } from '../hex.ts'
-import { openRpc, type Rpc, type RpcCall, RpcUnavailableError, unwrap } from '../rpc.ts'
+import {
+  openRpc,
+  type Rpc,
+  type RpcCall,
+  type RpcOutcome,
+  RpcUnavailableError,
+  type Told,
+  unwrap,
+} from '../rpc.ts'
 import type { RawHeader } from './header.ts'
 
 /** One EVM chain and its nodes. All hex that is compared is lower case. */
@@ -45,10 +53,11 @@ export function openChain(network: EvmNetwork, nodes: readonly Node[], now: () =
   return { network, chainId, rpc: openRpc(nodes, identity, now) }
 }
 
-export type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null
+type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null
 
-export function toBlock(raw: BlockAnswer): ToldBlock | null {
-  if (!raw) return null
+/** Null if the node has no such block, or answered something that is none. */
+function toBlock(raw: BlockAnswer): ToldBlock | null {
+  if (![raw?.hash, raw?.parentHash, raw?.number, raw?.timestamp].every(isHex) || !raw) return null
   return {
     number: Number.parseInt(raw.number, 16),
     hash: raw.hash.toLowerCase() as Hex,
@@ -57,6 +66,10 @@ export function toBlock(raw: BlockAnswer): ToldBlock | null {
     baseFee: BigInt(raw.baseFeePerGas ?? '0x0'),
     header: raw,
   }
+}
+
+function isHex(text: unknown): boolean {
+  return typeof text === 'string' && /^0x[0-9a-f]+$/i.test(text)
 }
 
 /** Asks for a block by its number or by a tag such as `finalized`. */
@@ -71,10 +84,15 @@ export function logsCall(chain: Chain, blockHash: Hex, topics: readonly Hex[]): 
   return { method: 'eth_getLogs', params: [{ blockHash, address, topics: [topics] }] }
 }
 
-/** The newest block, from the provider whose turn it is. */
+/** The newest block, from the provider whose turn it is. Null if it has none to tell. */
 export async function readHead(chain: Chain, turn: number): Promise<ToldBlock | null> {
   const [outcome] = await chain.rpc.batch([blockCall('latest')], turn)
-  return toBlock(unwrap<BlockAnswer>(outcome))
+  return blockIn(outcome)
+}
+
+/** A provider that answers with an error does not have the block. */
+export function blockIn(outcome: RpcOutcome | undefined): ToldBlock | null {
+  return !outcome || 'error' in outcome ? null : toBlock(outcome.result as BlockAnswer)
 }
 
 export async function readHeadNumber(chain: Chain, turn: number): Promise<number> {
@@ -151,12 +169,39 @@ export function decodeAggregate(data: Hex): readonly CallResult[] {
 const codeSizes =
   '60213803806021 5f39 5f 5b 8181 1015 601d57 8051 3b 8152 602001 600a56 5b 50 5f f3'.replaceAll(' ', '')
 
-/** Whether each address has code, in one call. */
+/**
+ * Whether each address has code, in one call. Enough providers must agree: without code a foreign signature is refused,
+ * and with code a signature is shown to nodes before it is sent.
+ */
 export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
+  const { witnessesMin } = chain.network
   const words = addresses.map((address) => address.slice(2).padStart(64, '0'))
   const data = `0x${codeSizes}${words.join('')}`
-  const answer = await chain.rpc.call<Hex>('eth_call', [{ data, gas: simulationGas }, 'latest'])
-  return addresses.map((_, i) => BigInt(`0x${answer.slice(2 + i * 64, 66 + i * 64)}`) !== 0n)
+  const agreed = (told: readonly Told[]) => {
+    const answers = told.flatMap(({ outcomes: [outcome] }) => wordsIn(outcome, addresses.length) ?? [])
+    return addresses.map((_, i) => {
+      const withCode = answers.filter((sizes) => sizes[i] !== 0n).length
+      const without = answers.length - withCode
+      if (withCode >= witnessesMin || without >= witnessesMin) return withCode >= witnessesMin
+      return answers.length > 0 && withCode * without === 0 ? withCode > 0 : null
+    })
+  }
+  const told = await chain.rpc.askAll(
+    [{ method: 'eth_call', params: [{ data, gas: simulationGas }, 'latest'] }],
+    (some) => some.length >= witnessesMin && !agreed(some).includes(null),
+  )
+  return agreed(told).map((hasCode) => {
+    if (hasCode !== null) return hasCode
+    throw new RpcUnavailableError('Too few nodes agree on whether the payer’s address has code.')
+  })
+}
+
+function wordsIn(outcome: RpcOutcome | undefined, count: number): [bigint[]] | null {
+  const answer = outcome && 'result' in outcome ? outcome.result : null
+  if (!isHex(answer) || String(answer).length !== 2 + count * 64) return null
+  return [
+    Array.from({ length: count }, (_, i) => BigInt(`0x${String(answer).slice(2 + i * 64, 66 + i * 64)}`)),
+  ]
 }
 
 /** Generous for a simulation, and below what common nodes allow. */

@@ -1,5 +1,6 @@
 import type { Hex } from '../hex.ts'
-import { type BlockAnswer, blockCall, type Chain, toBlock } from './chain.ts'
+import type { Told } from '../rpc.ts'
+import { blockCall, blockIn, type Chain } from './chain.ts'
 import type { Account } from './listener.ts'
 import { reachedByEnough } from './witnesses.ts'
 
@@ -10,10 +11,7 @@ import { reachedByEnough } from './witnesses.ts'
 export async function readFinality(chain: Chain): Promise<{ safe: number; finalized: number }> {
   const told = await chain.rpc.askAll([blockCall('safe'), blockCall('finalized')])
   const reached = (place: number) => {
-    const numbers = told.flatMap(({ outcomes }) => {
-      const outcome = outcomes[place]
-      return !outcome || 'error' in outcome ? [] : (toBlock(outcome.result as BlockAnswer)?.number ?? 0)
-    })
+    const numbers = told.map(({ outcomes }) => blockIn(outcomes[place])?.number ?? 0)
     return reachedByEnough(numbers, chain.network.witnessesMin) ?? 0
   }
   return { safe: reached(0), finalized: reached(1) }
@@ -30,10 +28,14 @@ export async function readAgreedNonces(
 ): Promise<Account[]> {
   if (accounts.length === 0) return []
   const at = `0x${number.toString(16)}`
-  const told = await rpc.askAll(
-    accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, at] })),
-    (answers) => answers.length >= network.witnessesMin,
-  )
+  const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, at] }))
+  const agreed = (told: readonly Told[]) => agreeOnNonces(accounts, told, network.witnessesMin)
+  const isEnough = (told: readonly Told[]) =>
+    agreed(told).filter(({ isWitnessed }) => isWitnessed).length === accounts.length
+  return agreed(await rpc.askAll(calls, isEnough))
+}
+
+function agreeOnNonces(accounts: readonly string[], told: readonly Told[], witnessesMin: number): Account[] {
   return accounts.flatMap((address, place) => {
     const nonces = told.flatMap(({ outcomes }) => {
       const outcome = outcomes[place]
@@ -41,7 +43,17 @@ export async function readAgreedNonces(
     })
     const counts = [...Map.groupBy(nonces, (nonce) => nonce)].toSorted(([, a], [, b]) => b.length - a.length)
     const [most] = counts
-    if (!most || (counts.length > 1 && most[1].length < network.witnessesMin)) return []
-    return { address, nonce: most[0], isWitnessed: most[1].length >= network.witnessesMin }
+    if (!most || (counts.length > 1 && most[1].length < witnessesMin)) return []
+    return { address, nonce: most[0], isWitnessed: most[1].length >= witnessesMin }
   })
+}
+
+/**
+ * What an account can pay for: as much as enough providers say it has. If fewer answer, the least that any of them says.
+ */
+export async function readFunds({ rpc, network }: Chain, account: string): Promise<bigint> {
+  const told = await rpc.callAll<Hex>('eth_getBalance', [account, 'latest'])
+  const amounts = told.filter((wei) => /^0x[0-9a-f]+$/i.test(String(wei))).map((wei) => BigInt(wei))
+  const highestFirst = amounts.toSorted((a, b) => (a < b ? 1 : -1))
+  return highestFirst[network.witnessesMin - 1] ?? highestFirst.at(-1) ?? 0n
 }

@@ -158,7 +158,7 @@ function takeLinked(
 async function takeBlock(
   ctx: Context,
   { network: { caip2: network, witnessesMin } }: Chain,
-  { block, logs, toldBy }: Believed,
+  { block, logs, toldBy, isDoubted }: Believed,
   listener: Listener,
   nonces: readonly Account[],
 ): Promise<boolean> {
@@ -168,7 +168,8 @@ async function takeBlock(
     // Another process was faster.
     if (tip && tip.hash !== block.parentHash) return false
     await rows.insertBlock(tx, network, block, toldBy)
-    await listener.onBlock(tx, block, logs, { isWitnessed: toldBy.length >= witnessesMin, isAgain: false })
+    const isWitnessed = toldBy.length >= witnessesMin
+    await listener.onBlock(tx, block, logs, { isWitnessed, isDoubted, isAgain: false })
     if (nonces.length > 0) await listener.onNonces(tx, nonces)
     if (logs.length > 0) crashPoint(ctx, 'block-before-commit')
     return true
@@ -261,7 +262,8 @@ async function readAgain(
       await rows.lockFollower(tx, network)
       // Another process may have turned back: reading a block again must not bring it back into the chain.
       if (!(await rows.noteToldBy(tx, network, stored.hash, verdict.toldBy))) return
-      await listener.onBlock(tx, stored, verdict.logs, { isWitnessed, isAgain: true })
+      const { isDoubted } = verdict
+      await listener.onBlock(tx, stored, verdict.logs, { isWitnessed, isDoubted, isAgain: true })
     })
   }
   listener.onCommit()

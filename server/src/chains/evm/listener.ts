@@ -4,9 +4,11 @@ import type { Block, Log } from './chain.ts'
 
 export type Account = { readonly address: string; readonly nonce: number; readonly isWitnessed: boolean }
 
-export type Reading = {
+type Reading = {
   /** Whether enough providers told the block and its logs alike. */
   readonly isWitnessed: boolean
+  /** Whether a provider has the block but none of these logs. */
+  readonly isDoubted: boolean
   /** Whether the block was read before: then a witnessed reading replaces what is known of it. */
   readonly isAgain: boolean
 }

@@ -1,7 +1,7 @@
 import { decodeErrorResult } from 'viem/utils'
 import { openBatcher } from '../../database/batch.ts'
 import type { Hex } from '../hex.ts'
-import { type RpcOutcome, RpcUnavailableError, unwrap } from '../rpc.ts'
+import { RpcAnswerError, type RpcOutcome, RpcUnavailableError, type Told, unwrap } from '../rpc.ts'
 import {
   type Call,
   type CallResult,
@@ -42,6 +42,8 @@ export type Simulated = {
   readonly blockNumber: number
 }
 
+/** A transfer, and what its payer has in flight besides: the balance must cover both. */
+type Asked = SignedTransfer & { readonly inFlightUnits?: bigint }
 /**
  * The gas of a transaction that carries one contract wallet's payment. The wallet's code may burn all of it, so it is
  * less than three times what it costs to set up such a wallet. It is enough for a token's transfer and a wallet that
@@ -64,61 +66,65 @@ const callsInFlight = 4
 /** Reads are made from this address: nothing that is read depends on it. */
 const nobody = '0x0000000000000000000000000000000000000001'
 
-export type Simulate = (transfer: SignedTransfer) => Promise<Simulated>
+export type Simulate = (transfer: SignedTransfer, inFlightUnits?: bigint) => Promise<Simulated>
 
 /**
  * For `serve`: all transfers waiting at a moment are looked at in one call. Throws if no node answers, or if the nodes
  * contradict each other about a refusal.
  */
 export function openSimulate(chain: Chain, from: string): Simulate {
-  const first = async (transfers: readonly SignedTransfer[]): Promise<Simulated[]> => {
-    const outcomes = await chain.rpc.batch(callsFor(transfers, true))
-    const checked = parse(transfers, outcomes)
-    const doubtful = transfers.filter((_, i) => !checked[i]?.isGood)
+  const first = async (transfers: readonly Asked[]): Promise<Simulated[]> => {
+    const checked = tryParse(transfers, await chain.rpc.batch(callsFor(transfers, true)))
+    // Neither a refusal nor a used nonce is believed on one provider's word: the payer would be asked to sign again.
+    const isAccepted = (one: Simulated | undefined) => one?.isGood === true && !one.isNonceUsed
+    const doubtful = transfers.filter((_, i) => !isAccepted(checked?.[i]))
     const confirmed = await checkTransfers(chain, doubtful, true)
-    return checked.map((one, i) => {
-      const place = doubtful.indexOf(transfers[i] as SignedTransfer)
-      if (place === -1) return one
-      return confirmed[place] ?? contradiction()
+    return transfers.map((transfer, i) => {
+      const place = doubtful.indexOf(transfer)
+      return (place === -1 ? checked?.[i] : confirmed[place]) ?? contradiction()
     })
   }
-  const joined = openBatcher<SignedTransfer, Simulated>({
+  const joined = openBatcher<Asked, Simulated>({
     run: first,
     runAlone: async (transfer) => (await first([transfer]))[0] ?? contradiction(),
     itemsMax: transfersPerCall,
     inFlightMax: callsInFlight,
   })
-  return async (transfer) => {
-    if (!transfer.isContract) return await joined(transfer)
+  return async (transfer, inFlightUnits = 0n) => {
+    const asked = { ...transfer, inFlightUnits }
+    if (!transfer.isContract) return await joined(asked)
     const data = transferCalldata(transfer.authorization, transfer.signature)
     const send = { to: transfer.asset, data, gas: contractGas }
-    return (await simulateSend(chain, from, transfer, send)) ?? contradiction()
+    return (await simulateSend(chain, from, asked, send)) ?? contradiction()
   }
 }
 
 function contradiction(): never {
-  throw new RpcUnavailableError('The nodes contradict each other about the payer’s account.')
+  throw new RpcUnavailableError('Too few nodes agree about the payer’s account.')
 }
 
 /** Looks at transfers of ordinary wallets. Null for one about which too few providers agree. */
 export async function checkTransfers(
   chain: Chain,
-  transfers: readonly SignedTransfer[],
+  transfers: readonly Asked[],
   withPending = false,
 ): Promise<(Simulated | null)[]> {
   if (transfers.length === 0) return []
   const { witnessesMin } = chain.network
-  const told = await chain.rpc.askAll(
-    callsFor(transfers, withPending),
-    (answers) => answers.length >= witnessesMin,
-  )
-  const answers = told.map(({ outcomes }) => parse(transfers, outcomes))
-  return transfers.map((_, i) =>
-    agree(
-      answers.flatMap((answer) => answer[i] ?? []),
-      witnessesMin,
-    ),
-  )
+  const agreed = (told: readonly Told[]) => {
+    const answers = told.flatMap(({ outcomes }) => {
+      const answer = tryParse(transfers, outcomes)
+      return answer ? [answer] : []
+    })
+    return transfers.map((_, i) =>
+      agree(
+        answers.flatMap((answer) => answer[i] ?? []),
+        witnessesMin,
+      ),
+    )
+  }
+  const isEnough = (told: readonly Told[]) => told.length >= witnessesMin && !agreed(told).includes(null)
+  return agreed(await chain.rpc.askAll(callsFor(transfers, withPending), isEnough))
 }
 
 /**
@@ -128,9 +134,10 @@ export async function checkTransfers(
 export async function simulateSend(
   chain: Chain,
   from: string,
-  transfer: SignedTransfer,
+  transfer: Asked,
   { to, data, gas, maxFeePerGas, maxPriorityFeePerGas }: Send,
 ): Promise<Simulated | null> {
+  const { authorization, inFlightUnits = 0n } = transfer
   const transaction = {
     ...{ from, to, data, gas: toQuantity(gas) },
     ...(maxFeePerGas !== undefined && { maxFeePerGas: toQuantity(maxFeePerGas) }),
@@ -147,10 +154,11 @@ export async function simulateSend(
     if (!sent || ('error' in sent && isUnfunded(sent.error))) unwrap(sent)
     const refusal = sent && 'error' in sent ? sent.error : null
     const returnData = typeof refusal?.data === 'string' ? (refusal.data as Hex) : '0x'
+    const units = BigInt(balance.returnData)
     return {
-      isGood: refusal === null,
+      isGood: refusal === null && units >= authorization.value + inFlightUnits,
       isNonceUsed: isTrue(state),
-      balance: BigInt(balance.returnData),
+      balance: units,
       revertReason: refusal === null ? '' : readReason({ success: false, returnData }),
       blockNumber: numberIn(block),
     }
@@ -167,11 +175,12 @@ function agree(answers: readonly Simulated[], witnessesMin: number): Simulated |
   const current = answers.filter(({ blockNumber }) => blockNumber === height)
   const heard = current.length >= witnessesMin ? current : answers
   const groups = [...Map.groupBy(heard, ({ isGood, isNonceUsed }) => `${isGood} ${isNonceUsed}`).values()]
-  const [most] = groups.toSorted((a, b) => b.length - a.length)
-  const [lowest] = most?.toSorted((a, b) => (a.balance < b.balance ? -1 : 1)) ?? []
-  if (!most || !lowest) return null
-  if (most.length >= witnessesMin) return lowest
-  return groups.length === 1 && lowest.isGood ? lowest : null
+  const [most = []] = groups.toSorted((a, b) => b.length - a.length)
+  const richestFirst = most.toSorted((a, b) => (a.balance < b.balance ? 1 : -1))
+  // As much as enough of them say the payer has.
+  const told = richestFirst[witnessesMin - 1] ?? richestFirst.at(-1) ?? null
+  if (most.length >= witnessesMin) return told
+  return groups.length === 1 && told?.isGood ? told : null
 }
 
 function stateCalls({ asset, authorization: { from, nonce } }: SignedTransfer): Call[] {
@@ -202,19 +211,29 @@ function callsFor(transfers: readonly SignedTransfer[], withPending: boolean) {
 
 const callsPerTransfer = 5
 
-function parse(transfers: readonly SignedTransfer[], outcomes: readonly RpcOutcome[]): Simulated[] {
+/** Null if the provider answered with an error, or with something that is no answer. */
+function tryParse(transfers: readonly Asked[], outcomes: readonly RpcOutcome[]): Simulated[] | null {
+  try {
+    return parse(transfers, outcomes)
+  } catch (error) {
+    if (error instanceof RpcAnswerError || error instanceof RpcUnavailableError) return null
+    throw error
+  }
+}
+
+function parse(transfers: readonly Asked[], outcomes: readonly RpcOutcome[]): Simulated[] {
   const [block, time, ...results] = decodeAggregate(unwrap<Hex>(outcomes[0]))
   // Not every node has a pending block; without one, a nonce that is on its way is seen once it is in a block.
   const pending = outcomes[1] && 'result' in outcomes[1] ? decodeAggregate(unwrap<Hex>(outcomes[1])) : []
   const seconds = BigInt(time?.returnData ?? '0x0')
-  return transfers.map(({ authorization }, i) => {
+  return transfers.map(({ authorization, inFlightUnits = 0n }, i) => {
     const [state, balance, isPaused, ...blacklisted] = results.slice(
       i * callsPerTransfer,
       (i + 1) * callsPerTransfer,
     )
     if (!state?.success || !balance?.success) throw notToken()
     const units = BigInt(balance.returnData)
-    const revertReason = whyRefused(authorization, units, seconds, isPaused, blacklisted)
+    const revertReason = whyRefused(authorization, units - inFlightUnits, seconds, isPaused, blacklisted)
     return {
       isGood: revertReason === '',
       isNonceUsed: isTrue(state) || (pending[i]?.success === true && isTrue(pending[i])),
@@ -258,7 +277,7 @@ function toQuantity(value: bigint): Hex {
 }
 
 function notToken(): Error {
-  return new Error('the token does not answer like an EIP-3009 token')
+  return new RpcUnavailableError('A node answered as if the token had no EIP-3009.')
 }
 
 const getBlockNumber: Hex = '0x42cbb15c'

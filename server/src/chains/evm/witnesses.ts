@@ -1,15 +1,6 @@
 import type { Hex } from '../hex.ts'
-import { type RpcOutcome, type Told, unwrap } from '../rpc.ts'
-import {
-  type BlockAnswer,
-  blockCall,
-  type Chain,
-  type Log,
-  logsCall,
-  type ToldBlock,
-  toBlock,
-  toLogs,
-} from './chain.ts'
+import type { RpcOutcome, Told } from '../rpc.ts'
+import { blockCall, blockIn, type Chain, type Log, logsCall, type ToldBlock, toLogs } from './chain.ts'
 import { topics } from './eip3009.ts'
 import { canContain, isGenuine } from './header.ts'
 
@@ -41,6 +32,8 @@ export type Verdict = { readonly lies: readonly Lie[] } & (
       readonly toldBy: readonly string[]
       /** Whether others answered but do not have the block yet. */
       readonly isAwaited: boolean
+      /** Whether others have the block but no logs of it. They may lag, or the ones who told these made them up. */
+      readonly isDoubted: boolean
     }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'forked'; readonly number: number }
@@ -82,15 +75,16 @@ export function judge(accounts: readonly Account[], witnessesMin: number): Verdi
       lies.push({ provider, what: `other logs of block ${block.number} than ${group.length} others` })
   const toldBy = group.map(({ provider }) => provider)
   const isAwaited = accounts.length - lies.length > toldBy.length
-  return { kind: 'believed', block, logs: group[0].logs, toldBy, isAwaited, lies }
+  const isDoubted = isSome && possible.some(({ logs }) => logs.length === 0)
+  return { kind: 'believed', block, logs: group[0].logs, toldBy, isAwaited, isDoubted, lies }
 }
 
-/** Removes headers that do not hash to their names, if any other does. */
+/** Removes headers that do not hash to their names, if any other does: one under the right name may be false too. */
 function dropForged<Known extends { provider: string; block: ToldBlock }>(
   known: readonly Known[],
   lies: Lie[],
 ): readonly Known[] {
-  if (new Set(known.map(({ block }) => block.hash)).size < 2) return known
+  if (known.length < 2) return known
   const genuine = known.filter(({ block }) => isGenuine(block.header))
   if (genuine.length === 0) return known
   for (const { provider, block } of known.filter((one) => !genuine.includes(one)))
@@ -130,7 +124,7 @@ export async function readAccounts(
     wanted.map(({ hash }, i) =>
       inOrder(told, rpc.providers).map(({ provider, outcomes }) => {
         const start = starts[i] ?? 0
-        const block = toBlock(unwrap<BlockAnswer>(outcomes[start]))
+        const block = blockIn(outcomes[start])
         const isAsked = hash !== null && block?.hash === hash
         return { provider, block, logs: isAsked ? logsIn(outcomes[start + 1]) : null }
       }),
@@ -167,7 +161,7 @@ export async function readHeaders(
   return numbers.map((_, i) =>
     told.map(({ provider, outcomes }) => ({
       provider,
-      block: toBlock(unwrap<BlockAnswer>(outcomes[i])),
+      block: blockIn(outcomes[i]),
       logs: [],
     })),
   )
@@ -183,8 +177,8 @@ function isWitnessed(verdict: Verdict, witnessesMin: number): boolean {
 }
 
 function logsIn(outcome: RpcOutcome | undefined): Log[] | null {
-  if (!outcome || 'error' in outcome) return null
-  return toLogs(unwrap(outcome))
+  if (!outcome || 'error' in outcome || !Array.isArray(outcome.result)) return null
+  return toLogs(outcome.result)
 }
 
 function mostTold(accounts: readonly Account[]): Hex | null {

@@ -32,7 +32,7 @@ import { findConcerns, findMatches, forgetSpentAbove, forgetSpentIn, noteSpent }
 export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Listener {
   const network = chain.network.caip2
   return {
-    async onBlock(tx, block, logs, { isWitnessed, isAgain }) {
+    async onBlock(tx, block, logs, { isWitnessed, isDoubted, isAgain }) {
       const seen = readByAsset(logs)
       const withdrawn = isWitnessed && isAgain ? await withdraw(tx, network, block.hash, seen) : []
       const found = await findConcerns(tx, network, seen.authorized)
@@ -51,7 +51,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
         matches.map((match) => ({ ...match, sender: senders.get(match.seen.transactionHash) ?? null })),
         isWitnessed,
       )
-      if (!isWitnessed && paid.length > 0)
+      if (!isWitnessed && !isDoubted && paid.length > 0)
         await allowAlone(tx, network, block.hash, limitsAlone(ctx, chain.network))
       const changed = new Set([...withdrawn, ...paid])
       const spent = [

@@ -2,6 +2,7 @@ import { parseTransaction } from 'viem/utils'
 import { readHasBatcher } from '../../chains/evm/batcher.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
 import { readDataFee } from '../../chains/evm/data-fee.ts'
+import { readFunds } from '../../chains/evm/finality.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { Context } from '../../context.ts'
@@ -74,7 +75,7 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   const entered = await enterLane(
     ctx,
     { network, address: signer.address, holder },
-    () => readBalance(lane),
+    () => readFunds(chain, signer.address),
     () => readDataFee(chain, fullBatch),
   )
   if (entered === 'held') return null
@@ -159,10 +160,6 @@ async function chooseFor(
   return await choose(ctx, lane, sendable, resting, follower.headNumber, sendOf)
 }
 
-async function readBalance({ chain, signer }: Lane): Promise<bigint> {
-  return BigInt(await chain.rpc.call<Hex>('eth_getBalance', [signer.address, 'latest']))
-}
-
 /**
  * Authorizations that this settler sent without effect. Its transactions are checked until nothing in them is left to
  * send.
@@ -215,7 +212,8 @@ async function takeAffordable(
   }
   // The stored balance is seconds old, and transactions may have been mined since.
   const isClear = (settler.balanceWei ?? 0n) >= 4n * (inFlight + costOf(chosen))
-  const left = (isClear ? (settler.balanceWei ?? 0n) : await readBalance(lane)) - inFlight
+  const left =
+    (isClear ? (settler.balanceWei ?? 0n) : await readFunds(lane.chain, lane.signer.address)) - inFlight
   let batch = chosen
   while (batch.length > 0 && costOf(batch) > left) batch = batch.slice(0, batch.length >> 1)
   const isBroke = batch.length === 0 && unmined.length === 0

@@ -99,7 +99,7 @@ export async function verifyPayment(
     isContract,
   }
 
-  const simulated = await verifier.simulate(transfer)
+  const simulated = await verifier.simulate(transfer, inFlightUnits)
   if (simulated.isNonceUsed) {
     // A nonce bound to this checkout cannot have paid for anything else: claim it, and let its logs decide.
     return isBoundTo(authorization.nonce, checkoutId)

@@ -48,7 +48,7 @@ function move(block: Block, logs: readonly Log[]): { block: Block; logs: readonl
 
 const orphan = (block: Block) => within((tx) => listener.onOrphaned(tx, [block.hash], block.number - 1))
 const include = ({ block, logs }: { block: Block; logs: readonly Log[] }) =>
-  within((tx) => listener.onBlock(tx, block, logs, { isWitnessed: true, isAgain: false }))
+  within((tx) => listener.onBlock(tx, block, logs, { isWitnessed: true, isDoubted: false, isAgain: false }))
 
 /** Marks them dead, as if that were proven. */
 async function giveUp(payments: readonly Prepared[]): Promise<void> {

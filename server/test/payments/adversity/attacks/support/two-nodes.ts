@@ -10,20 +10,25 @@ import { stepLane } from '../../../../../src/payments/evm/lane.ts'
 import { openFaultyNode } from '../../../../support/faulty-node.ts'
 import { openShop } from '../../../../support/shop.ts'
 
+/** A shop with two nodes of two providers. */
+export const openTwoNodes = () => openNodes(2)
+
 /**
- * A shop on a live network, where the word of one node is not enough. It reaches the chain through two nodes:
- * `first`, which the service queries first and which a test can make lie, and a second one that is always honest. No
- * worker runs: the test mines blocks, follows the chain and steps the lanes.
+ * A shop on a live network, where the word of one node is not enough. It reaches the chain through as many nodes of as
+ * many providers: `first`, which the service queries first and which a test can make lie, and others that are always
+ * honest. No worker runs: the test mines blocks, follows the chain and steps the lanes.
  */
-export async function openTwoNodes() {
-  const [first, second] = [await openFaultyNode(''), await openFaultyNode('')]
+export async function openNodes(count: number) {
+  const first = await openFaultyNode('')
+  const nodes = [first]
+  while (nodes.length < count) nodes.push(await openFaultyNode(''))
   const shop = await openShop({
     network: 'BASE_MAINNET',
     blockTimeSeconds: null,
     worker: false,
-    settings: { BASE_MAINNET_RPC_URLS: `${first.url},${second.url}` },
+    settings: { BASE_MAINNET_RPC_URLS: nodes.map(({ url }, i) => `node${i}=${url}`).join(',') },
   })
-  first.target = second.target = shop.chain.url
+  for (const node of nodes) node.target = shop.chain.url
   const { ctx } = shop
   const { network } = shop.chain
   const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)

@@ -1,0 +1,313 @@
+import { randomBytes } from 'node:crypto'
+import { decodeFunctionData, encodeFunctionResult, type Hex, numberToHex, pad, toHex } from 'viem'
+import { aggregate3, decodeAggregate } from '../../src/chains/evm/chain.ts'
+import { topics } from '../../src/chains/evm/eip3009.ts'
+import { hashHeader, type RawHeader } from '../../src/chains/evm/header.ts'
+
+/** Asks an honest node. Rejects if the node answers with an error. */
+export type Ask = <Result>(method: string, ...params: readonly unknown[]) => Promise<Result>
+
+type Call = { readonly method: string; readonly params: readonly unknown[] }
+
+/** Answers one call as a liar does, who has an honest node to ask. */
+export type Lie = (call: Call, ask: Ask) => Promise<unknown>
+
+type Log = Readonly<Record<'address' | 'data' | 'blockHash' | 'transactionHash' | 'logIndex', Hex>> & {
+  readonly topics: readonly Hex[]
+}
+
+/** Answers as an honest node does. */
+export const tellTruth: Lie = ({ method, params }, ask) => ask(method, ...params)
+
+type Numbered = Call & { readonly jsonrpc: '2.0'; readonly id: number }
+type Reply = {
+  readonly jsonrpc: '2.0'
+  readonly id: number
+  readonly result?: unknown
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
+/** Answers the calls of a request as a liar does; `forward` leads to an honest node. */
+export async function answerAs(
+  lie: Lie,
+  calls: readonly Numbered[],
+  forward: (calls: readonly Numbered[]) => Promise<readonly Reply[]>,
+): Promise<Reply[]> {
+  const ask = async <Result>(method: string, ...params: readonly unknown[]) => {
+    const [reply] = await forward([{ jsonrpc: '2.0', id: 1, method, params }])
+    if (reply?.error) throw new RefusedError(reply.error)
+    return reply?.result as Result
+  }
+  return await Promise.all(
+    calls.map(async (call): Promise<Reply> => {
+      const { id } = call
+      try {
+        return { jsonrpc: '2.0', id, result: await lie(call, ask) }
+      } catch (error) {
+        if (!(error instanceof RefusedError)) throw error
+        return { jsonrpc: '2.0', id, error: error.answer }
+      }
+    }),
+  )
+}
+
+/** The honest node refused the call. */
+class RefusedError extends Error {
+  readonly answer: NonNullable<Reply['error']>
+  constructor(answer: NonNullable<Reply['error']>) {
+    super(answer.message)
+    this.answer = answer
+  }
+}
+
+/** The ways in which a provider of an EVM chain lies. Each call begins a new lie, which stays consistent with itself. */
+export const lies = {
+  'another history below finalized': () =>
+    tellOtherHistory(async (ask) => (await numberAt(ask, 'finalized')) - 3),
+  'another history above finalized': () =>
+    tellOtherHistory(async (ask) => (await numberAt(ask, 'finalized')) + 1),
+  'another history of hashes alone': tellOtherHashes,
+  'a forged credit': () => forgeCredits(false),
+  'a forged credit and a bloom filter that has it': () => forgeCredits(true),
+  'all logs omitted': () => changeLogs(() => []),
+  'one payment of several omitted': () => changeLogs((logs) => logs.slice(logsPerPayment)),
+  'finality too high': () => moveTags(() => 'latest'),
+  'finality too low': () => moveTags(() => '0x1'),
+  'account nonces too high': () => changeNonces((nonce) => nonce + 3),
+  'account nonces too low': () => changeNonces((nonce) => Math.max(0, nonce - 1)),
+  'balances too low': () => changeBalances(() => 0n),
+  'balances too high': () => changeBalances((units) => units + 10n ** 15n),
+  'balances of one payment': () => changeBalances((units) => (units < onePayment ? units : onePayment)),
+  'nonces used': () => changeWords(authorizationState, () => 1n),
+  'code at every address': tellOfCode,
+  nonsense: () => (call, ask) => (call.method === 'eth_chainId' ? tellTruth(call, ask) : Promise.resolve({})),
+  'a head that never moves': stopHead,
+  'a head far ahead': runAhead,
+} as const satisfies Record<string, () => Lie>
+
+/** A payment by authorization has AuthorizationUsed and Transfer. */
+const logsPerPayment = 2
+const aheadBlocks = 40
+/** What every payment costs where these lies are told. */
+const onePayment = 1_000_000n
+const authorizationState: Hex = '0xe94a0102'
+const balanceOf: Hex = '0x70a08231'
+
+async function numberAt(ask: Ask, tag: string): Promise<number> {
+  const block = await ask<RawHeader | null>('eth_getBlockByNumber', tag, false)
+  return Number.parseInt(block?.number ?? '0x0', 16)
+}
+
+/** A header that hashes to its name. */
+function seal(header: RawHeader): RawHeader {
+  return { ...header, hash: hashHeader(header) }
+}
+
+/** Other blocks from a height on, each with a true hash and the hash of the one before it as its parent. */
+function tellOtherHistory(from: (ask: Ask) => Promise<number>): Lie {
+  const others = new Map<string, Promise<RawHeader>>()
+  const realHashes = new Map<string, Hex>()
+  let first: Promise<number> | null = null
+  const replace = async (ask: Ask, real: RawHeader): Promise<RawHeader> => {
+    const number = Number.parseInt(real.number, 16)
+    first ??= from(ask)
+    if (number < Math.max(1, await first)) return real
+    const known = others.get(real.hash)
+    if (known) return await known
+    const made = (async () => {
+      const parent = await ask<RawHeader>('eth_getBlockByNumber', numberToHex(number - 1), false)
+      const { hash: parentHash } = await replace(ask, parent)
+      const other = seal({ ...real, parentHash, extraData: '0x6f74686572' })
+      realHashes.set(other.hash, real.hash)
+      return other
+    })()
+    others.set(real.hash, made)
+    return await made
+  }
+  return async (call, ask) => {
+    const { method, params } = call
+    if (method === 'eth_getBlockByNumber') {
+      const real = await ask<RawHeader | null>(method, ...params)
+      return real && (await replace(ask, real))
+    }
+    const [filter] = params as { blockHash?: Hex }[]
+    const blockHash = realHashes.get(filter?.blockHash ?? '')
+    if (method !== 'eth_getLogs' || !blockHash) return await tellTruth(call, ask)
+    const logs = await ask<Log[]>(method, { ...filter, blockHash })
+    return logs.map((log) => ({ ...log, blockHash: filter?.blockHash }))
+  }
+}
+
+/** Hashes that belong to nothing, all the way back. */
+function tellOtherHashes(): Lie {
+  const other = (hash: Hex): Hex => `0xdead${hash.slice(6)}`
+  return async (call, ask) => {
+    const block = (await tellTruth(call, ask)) as RawHeader | null
+    if (call.method !== 'eth_getBlockByNumber' || !block) return block
+    return { ...block, hash: other(block.hash), parentHash: other(block.parentHash) }
+  }
+}
+
+/**
+ * Payments that were never made: for every authorization that somebody asks about, or failing that for a new one of the
+ * last payer, the logs that would prove it.
+ */
+function forgeCredits(withBloom: boolean): Lie {
+  const asked = new Map<Hex, Hex>()
+  const forged = new Map<Hex, Log[]>()
+  let model: readonly Log[] = []
+  return async (call, ask) => {
+    for (const { callData } of callsIn(call))
+      if (callData.startsWith(authorizationState))
+        asked.set(`0x${callData.slice(74, 138)}`, `0x${callData.slice(10, 74)}`)
+    const answer = await tellTruth(call, ask)
+    if (call.method === 'eth_getBlockByNumber' && withBloom && answer)
+      return { ...(answer as RawHeader), logsBloom: `0x${'ff'.repeat(256)}` }
+    const [filter] = call.params as { blockHash?: Hex }[]
+    if (call.method !== 'eth_getLogs' || !filter?.blockHash) return answer
+    const logs = answer as Log[]
+    if (model.length === 0) model = await findPayment(ask, filter)
+    const [used, transfer] = model
+    if (!used || !transfer) return answer
+    const { blockHash } = filter
+    if (!forged.has(blockHash)) {
+      const nonces = asked.size > 0 ? [...asked] : [[toHex(randomBytes(32)), used.topics[1] ?? '0x'] as const]
+      asked.clear()
+      const known = new Set(logs.map(({ topics: [, , nonce] }) => nonce))
+      forged.set(
+        blockHash,
+        nonces
+          .filter(([nonce]) => !known.has(nonce))
+          .flatMap(([nonce, payer], i) => {
+            const at = { blockHash, transactionHash: toHex(randomBytes(32)) }
+            const place = 500 + logsPerPayment * i
+            return [
+              { ...used, ...at, topics: [topics.authorizationUsed, payer, nonce], logIndex: toHex(place) },
+              {
+                ...transfer,
+                ...at,
+                topics: [topics.transfer, payer, transfer.topics[2] ?? '0x'],
+                logIndex: toHex(place + 1),
+              },
+            ]
+          }),
+      )
+    }
+    return [...logs, ...(forged.get(blockHash) ?? [])]
+  }
+}
+
+/** The logs of the newest payment by authorization. */
+async function findPayment(ask: Ask, filter: object): Promise<readonly Log[]> {
+  const { blockHash: _, ...rest } = filter as { blockHash?: Hex }
+  const logs = await ask<Log[]>('eth_getLogs', { ...rest, fromBlock: '0x0', toBlock: 'latest' })
+  const at = logs.findLastIndex(({ topics: [topic] }) => topic === topics.authorizationUsed)
+  return at === -1 ? [] : logs.slice(at, at + logsPerPayment)
+}
+
+function changeLogs(change: (logs: readonly Log[]) => readonly Log[]): Lie {
+  return async (call, ask) => {
+    const answer = await tellTruth(call, ask)
+    return call.method === 'eth_getLogs' ? change(answer as Log[]) : answer
+  }
+}
+
+function moveTags(move: (tag: string) => string): Lie {
+  return ({ method, params: [tag, ...rest] }, ask) =>
+    tag === 'safe' || tag === 'finalized' ? ask(method, move(tag), ...rest) : ask(method, tag, ...rest)
+}
+
+function changeNonces(change: (nonce: number) => number): Lie {
+  return async (call, ask) => {
+    const answer = await tellTruth(call, ask)
+    if (call.method !== 'eth_getTransactionCount') return answer
+    return toHex(change(Number.parseInt(answer as Hex, 16)))
+  }
+}
+
+/** Balances of the token, and of the settlers. */
+function changeBalances(change: (units: bigint) => bigint): Lie {
+  const lie = changeWords(balanceOf, change)
+  return async (call, ask) =>
+    call.method === 'eth_getBalance'
+      ? toHex(change(BigInt((await tellTruth(call, ask)) as Hex)))
+      : await lie(call, ask)
+}
+
+/** Changes what calls of one function within a Multicall3 call return. */
+function changeWords(selector: Hex, change: (word: bigint) => bigint): Lie {
+  return async (call, ask) => {
+    const answer = await tellTruth(call, ask)
+    const calls = callsIn(call)
+    if (!calls.some(({ callData }) => callData.startsWith(selector))) return answer
+    const result = decodeAggregate(answer as Hex).map((one, i) =>
+      calls[i]?.callData.startsWith(selector)
+        ? { ...one, returnData: pad(toHex(change(BigInt(one.returnData)))) }
+        : one,
+    )
+    return encodeFunctionResult({ abi: aggregate3, functionName: 'aggregate3', result })
+  }
+}
+
+function callsIn({ method, params: [request] }: Call): readonly { readonly callData: Hex }[] {
+  const { data = '0x' } = (request ?? {}) as { data?: Hex }
+  if (method !== 'eth_call' || !data.startsWith(aggregateSelector)) return []
+  const { args } = decodeFunctionData({ abi: aggregate3, data })
+  return args[0]
+}
+
+const aggregateSelector = '0x82ad56cb'
+
+/** Every address is a contract. Code sizes are read by code that is called without being deployed. */
+function tellOfCode(): Lie {
+  return async (call, ask) => {
+    const answer = await tellTruth(call, ask)
+    const [request] = call.params as { to?: Hex }[]
+    if (call.method !== 'eth_call' || request?.to) return answer
+    return (answer as Hex).replaceAll('0'.repeat(64), '1'.padStart(64, '0'))
+  }
+}
+
+/** The chain ends at the block that was the newest when the lie began. */
+function stopHead(): Lie {
+  let end: Promise<number> | null = null
+  return async (call, ask) => {
+    end ??= numberAt(ask, 'latest')
+    const last = await end
+    const { method, params } = call
+    if (method === 'eth_blockNumber') return toHex(last)
+    if (method !== 'eth_getBlockByNumber') return await tellTruth(call, ask)
+    const [at] = params
+    if (at === 'latest') return await ask(method, toHex(last), false)
+    return Number.parseInt(String(at), 16) > last ? null : await tellTruth(call, ask)
+  }
+}
+
+/** The chain is many blocks longer than it is: invented ones follow the block that was the newest when the lie began. */
+function runAhead(): Lie {
+  let start: Promise<RawHeader> | null = null
+  const invented: RawHeader[] = []
+  return async (call, ask) => {
+    const { method, params } = call
+    start ??= ask<RawHeader>('eth_getBlockByNumber', 'latest', false)
+    const base = await start
+    const first = Number.parseInt(base.number, 16) + 1
+    const [at] = params
+    if (
+      method === 'eth_getLogs' &&
+      invented.some(({ hash }) => hash === (at as { blockHash?: Hex }).blockHash)
+    )
+      return []
+    if (method !== 'eth_blockNumber' && method !== 'eth_getBlockByNumber') return await tellTruth(call, ask)
+    const head = (await numberAt(ask, 'latest')) + aheadBlocks
+    while (first + invented.length <= head) {
+      const parent = invented.at(-1) ?? base
+      const number = toHex(first + invented.length)
+      const timestamp = toHex(Number.parseInt(String(parent.timestamp), 16) + 2)
+      invented.push(seal({ ...base, number, timestamp, parentHash: parent.hash, extraData: '0x6168656164' }))
+    }
+    if (method === 'eth_blockNumber') return toHex(head)
+    const wanted = at === 'latest' ? head : Number.parseInt(String(at), 16)
+    return wanted >= first ? (invented[wanted - first] ?? null) : await tellTruth(call, ask)
+  }
+}
