@@ -140,9 +140,8 @@ export const catalog: readonly Planted[] = [
   {
     name: 'safe-blocks-not-read-again',
     about: 'Payments that the first reading of a block missed are never found.',
-    isSlow: true,
-    file: `${payments}/crash/rpc-faults.test.ts`,
-    test: 'a payment that one node hides is found through the other',
+    file: `${payments}/adversity/attacks/partial-reading.test.ts`,
+    test: 'a payment that the first reading of its block missed is completed by the second',
   },
   {
     name: 'signature-kept-as-sent',
@@ -234,5 +233,59 @@ export const catalog: readonly Planted[] = [
     about: 'A disabled endpoint does not receive the event of a new wallet.',
     file: `${payments}/adversity/attacks/silenced-webhook.test.ts`,
     test: 'an endpoint that was disabled for a moment still receives the event of a wallet registered in that time',
+  },
+  {
+    name: 'one-provider-turns-back',
+    about: 'One provider alone can replace blocks that are safe.',
+    file: `${payments}/adversity/attacks/foreign-history.test.ts`,
+    test: 'a finalized payment is not reversed by one node of two',
+  },
+  {
+    name: 'told-alone-counts',
+    about: 'What one provider alone has told completes checkouts without a limit.',
+    file: `${payments}/credits/alone.test.ts`,
+    test: 'payments claimed beforehand wait for the second provider once the sum is used up, and complete when it is back',
+  },
+  {
+    name: 'told-alone-becomes-safe',
+    about: 'A block that one provider alone has told becomes safe.',
+    file: `${payments}/credits/alone.test.ts`,
+    test: 'a block that one provider told alone does not become safe',
+  },
+  {
+    name: 'forged-logs-stay',
+    about: 'A payment that a provider made up stays when the others are read.',
+    file: `${payments}/adversity/attacks/forged-log.test.ts`,
+    test: 'a small payment that one node made up while the other was silent is withdrawn when the other is back',
+  },
+  {
+    name: 'signature-shown-early',
+    about: 'Nodes see a signature before it is committed.',
+    file: `${payments}/adversity/attacks/early-signature.test.ts`,
+    test: 'no node sees a payer’s signature before it is committed',
+  },
+  {
+    name: 'two-lanes-one-balance',
+    about: 'Two lanes each send a payment that one balance covers only once.',
+    file: `${payments}/adversity/two-lanes.test.ts`,
+    test: 'of two payments that one balance covers only once, two lanes do not each send one',
+  },
+  {
+    name: 'fill-without-cap',
+    about: 'The fee of a transaction that frees a nonce rises without end.',
+    file: 'server/src/payments/evm/fees.test.ts',
+    test: 'replacements rise by an eighth, each under its own absolute cap',
+  },
+  {
+    name: 'contract-simulated-with-more-gas',
+    about: 'A contract wallet is simulated with more gas than it is sent with.',
+    file: `${payments}/adversity/attacks/gas-aware-wallet.test.ts`,
+    test: 'a signature that is valid only with more gas than the send has costs the settler nothing',
+  },
+  {
+    name: 'spike-not-refused',
+    about: 'Payments are claimed while the base fee is above the cap.',
+    file: `${payments}/adversity/attacks/base-fee-spike.test.ts`,
+    test: 'no payment is claimed while the base fee is above the fee cap',
   },
 ]

@@ -71,7 +71,8 @@ export async function readPayView(
      left join credits e on e.checkout_id = c.id and e.disposition = 'exact' and e.orphaned_at is null
      left join authorizations a on a.network = $2 and a.asset = $3 and a.payer = $4 and a.nonce = $5
      left join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
-       and k.orphaned_at is null and k.checkout_id = c.id
+       and k.orphaned_at is null and (k.checkout_id = c.id or (k.checkout_id is null and a.checkout_id = c.id
+         and 'landed_by_another' in (a.spent_reason, a.reason)))
      where c.id = $1`,
     [
       checkoutId,

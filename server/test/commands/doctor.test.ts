@@ -110,7 +110,12 @@ test('a node of another chain is reported', async () => {
 test('fewer nodes than a network needs are reported', async () => {
   const chain = await openChain({ network: 'BASE_MAINNET' })
   const config = { networks: ['BASE_MAINNET'], nodes: { BASE_MAINNET: [parseNode(chain.url)] } }
-  await assertOnly(wrongs({ config }), 'BASE_MAINNET nodes', /1 of 1/, /at least 2 in BASE_MAINNET_RPC_URLS/)
+  await assertOnly(
+    wrongs({ config }),
+    'BASE_MAINNET nodes',
+    /1 of 1/,
+    /at least 2 providers in BASE_MAINNET_RPC_URLS/,
+  )
 })
 
 test('a token with another EIP-712 domain or other decimals is reported', async () => {

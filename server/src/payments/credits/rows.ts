@@ -32,6 +32,11 @@ export type Concern = {
     readonly checkoutId: string | null
     readonly storeId: string | null
     readonly isMatch: boolean
+    /**
+     * Whether somebody else sent it before we did, to a wallet that is also paid outside Farthing: it may have paid for
+     * something there. Then it does not pay its checkout by itself, and the store decides.
+     */
+    readonly isForeign?: boolean
   } | null
 }
 
@@ -145,6 +150,7 @@ export async function adoptUnmatched(tx: Transaction, network: string): Promise<
          and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id is null
          and k.pay_to = a.pay_to and k.amount = a.amount
        where a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited and a.checkout_id is not null
+         and a.spent_reason is distinct from 'landed_by_another'
      ), locked as (
        select id from checkouts where id in (select checkout_id from waiting) order by id for no key update
      )

@@ -25,8 +25,8 @@ export async function writeCredits(
       .map(({ seen, claim }) => ({
         seen,
         paymentId: paymentId(),
-        checkoutId: claim?.checkoutId ?? null,
-        storeId: claim?.storeId ?? null,
+        checkoutId: claim?.isForeign ? null : (claim?.checkoutId ?? null),
+        storeId: claim?.isForeign ? null : (claim?.storeId ?? null),
         sender: null,
       })),
     ...matches.map(({ seen, checkoutId, storeId, sender }) => ({

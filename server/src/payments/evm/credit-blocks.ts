@@ -17,7 +17,7 @@ import { listSettlerAddresses, noteMined } from '../settlers/rows.ts'
 import { claimByAmount } from '../transfers/rows.ts'
 import { boundPattern } from './bound-nonce.ts'
 import { recoverClaims } from './recover-claims.ts'
-import { findConcerns, findMatches, forgetSpentAbove, forgetSpentIn, noteSpent } from './rows.ts'
+import { findConcerns, findMatches, forgetSpentAbove, forgetSpentIn, hintForeign, noteSpent } from './rows.ts'
 
 /**
  * Turns what the follower reads into credits. The only proof of a signed payment is AuthorizationUsed(payer, nonce)
@@ -56,17 +56,18 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       const changed = new Set([...withdrawn, ...paid])
       const spent = [
         ...concerns
-          .filter(({ claim }) => claim !== null && !claim.isMatch)
-          .map(({ seen }) => ({
+          .filter(({ claim }) => claim !== null && (!claim.isMatch || claim.isForeign))
+          .map(({ seen, claim }) => ({
             asset: seen.asset,
             payer: seen.payer,
             nonce: seen.nonce,
-            reason: 'nonce_spent_elsewhere',
+            reason: claim?.isMatch ? 'landed_by_another' : 'nonce_spent_elsewhere',
           })),
         ...seen.usedOnly.map((event) => ({ ...keyOf(event), reason: 'nonce_spent_elsewhere' })),
         ...seen.canceled.map((event) => ({ ...keyOf(event), reason: 'authorization_canceled' })),
       ]
       if (spent.length > 0) await noteSpent(tx, network, block, spent)
+      if (concerns.some(({ claim }) => claim?.isForeign)) await hintForeign(tx, network, block.hash)
       const adopted = await credits.adoptUnmatched(tx, network)
       for (const id of adopted) changed.add(id)
       if (changed.size > 0) await updateStatus(tx, [...changed], ctx.now())

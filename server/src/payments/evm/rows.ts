@@ -10,6 +10,7 @@ import {
   toAuthorized,
 } from '../rows.ts'
 import type { Match } from '../transfers/rows.ts'
+import { boundPattern } from './bound-nonce.ts'
 
 type PerhapsDead = Authorized & { readonly spentBlockHash: Hex | null; readonly spentReason: string | null }
 type PerhapsDeadRow = AuthorizationRow & { spent_block_hash: Hex | null; spent_reason: string | null }
@@ -63,6 +64,19 @@ function toPerhapsDead(row: PerhapsDeadRow): PerhapsDead {
   return { ...toAuthorized(row), spentBlockHash: row.spent_block_hash, spentReason: row.spent_reason }
 }
 
+/** Tells the store which checkout a payment that somebody else sent may be meant for. */
+export async function hintForeign(tx: Transaction, network: string, blockHash: Hex): Promise<void> {
+  await tx.query(
+    `insert into payment_hints (payment_id, checkout_id, disposition, created_at)
+     select k.payment_id, a.checkout_id, 'unmatched', clock() from credits k
+     join authorizations a on a.network = k.network and a.asset = k.asset and a.payer = k.payer and a.nonce = k.nonce
+     where k.network = $1 and k.block_hash = $2 and k.checkout_id is null and a.spent_reason = 'landed_by_another'
+       and a.checkout_id is not null
+     on conflict do nothing`,
+    [network, blockHash],
+  )
+}
+
 /** Records the block that spent a nonce on something else, or canceled it. */
 export async function noteSpent(
   tx: Transaction,
@@ -111,9 +125,12 @@ export async function findConcerns(
     checkout_id: string | null
     store_id: string | null
     is_match: boolean | null
+    is_foreign: boolean | null
   }>(
     `select i.place, a.nonce is not null as is_claimed, a.checkout_id, a.store_id,
-       a.pay_to = i.pay_to and a.amount = i.amount as is_match
+       a.pay_to = i.pay_to and a.amount = i.amount as is_match,
+       a.sends = 0 and a.nonce not like $4 and exists (select 1 from wallets w where w.store_id = a.store_id
+         and w.pay_to = a.pay_to and w.shared_elsewhere) as is_foreign
      from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
      left join authorizations a on a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
      where a.nonce is not null or ${isOurs('$3')}
@@ -131,6 +148,7 @@ export async function findConcerns(
         })),
       ),
       modeOf(network),
+      boundPattern,
     ],
   )
   return rows.flatMap((row) => {
@@ -139,7 +157,12 @@ export async function findConcerns(
     return {
       seen: found,
       claim: row.is_claimed
-        ? { checkoutId: row.checkout_id, storeId: row.store_id, isMatch: row.is_match === true }
+        ? {
+            checkoutId: row.checkout_id,
+            storeId: row.store_id,
+            isMatch: row.is_match === true,
+            isForeign: row.is_foreign === true,
+          }
         : null,
     }
   })

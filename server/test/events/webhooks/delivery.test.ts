@@ -296,7 +296,8 @@ test('the old and the new secret both sign during the overlap after a roll, and 
   const fits = async (context: typeof ctx, secrets: string | string[]) => {
     await shop.create()
     await deliverDue(context)
-    const received = receiver.received.at(-1)
+    // Security events, such as that the secret was rolled, are signed with the old secret for longer.
+    const received = receiver.received.filter(({ body }) => body.includes('"checkout.created"')).at(-1)
     assert(received)
     return await verifyWebhook({ ...received, secrets, now: context.now() }).then(
       () => true,

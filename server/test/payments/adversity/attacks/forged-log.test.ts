@@ -36,14 +36,18 @@ function forgeTransfer(blockHash: Hex, units: bigint): void {
       : result
 }
 
-test('a transfer that only one node of two reports does not complete a checkout', async () => {
+async function requireFinality(finality: string): Promise<void> {
   const patched = await shop.request({
     method: 'PATCH',
     url: `/api/v1/stores/${shop.store.id}`,
     headers: { 'x-api-key': shop.key },
-    payload: { finalityPolicy: [{ minAmount: '0', finality: 'finalized' }] },
+    payload: { finalityPolicy: [{ minAmount: '0', finality }] },
   })
   assert.equal(patched.statusCode, 200, patched.body)
+}
+
+test('a transfer that only one node of two reports does not complete a checkout', async () => {
+  await requireFinality('finalized')
   const id = await shop.create('5000.00')
   assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?send=1')
   const [expected = assert.fail()] = (await view(shop, id)).transfers
@@ -56,4 +60,25 @@ test('a transfer that only one node of two reports does not complete a checkout'
   assert.equal(await shop.chain.balance(payTo), 0n)
   const { status, payment } = await shop.read(id)
   assert.deepEqual({ status, finality: payment?.finality ?? null }, { status: 'OPEN', finality: null })
+})
+
+test('a small payment that one node made up while the other was silent is withdrawn when the other is back', async () => {
+  const [, second = assert.fail()] = shop.nodes
+  await requireFinality('included')
+  const id = await shop.create('5.00')
+  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?send=1')
+  const [expected = assert.fail()] = (await view(shop, id)).transfers
+  // The first was left out for a while when it was caught.
+  shop.clock.now = new Date(Date.now() + 16_000)
+  second.fail('refused')
+  await shop.chain.mine()
+  const { hash } = await shop.chain.client.getBlock()
+  forgeTransfer(hash, BigInt(expected.amount))
+  await shop.follow()
+  const { status } = await shop.read(id)
+  shop.first.lie = (_, result) => result
+  second.heal()
+  await shop.mine()
+  const after = await shop.read(id)
+  assert.deepEqual([status, after.status, after.payment], ['COMPLETED', 'PROCESSING', null])
 })

@@ -52,6 +52,7 @@ export async function openNodes(count: number) {
   return {
     ...shop,
     first,
+    nodes,
     follow,
     send,
     mine,
