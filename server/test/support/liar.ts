@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { decodeFunctionData, encodeFunctionResult, type Hex, numberToHex, pad, toHex } from 'viem'
 import { aggregate3, decodeAggregate } from '../../src/chains/evm/chain.ts'
 import { topics } from '../../src/chains/evm/eip3009.ts'
@@ -27,18 +28,18 @@ type Reply = {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** Answers the calls of a request as a liar does; `forward` leads to an honest node. */
+/** Answers the calls of a request as a liar does, and counts false answers; `forward` leads to an honest node. */
 export async function answerAs(
   lie: Lie,
   calls: readonly Numbered[],
   forward: (calls: readonly Numbered[]) => Promise<readonly Reply[]>,
-): Promise<Reply[]> {
+): Promise<{ replies: Reply[]; falsehoods: number }> {
   const ask = async <Result>(method: string, ...params: readonly unknown[]) => {
     const [reply] = await forward([{ jsonrpc: '2.0', id: 1, method, params }])
     if (reply?.error) throw new RefusedError(reply.error)
     return reply?.result as Result
   }
-  return await Promise.all(
+  const replies = await Promise.all(
     calls.map(async (call): Promise<Reply> => {
       const { id } = call
       try {
@@ -49,6 +50,13 @@ export async function answerAs(
       }
     }),
   )
+  // Nobody lies about a transaction that is sent, and it must not be sent twice.
+  const truth = await forward(calls.filter(({ method }) => method !== 'eth_sendRawTransaction'))
+  const falsehoods = replies.filter(({ id, ...told }) => {
+    const honest = truth.find((reply) => reply.id === id)
+    return honest && !isDeepStrictEqual({ id, ...told }, honest)
+  }).length
+  return { replies, falsehoods }
 }
 
 /** The honest node refused the call. */
