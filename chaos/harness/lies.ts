@@ -17,7 +17,7 @@ export type Episode = {
 const kinds = Object.keys(lies) as (keyof typeof lies)[]
 /** Before each round of lies nobody lies for this long: with these payments, those during lies are compared. */
 const quietMs = 10_000
-const episodesPerRound = 6
+const episodesPerRound = 10
 /** The share of quiet times and of lies in which a process is killed. */
 const killShare = 0.3
 /** After this time nobody waits any longer for the first payment after a lie. */
@@ -42,14 +42,14 @@ export async function tellLies(
     const falsehoods = nodes.falsehoods
     const begunAt = Date.now()
     nodes.liars.set(random.pick(nodes.providers), lies[kind]())
-    await Promise.all([wait(random.between(1_000, 4_000)), mayDisturb()])
+    await Promise.all([wait(random.between(800, 2_500)), mayDisturb()])
     nodes.liars.clear()
     const endedAt = Date.now()
     const recoveredMs = nodes.providers.length === 2 ? await untilPaid(stand.load, endedAt) : null
     episodes.push({ kind, begunAt, endedAt, recoveredMs })
     tally.count(`lie: ${kind}`)
     if (nodes.falsehoods === falsehoods) tally.count('lies that nobody heard')
-    await wait(random.between(0, 1_000))
+    await wait(random.between(0, 500))
   }
 }
 
