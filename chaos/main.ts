@@ -1,7 +1,7 @@
 /**
  * Injects faults into a deployment under load, then checks the invariants: `npm run chaos`. Options:
  *
- *   --short           90 seconds of all faults, for every commit; with `--plan liar`, 30 seconds of lies
+ *   --short           90 seconds of all faults, for every commit; with `--plan liar`, 20 seconds of lies
  *   --seconds N       how long to inject faults (default 300)
  *   --seed N          repeats the same faults and buyers in the same order; their timing depends on the machine
  *   --plan A,B        only these kinds of fault; `failover`, `upgrade`, `restore` and `liar` run only if named here
@@ -53,7 +53,7 @@ const episodesMax = values.episodes ? Number.parseInt(values.episodes, 10) : Inf
 /** Longer than any number of lies takes. */
 const secondsOfEpisodes = '86400'
 const seconds = Number.parseInt(
-  values.seconds ?? (values.episodes ? secondsOfEpisodes : values.short ? (isLiar ? '30' : '90') : '300'),
+  values.seconds ?? (values.episodes ? secondsOfEpisodes : values.short ? (isLiar ? '20' : '90') : '300'),
   10,
 )
 const seed = Number.parseInt(values.seed ?? `${Date.now() % 1_000_000}`, 10)

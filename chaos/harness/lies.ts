@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { lies } from '../../server/test/support/liar.ts'
 import type { Load } from './buyers.ts'
+import { lies } from './liar.ts'
 import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
 import type { Tally } from './tally.ts'
@@ -15,16 +15,16 @@ export type Episode = {
 }
 
 const kinds = Object.keys(lies) as (keyof typeof lies)[]
-/** Before each round of lies nobody lies for this long: with these payments, those during lies are compared. */
-const quietMs = 10_000
 const episodesPerRound = 10
-/** The share of quiet times and of lies in which a process is killed. */
+/** After each round nobody lies for this long: with the payments of that time, those during lies are compared. */
+const quietMs = 10_000
+/** The share of lies and of quiet times in which a process is killed. */
 const killShare = 0.3
 /** After this time nobody waits any longer for the first payment after a lie. */
 const recoveryMsMax = 60_000
 
 /**
- * A time without lies, then one lie after another, each by one provider. Processes are killed meanwhile. With two
+ * One lie after another, each by one provider, then a time without lies. Processes are killed meanwhile. With two
  * providers nothing can be decided during some lies, so each is followed by a wait until payments get through again.
  */
 export async function tellLies(
@@ -36,7 +36,6 @@ export async function tellLies(
 ): Promise<void> {
   const { nodes, episodes } = stand
   const mayDisturb = () => (random.isLucky(killShare) ? disturb() : null)
-  await Promise.all([wait(quietMs), mayDisturb()])
   for (let told = 0; told < episodesPerRound && !isOver(); told++) {
     const kind = random.pick(kinds)
     const falsehoods = nodes.falsehoods
@@ -45,12 +44,15 @@ export async function tellLies(
     await Promise.all([wait(random.between(800, 2_500)), mayDisturb()])
     nodes.liars.clear()
     const endedAt = Date.now()
-    const recoveredMs = nodes.providers.length === 2 ? await untilPaid(stand.load, endedAt) : null
-    episodes.push({ kind, begunAt, endedAt, recoveredMs })
-    tally.count(`lie: ${kind}`)
     if (nodes.falsehoods === falsehoods) tally.count('lies that nobody heard')
+    else {
+      const recoveredMs = nodes.providers.length === 2 ? await untilPaid(stand.load, endedAt) : null
+      episodes.push({ kind, begunAt, endedAt, recoveredMs })
+      tally.count(`lie: ${kind}`)
+    }
     await wait(random.between(0, 500))
   }
+  if (!isOver()) await Promise.all([wait(quietMs), mayDisturb()])
 }
 
 async function untilPaid(load: Load, since: number): Promise<number> {

@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Hex, keccak256 } from 'viem'
-import { answerAs, type Lie } from '../../server/test/support/liar.ts'
 import type { Sighting } from '../checker/history.ts'
 import type { Observer } from '../database/database.ts'
+import { answerAs, type Lie } from './liar.ts'
 
 /**
  * refused   the connection breaks before the node sees the request

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
-import { answerAs, type Lie } from './liar.ts'
+import { answerAs, type Lie } from '../../../chaos/harness/liar.ts'
 
 export type Call = {
   readonly jsonrpc: '2.0'

@@ -206,7 +206,11 @@ test('if a claim and a completion coincide, the checkout is paid once and the cl
     assert(rival)
     const claim = await claimOf(shop, rival)
     const complete = (tx: Parameters<typeof look>[0]) =>
-      listener.onBlock(tx, inclusion.block, inclusion.logsOf(payment), { isWitnessed: true, isDoubted: false, isAgain: false })
+      listener.onBlock(tx, inclusion.block, inclusion.logsOf(payment), {
+        isWitnessed: true,
+        isDoubted: false,
+        isAgain: false,
+      })
     if (i % 4 === 0) {
       const claiming = openHeld(db, (tx) => claimAuthorizations(tx, [claim], ''))
       assert.equal((await claiming.worked).size, 1)
