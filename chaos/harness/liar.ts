@@ -14,7 +14,7 @@ import {
 } from 'viem'
 
 /** Asks an honest node. Rejects if the node answers with an error. */
-export type Ask = <Result>(method: string, ...params: readonly unknown[]) => Promise<Result>
+type Ask = <Result>(method: string, ...params: readonly unknown[]) => Promise<Result>
 
 type Call = { readonly method: string; readonly params: readonly unknown[] }
 
@@ -29,7 +29,7 @@ type Log = Readonly<Record<'address' | 'data' | 'blockHash' | 'transactionHash' 
 }
 
 /** Answers as an honest node does. */
-export const tellTruth: Lie = ({ method, params }, ask) => ask(method, ...params)
+const tellTruth: Lie = ({ method, params }, ask) => ask(method, ...params)
 
 type Numbered = Call & { readonly jsonrpc: '2.0'; readonly id: number }
 type Reply = {

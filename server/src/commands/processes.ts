@@ -95,7 +95,9 @@ async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[
 function requireWitnesses(ctx: Context): void {
   for (const { network, providers } of listConnected(openRails(ctx))) {
     if (providers < network.witnessesMin) {
-      throw new ConfigError(`${network.id}_RPC_URLS must name nodes of at least ${network.witnessesMin} providers: a single one is not trusted.`)
+      throw new ConfigError(
+        `${network.id}_RPC_URLS must name nodes of at least ${network.witnessesMin} providers: a single one is not trusted.`,
+      )
     }
   }
 }

@@ -123,7 +123,11 @@ test(`with ${pages} pages on one process and ${creditsPerSecond} credits per sec
     const hash: Hex = `0x${randomBytes(32).toString('hex')}`
     const block = { number, hash, parentHash: hash, time: new Date(), baseFee: 0n }
     await ctx.db.transaction((tx) =>
-      listener.onBlock(tx, block, logsOf(paid, hash), { isWitnessed: true, isDoubted: false, isAgain: false }),
+      listener.onBlock(tx, block, logsOf(paid, hash), {
+        isWitnessed: true,
+        isDoubted: false,
+        isAgain: false,
+      }),
     )
     const at = performance.now()
     listener.onCommit()

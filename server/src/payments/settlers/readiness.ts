@@ -25,7 +25,7 @@ export const whyRestoring = 'The database was restored and is being compared wit
 export type Readiness = (network: string, amount?: Amount) => Promise<string | null>
 
 /** In the asset's smallest unit. */
-export type Amount = { readonly asset: string; readonly units: bigint }
+type Amount = { readonly asset: string; readonly units: bigint }
 
 /**
  * Checked before a claim, never after: a claimed payment is settled as soon as that is possible. The answer is cached
