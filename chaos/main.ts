@@ -1,10 +1,12 @@
 /**
  * Injects faults into a deployment under load, then checks the invariants: `npm run chaos`. Options:
  *
- *   --short           90 seconds of all faults, for every commit
+ *   --short           90 seconds of all faults, for every commit; with `--plan liar`, 20 seconds of lies
  *   --seconds N       how long to inject faults (default 300)
  *   --seed N          repeats the same faults and buyers in the same order; their timing depends on the machine
- *   --plan A,B        only these kinds of fault; `failover`, `upgrade` and `restore` run only if named here
+ *   --plan A,B        only these kinds of fault; `failover`, `upgrade`, `restore` and `liar` run only if named here
+ *   --providers N     for the plan `liar`, which runs alone: 2 or 3 (default: by the seed)
+ *   --episodes N      for the plan `liar`: ends after about so many lies instead of after a time
  *   --points REGEXP   for the plan `points`: only crash points whose names match
  *   --after FOLDER    first arm the crash points that the runs stored there reached least often
  *   --together        all kinds of fault all the time; by default they take turns
@@ -24,6 +26,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type Fault, faults, type Plan, plans } from './harness/faults.ts'
+import { compareTimes } from './harness/lies.ts'
 import { armable, commonPoints } from './harness/points.ts'
 import { type Random, seededRandom } from './harness/random.ts'
 import { isCounted, keep, type Result, readKept, type Second, toLine, toTable } from './harness/report.ts'
@@ -36,6 +39,8 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     seed: { type: 'string' },
     plan: { type: 'string' },
+    providers: { type: 'string' },
+    episodes: { type: 'string' },
     points: { type: 'string', default: '' },
     after: { type: 'string' },
     together: { type: 'boolean', default: false },
@@ -43,7 +48,14 @@ const { values } = parseArgs({
     out: { type: 'string', default: 'chaos/results' },
   },
 })
-const seconds = Number.parseInt(values.seconds ?? (values.short ? '90' : '300'), 10)
+const isLiar = values.plan === 'liar'
+const episodesMax = values.episodes ? Number.parseInt(values.episodes, 10) : Infinity
+/** Longer than any number of lies takes. */
+const secondsOfEpisodes = '86400'
+const seconds = Number.parseInt(
+  values.seconds ?? (values.episodes ? secondsOfEpisodes : values.short ? (isLiar ? '20' : '90') : '300'),
+  10,
+)
 const seed = Number.parseInt(values.seed ?? `${Date.now() % 1_000_000}`, 10)
 const chosen: readonly Plan[] = values.plan ? (values.plan.split(',') as Plan[]) : plans
 /** A run with fewer completed payments per second than this proves little. */
@@ -53,7 +65,18 @@ const paymentsPerSecondMin = 0.5
 const phaseMsMax = 15_000
 const injectorsPerTurn = 3
 /** These plans have a single injector, so one fault at a time. */
-const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore']
+const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore', 'liar']
+/** The gate runs lies with every second commit and takes the commits' number as the seed, so both get their turns. */
+const providers = ['a', 'b', 'c'].slice(
+  0,
+  Number.parseInt(values.providers ?? `${2 + (Math.floor(seed / 2) % 2)}`, 10),
+)
+/** How much slower honest payers may be while one of three providers lies. */
+const slowdownMax = 3
+/** With fewer payments than this, a 99th percentile says nothing. */
+const samplesMin = 100
+/** How long after a lie of one of two providers payments must get through again. */
+const recoveryMsMax = 30_000
 
 /** The names under which each plan's faults are counted. */
 const traces: Readonly<Record<Plan, RegExp>> = {
@@ -68,8 +91,13 @@ const traces: Readonly<Record<Plan, RegExp>> = {
   failover: /^failover/,
   upgrade: /^rolled/,
   restore: /^restore/,
+  liar: /^lie: /,
 }
 
+if (chosen.includes('liar') && !isLiar) {
+  say('the plan liar needs a live network, so it runs alone')
+  process.exit(1)
+}
 const unknown = chosen.filter((plan) => !faults.some((fault) => fault.plan === plan))
 if (unknown.length > 0) {
   say(`unknown plan: ${unknown.join(', ')}`)
@@ -77,12 +105,15 @@ if (unknown.length > 0) {
 }
 const commit = commitOf()
 const random = seededRandom(seed)
-say(`seed ${seed}, ${seconds} s of ${chosen.join(', ')}`)
+say(
+  `seed ${seed}, ${values.episodes ? `${episodesMax} episodes` : `${seconds} s`} of ${chosen.join(', ')}${isLiar ? `, ${providers.length} providers` : ''}`,
+)
 const stand = await openStand(random, {
   buyers: Number.parseInt(values.buyers, 10),
   isCluster: chosen.includes('failover'),
   points: new RegExp(values.points),
   metBefore: values.after ? pointsMet(values.after) : new Map(),
+  providers: isLiar ? providers : null,
 })
 let isKept = true
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -96,19 +127,24 @@ try {
   const timeline = await injectFaults(stand, random.fork('faults'), tally)
   say('no more faults; waiting for the work to finish')
   const { violations, quietSeconds, history } = await stand.judge()
-  const counts = { ...Object.fromEntries(tally.counts), ...countsOf(stand) }
+  const counts = {
+    ...Object.fromEntries(tally.counts),
+    ...countsOf(stand),
+    ...(isLiar && countsOfLies(stand)),
+  }
   const complaints = complaintsOf(stand)
   const result: Result = {
     commit,
     seed,
     plans: chosen,
-    seconds,
+    seconds: values.episodes ? timeline.length : seconds,
     quietSeconds,
     violations,
     counts: { ...counts, ...complaints },
     timeline,
     shortcomings: [
-      ...shortcomingsOf(stand, counts),
+      ...shortcomingsOf(stand, counts, timeline.length),
+      ...(isLiar ? shortcomingsOfLies(counts) : []),
       ...['answered 500', 'assertions failed', 'ended by themselves']
         .filter((what) => complaints[what])
         .map((what) => `${what}: ${complaints[what]}`),
@@ -149,14 +185,15 @@ async function injectFaults(on: Stand, draw: Random, tally: Tally): Promise<Seco
   const phaseMs = isOnePhase ? seconds * 1_000 : Math.min(phaseMsMax, (seconds * 1_000) / chosen.length)
   // A phase may overrun, but every plan still gets its turn.
   const phasesMin = isOnePhase ? 1 : chosen.length
-  for (let phase = 0; phase < phasesMin || Date.now() < endAt; phase++) {
+  const isTimeLeft = () => Date.now() < endAt && on.episodes.length < episodesMax
+  for (let phase = 0; phase < phasesMin || isTimeLeft(); phase++) {
     const phaseEndAt = phase < phasesMin ? Date.now() + phaseMs : Math.min(endAt, Date.now() + phaseMs)
     const injectors = turnsOf(phase, draw).flatMap((turn) => {
       const possible = faults.filter(({ plan }) => turn.includes(plan))
       const isLone = turn.some((plan) => lonePlans.includes(plan))
       return Array.from({ length: isLone ? 1 : injectorsPerTurn }, async (_, i) => {
         const own = draw.fork(`phase ${phase}, ${turn.join(' ')}, hand ${i}`)
-        for (let times = 0; Date.now() < phaseEndAt; times++) {
+        for (let times = 0; Date.now() < phaseEndAt && on.episodes.length < episodesMax; times++) {
           const fault = drawFault(possible, own)
           begun++
           await fault.inject(on, own.fork(`${fault.name} ${times}`), tally, phaseEndAt)
@@ -230,14 +267,52 @@ function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
   }
 }
 
-function shortcomingsOf({ load, points }: Stand, counts: Readonly<Record<string, number>>): string[] {
+/** What lies did to honest payers. */
+function countsOfLies(on: Stand): Record<string, number> {
+  const { lied, quiet } = compareTimes(on)
+  const recoveries = on.episodes.flatMap(({ recoveredMs }) => recoveredMs ?? []).toSorted((a, b) => a - b)
+  return {
+    providers: providers.length,
+    episodes: on.episodes.length,
+    'false answers': on.nodes.falsehoods,
+    'honest payers refused': on.load.counts.wronged,
+    'payments during lies': lied.count,
+    'payments without lies': quiet.count,
+    'p99 ms during lies': lied.p99Ms,
+    'p99 ms without lies': quiet.p99Ms,
+    ...(recoveries.length > 0 && {
+      'ms until paid after a lie, median': recoveries[Math.floor(recoveries.length / 2)] ?? 0,
+      'ms until paid after a lie, longest': recoveries.at(-1) ?? 0,
+    }),
+  }
+}
+
+function shortcomingsOfLies(counts: Readonly<Record<string, number>>): string[] {
+  const of = (what: string) => counts[what] ?? 0
+  const isMeasured = Math.min(of('payments during lies'), of('payments without lies')) >= samplesMin
+  const slowdown = of('p99 ms during lies') / of('p99 ms without lies')
+  const longest = of('ms until paid after a lie, longest')
+  return [
+    ...(of('honest payers refused') > 0 ? [`${of('honest payers refused')} honest payers were refused`] : []),
+    ...(providers.length > 2 && isMeasured && slowdown > slowdownMax
+      ? [`of three providers one lies, and the p99 of payments is ${slowdown.toFixed(1)} times as high`]
+      : []),
+    ...(longest > recoveryMsMax ? [`after a lie no payment got through for ${longest} ms`] : []),
+  ]
+}
+
+function shortcomingsOf(
+  { load, points }: Stand,
+  counts: Readonly<Record<string, number>>,
+  lasted: number,
+): string[] {
   // Every common point that was armed must be reached, and so must every point requested by name.
   const wantedPoints = armable.filter((point) =>
     values.points ? points.test(point) : counts[`not reached ${point}`] && commonPoints.includes(point),
   )
   const missed = wantedPoints.filter((point) => !counts[`crash ${point}`])
   const done = Object.keys(counts).filter((what) => counts[what])
-  const wanted = Math.ceil(seconds * paymentsPerSecondMin)
+  const wanted = Math.ceil(Math.min(seconds, lasted) * paymentsPerSecondMin)
   return [
     ...(load.counts.paid < wanted
       ? [`only ${load.counts.paid} payments were completed; at least ${wanted} are required`]

@@ -3,7 +3,6 @@ import { type Hex, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Answer } from '../checker/history.ts'
 import type { Authorized, ChaosChain } from './chain.ts'
-import { domain } from './chain.ts'
 import type { Random } from './random.ts'
 
 export type Store = { readonly id: string; readonly key: string }
@@ -13,7 +12,20 @@ export type Load = {
   readonly ports: readonly number[]
   readonly chain: ChaosChain
   readonly answers: Answer[]
-  readonly counts: { created: number; paid: number; refused: number; signed: number; unanswered: number }
+  readonly counts: {
+    created: number
+    paid: number
+    refused: number
+    signed: number
+    unanswered: number
+    /** Payments with enough money behind them that were refused for something that was not so. */
+    wronged: number
+  }
+  /**
+   * Payments from the first request to the success answer: those without any mischief, to the store that does not wait
+   * for `safe`.
+   */
+  readonly paid: { readonly begunAt: number; readonly endedAt: number }[]
   /** Additional buyers that exist only to provoke a crash point. */
   readonly guests: Promise<unknown>[]
   /** Guests that are prepared and not used yet: each pays, then spends the money elsewhere. */
@@ -36,6 +48,8 @@ export const shortLifeSeconds = 300
 const leftShare = 0.5
 /** Long enough for a payment to be checked and claimed. */
 const claimMs = 150
+/** Reasons for a refusal that are never true of a buyer here, who has money and signs correctly. */
+const untrueReasons = /insufficient_balance|nonce_already_used|simulation_failed|signature$/
 /** The price of every checkout here. */
 const priceUnits = 1_000_000n
 
@@ -66,14 +80,17 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
       const terms = await payUntilKnown(load, store, checkoutId, random)
       if (terms?.status !== 402) break
       if (load.hesitateMsMax > 0 && random.isLucky(0.4)) await wait(random.between(0, load.hesitateMsMax))
-      const signed = await sign(account, terms.body, random)
+      const signed = await sign(load, account, terms.body, random)
       if (!signed) break
       load.counts.signed++
-      if (random.isLucky(0.05)) await load.chain.frontRun(signed.authorized, signed.signature).catch(() => {})
+      const isFrontRun = random.isLucky(0.05)
+      if (isFrontRun) await load.chain.frontRun(signed.authorized, signed.signature).catch(() => {})
       // The same payment twice at once, or two payments as from two tabs. All go to the same process first.
       const isTwin = random.isLucky(0.1)
-      const rival = random.isLucky(0.1) ? await sign(account, terms.body, random) : null
+      const rival = random.isLucky(0.1) ? await sign(load, account, terms.body, random) : null
       const headers = [signed.header, ...(isTwin ? [signed.header] : []), ...(rival ? [rival.header] : [])]
+      const isPlain = headers.length === 1 && !isFrontRun
+      const begunAt = Date.now()
       const [answers] = await Promise.all([
         Promise.all(
           headers.map((header) => payUntilKnown(load, store, checkoutId, random.fork(`${turn}`), header)),
@@ -83,12 +100,15 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
       const answer = answers.find((one) => one?.status === 200) ?? answers[0]
       if (answer?.status === 200) {
         load.counts.paid++
+        if (isPlain && store === load.stores[0]) load.paid.push({ begunAt, endedAt: Date.now() })
         if (random.isLucky(0.05))
           await tryElsewhere(load, store, `${name}-${turn}-other`, signed.header, random)
         break
       }
       if (answer?.status !== 402) break
       load.counts.refused++
+      if (isPlain && untrueReasons.test((JSON.parse(answer.body) as { error?: string }).error ?? ''))
+        load.counts.wronged++
     }
   }
 }
@@ -189,7 +209,7 @@ async function spendTwice(load: Load, store: Store, order: string, random: Rando
       const draw = random.fork(half)
       const checkoutId = await create(load, store, `${order}-${half}`, draw)
       const terms = checkoutId && (await payUntilKnown(load, store, checkoutId, draw))
-      const signed = terms && terms.status === 402 && (await sign(account, terms.body, draw, 1))
+      const signed = terms && terms.status === 402 && (await sign(load, account, terms.body, draw, 1))
       if (signed) await payUntilKnown(load, store, checkoutId, draw, signed.header)
     }),
   )
@@ -206,8 +226,15 @@ export async function prepareToWithdraw(load: Load, store: Store, order: string,
   const terms = checkoutId === null ? null : await payUntilKnown(load, store, checkoutId, random)
   return async (): Promise<void> => {
     if (checkoutId === null || terms?.status !== 402) return
-    const payment = await sign(account, terms.body, random, 1)
-    const elsewhere = await sign(account, terms.body, random, 1, randomBytes32(random).slice(0, 42) as Hex)
+    const payment = await sign(load, account, terms.body, random, 1)
+    const elsewhere = await sign(
+      load,
+      account,
+      terms.body,
+      random,
+      1,
+      randomBytes32(random).slice(0, 42) as Hex,
+    )
     if (!payment || !elsewhere) return
     const paying = payUntilKnown(load, store, checkoutId, random, payment.header)
     await wait(claimMs)
@@ -263,6 +290,7 @@ type Terms = {
 
 /** Some payments are signed with a window of only a few seconds. */
 async function sign(
+  { chain }: Load,
   account: ReturnType<typeof privateKeyToAccount>,
   body: string,
   random: Random,
@@ -282,7 +310,7 @@ async function sign(
     nonce: randomBytes32(random),
   }
   const signature = await account.signTypedData({
-    domain,
+    domain: chain.place.domain,
     types: {
       TransferWithAuthorization: [
         { name: 'from', type: 'address' },

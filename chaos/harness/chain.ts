@@ -10,10 +10,17 @@ import { accountsOf } from '../../server/src/dev/placement.ts'
 import { ask } from '../checker/read-chain.ts'
 import { freePort } from '../database/database.ts'
 
-/** The network LOCAL, as its documentation describes it. */
-export const network = 'eip155:31337'
-export const token = '0x036cbd53842c5426634e7929541ec2318f3dcf7e'
-export const domain = { name: 'USDC', version: '2', chainId: 31_337, verifyingContract: token } as const
+/** Networks, as their documentation describes them. */
+export const places = {
+  LOCAL: placeOf('LOCAL', 31_337, '0x036cbd53842c5426634e7929541ec2318f3dcf7e', 'USDC'),
+  BASE_MAINNET: placeOf('BASE_MAINNET', 8_453, '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913', 'USD Coin'),
+}
+type Place = ReturnType<typeof placeOf>
+
+function placeOf(id: string, chainId: number, token: Hex, name: string) {
+  const domain = { name, version: '2', chainId, verifyingContract: token }
+  return { id, network: `eip155:${chainId}`, chainId, token, domain }
+}
 
 const multicall = '0xca11bde05977b3631167028862be2a173976ca11'
 const batcher = '0x682de4ac8ec224ee64e6ac51160671c36e6d8913'
@@ -42,13 +49,14 @@ const blockMs = 500
 const statesKept = 256
 
 /** Starts anvil with our token, or with the one that TOKEN_ARTIFACT names. */
-export async function openChain(folder: string) {
+export async function openChain(folder: string, place: Place = places.LOCAL) {
+  const { token, chainId } = place
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const anvil = spawn(
     findAnvil(),
     [
-      ...['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', '31337', '--no-mining', '--quiet'],
+      ...['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', `${chainId}`, '--no-mining', '--quiet'],
       ...['--gas-limit', '300000000', '--enable-tx-gas-limit', '--slots-in-an-epoch', '4'],
       ...['--prune-history', `${statesKept}`, '--cache-path', join(folder, 'chain')],
     ],
@@ -66,7 +74,7 @@ export async function openChain(folder: string) {
     return mine
   }
   await untilListening(anvil, () => call('eth_chainId'))
-  await placeContracts(call)
+  await placeContracts(call, place)
   let isHalted = false
   let isMining = false
   const mining = setInterval(async () => {
@@ -79,6 +87,7 @@ export async function openChain(folder: string) {
 
   return {
     url,
+    place,
     call,
     async mint(accounts: readonly string[], units: bigint): Promise<void> {
       for (const account of accounts) {
@@ -168,13 +177,18 @@ async function untilListening(anvil: ChildProcess, look: () => Promise<unknown>)
 }
 
 /** The token is behind a proxy contract at its address, as USDC is. */
-async function placeContracts(call: <Result>(method: string, ...params: unknown[]) => Promise<Result>) {
+async function placeContracts(
+  call: <Result>(method: string, ...params: unknown[]) => Promise<Result>,
+  { token, domain }: Place,
+) {
   const artifacts = JSON.parse(await readFile(contracts, 'utf8')) as Record<string, { deployedBytecode: Hex }>
   const { Token, TokenProxy, TokenSignatures, Multicall3, Batcher } = artifacts
   if (!Token || !TokenProxy || !TokenSignatures || !Multicall3 || !Batcher)
     throw new Error('a contract is missing')
   await call('anvil_setCode', multicall, Multicall3.deployedBytecode)
   await call('anvil_setCode', batcher, Batcher.deployedBytecode)
+  // Where Base has its GasPriceOracle: it answers every call with 0.
+  await call('anvil_setCode', '0x420000000000000000000000000000000000000f', '0x5f5f5260205ff3')
   const { name, version } = domain
   const asset = { symbol: 'USDC', address: token, decimals: 6, domain: { name, version } }
   const accounts = await accountsOf(asset, { Token, TokenProxy, TokenSignatures })

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { leaderFaults } from '../database/patroni.ts'
 import type { Member } from './fleet.ts'
 import { allLeased, endLeases } from './leases.ts'
+import { tellLies } from './lies.ts'
 import { type NodeFault, nodeFaults } from './node-proxy.ts'
 import { crash } from './points.ts'
 import type { Random } from './random.ts'
@@ -19,9 +20,12 @@ export type Fault = {
   readonly inject: (stand: Stand, random: Random, tally: Tally, turnEndsAt: number) => Promise<void>
 }
 
-/** The default plans. `failover` needs three PostgreSQL; `upgrade` and `restore` need the whole fleet. */
+/**
+ * The default plans. `failover` needs three PostgreSQL, `liar` a live network with several providers; `upgrade` and
+ * `restore` need the whole fleet.
+ */
 export const plans = ['kills', 'points', 'database', 'disk', 'node', 'chain', 'freeze', 'skew'] as const
-export type Plan = (typeof plans)[number] | 'failover' | 'upgrade' | 'restore'
+export type Plan = (typeof plans)[number] | 'failover' | 'upgrade' | 'restore' | 'liar'
 
 /** Reserves a member that no other fault uses and whose twin is running: without either, nothing is left to disturb. */
 function takeIdle({ fleet }: Stand, random: Random, command?: Member['command']): Member | null {
@@ -187,4 +191,17 @@ export const faults: readonly Fault[] = [
     },
   },
   { name: 'restore', plan: 'restore', weight: 1, inject: restore },
+  {
+    name: 'lies',
+    plan: 'liar',
+    weight: 1,
+    inject: (stand, random, tally, turnEndsAt) =>
+      tellLies(
+        stand,
+        random,
+        tally,
+        () => kill(stand, random, tally),
+        () => Date.now() >= turnEndsAt,
+      ),
+  },
 ]

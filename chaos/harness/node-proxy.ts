@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Hex, keccak256 } from 'viem'
 import type { Sighting } from '../checker/history.ts'
 import type { Observer } from '../database/database.ts'
+import { answerAs, type Lie } from './liar.ts'
 
 /**
  * refused   the connection breaks before the node sees the request
@@ -36,15 +37,32 @@ export const nodeFaults = [
 export type NodeFault = (typeof nodeFaults)[number]
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] }
-type Reply = { readonly id: number; readonly jsonrpc: '2.0'; result?: unknown; error?: object }
+type Reply = {
+  readonly id: number
+  readonly jsonrpc: '2.0'
+  result?: unknown
+  error?: { readonly code: number; readonly message: string }
+}
 
 const lagBlocks = 3
 const hangMs = 6_000
 
-/** Two nodes of one chain that misbehave on demand. They also record when signed bytes first pass. */
-export async function openNodeProxy(target: string, observer: Pick<Observer, 'queryOnce'>) {
+/**
+ * Nodes of one chain, one per provider, that misbehave on demand. They also record when signed bytes first pass.
+ */
+export async function openNodeProxy(
+  target: string,
+  observer: Pick<Observer, 'queryOnce'>,
+  providers: readonly string[] = ['a', 'b'],
+) {
   const proxy = {
+    providers,
+    /** In the order of the providers. */
     urls: [] as string[],
+    /** The providers that lie, and how. */
+    liars: new Map<string, Lie>(),
+    /** False answers of liars. */
+    falsehoods: 0,
     /** Choose the fault of the next request. If there are several, the newest decides. */
     choosers: new Set<() => NodeFault | null>(),
     /** How often each fault met each method. */
@@ -85,6 +103,13 @@ export async function openNodeProxy(target: string, observer: Pick<Observer, 'qu
     if (fault === 'limited') return void response.writeHead(429).end('slow down')
     if (fault === 'garbage') return void response.end('<html>502</html>')
     if (fault === 'internal') return fail('internal error')
+    const lie = proxy.liars.get(request.url?.slice(1) ?? '')
+    if (lie && fault === null) {
+      const numbered = calls.map((call) => ({ ...call, jsonrpc: '2.0' as const }))
+      const told = await answerAs(lie, numbered, (honest) => forward(target, honest))
+      proxy.falsehoods += told.falsehoods
+      return tell(told.replies)
+    }
     const replies = fault === 'stale' ? await forwardStale(target, calls) : await forward(target, calls)
     if (fault === 'twice') await forward(target, calls)
     if (fault === 'lost') return void response.destroy()
@@ -103,7 +128,7 @@ export async function openNodeProxy(target: string, observer: Pick<Observer, 'qu
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  proxy.urls.push(`http://127.0.0.1:${port}/a`, `http://127.0.0.1:${port}/b`)
+  proxy.urls.push(...providers.map((provider) => `http://127.0.0.1:${port}/${provider}`))
   return Object.assign(proxy, {
     close(): void {
       server.close()

@@ -3,7 +3,6 @@ import pg from 'pg'
 import type { Books, Restore } from '../checker/history.ts'
 import { readBooks } from '../checker/read-books.ts'
 import { createOnce, type Load, payUntilKnown, type Store } from './buyers.ts'
-import { network } from './chain.ts'
 import type { Random } from './random.ts'
 import type { Stand } from './stand.ts'
 import type { Tally } from './tally.ts'
@@ -56,11 +55,11 @@ export async function restore(stand: Stand, random: Random, tally: Tally): Promi
   stand.restores.push({ copied, lost, lostAt, cursors })
 }
 
-async function look({ database }: Stand): Promise<Books> {
+async function look({ database, chain }: Stand): Promise<Books> {
   const db = new pg.Client(database.url('farthing'))
   await db.connect()
   try {
-    return await readBooks(db, network)
+    return await readBooks(db, chain.place.network)
   } finally {
     await db.end()
   }

@@ -14,8 +14,9 @@ import { openDatabase, openObserver } from '../database/database.ts'
 import { openPatroni } from '../database/patroni.ts'
 import { openDatabaseProxy } from '../database/proxy.ts'
 import { buy, type Load, type Store } from './buyers.ts'
-import { network, openChain, settlerKey, token } from './chain.ts'
+import { openChain, places, settlerKey } from './chain.ts'
 import { openFleet } from './fleet.ts'
+import type { Episode } from './lies.ts'
 import { openNodeProxy } from './node-proxy.ts'
 import type { Random } from './random.ts'
 import { openReceiver } from './receiver.ts'
@@ -44,8 +45,13 @@ export async function openStand(
     readonly isCluster: boolean
     readonly points: RegExp
     readonly metBefore: ReadonlyMap<string, number>
+    /** If given, the stand is on a live network, with a node of each of these providers. */
+    readonly providers: readonly string[] | null
   },
 ) {
+  const { providers } = options
+  const place = providers ? places.BASE_MAINNET : places.LOCAL
+  const { network } = place
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chaos-'))
   const closers: (() => unknown)[] = []
   const close = async (isKept = false) => {
@@ -63,14 +69,14 @@ export async function openStand(
     closers.push(observer.close)
     const databaseProxy = await openDatabaseProxy(database)
     closers.push(databaseProxy.close)
-    const chain = await openChain(folder)
+    const chain = await openChain(folder, place)
     closers.push(chain.stop)
     // On its own connection, so that the harness's other queries never delay it.
     const nodeObserver = openObserver(database.url('farthing'))
     closers.push(nodeObserver.close)
-    const nodes = await openNodeProxy(chain.url, nodeObserver)
+    const nodes = await openNodeProxy(chain.url, nodeObserver, providers ?? undefined)
     closers.push(nodes.close)
-    const receiver = await openReceiver(random.fork('receiver'))
+    const receiver = await openReceiver(random.fork('receiver'), providers ? folder : null)
     closers.push(receiver.close)
 
     const settlers = [settlerKey(1), settlerKey(2)]
@@ -80,8 +86,15 @@ export async function openStand(
       DATABASE_URL: `postgres://farthing@127.0.0.1:${databaseProxy.port}/farthing`,
       DATABASE_CONNECTIONS: '8',
       BASE_URL: 'http://127.0.0.1:1',
-      NETWORKS: 'LOCAL',
-      LOCAL_RPC_URLS: nodes.urls.join(','),
+      NETWORKS: place.id,
+      // Without labels, the nodes of the local network count as one provider.
+      [`${place.id}_RPC_URLS`]: nodes.urls
+        .map((url, i) => (providers ? `${providers[i]}=${url}` : url))
+        .join(','),
+      ...(receiver.certificateFile && {
+        NODE_EXTRA_CA_CERTS: receiver.certificateFile,
+        WEBHOOK_DANGEROUS_PRIVATE_NETWORKS: '127.0.0.0/8',
+      }),
       MIGRATE_ON_START: 'false',
       TRUSTED_PROXIES: '127.0.0.1',
       OPERATIONS_PORT: '0',
@@ -97,10 +110,11 @@ export async function openStand(
     await fleet.run('migrate')
     const stores: Store[] = []
     for (const [i, wallet] of wallets.entries()) {
-      const made = await fleet.run('store', 'create', '--name', `Shop ${i}`, '--test', '--evm-wallet', wallet)
-      stores.push({ id: /st_\w+/.exec(made)?.[0] ?? '', key: /sk_test_\w+/.exec(made)?.[0] ?? '' })
+      const mode = providers ? [] : ['--test']
+      const made = await fleet.run('store', 'create', '--name', `Shop ${i}`, ...mode, '--evm-wallet', wallet)
+      stores.push({ id: /st_\w+/.exec(made)?.[0] ?? '', key: /sk_(test|live)_\w+/.exec(made)?.[0] ?? '' })
     }
-    for (const { address } of settlers) await fleet.run('settler', 'add', 'LOCAL', address)
+    for (const { address } of settlers) await fleet.run('settler', 'add', place.id, address)
     const keys = Array.from({ length: options.buyers }, (_, i) => keccak256(toHex(`buyer ${i}`)))
     await chain.mint(
       keys.map((key) => privateKeyToAccount(key).address),
@@ -116,12 +130,13 @@ export async function openStand(
       [network],
     )
 
-    const counts = { created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0 }
+    const counts = { created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0, wronged: 0 }
     const course = { isOver: false, hesitateMsMax: 0, giveUpAt: Infinity }
     const begunAt = Date.now()
-    const people = { answers: [], guests: [], withdrawers: [] }
+    const people = { answers: [], paid: [], guests: [], withdrawers: [] }
     const load: Load = { stores, ports, chain, begunAt, counts, ...people, ...course }
     const restores: Restore[] = []
+    const episodes: Episode[] = []
     const buying = keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`)))
 
     return {
@@ -135,6 +150,8 @@ export async function openStand(
       observer,
       receiver,
       restores,
+      /** The lies told so far. */
+      episodes,
       /** Only crash points with matching names are armed. */
       points: options.points,
       /** How often each crash point was armed, including those that earlier runs reached. */
@@ -162,7 +179,7 @@ export async function openStand(
           const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
           const history: History = {
             books,
-            chain: await scanChain(chain.url, token, accounts),
+            chain: await scanChain(chain.url, place.token, accounts),
             answers: load.answers,
             received: receiver.received,
             sightings: nodes.sightings,

@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
-import { isDeepStrictEqual } from 'node:util'
-import { answerAs, type Lie } from './liar.ts'
+import { answerAs, type Lie } from '../../../chaos/harness/liar.ts'
 
 export type Call = {
   readonly jsonrpc: '2.0'
@@ -120,10 +119,8 @@ export async function openFaultyNode(target: string) {
     if (fault === 'internal') return say(fail())
     if (node.liar && fault === null) {
       const told = await answerAs(node.liar, calls, (asked) => forward(node.target, asked))
-      const truth = await forward(node.target, calls)
-      const isTrue = (reply: Reply) => truth.some((honest) => isDeepStrictEqual(honest, reply))
-      node.falsehoods += told.filter((reply) => !isTrue(reply)).length
-      return say(told)
+      node.falsehoods += told.falsehoods
+      return say(told.replies)
     }
     const replies =
       fault === 'stale' ? await forwardStale(node.target, calls) : await forward(node.target, calls)

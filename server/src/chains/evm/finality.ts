@@ -18,16 +18,16 @@ export async function readFinality(chain: Chain): Promise<{ safe: number; finali
 }
 
 /**
- * Account nonces after a block: how many transactions of each account have been mined by then. An account about which
- * providers differ is left out.
+ * Account nonces after a block: how many transactions of each account have been mined by then; or with those that are
+ * pending. An account about which providers differ is left out.
  */
 export async function readAgreedNonces(
   { rpc, network }: Chain,
   accounts: readonly string[],
-  number: number,
+  after: number | 'pending',
 ): Promise<Account[]> {
   if (accounts.length === 0) return []
-  const at = `0x${number.toString(16)}`
+  const at = after === 'pending' ? after : `0x${after.toString(16)}`
   const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, at] }))
   const agreed = (told: readonly Told[]) => agreeOnNonces(accounts, told, network.witnessesMin)
   const isEnough = (told: readonly Told[]) =>

@@ -33,16 +33,6 @@ const added: readonly { readonly name: string; readonly isQuantity: boolean }[] 
  * know, so it proves a lie only where another provider's header of the same height does hash to its name.
  */
 export function isGenuine(header: RawHeader): boolean {
-  try {
-    return hashHeader(header) === header.hash.toLowerCase()
-  } catch {
-    // Not hex: nothing that hashes to anything.
-    return false
-  }
-}
-
-/** The hash of a header's fields, whatever hash it claims. */
-export function hashHeader(header: RawHeader): Hex {
   const hex = (name: string) => String(header[name] ?? '0x') as Hex
   const fields = [
     ...words.map(hex),
@@ -52,7 +42,12 @@ export function hashHeader(header: RawHeader): Hex {
       .filter(({ name }) => header[name] !== undefined && header[name] !== null)
       .map(({ name, isQuantity }) => (isQuantity ? minimal(hex(name)) : hex(name))),
   ]
-  return hash(Buffer.from(toRlp(fields).slice(2), 'hex'))
+  try {
+    return hash(Buffer.from(toRlp(fields).slice(2), 'hex')) === header.hash.toLowerCase()
+  } catch {
+    // Not hex: nothing that hashes to anything.
+    return false
+  }
 }
 
 /** Whether a block with this bloom filter can contain a log with this address and these topics. */

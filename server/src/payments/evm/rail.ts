@@ -1,10 +1,12 @@
 import type { PaymentRequirements } from '@farthing/sdk'
 import { type Chain, openChain, readHasCode } from '../../chains/evm/chain.ts'
 import { checkChain } from '../../chains/evm/check.ts'
+import { readAgreedNonces } from '../../chains/evm/finality.ts'
 import { followNext } from '../../chains/evm/follower.ts'
 import { openSimulate } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { releaseFollower } from '../../chains/rows.ts'
+import { RpcUnavailableError } from '../../chains/rpc.ts'
 import { nodesOf } from '../../config.ts'
 import type { Context } from '../../context.ts'
 import { openBatcher } from '../../database/batch.ts'
@@ -55,8 +57,13 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     countAnswering: async () => (await chain.rpc.callAll<Hex>('eth_blockNumber', [])).length,
     findDifferences: () => checkChain(chain),
     deploy: (signers) => deployBatcher(ctx, chain, signers),
-    readNonce: async (account) =>
-      Number.parseInt(await chain.rpc.call<Hex>('eth_getTransactionCount', [account, 'pending']), 16),
+    async readNonce(account) {
+      const [agreed] = await readAgreedNonces(chain, [account], 'pending')
+      // A settler that begins at a false nonce could never send.
+      if (!agreed?.isWitnessed)
+        throw new RpcUnavailableError('Too few nodes agree about the account’s nonce.')
+      return agreed.nonce
+    },
     settle: (work) => settle(ctx, chain, work),
   }
 }

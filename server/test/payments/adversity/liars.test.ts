@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { type Lie, lies } from '../../support/liar.ts'
+import { type Lie, lies } from '../../../../chaos/harness/liar.ts'
 import { payTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { openNodes } from './attacks/support/two-nodes.ts'

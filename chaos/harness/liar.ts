@@ -1,23 +1,35 @@
 import { randomBytes } from 'node:crypto'
-import { decodeFunctionData, encodeFunctionResult, type Hex, numberToHex, pad, toHex } from 'viem'
-import { aggregate3, decodeAggregate } from '../../src/chains/evm/chain.ts'
-import { topics } from '../../src/chains/evm/eip3009.ts'
-import { hashHeader, type RawHeader } from '../../src/chains/evm/header.ts'
+import { isDeepStrictEqual } from 'node:util'
+import {
+  decodeFunctionData,
+  decodeFunctionResult,
+  encodeFunctionResult,
+  type Hex,
+  keccak256,
+  pad,
+  parseAbi,
+  toHex,
+  toRlp,
+  trim,
+} from 'viem'
 
 /** Asks an honest node. Rejects if the node answers with an error. */
-export type Ask = <Result>(method: string, ...params: readonly unknown[]) => Promise<Result>
+type Ask = <Result>(method: string, ...params: readonly unknown[]) => Promise<Result>
 
 type Call = { readonly method: string; readonly params: readonly unknown[] }
 
 /** Answers one call as a liar does, who has an honest node to ask. */
 export type Lie = (call: Call, ask: Ask) => Promise<unknown>
 
+type Header = { readonly number: Hex; readonly hash: Hex; readonly parentHash: Hex } & Readonly<
+  Record<string, unknown>
+>
 type Log = Readonly<Record<'address' | 'data' | 'blockHash' | 'transactionHash' | 'logIndex', Hex>> & {
   readonly topics: readonly Hex[]
 }
 
 /** Answers as an honest node does. */
-export const tellTruth: Lie = ({ method, params }, ask) => ask(method, ...params)
+const tellTruth: Lie = ({ method, params }, ask) => ask(method, ...params)
 
 type Numbered = Call & { readonly jsonrpc: '2.0'; readonly id: number }
 type Reply = {
@@ -27,18 +39,18 @@ type Reply = {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-/** Answers the calls of a request as a liar does; `forward` leads to an honest node. */
+/** Answers the calls of a request as a liar does, and counts false answers; `forward` leads to an honest node. */
 export async function answerAs(
   lie: Lie,
   calls: readonly Numbered[],
   forward: (calls: readonly Numbered[]) => Promise<readonly Reply[]>,
-): Promise<Reply[]> {
+): Promise<{ replies: Reply[]; falsehoods: number }> {
   const ask = async <Result>(method: string, ...params: readonly unknown[]) => {
     const [reply] = await forward([{ jsonrpc: '2.0', id: 1, method, params }])
     if (reply?.error) throw new RefusedError(reply.error)
     return reply?.result as Result
   }
-  return await Promise.all(
+  const replies = await Promise.all(
     calls.map(async (call): Promise<Reply> => {
       const { id } = call
       try {
@@ -49,6 +61,13 @@ export async function answerAs(
       }
     }),
   )
+  // Nobody lies about a transaction that is sent, and it must not be sent twice.
+  const truth = await forward(calls.filter(({ method }) => method !== 'eth_sendRawTransaction'))
+  const falsehoods = replies.filter(({ id, ...told }) => {
+    const honest = truth.find((reply) => reply.id === id)
+    return honest && !isDeepStrictEqual({ id, ...told }, honest)
+  }).length
+  return { replies, falsehoods }
 }
 
 /** The honest node refused the call. */
@@ -90,32 +109,54 @@ const logsPerPayment = 2
 const aheadBlocks = 40
 /** What every payment costs where these lies are told. */
 const onePayment = 1_000_000n
+const authorizationUsed = keccak256(toHex('AuthorizationUsed(address,bytes32)'))
 const authorizationState: Hex = '0xe94a0102'
 const balanceOf: Hex = '0x70a08231'
 
 async function numberAt(ask: Ask, tag: string): Promise<number> {
-  const block = await ask<RawHeader | null>('eth_getBlockByNumber', tag, false)
+  const block = await ask<Header | null>('eth_getBlockByNumber', tag, false)
   return Number.parseInt(block?.number ?? '0x0', 16)
 }
 
+/** The fields of a header in the order in which they are hashed; those that an older chain lacks are left out. */
+const headerFields = [
+  ...['parentHash', 'sha3Uncles', 'miner', 'stateRoot', 'transactionsRoot', 'receiptsRoot', 'logsBloom'],
+  ...['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp', 'extraData', 'mixHash', 'nonce'],
+  ...[
+    'baseFeePerGas',
+    'withdrawalsRoot',
+    'blobGasUsed',
+    'excessBlobGas',
+    'parentBeaconBlockRoot',
+    'requestsHash',
+  ],
+]
+const quantities = /^(difficulty|number|gasLimit|gasUsed|timestamp|baseFeePerGas|blobGasUsed|excessBlobGas)$/
+
 /** A header that hashes to its name. */
-function seal(header: RawHeader): RawHeader {
-  return { ...header, hash: hashHeader(header) }
+function seal(header: Header): Header {
+  const fields = headerFields.flatMap((name): Hex[] => {
+    const value = header[name] as Hex | undefined
+    if (!value) return []
+    if (!quantities.test(name)) return [value]
+    return [BigInt(value) === 0n ? '0x' : trim(toHex(BigInt(value), { size: 32 }))]
+  })
+  return { ...header, hash: keccak256(toRlp(fields)) }
 }
 
 /** Other blocks from a height on, each with a true hash and the hash of the one before it as its parent. */
 function tellOtherHistory(from: (ask: Ask) => Promise<number>): Lie {
-  const others = new Map<string, Promise<RawHeader>>()
+  const others = new Map<string, Promise<Header>>()
   const realHashes = new Map<string, Hex>()
   let first: Promise<number> | null = null
-  const replace = async (ask: Ask, real: RawHeader): Promise<RawHeader> => {
+  const replace = async (ask: Ask, real: Header): Promise<Header> => {
     const number = Number.parseInt(real.number, 16)
     first ??= from(ask)
     if (number < Math.max(1, await first)) return real
     const known = others.get(real.hash)
     if (known) return await known
     const made = (async () => {
-      const parent = await ask<RawHeader>('eth_getBlockByNumber', numberToHex(number - 1), false)
+      const parent = await ask<Header>('eth_getBlockByNumber', toHex(number - 1), false)
       const { hash: parentHash } = await replace(ask, parent)
       const other = seal({ ...real, parentHash, extraData: '0x6f74686572' })
       realHashes.set(other.hash, real.hash)
@@ -127,7 +168,7 @@ function tellOtherHistory(from: (ask: Ask) => Promise<number>): Lie {
   return async (call, ask) => {
     const { method, params } = call
     if (method === 'eth_getBlockByNumber') {
-      const real = await ask<RawHeader | null>(method, ...params)
+      const real = await ask<Header | null>(method, ...params)
       return real && (await replace(ask, real))
     }
     const [filter] = params as { blockHash?: Hex }[]
@@ -142,7 +183,7 @@ function tellOtherHistory(from: (ask: Ask) => Promise<number>): Lie {
 function tellOtherHashes(): Lie {
   const other = (hash: Hex): Hex => `0xdead${hash.slice(6)}`
   return async (call, ask) => {
-    const block = (await tellTruth(call, ask)) as RawHeader | null
+    const block = (await tellTruth(call, ask)) as Header | null
     if (call.method !== 'eth_getBlockByNumber' || !block) return block
     return { ...block, hash: other(block.hash), parentHash: other(block.parentHash) }
   }
@@ -162,7 +203,7 @@ function forgeCredits(withBloom: boolean): Lie {
         asked.set(`0x${callData.slice(74, 138)}`, `0x${callData.slice(10, 74)}`)
     const answer = await tellTruth(call, ask)
     if (call.method === 'eth_getBlockByNumber' && withBloom && answer)
-      return { ...(answer as RawHeader), logsBloom: `0x${'ff'.repeat(256)}` }
+      return { ...(answer as Header), logsBloom: `0x${'ff'.repeat(256)}` }
     const [filter] = call.params as { blockHash?: Hex }[]
     if (call.method !== 'eth_getLogs' || !filter?.blockHash) return answer
     const logs = answer as Log[]
@@ -182,11 +223,11 @@ function forgeCredits(withBloom: boolean): Lie {
             const at = { blockHash, transactionHash: toHex(randomBytes(32)) }
             const place = 500 + logsPerPayment * i
             return [
-              { ...used, ...at, topics: [topics.authorizationUsed, payer, nonce], logIndex: toHex(place) },
+              { ...used, ...at, topics: [used.topics[0] ?? '0x', payer, nonce], logIndex: toHex(place) },
               {
                 ...transfer,
                 ...at,
-                topics: [topics.transfer, payer, transfer.topics[2] ?? '0x'],
+                topics: [transfer.topics[0] ?? '0x', payer, transfer.topics[2] ?? '0x'],
                 logIndex: toHex(place + 1),
               },
             ]
@@ -201,7 +242,7 @@ function forgeCredits(withBloom: boolean): Lie {
 async function findPayment(ask: Ask, filter: object): Promise<readonly Log[]> {
   const { blockHash: _, ...rest } = filter as { blockHash?: Hex }
   const logs = await ask<Log[]>('eth_getLogs', { ...rest, fromBlock: '0x0', toBlock: 'latest' })
-  const at = logs.findLastIndex(({ topics: [topic] }) => topic === topics.authorizationUsed)
+  const at = logs.findLastIndex(({ topics: [topic] }) => topic === authorizationUsed)
   return at === -1 ? [] : logs.slice(at, at + logsPerPayment)
 }
 
@@ -240,7 +281,7 @@ function changeWords(selector: Hex, change: (word: bigint) => bigint): Lie {
     const answer = await tellTruth(call, ask)
     const calls = callsIn(call)
     if (!calls.some(({ callData }) => callData.startsWith(selector))) return answer
-    const result = decodeAggregate(answer as Hex).map((one, i) =>
+    const result = decodeFunctionResult({ abi: aggregate3, data: answer as Hex }).map((one, i) =>
       calls[i]?.callData.startsWith(selector)
         ? { ...one, returnData: pad(toHex(change(BigInt(one.returnData)))) }
         : one,
@@ -257,6 +298,11 @@ function callsIn({ method, params: [request] }: Call): readonly { readonly callD
 }
 
 const aggregateSelector = '0x82ad56cb'
+const aggregate3 = parseAbi([
+  'struct Call { address target; bool allowFailure; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function aggregate3(Call[] calls) returns (Result[])',
+])
 
 /** Every address is a contract. Code sizes are read by code that is called without being deployed. */
 function tellOfCode(): Lie {
@@ -285,11 +331,11 @@ function stopHead(): Lie {
 
 /** The chain is many blocks longer than it is: invented ones follow the block that was the newest when the lie began. */
 function runAhead(): Lie {
-  let start: Promise<RawHeader> | null = null
-  const invented: RawHeader[] = []
+  let start: Promise<Header> | null = null
+  const invented: Header[] = []
   return async (call, ask) => {
     const { method, params } = call
-    start ??= ask<RawHeader>('eth_getBlockByNumber', 'latest', false)
+    start ??= ask<Header>('eth_getBlockByNumber', 'latest', false)
     const base = await start
     const first = Number.parseInt(base.number, 16) + 1
     const [at] = params

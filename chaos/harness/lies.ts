@@ -1,0 +1,83 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Load } from './buyers.ts'
+import { lies } from './liar.ts'
+import type { Random } from './random.ts'
+import type { Stand } from './stand.ts'
+import type { Tally } from './tally.ts'
+
+/** One lie of one provider. */
+export type Episode = {
+  readonly kind: string
+  readonly begunAt: number
+  readonly endedAt: number
+  /** Time from the end of the lie to the success answer of a payment that was begun after it. Null if nobody looked. */
+  readonly recoveredMs: number | null
+}
+
+const kinds = Object.keys(lies) as (keyof typeof lies)[]
+const episodesPerRound = 10
+/** After each round nobody lies for this long: with the payments of that time, those during lies are compared. */
+const quietMs = 10_000
+/** The share of lies and of quiet times in which a process is killed. */
+const killShare = 0.3
+/** After this time nobody waits any longer for the first payment after a lie. */
+const recoveryMsMax = 60_000
+
+/**
+ * One lie after another, each by one provider, then a time without lies. Processes are killed meanwhile. With two
+ * providers nothing can be decided during some lies, so each is followed by a wait until payments get through again.
+ */
+export async function tellLies(
+  stand: Stand,
+  random: Random,
+  tally: Tally,
+  disturb: () => Promise<void>,
+  isOver: () => boolean,
+): Promise<void> {
+  const { nodes, episodes } = stand
+  const mayDisturb = () => (random.isLucky(killShare) ? disturb() : null)
+  for (let told = 0; told < episodesPerRound && !isOver(); told++) {
+    const kind = random.pick(kinds)
+    const falsehoods = nodes.falsehoods
+    const begunAt = Date.now()
+    nodes.liars.set(random.pick(nodes.providers), lies[kind]())
+    await Promise.all([wait(random.between(800, 2_500)), mayDisturb()])
+    nodes.liars.clear()
+    const endedAt = Date.now()
+    if (nodes.falsehoods === falsehoods) tally.count('lies that nobody heard')
+    else {
+      const recoveredMs = nodes.providers.length === 2 ? await untilPaid(stand.load, endedAt) : null
+      episodes.push({ kind, begunAt, endedAt, recoveredMs })
+      tally.count(`lie: ${kind}`)
+    }
+    await wait(random.between(0, 500))
+  }
+  if (!isOver()) await Promise.all([wait(quietMs), mayDisturb()])
+}
+
+async function untilPaid(load: Load, since: number): Promise<number> {
+  const giveUpAt = since + recoveryMsMax
+  while (Date.now() < giveUpAt) {
+    const first = load.paid.find(({ begunAt }) => begunAt >= since)
+    if (first) return first.endedAt - since
+    await wait(50)
+  }
+  return recoveryMsMax
+}
+
+/** The 99th percentile of how long payments took, for those that a lie overlapped and for those that none did. */
+export function compareTimes({
+  load,
+  episodes,
+}: Stand): Record<'lied' | 'quiet', { count: number; p99Ms: number }> {
+  const isLied = ({ begunAt, endedAt }: Load['paid'][number]) =>
+    episodes.some((lie) => begunAt < lie.endedAt && endedAt > lie.begunAt)
+  const measure = (paid: Load['paid']) => {
+    const times = paid.map(({ begunAt, endedAt }) => endedAt - begunAt).toSorted((a, b) => a - b)
+    return { count: times.length, p99Ms: times[Math.ceil(times.length * 0.99) - 1] ?? 0 }
+  }
+  return {
+    lied: measure(load.paid.filter(isLied)),
+    quiet: measure(load.paid.filter((paid) => !isLied(paid))),
+  }
+}
