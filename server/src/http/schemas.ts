@@ -44,11 +44,11 @@ const paymentFields = {
   finality: Type.Enum(['included', 'safe', 'finalized', 'reversed']),
 }
 
-const CheckoutPayment = of<Wire.CheckoutPayment>()(Type.Object(paymentFields, closed))
+export const CheckoutPayment = of<Wire.CheckoutPayment>()(Type.Object(paymentFields, closed))
 
 export const dispositions = ['late', 'underpaid', 'overpaid', 'unmatched'] as const
 
-const PaymentHint = of<Wire.PaymentHint>()(
+export const PaymentHint = of<Wire.PaymentHint>()(
   Type.Object({ checkoutId: Type.String(), disposition: Type.Enum([...dispositions]) }, closed),
 )
 
@@ -108,7 +108,7 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
   ),
 )
 
-const FinalityRule = of<Wire.FinalityRule>()(
+export const FinalityRule = of<Wire.FinalityRule>()(
   Type.Object(
     {
       minAmount: Type.String({ pattern: '^(0|[1-9]\\d{0,14})(\\.\\d{1,6})?$', description: 'In USDC.' }),
@@ -270,7 +270,7 @@ export const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(
 export const WalletPage = of<Wire.Page<Wire.Wallet>>()(
   Type.Object({ data: Type.Array(Wallet), nextCursor }, closed),
 )
-const Network = of<Wire.Network>()(
+export const Network = of<Wire.Network>()(
   Type.Object(
     {
       name: Type.String(),
@@ -290,7 +290,7 @@ const Network = of<Wire.Network>()(
 )
 export const NetworkList = of<{ data: Wire.Network[] }>()(Type.Object({ data: Type.Array(Network) }, closed))
 
-const Currency = of<Wire.Currency>()(
+export const Currency = of<Wire.Currency>()(
   Type.Object(
     {
       code: Type.String(),
@@ -382,26 +382,3 @@ export const CheckoutQuery = Type.Object(
   },
   closed,
 )
-
-/** Schemas that the OpenAPI document lists by name. */
-export const components = {
-  Checkout,
-  CheckoutPayment,
-  PaymentHint,
-  Payment,
-  StoreCheckout,
-  CreateCheckout,
-  FinalityRule,
-  Store,
-  UpdateStore,
-  RegisterWallet,
-  UpdateWallet,
-  WalletChallenge,
-  ProveWallet,
-  Wallet,
-  ApiKey,
-  Network,
-  Currency,
-  PaymentRequired,
-  ProblemDetails,
-}

@@ -48,7 +48,8 @@ export function openShop(options: ShopOptions | SvmShopOptions = {}): Promise<Sh
 async function openEvmShop(options: ShopOptions) {
   const chain = await openEvm({ blockTimeSeconds: 1, ...options })
   const signers = Array.from({ length: options.settlers ?? 1 }, (_, i) => openSigner(fundedKey(i + 1)))
-  const shop = await openOn(chain, { ...options, signers, urls: chain.url, payTo })
+  const urls = Array.from({ length: chain.network.witnessesMin }, (_, i) => `node-${i + 1}=${chain.url}`)
+  const shop = await openOn(chain, { ...options, signers, urls: urls.join(','), payTo })
   return {
     ...shop,
     /** Creates a payer with money. */

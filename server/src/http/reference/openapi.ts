@@ -1,7 +1,8 @@
 import { type ProblemCode, problems } from '../../problems.ts'
+import { components as otherComponents } from '../components.ts'
 import { eventComponents } from '../events/schemas.ts'
 import type { Route } from '../route.ts'
-import { components as otherComponents, ProblemDetails } from '../schemas.ts'
+import { ProblemDetails } from '../schemas.ts'
 
 /** Schemas that the document lists by name. */
 const components = { ...otherComponents, ...eventComponents }
