@@ -282,6 +282,7 @@ function countsOfLies(on: Stand): Record<string, number> {
     'p99 ms without lies': quiet.p99Ms,
     ...(recoveries.length > 0 && {
       'ms until paid after a lie, median': recoveries[Math.floor(recoveries.length / 2)] ?? 0,
+      'ms until paid after a lie, p95': recoveries[Math.floor(recoveries.length * 0.95)] ?? 0,
       'ms until paid after a lie, longest': recoveries.at(-1) ?? 0,
     }),
   }

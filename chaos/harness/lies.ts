@@ -36,6 +36,8 @@ export async function tellLies(
 ): Promise<void> {
   const { nodes, episodes } = stand
   const mayDisturb = () => (random.isLucky(killShare) ? disturb() : null)
+  // Not before everything has started: what is measured is lies, not starts.
+  await untilPaid(stand.load, 0)
   for (let told = 0; told < episodesPerRound && !isOver(); told++) {
     const kind = random.pick(kinds)
     const falsehoods = nodes.falsehoods
@@ -55,8 +57,9 @@ export async function tellLies(
   if (!isOver()) await Promise.all([wait(quietMs), mayDisturb()])
 }
 
+/** Waits for a payment that was begun since then. Returns how long after then it was completed. */
 async function untilPaid(load: Load, since: number): Promise<number> {
-  const giveUpAt = since + recoveryMsMax
+  const giveUpAt = Date.now() + recoveryMsMax
   while (Date.now() < giveUpAt) {
     const first = load.paid.find(({ begunAt }) => begunAt >= since)
     if (first) return first.endedAt - since

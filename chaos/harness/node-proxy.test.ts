@@ -3,10 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { ask as askNode } from '../checker/read-chain.ts'
 import { openChain, settlerKey } from './chain.ts'
+import { lies } from './liar.ts'
 import { type NodeFault, nodeFaults, openNodeProxy } from './node-proxy.ts'
 
 type Reply = { readonly id: number; readonly result?: unknown; readonly error?: { readonly message: string } }
+
+type Block = { readonly hash: string; readonly parentHash: string }
 
 /** Longer than any real answer takes, and shorter than the hanging fault. */
 const patienceMs = 2_000
@@ -138,6 +142,23 @@ describe('a misbehaving node', () => {
     const { replies } = await ask('stale', ...asked.map((filter) => ['eth_getLogs', filter] as const))
     assert.deepEqual(replies[0]?.result, [])
     assert.equal(replies[1]?.error?.message, 'unknown block')
+  })
+
+  test('a provider that tells another history tells one that hangs together, and the others tell the truth', async () => {
+    proxy.choosers.clear()
+    const [head = assert.fail()] = await askNode<string>(chain.url, [['eth_blockNumber']])
+    const number = Number.parseInt(head, 16)
+    const asked = [number - 1, number].map(
+      (at) => ['eth_getBlockByNumber', `0x${at.toString(16)}`, false] as const,
+    )
+    const truth = await askNode<Block>(chain.url, asked)
+    proxy.liars.set('a', lies['another history below finalized']())
+    const [told = [], honest = []] = await Promise.all(proxy.urls.map((url) => askNode<Block>(url, asked)))
+    proxy.liars.clear()
+    assert.deepEqual(honest, truth)
+    assert.notEqual(told[1]?.hash, truth[1]?.hash)
+    assert.equal(told[1]?.parentHash, told[0]?.hash)
+    assert.equal(proxy.falsehoods, asked.length)
   })
 
   test('every fault is counted separately', () => {

@@ -6,9 +6,12 @@ import type { Lie } from './witnesses.ts'
 /** Providers that differ above `safe` for longer than this are not waiting out a reorganisation. */
 const forkSeconds = 10
 
-/** Puts providers that were caught lying aside, and tells the operator. */
+/**
+ * Puts providers that were caught lying aside, and tells the operator: once per reading, because one that lies about a
+ * block often lies about all of them, and payers wait meanwhile.
+ */
 export async function noteLies(ctx: Context, chain: Chain, lies: readonly Lie[]): Promise<void> {
-  for (const { provider, what } of lies) {
+  for (const { provider, what } of new Map(lies.map((lie) => [lie.provider, lie])).values()) {
     chain.rpc.setAside(provider)
     ctx.metrics.contradictions.inc({ network: chain.network.id, provider })
     await rows.noteFault(ctx.db, chain.network.caip2, provider, what)
