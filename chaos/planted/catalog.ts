@@ -238,7 +238,7 @@ export const catalog: readonly Planted[] = [
     name: 'one-provider-turns-back',
     about: 'One provider alone can replace blocks that are safe.',
     file: `${payments}/adversity/attacks/foreign-history.test.ts`,
-    test: 'a finalized payment is not reversed by one node of two',
+    test: 'a finalized payment is not reversed by one node while the other is silent',
   },
   {
     name: 'told-alone-counts',

@@ -29,12 +29,19 @@ assert.equal((await answer).statusCode, 200)
 for (let i = 0; i < blocksToFinal; i++) await shop.mine()
 assert.equal((await shop.read(id)).payment.finality, 'finalized')
 
-function serveOtherHistory(): void {
+/** Makes the first node serve other blocks from this height on. */
+function serveOtherHistory(from = 0): void {
   const other = (hash: Hex): Hex => `0xdead${hash.slice(6)}`
   shop.first.lie = ({ method }, result) => {
-    const block = result as { hash: Hex; parentHash: Hex } | null
+    const block = result as { number: Hex; hash: Hex; parentHash: Hex } | null
     if (method !== 'eth_getBlockByNumber' || !block) return result
-    return { ...block, hash: other(block.hash), parentHash: other(block.parentHash) }
+    const number = Number.parseInt(block.number, 16)
+    if (number < from) return block
+    return {
+      ...block,
+      hash: other(block.hash),
+      parentHash: number > from ? other(block.parentHash) : block.parentHash,
+    }
   }
 }
 
@@ -45,6 +52,22 @@ test('a finalized payment is not reversed by one node of two', async () => {
   await shop.follow().catch((error) => assert(error instanceof RpcAnswerError, error))
   const { status, payment } = await shop.read(id)
   assert.deepEqual({ status, finality: payment?.finality }, { status: 'COMPLETED', finality: 'finalized' })
+})
+
+test('a finalized payment is not reversed by one node while the other is silent', async () => {
+  const [, second = assert.fail()] = shop.nodes
+  // The first was left out for a while when it was caught.
+  shop.clock.now = new Date(Date.now() + 16_000)
+  second.fail('refused')
+  const [{ number } = assert.fail()] = await shop.ctx.db.query<{ number: number }>(
+    'select block_number::int as number from credits where checkout_id = $1',
+    [id],
+  )
+  serveOtherHistory(number)
+  await shop.follow().catch((error) => assert(error instanceof RpcAnswerError, error))
+  const { status, payment } = await shop.read(id)
+  assert.deepEqual({ status, finality: payment?.finality }, { status: 'COMPLETED', finality: 'finalized' })
+  second.heal()
 })
 
 test('once the node is honest again, the payer is not asked to pay a second time', async () => {
