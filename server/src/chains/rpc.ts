@@ -7,8 +7,9 @@ import type { Node } from '../parse-setting.ts'
  * No single provider is believed where money depends on it: those questions go to every provider, and the caller counts
  * the answers. A provider has one answer, however many nodes it runs.
  *
- * The node behind a URL may be swapped at any time, and another chain's answers look as good as ours, so every node is
- * asked for its chain every few seconds and after every failure.
+ * The node behind a URL may be swapped at any time, and another chain's answers look as good as ours, so every request
+ * first asks which chain the node is on. Only blocks tell by their hashes whose they are, so while they alone are read,
+ * asking every few seconds is enough.
  */
 export type Rpc = {
   call<Result>(method: string, params: readonly unknown[]): Promise<Result>
@@ -59,8 +60,9 @@ const restMs = 5_000
 const asideMs = 15_000
 /** How much longer than the first answer we wait for the others. */
 const laggardMs = 2_000
-/** How long a node is believed to be on the chain that it was on. A block or hash of another chain is unknown here. */
+/** How long a node from which only blocks are read is believed to be on the chain that it was on. */
 const identityMs = 5_000
+const blockReads = new Set(['eth_blockNumber', 'eth_getBlockByNumber', 'eth_getLogs'])
 /** What providers return, with status 200, to clients over their rate limit: not an answer to the call. */
 const limitExceeded = -32005
 /** Methods for which null means "not found". For any other, null means that the node has lost its state. */
@@ -114,7 +116,7 @@ export function openRpc(nodes: readonly Node[], identity: Identity, now: () => D
 
   async function ask(endpoint: Endpoint, calls: readonly RpcCall[]): Promise<RpcOutcome[]> {
     const askedAt = now().getTime()
-    if (askedAt < endpoint.identifiedUntil)
+    if (askedAt < endpoint.identifiedUntil && calls.every(({ method }) => blockReads.has(method)))
       return check(calls, parse(await post(endpoint, calls.map(request)), calls.length))
     const asked = [{ method: identity.method, params: [] }, ...calls]
     const [chain, ...outcomes] = parse(await post(endpoint, asked.map(request)), asked.length)

@@ -119,7 +119,7 @@ test('a batch pays exactly what its payments, sent one by one, would pay', async
 })
 
 test('a batch that gets too little gas reverts as a whole, and never leaves out a good payment', async () => {
-  const payments = await Promise.all([0, 1, 2].map(() => fund(40n)))
+  const payments = [await fund(40n), await fund(40n), await fund(40n)]
   const paidWith = (gas: bigint) =>
     tryOut(async () => {
       const { status, logs } = await chain.perform(toBatch(payments, gas))
@@ -140,7 +140,7 @@ test('a batch that gets too little gas reverts as a whole, and never leaves out 
 })
 
 test('a call that burns all its gas costs its limit and no more, and the payments around it are paid', async () => {
-  const good = await Promise.all([0, 1].map(() => fund(40n)))
+  const good = [await fund(40n), await fund(40n)]
   const burner = await sign({ kind: 'burning', shop: 0, value: 1n }, newPayer())
   const calm = await tryOut(() => chain.perform(toBatch(good, plenty)))
   const mixed = await tryOut(() =>
