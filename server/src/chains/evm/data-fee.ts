@@ -1,5 +1,4 @@
-import type { Hex } from '../hex.ts'
-import { unwrap } from '../rpc.ts'
+import type { RpcOutcome } from '../rpc.ts'
 import type { Chain } from './chain.ts'
 
 /** getL1FeeUpperBound(uint256 unsignedTxSize) and getOperatorFee(uint256 gasUsed). */
@@ -20,12 +19,18 @@ export async function readDataFee(
     method: 'eth_call',
     params: [{ to: gasPriceOracle, data: `${call}${argument.toString(16).padStart(64, '0')}` }, 'latest'],
   })
-  const answers = await rpc.batch([ask(dataFeeCall, BigInt(bytes)), ask(operatorFeeCall, gas)])
-  return answers.map((answer) => toFee(unwrap<Hex>(answer))).reduce((sum, fee) => sum + fee, 0n)
+  const told = await rpc.askAll([ask(dataFeeCall, BigInt(bytes)), ask(operatorFeeCall, gas)])
+  const fees = told.flatMap(({ outcomes }) => sumIn(outcomes) ?? []).toSorted((a, b) => (a < b ? 1 : -1))
+  // As much as enough providers say; they may be a block apart.
+  const fee = fees[network.witnessesMin - 1] ?? fees.at(-1)
+  // A fee that is not known must not count as none.
+  if (fee === undefined) throw new Error('the network’s GasPriceOracle does not answer; see networks.ts')
+  return fee
 }
 
-/** Throws if there is no such contract: a fee that is not known must not count as none. */
-function toFee(answer: Hex): bigint {
-  if (answer === '0x') throw new Error('the network’s GasPriceOracle does not answer; see networks.ts')
-  return BigInt(answer)
+/** Null if one of the answers is no number: without the contract, a node answers 0x. */
+function sumIn(outcomes: readonly RpcOutcome[]): bigint | null {
+  const answers = outcomes.map((outcome) => ('result' in outcome ? String(outcome.result) : ''))
+  if (!answers.every((answer) => /^0x[0-9a-f]+$/i.test(answer))) return null
+  return answers.reduce((sum, answer) => sum + BigInt(answer), 0n)
 }

@@ -103,7 +103,7 @@ async function follow(
   // Only at the head: many nodes keep no older state, and while catching up, older nonces would be outdated at once.
   const isHead = end.block.number === head.number
   // After a reorganisation, nonces may have gone back.
-  const isComplete = end.block.number % idleBlocks === 0 || end.block.number <= follower.headNumber
+  const isComplete = end.block.number % idleBlocks === 0 || from <= follower.headNumber
   const accounts = isHead ? await listener.accounts(isComplete) : []
   const nonces = await readAgreedNonces(chain, accounts, end.block.number)
   for (const told of linked)

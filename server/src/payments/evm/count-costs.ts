@@ -1,5 +1,6 @@
 import type { Chain } from '../../chains/evm/chain.ts'
 import type { Hex } from '../../chains/hex.ts'
+import type { RpcOutcome } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { listUncosted, noteCosts } from '../settlers/gas-rows.ts'
 import type { Settler } from '../settlers/rows.ts'
@@ -27,16 +28,28 @@ export async function countCosts(
 ): Promise<boolean> {
   const uncosted = await listUncosted(ctx.db, network.caip2, address, receiptsMax)
   const hashes = uncosted.flatMap(({ nonce, hashes }) => hashes.map((hash) => ({ nonce, hash })))
-  const outcomes = await rpc.batch(
+  if (hashes.length === 0) return false
+  const told = await rpc.askAll(
     hashes.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+    (answers) => answers.length >= network.witnessesMin,
   )
+  // A false receipt must neither use up a store's allowance nor hide what it cost.
   const costs = hashes.flatMap(({ nonce }, i) => {
-    const outcome = outcomes[i]
-    const receipt = outcome && 'result' in outcome ? (outcome.result as Receipt | null) : null
-    return receipt ? { nonce, wei: costOf(receipt) } : []
+    const costs = told.flatMap(({ outcomes }) => costIn(outcomes[i]) ?? [])
+    const agreed = costs.find((wei) => costs.filter((other) => other === wei).length >= network.witnessesMin)
+    return agreed === undefined ? [] : { nonce, wei: agreed }
   })
   if (costs.length > 0) await noteCosts(ctx.db, network.caip2, address, costs)
   return costs.length < uncosted.length || uncosted.length === receiptsMax
+}
+
+/** Null if the transaction is not mined, or the answer is no receipt. */
+function costIn(outcome: RpcOutcome | undefined): bigint | null {
+  const receipt = outcome && 'result' in outcome ? (outcome.result as Receipt | null) : null
+  const isReceipt = [receipt?.gasUsed, receipt?.effectiveGasPrice].every((hex) =>
+    /^0x[0-9a-f]+$/i.test(`${hex}`),
+  )
+  return receipt && isReceipt ? costOf(receipt) : null
 }
 
 /** What a transaction cost its sender: gas, data and the operator's fee. */

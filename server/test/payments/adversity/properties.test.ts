@@ -139,12 +139,12 @@ test('a credit becomes exact only if it is the earliest that is accepted, or on 
   })
 })
 
-test('a checkout is COMPLETED if and only if it has an exact credit that is as final as the store asked', () => {
+test('a checkout is COMPLETED if and only if it has an exact credit that counts and is as final as the store asked', () => {
   holds(({ checkout, facts: { credits } }, { status, dispositions }) => {
     const exact = credits.find(({ key }) => dispositions.get(key) === 'exact')
-    const isFinal =
-      exact !== undefined && finalities.indexOf(exact.finality) >= finalities.indexOf(checkout.finality)
-    assert.equal(status === 'COMPLETED', isFinal)
+    const isPaid =
+      exact?.counts === true && finalities.indexOf(exact.finality) >= finalities.indexOf(checkout.finality)
+    assert.equal(status === 'COMPLETED', isPaid)
   })
 })
 
