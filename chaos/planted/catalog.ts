@@ -139,9 +139,9 @@ export const catalog: readonly Planted[] = [
   },
   {
     name: 'safe-blocks-not-read-again',
-    about: 'Payments that the first reading of a block missed are never found.',
-    file: `${payments}/adversity/attacks/partial-reading.test.ts`,
-    test: 'a payment that the first reading of its block missed is completed by the second',
+    about: 'Blocks become safe without being read again from every provider.',
+    file: `${payments}/credits/alone.test.ts`,
+    test: 'a block that one provider told alone does not become safe',
   },
   {
     name: 'signature-kept-as-sent',
