@@ -31,6 +31,15 @@ const files =
 /** One more than the cores of the smallest machine: many tests wait for a block, a time-out or a browser. */
 const filesAtOnce = 3
 
+/** A minute or more each: in the gate they take turns. */
+const slow = [
+  '/crash/crash-points.test.ts',
+  '/crash/svm-crash-points.test.ts',
+  '/adversity/liars.test.ts',
+  '/svm/liars.test.ts',
+]
+const slowTurns = 2
+
 /** Load tests have the machine to themselves, one after the other. */
 const loadTurns = 2
 
@@ -67,8 +76,12 @@ try {
     return await new Promise<number>((resolve) => tests.once('exit', (code) => resolve(code ?? 1)))
   }
   const isLoad = (file: string) => file.includes('/load/')
+  const isDue = (file: string) => {
+    const place = slow.findIndex((end) => file.endsWith(end))
+    return asked.length > 0 || place === -1 || isTurn(place, slowTurns)
+  }
   status =
-    (await run(files.filter((file) => !isLoad(file)).sort(), filesAtOnce)) ||
+    (await run(files.filter((file) => !isLoad(file) && isDue(file)).sort(), filesAtOnce)) ||
     (await run(
       files
         .filter(isLoad)
