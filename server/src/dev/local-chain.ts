@@ -8,7 +8,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type Abi, type Address, createTestClient, type Hex, http, pad, publicActions } from 'viem'
 import { batcher } from '../chains/evm/batcher.ts'
+import { networks } from '../networks.ts'
 import { accountsOf, type LocalAsset } from './placement.ts'
+
+/**
+ * Stands in for the OP Stack's GasPriceOracle: answers every call with its argument (the size of a transaction, or its
+ * gas) times the number in storage slot 0, which is 0 unless a test sets it.
+ */
+const oracleCode: Hex = '0x6004355f54025f5260205ff3'
 
 /** A compiled contract, with the fields that solc, Hardhat and Foundry share. */
 export type Artifact = { readonly abi: Abi; readonly bytecode: Hex; readonly deployedBytecode: Hex }
@@ -166,6 +173,9 @@ async function place(
     throw new Error('server/contracts/artifacts.json lacks a contract.')
   await client.setCode({ address: multicallAddress, bytecode: Multicall3.deployedBytecode })
   await client.setCode({ address: batcher, bytecode: Batcher.deployedBytecode })
+  const network = networks.find(({ caip2 }) => caip2 === `eip155:${chainId}`)
+  const gasPriceOracle = network?.family === 'EVM' ? network.gasPriceOracle : undefined
+  if (gasPriceOracle) await client.setCode({ address: gasPriceOracle, bytecode: oracleCode })
   for (const asset of assets) {
     const accounts = await accountsOf(asset, { Token, TokenProxy, TokenSignatures })
     for (const [key, { code, storage = {} }] of Object.entries(accounts)) {

@@ -62,12 +62,6 @@ export const attackerAbi = parseAbi([
   'function run(Call[] calls) payable',
 ])
 
-/**
- * Stands in for the OP Stack's GasPriceOracle: answers every call with its argument (the size of a transaction, or its
- * gas) times the number in storage slot 0, which is 0 until a test sets it.
- */
-const oracleCode: Hex = '0x6004355f54025f5260205ff3'
-
 export type Domain = {
   readonly name: string
   readonly version: string
@@ -112,8 +106,6 @@ export async function openEvm(options: EvmOptions = {}) {
   const token = getAddress(asset.address)
   const domain: Domain = { ...asset.domain, chainId, verifyingContract: token }
   const client = connect(url)
-
-  if (network.gasPriceOracle) await client.setCode({ address: network.gasPriceOracle, bytecode: oracleCode })
 
   const mine = async (blocks = 1) => await client.mine({ blocks })
 
