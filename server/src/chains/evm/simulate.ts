@@ -74,7 +74,8 @@ export type Simulate = (transfer: SignedTransfer, inFlightUnits?: bigint) => Pro
  */
 export function openSimulate(chain: Chain, from: string): Simulate {
   const first = async (transfers: readonly Asked[]): Promise<Simulated[]> => {
-    const checked = tryParse(transfers, await chain.rpc.batch(callsFor(transfers, true)))
+    const outcomes = await chain.rpc.batch(callsFor(transfers, true))
+    const checked = orNull(() => parse(transfers, outcomes))
     // Neither a refusal nor a used nonce is believed on one provider's word: the payer would be asked to sign again.
     const isAccepted = (one: Simulated | undefined) => one?.isGood === true && !one.isNonceUsed
     const doubtful = transfers.filter((_, i) => !isAccepted(checked?.[i]))
@@ -113,7 +114,7 @@ export async function checkTransfers(
   const { witnessesMin } = chain.network
   const agreed = (told: readonly Told[]) => {
     const answers = told.flatMap(({ outcomes }) => {
-      const answer = tryParse(transfers, outcomes)
+      const answer = orNull(() => parse(transfers, outcomes))
       return answer ? [answer] : []
     })
     return transfers.map((_, i) =>
@@ -128,8 +129,7 @@ export async function checkTransfers(
 }
 
 /**
- * Simulates the transaction that would carry a contract wallet's transfer. Null if too few providers agree. Throws if
- * the sender cannot pay, which says nothing about the transfer.
+ * Simulates the transaction that would carry a contract wallet's transfer. Null if too few providers agree.
  */
 export async function simulateSend(
   chain: Chain,
@@ -137,7 +137,6 @@ export async function simulateSend(
   transfer: Asked,
   { to, data, gas, maxFeePerGas, maxPriorityFeePerGas }: Send,
 ): Promise<Simulated | null> {
-  const { authorization, inFlightUnits = 0n } = transfer
   const transaction = {
     ...{ from, to, data, gas: toQuantity(gas) },
     ...(maxFeePerGas !== undefined && { maxFeePerGas: toQuantity(maxFeePerGas) }),
@@ -148,22 +147,28 @@ export async function simulateSend(
     { method: 'eth_call', params: readManyParams(calls, from, 'latest') },
     { method: 'eth_call', params: [transaction, 'latest'] },
   ])
-  const answers = told.map(({ outcomes: [read, sent] }): Simulated => {
-    const [block, state, balance] = decodeAggregate(unwrap<Hex>(read))
-    if (!state?.success || !balance?.success) throw notToken()
-    if (!sent || ('error' in sent && isUnfunded(sent.error))) unwrap(sent)
-    const refusal = sent && 'error' in sent ? sent.error : null
-    const returnData = typeof refusal?.data === 'string' ? (refusal.data as Hex) : '0x'
-    const units = BigInt(balance.returnData)
-    return {
-      isGood: refusal === null && units >= authorization.value + inFlightUnits,
-      isNonceUsed: isTrue(state),
-      balance: units,
-      revertReason: refusal === null ? '' : readReason({ success: false, returnData }),
-      blockNumber: numberIn(block),
-    }
-  })
+  const answers = told.flatMap(({ outcomes }) => orNull(() => readSend(transfer, outcomes)) ?? [])
   return agree(answers, chain.network.witnessesMin)
+}
+
+/** Throws if the node says that the sender cannot pay, which says nothing about the transfer. */
+function readSend(
+  { authorization, inFlightUnits = 0n }: Asked,
+  [read, sent]: readonly RpcOutcome[],
+): Simulated {
+  const [block, state, balance] = decodeAggregate(unwrap<Hex>(read))
+  if (!state?.success || !balance?.success) throw notToken()
+  if (!sent || ('error' in sent && isUnfunded(sent.error))) unwrap(sent)
+  const refusal = sent && 'error' in sent ? sent.error : null
+  const returnData = typeof refusal?.data === 'string' ? (refusal.data as Hex) : '0x'
+  const units = toUnits(balance)
+  return {
+    isGood: refusal === null && units >= authorization.value + inFlightUnits,
+    isNonceUsed: isTrue(state),
+    balance: units,
+    revertReason: refusal === null ? '' : readReason({ success: false, returnData }),
+    blockNumber: numberIn(block),
+  }
 }
 
 /**
@@ -212,9 +217,9 @@ function callsFor(transfers: readonly SignedTransfer[], withPending: boolean) {
 const callsPerTransfer = 5
 
 /** Null if the provider answered with an error, or with something that is no answer. */
-function tryParse(transfers: readonly Asked[], outcomes: readonly RpcOutcome[]): Simulated[] | null {
+function orNull<Answer>(read: () => Answer): Answer | null {
   try {
-    return parse(transfers, outcomes)
+    return read()
   } catch (error) {
     if (error instanceof RpcAnswerError || error instanceof RpcUnavailableError) return null
     throw error
@@ -232,7 +237,7 @@ function parse(transfers: readonly Asked[], outcomes: readonly RpcOutcome[]): Si
       (i + 1) * callsPerTransfer,
     )
     if (!state?.success || !balance?.success) throw notToken()
-    const units = BigInt(balance.returnData)
+    const units = toUnits(balance)
     const revertReason = whyRefused(authorization, units - inFlightUnits, seconds, isPaused, blacklisted)
     return {
       isGood: revertReason === '',
@@ -262,6 +267,11 @@ function whyRefused(
 /** A token without such a function answers with nothing, which is no. */
 function isTrue(result: CallResult | undefined): boolean {
   return result?.success === true && result.returnData.length === 66 && BigInt(result.returnData) !== 0n
+}
+
+function toUnits({ returnData }: CallResult): bigint {
+  if (returnData.length !== 66) throw notToken()
+  return BigInt(returnData)
 }
 
 function numberIn(result: CallResult | undefined): number {

@@ -1,7 +1,6 @@
 import { type Chain, readHasCode } from '../../chains/evm/chain.ts'
 import type { Signer, Unsigned } from '../../chains/evm/signer.ts'
 import { checkTransfers, type Simulated, simulateSend } from '../../chains/evm/simulate.ts'
-import { RpcAnswerError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
@@ -124,20 +123,13 @@ async function simulate(
       plain.map(({ transfer }) => transfer),
     ),
     ...contracts.map((authorized) =>
-      orNull(simulateSend(chain, signer.address, authorized.transfer, sendOf(authorized))),
+      simulateSend(chain, signer.address, authorized.transfer, sendOf(authorized)),
     ),
   ])
   return new Map([
     ...plain.map((authorized, i): [Candidate, Simulated | null] => [authorized, checked[i] ?? null]),
     ...contracts.map((authorized, i): [Candidate, Simulated | null] => [authorized, simulated[i] ?? null]),
   ])
-}
-
-async function orNull<Answer>(asked: Promise<Answer>): Promise<Answer | null> {
-  return await asked.catch((error) => {
-    if (!(error instanceof RpcAnswerError)) throw error
-    return null
-  })
 }
 
 function keyOf({ transfer: { asset, authorization } }: Authorized) {
