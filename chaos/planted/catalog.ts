@@ -141,7 +141,7 @@ export const catalog: readonly Planted[] = [
     name: 'safe-blocks-not-read-again',
     about: 'Blocks become safe without being read again from every provider.',
     file: `${payments}/credits/alone.test.ts`,
-    test: 'a block that one provider told alone does not become safe',
+    test: 'a block that one provider alone reported does not become safe',
   },
   {
     name: 'signature-kept-as-sent',
@@ -250,7 +250,7 @@ export const catalog: readonly Planted[] = [
     name: 'told-alone-becomes-safe',
     about: 'A block that one provider alone has told becomes safe.',
     file: `${payments}/credits/alone.test.ts`,
-    test: 'a block that one provider told alone does not become safe',
+    test: 'a block that one provider alone reported does not become safe',
   },
   {
     name: 'forged-logs-stay',

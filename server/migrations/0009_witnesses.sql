@@ -1,10 +1,10 @@
 -- No single provider of nodes decides.
 
--- The providers that told this block and the same logs in it.
+-- The providers that reported this block and the same logs in it.
 alter table blocks add column told_by text[] not null default '{}';
 
 alter table followers
-  -- How many providers told the head; null on chains that are not read block by block.
+  -- How many providers reported the head; null on chains that are not read block by block.
   add column witnesses integer,
   -- What the providers contradict each other about, while they do.
   add column dispute text,
@@ -21,7 +21,7 @@ create table node_faults (
 );
 
 alter table credits
-  -- When enough providers had told it.
+  -- When enough providers had reported it.
   add column witnessed_at timestamptz,
   -- Whether it may complete its checkout: it is witnessed, or within what one provider alone may complete.
   add column counts boolean not null default true,

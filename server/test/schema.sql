@@ -597,6 +597,8 @@ CREATE INDEX credits_unannounced ON public.credits USING btree (network) WHERE (
 
 CREATE INDEX credits_unmatched ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL));
 
+CREATE INDEX credits_withdrawn ON public.credits USING btree (network, orphaned_at) WHERE (log_index < 0);
+
 CREATE INDEX deliveries_due ON public.deliveries USING btree (endpoint_id, run_at) WHERE (state = 'pending'::text);
 
 CREATE INDEX deliveries_in_order ON public.deliveries USING btree (endpoint_id, sequence) WHERE (state = 'pending'::text);

@@ -1,10 +1,20 @@
 import type { Database, Transaction } from '../../database/db.ts'
 import type { SeenPlain } from './rows.ts'
 
-/** SQL for credits that too few providers have told, or that one had made up. */
+/** SQL for credits that too few providers have reported, or that one had made up. */
 
 /**
- * Lets credits that one provider alone has told count, oldest first, as far as all such credits of the network together
+ * The share of the limits that is used up: by what counts although one provider alone reported it, and for a day by
+ * what such a provider had made up, so that it cannot go on making up payments once they are withdrawn.
+ */
+const usedAlone = `
+  select coalesce(sum(k.amount / l.units), 0) as share from credits k join limits l on l.asset = k.asset and l.units > 0
+  where k.network = $1 and k.counts and k.checkout_id is not null
+    and ((k.witnessed_at is null and k.orphaned_at is null)
+      or (k.log_index < 0 and k.orphaned_at > clock() - interval '1 day'))`
+
+/**
+ * Lets credits that one provider alone has reported count, oldest first, as far as all such credits of the network together
  * stay within the limits. A limit is per asset, in units; each credit uses up its share of it. The caller holds the
  * network's lock.
  */
@@ -18,10 +28,7 @@ export async function allowAlone(
   await tx.query(
     `with limits as (
        select * from json_to_recordset($3) as i (asset text, units numeric) where units > 0
-     ), used as (
-       select coalesce(sum(k.amount / l.units), 0) as share from credits k join limits l on l.asset = k.asset
-       where k.network = $1 and k.witnessed_at is null and k.orphaned_at is null and k.counts and k.checkout_id is not null
-     ), asked as (
+     ), used as (${usedAlone}), asked as (
        select k.log_index, sum(k.amount / l.units) over (order by k.log_index) as share
        from credits k join limits l on l.asset = k.asset
        where k.network = $1 and k.block_hash = $2 and k.witnessed_at is null and k.orphaned_at is null and not k.counts
@@ -33,7 +40,7 @@ export async function allowAlone(
   )
 }
 
-/** How much of each limit is left for credits that one provider alone reports. */
+/** How much of each limit is left for new payments while one provider alone reports them: what is claimed will come. */
 export async function readAloneLeft(
   db: Database,
   network: string,
@@ -43,11 +50,13 @@ export async function readAloneLeft(
   const rows = await db.query<{ asset: string; units_left: string }>(
     `with limits as (
        select * from json_to_recordset($2) as i (asset text, units numeric)
-     ), used as (
-       select coalesce(sum(k.amount / l.units), 0) as share from credits k join limits l on l.asset = k.asset and l.units > 0
-       where k.network = $1 and k.witnessed_at is null and k.orphaned_at is null and k.counts and k.checkout_id is not null
+     ), used as (${usedAlone}), claimed as (
+       select coalesce(sum(a.amount / l.units), 0) as share
+       from authorizations a join limits l on l.asset = a.asset and l.units > 0
+       where a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited
      )
-     select asset, greatest(0, floor(units * (1 - share)))::text as units_left from limits, used`,
+     select asset, greatest(0, floor(units * (1 - used.share - claimed.share)))::text as units_left
+     from limits, used, claimed`,
     [network, JSON.stringify(input)],
   )
   return new Map(rows.map(({ asset, units_left }) => [asset, BigInt(units_left)]))

@@ -34,7 +34,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
   return {
     async onBlock(tx, block, logs, { isWitnessed, isDoubted, isAgain }) {
       const seen = readByAsset(logs)
-      const withdrawn = isWitnessed && isAgain ? await withdraw(tx, network, block.hash, seen) : []
+      const withdrawn = isWitnessed && isAgain ? await withdraw(ctx, tx, network, block.hash, seen) : []
       const found = await findConcerns(tx, network, seen.authorized)
       const concerns = await recoverClaims(ctx, tx, chain, found)
       const matches = await findMatches(tx, network, block.number, seen.plain)
@@ -110,10 +110,22 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
 }
 
 /** Takes back what an earlier reading of the block said and a witnessed one does not. */
-async function withdraw(tx: Transaction, network: string, blockHash: Hex, seen: ByAsset): Promise<string[]> {
+async function withdraw(
+  ctx: Context,
+  tx: Transaction,
+  network: string,
+  blockHash: Hex,
+  seen: ByAsset,
+): Promise<string[]> {
   await forgetSpentIn(tx, network, blockHash)
   const told = [...seen.authorized, ...seen.plain.map((transfer) => ({ ...transfer, nonce: null }))]
-  return await withdrawUntold(tx, network, blockHash, told)
+  const checkoutIds = await withdrawUntold(tx, network, blockHash, told)
+  if (checkoutIds.length > 0)
+    ctx.log.error(
+      { network, blockHash, checkoutIds },
+      'payments that one provider alone had reported are not on the chain: their checkouts are unpaid again; replace that provider',
+    )
+  return checkoutIds
 }
 
 /** Less than a cent is dust: it gets a row, but no event. */

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { until } from '../../support/until.ts'
 import { openNodes } from '../adversity/attacks/support/two-nodes.ts'
 
-/** One of two providers is down. What the other tells alone may complete SINGLE_NODE_UP_TO, 100 dollars by default. */
+/** One of two providers is down. What the other reports alone may complete SINGLE_NODE_UP_TO, 100 dollars by default. */
 const shop = await openNodes(2)
 const [, second = assert.fail()] = shop.nodes
 const payer = await shop.fund(10_000_000_000n)
@@ -56,7 +56,7 @@ test('payments claimed beforehand wait for the second provider once the sum is u
   for (const answer of await Promise.all(answers)) assert.equal(answer.statusCode, 200, answer.body)
 })
 
-test('a block that one provider told alone does not become safe', async () => {
+test('a block that one provider alone reported does not become safe', async () => {
   const { id, answer } = await pay('1.00')
   // It has the blocks and knows how far they are final, but not their logs.
   second.lie = ({ method }, result) => (method === 'eth_getLogs' ? new Error('unknown block') : result)
@@ -74,4 +74,24 @@ test('a block that one provider told alone does not become safe', async () => {
   assert.equal((await shop.read(lonely.id)).payment?.finality, 'finalized')
   assert.equal((await shop.read(id)).payment?.finality, 'finalized')
   for (const one of [answer, lonely.answer]) assert.equal((await one).statusCode, 200)
+})
+
+test('payments that are claimed count too, so that none is claimed that would have to wait', async () => {
+  second.fail('refused')
+  await shop.mine()
+  shop.clock.now = new Date(Date.now() + 3_000)
+  const claimed = await shop.create('60.00')
+  const answer = shop.pay(claimed, await shop.sign(claimed, payer))
+  await until('claimed', async () => (await shop.read(claimed)).status === 'PROCESSING')
+
+  shop.clock.now = new Date(Date.now() + 4_000)
+  const id = await shop.create('60.00')
+  const refused = await shop.pay(id, await shop.sign(id, payer))
+  assert.equal(refused.statusCode, 503, refused.body)
+  assert.match(refused.body, /needs a second node/)
+
+  second.heal()
+  await shop.send()
+  await shop.mine()
+  assert.equal((await answer).statusCode, 200)
 })

@@ -69,7 +69,7 @@ function define(count: string, shop: Lying): void {
   })
 
   for (const [what, lie] of lies)
-    test(`if one of ${count} tells ${what} of a payment, ${isThree ? 'it is paid all the same' : 'nothing is decided and new payments get 503 until the lie ends'}`, async () => {
+    test(`if one of ${count} reports ${what} of a payment, ${isThree ? 'it is paid all the same' : 'nothing is decided and new payments get 503 until the lie ends'}`, async () => {
       liar.lie = lie
       if (isThree) return assert.equal(await payAnother(shop), 200)
       const id = await shop.create()
@@ -140,7 +140,7 @@ function define(count: string, shop: Lying): void {
     ['far too low', -10_000],
     ['a little too low', -140],
   ] as const)
-    test(`a height that one of ${count} tells ${direction} buries no payment that can still land`, async () => {
+    test(`a height that one of ${count} reports ${direction} buries no payment that can still land`, async () => {
       // So that a height can be lowered.
       chain.mine(200)
       await assertWorks(shop)
@@ -179,7 +179,7 @@ function define(count: string, shop: Lying): void {
       assert.equal(answer.statusCode, 200, answer.body)
     })
 
-  test(`a payer of whom one of ${count} tells that the money is gone is not refused`, async () => {
+  test(`a payer of whom one of ${count} says that the money is gone is not refused`, async () => {
     const empty: Lie = ({ method }, result) => {
       const found = result as { value: { data: [string, string] } | null }
       if (method !== 'getAccountInfo' || !found.value) return result

@@ -62,14 +62,12 @@ test('a transfer that only one node of two reports does not complete a checkout'
   assert.deepEqual({ status, finality: payment?.finality ?? null }, { status: 'OPEN', finality: null })
 })
 
-test('a small payment that one node made up while the other was silent is withdrawn when the other is back', async () => {
+/** Makes up a payment for a new checkout while the other node is silent. Returns how it stands then, and afterwards. */
+async function forgeAlone(price: string) {
   const [, second = assert.fail()] = shop.nodes
-  await requireFinality('included')
-  const id = await shop.create('5.00')
+  const id = await shop.create(price)
   assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?send=1')
   const [expected = assert.fail()] = (await view(shop, id)).transfers
-  // The first was left out for a while when it was caught.
-  shop.clock.now = new Date(Date.now() + 16_000)
   second.fail('refused')
   await shop.chain.mine()
   const { hash } = await shop.chain.client.getBlock()
@@ -80,5 +78,19 @@ test('a small payment that one node made up while the other was silent is withdr
   second.heal()
   await shop.mine()
   const after = await shop.read(id)
-  assert.deepEqual([status, after.status, after.payment], ['COMPLETED', 'PROCESSING', null])
+  return { status, after: after.status, payment: after.payment }
+}
+
+test('a small payment that one node made up while the other was silent is withdrawn when the other is back', async () => {
+  await requireFinality('included')
+  // The first was left out for a while when it was caught.
+  shop.clock.now = new Date(Date.now() + 16_000)
+  assert.deepEqual(await forgeAlone('60.00'), { status: 'COMPLETED', after: 'PROCESSING', payment: null })
+})
+
+test('made-up payments that were withdrawn still use up what one node alone may complete that day', async () => {
+  shop.clock.now = new Date(Date.now() + 32_000)
+  assert.notEqual((await forgeAlone('60.00')).status, 'COMPLETED')
+  shop.clock.now = new Date(Date.now() + 48_000)
+  assert.equal((await forgeAlone('20.00')).status, 'COMPLETED')
 })
