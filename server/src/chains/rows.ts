@@ -143,7 +143,7 @@ export async function listUnwitnessed(
   return rows.map(toBlock)
 }
 
-/** Whether every stored block above `above` and up to `upTo` was told by enough providers. */
+/** Whether every stored block above `above` and up to `upTo` was reported by enough providers. */
 export async function isWitnessedUpTo(
   db: Database,
   network: string,
@@ -157,7 +157,7 @@ export async function isWitnessedUpTo(
   return rows.length === 0
 }
 
-/** Records who told a block at a later reading. False if it is no longer part of the chain. */
+/** Records who reported a block at a later reading. False if it is no longer part of the chain. */
 export async function noteToldBy(
   tx: Transaction,
   network: string,

@@ -166,6 +166,7 @@ export function openRpc(nodes: readonly Node[], identity: Identity, now: () => D
     calls: readonly RpcCall[],
     isEnough: (told: readonly Told[]) => boolean = () => false,
   ): Promise<readonly Told[]> {
+    if (calls.length === 0) return []
     const told: Told[] = []
     const failures: string[] = []
     const { promise: enough, resolve } = Promise.withResolvers<void>()

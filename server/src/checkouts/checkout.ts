@@ -82,7 +82,7 @@ export type Credit = {
   readonly logIndex: number
   readonly disposition: Disposition
   readonly finality: Finality
-  /** Whether it may complete the checkout: enough nodes told it, or its amount is small. */
+  /** Whether it may complete the checkout: enough nodes reported it, or its amount is small. */
   readonly counts: boolean
 }
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type {
   CheckoutPayment,
   PaymentRequired,
@@ -104,7 +105,7 @@ export async function payCheckout(
       }
       if (known.credit?.disposition === 'exact') {
         if (checkout.status !== 'COMPLETED') {
-          // In a block, but not yet as final as the store requires, or told by too few nodes.
+          // In a block, but not yet as final as the store requires, or reported by too few nodes.
           if (known.credit.counts || leftMs() <= 0)
             return pending(checkout, payment, known.credit.transaction)
           await waitForFate(checkout, checkout.version)
@@ -200,14 +201,12 @@ async function verify(
     engine.budgets.noteFailure(payment.payer, address)
     return { isValid: false, reason: mismatch, isBehind: false } as const
   }
-  const units = checkout.options.find(
+  const offer = checkout.options.find(
     ({ network, asset }) =>
       network === payment.network && toStored(network, asset) === toStored(network, payment.asset),
-  )?.amount
-  const why = await engine.readiness(
-    payment.network,
-    units === undefined ? undefined : { asset: payment.asset, units: BigInt(units) },
   )
+  assert(offer, 'a payment that matches the checkout is in an asset that it offers')
+  const why = await engine.readiness(payment.network, { asset: payment.asset, units: BigInt(offer.amount) })
   if (why !== null) throw unsettled(why)
   if (rail.storeCostPerDay !== null && storeCost >= rail.storeCostPerDay) throw overQuota(ctx.now())
   if (restsUntil !== null) throw resting(restsUntil, ctx.now())

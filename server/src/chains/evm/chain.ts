@@ -29,7 +29,7 @@ export type Block = {
   readonly baseFee: bigint
 }
 
-/** A block as a provider told it, with what proves or disproves it. */
+/** A block as a provider reported it, with what proves or disproves it. */
 export type ToldBlock = Block & { readonly header: RawHeader }
 
 export type Log = {
@@ -84,7 +84,7 @@ export function logsCall(chain: Chain, blockHash: Hex, topics: readonly Hex[]): 
   return { method: 'eth_getLogs', params: [{ blockHash, address, topics: [topics] }] }
 }
 
-/** The newest block, from the provider whose turn it is. Null if it has none to tell. */
+/** The newest block, from the provider whose turn it is. Null if it has none. */
 export async function readHead(chain: Chain, turn: number): Promise<ToldBlock | null> {
   const [outcome] = await chain.rpc.batch([blockCall('latest')], turn)
   return blockIn(outcome)

@@ -1,8 +1,8 @@
 import type { Hex } from '../hex.ts'
+import { reachedBy } from '../reached-by.ts'
 import type { Told } from '../rpc.ts'
 import { blockCall, blockIn, type Chain } from './chain.ts'
 import type { Account } from './listener.ts'
-import { reachedByEnough } from './witnesses.ts'
 
 /**
  * How far the chain is safe and finalized, as far as enough providers say so. Nodes without such a block yet answer
@@ -12,7 +12,7 @@ export async function readFinality(chain: Chain): Promise<{ safe: number; finali
   const told = await chain.rpc.askAll([blockCall('safe'), blockCall('finalized')])
   const reached = (place: number) => {
     const numbers = told.map(({ outcomes }) => blockIn(outcomes[place])?.number ?? 0)
-    return reachedByEnough(numbers, chain.network.witnessesMin) ?? 0
+    return reachedBy(numbers, chain.network.witnessesMin) ?? 0
   }
   return { safe: reached(0), finalized: reached(1) }
 }

@@ -8,7 +8,7 @@ import { noteAgreement, noteDispute, noteLies } from './disputes.ts'
 import { readAgreedNonces, readFinality } from './finality.ts'
 import type { Account, Listener } from './listener.ts'
 import { turnBack } from './turn-back.ts'
-import { judge, readAccounts, type Verdict } from './witnesses.ts'
+import { judge, readAccounts, type Verdict, type Wanted } from './witnesses.ts'
 
 /**
  * Follows one chain block by block. Blocks that were read are kept as a chain of hashes: the next block must name the
@@ -16,8 +16,8 @@ import { judge, readAccounts, type Verdict } from './witnesses.ts'
  * reports what was orphaned, and reads on from there. After downtime, the missing blocks are read like any others, in
  * order.
  *
- * Every block is read from all providers at once. One that enough of them tell alike is witnessed. If the others are
- * silent, or lag for longer than a moment, a block that fewer have told is taken too, but what is in it may complete
+ * Every block is read from all providers at once. One that enough of them report alike is witnessed. If the others are
+ * silent, or lag for longer than a moment, a block that fewer have reported is taken too, but what is in it may complete
  * little (see credits), and it becomes `safe` only once it is witnessed. While providers contradict each other, nothing
  * is taken.
  *
@@ -87,12 +87,7 @@ async function follow(
     hash: from + i === head.number ? head.hash : null,
   }))
   const { witnessesMin, blockTimeMs } = chain.network
-  const read = (await readAccounts(chain, wanted, true)).map((accounts) => judge(accounts, witnessesMin))
-  await noteLies(
-    ctx,
-    chain,
-    read.flatMap(({ lies }) => lies),
-  )
+  const read = await readVerdicts(ctx, chain, wanted, true)
   const isOverdue = (follower.headAgeSeconds ?? lagSeconds) > blockTimeMs / 1_000 + lagSeconds
   const { linked, rest } = takeLinked(read, tip?.hash ?? null, witnessesMin, isOverdue)
   if (linked.length === 0 && rest?.kind === 'believed' && tip && rest.block.parentHash !== tip.hash)
@@ -111,6 +106,20 @@ async function follow(
   await noteAgreement(ctx, chain, follower)
   await advance(ctx, chain, follower, end.block.number, listener)
   return end.block.number < head.number
+}
+
+/** Reads blocks from every provider, decides what to believe of each, and puts those aside that were caught lying. */
+async function readVerdicts(
+  ctx: Context,
+  chain: Chain,
+  wanted: readonly Wanted[],
+  isHasty: boolean,
+): Promise<Verdict[]> {
+  const accounts = await readAccounts(chain, wanted, isHasty)
+  const verdicts = accounts.map((one) => judge(one, chain.network.witnessesMin))
+  const lies = verdicts.flatMap((verdict) => verdict.lies)
+  await noteLies(ctx, chain, lies)
+  return verdicts
 }
 
 /**
@@ -132,8 +141,8 @@ async function waitForNext(chain: Chain, { headNumber, headAgeSeconds }: rows.Fo
 type Believed = Extract<Verdict, { kind: 'believed' }>
 
 /**
- * The blocks up to the first one that is not believed, does not follow its predecessor, or was told by too few while
- * others may still tell it; and that one.
+ * The blocks up to the first one that is not believed, does not follow its predecessor, or was reported by too few while
+ * others may still report it; and that one.
  */
 function takeLinked(
   read: readonly Verdict[],
@@ -180,8 +189,8 @@ async function takeBlock(
 }
 
 /**
- * Moves `safe` and `finalized` up to what was read and witnessed. Blocks that too few providers told are read again
- * first, and so are those that only one told before they become safe, so that anything the first reading missed is
+ * Moves `safe` and `finalized` up to what was read and witnessed. Blocks that too few providers reported are read
+ * again first, and so are those that only one reported before they become safe, so that anything the first reading missed is
  * found before anybody relies on it.
  */
 async function advance(
@@ -241,12 +250,7 @@ async function readAgain(
   listener: Listener,
 ): Promise<number[]> {
   const { caip2: network, witnessesMin } = chain.network
-  const read = (await readAccounts(chain, blocks, false)).map((accounts) => judge(accounts, witnessesMin))
-  await noteLies(
-    ctx,
-    chain,
-    read.flatMap(({ lies }) => lies),
-  )
+  const read = await readVerdicts(ctx, chain, blocks, false)
   const lacking: number[] = []
   for (const [i, stored] of blocks.entries()) {
     const verdict = read[i]

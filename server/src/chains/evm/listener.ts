@@ -5,7 +5,7 @@ import type { Block, Log } from './chain.ts'
 export type Account = { readonly address: string; readonly nonce: number; readonly isWitnessed: boolean }
 
 type Reading = {
-  /** Whether enough providers told the block and its logs alike. */
+  /** Whether enough providers reported the block and its logs alike. */
   readonly isWitnessed: boolean
   /** Whether a provider has the block but none of these logs. */
   readonly isDoubted: boolean

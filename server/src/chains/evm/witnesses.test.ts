@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Log, ToldBlock } from './chain.ts'
-import { type Account, judge, reachedByEnough } from './witnesses.ts'
+import { type Account, judge } from './witnesses.ts'
 
 const word = (digit: string) => `0x${digit.repeat(64)}` as const
 const token = `0x${'ab'.repeat(20)}` as const
@@ -37,7 +37,7 @@ function outcome(accounts: readonly Account[], witnessesMin = 2): string {
   return verdict.kind === 'believed' ? verdict.toldBy.join() : verdict.kind
 }
 
-test('what enough providers tell alike is witnessed', () => {
+test('what enough providers report alike is witnessed', () => {
   const logs = [log('3')]
   assert.equal(outcome([account('a', block('a'), logs), account('b', block('a'), [log('3')])]), 'a,b')
 })
@@ -61,7 +61,7 @@ test('of two providers that contradict each other, neither is believed', () => {
   assert.equal(outcome([account('a', block('a')), account('b', block('b'))]), 'forked')
 })
 
-test('of three, the two that agree are believed, and the one that tells other logs has lied', () => {
+test('of three, the two that agree are believed, and the one that reports other logs has lied', () => {
   const honest = [log('3')]
   const accounts = [
     account('a', block('a'), [log('4')]),
@@ -85,15 +85,8 @@ test('a log that the block’s bloom filter excludes is a lie, and the other pro
   assert.deepEqual(liars(accounts), ['a'])
 })
 
-test('where one provider is enough, the one that has more to tell is believed', () => {
+test('where one provider is enough, the one that reports more is believed', () => {
   const accounts = [account('a', block('a'), [log('3')]), account('b', block('a'), [log('3'), log('4', 1)])]
   assert.equal(outcome(accounts, 1), 'b')
   assert.deepEqual(liars(accounts, 1), [])
-})
-
-test('finality is what enough providers have reached', () => {
-  assert.equal(reachedByEnough([10, 7], 2), 7)
-  assert.equal(reachedByEnough([10, 7, 900], 2), 10)
-  assert.equal(reachedByEnough([10], 2), null)
-  assert.equal(reachedByEnough([10], 1), 10)
 })

@@ -5,7 +5,7 @@ import { topics } from './eip3009.ts'
 import { canContain, isGenuine } from './header.ts'
 
 /**
- * What the providers tell about a block, and what we believe of it.
+ * What the providers report about a block, and what we believe of it.
  *
  *   lag     a provider does not have the block or its logs yet, or has no logs where another one does: it does not count
  *   fork    providers have different blocks at one height. Above `safe` that is a reorganisation, and we wait
@@ -28,11 +28,11 @@ export type Verdict = { readonly lies: readonly Lie[] } & (
       readonly kind: 'believed'
       readonly block: ToldBlock
       readonly logs: readonly Log[]
-      /** Who told this. Fewer than `witnessesMin` if the others are silent or lag. */
+      /** Who reported this. Fewer than `witnessesMin` if the others are silent or lag. */
       readonly toldBy: readonly string[]
       /** Whether others answered but do not have the block yet. */
       readonly isAwaited: boolean
-      /** Whether others have the block but no logs of it. They may lag, or the ones who told these made them up. */
+      /** Whether others have the block but no logs of it. They may lag, or the ones who reported these made them up. */
       readonly isDoubted: boolean
     }
   | { readonly kind: 'unknown' }
@@ -92,7 +92,7 @@ function dropForged<Known extends { provider: string; block: ToldBlock }>(
   return genuine
 }
 
-/** Largest group first; of equal ones, the one with the most to tell, then the provider listed first. */
+/** Largest group first; of equal ones, the one with the most logs, then the provider listed first. */
 function groupBySize<Item extends { readonly logs: readonly unknown[] | null }>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
@@ -165,11 +165,6 @@ export async function readHeaders(
       logs: [],
     })),
   )
-}
-
-/** The highest number that at least `witnessesMin` providers have reached; null if too few answered. */
-export function reachedByEnough(numbers: readonly number[], witnessesMin: number): number | null {
-  return numbers.toSorted((a, b) => b - a)[witnessesMin - 1] ?? null
 }
 
 function isWitnessed(verdict: Verdict, witnessesMin: number): boolean {

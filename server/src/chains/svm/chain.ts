@@ -1,9 +1,10 @@
 import type { SolanaNetwork } from '../../networks.ts'
 import type { Node } from '../../parse-setting.ts'
+import { reachedBy } from '../reached-by.ts'
 import { openRpc, type Rpc, RpcUnavailableError } from '../rpc.ts'
 import { encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
-import { askWitnesses, findTogether, reachedBy, readAnswer, whole } from './witnesses.ts'
+import { findTogether, readAnswer, whole } from './witnesses.ts'
 
 /** One Solana cluster and its nodes. */
 export type SvmChain = { readonly network: SolanaNetwork; readonly rpc: Rpc }
@@ -57,7 +58,7 @@ export type SvmSimulation = {
   /** One per provider that could simulate it. */
   readonly told: readonly SvmSimulated[]
   /**
-   * No blockhash that is valid now is valid in a block above this height: the highest that any provider tells. Null if
+   * No blockhash that is valid now is valid in a block above this height: the highest that any provider reports. Null if
    * too few do, or if they are too far apart.
    */
   readonly lastValidHeight: bigint | null
@@ -74,7 +75,7 @@ export async function simulateSvm(
   asked: readonly { readonly transaction: SvmTransaction; readonly source: string }[],
 ): Promise<SvmSimulation[]> {
   const settings = { encoding: 'base64', commitment: 'processed' }
-  const witnesses = await askWitnesses(rpc, [
+  const witnesses = await rpc.askAll([
     ...asked.flatMap(({ transaction, source }) => [
       {
         method: 'simulateTransaction',
@@ -124,7 +125,7 @@ type Lifetime = { readonly blockhash: string; readonly lastValidBlockHeight: num
 
 /** What a new payment needs to know: a recent blockhash, and the most units that any provider sees in its account. */
 export async function readForPayment({ rpc, network }: SvmChain, source: string) {
-  const witnesses = await askWitnesses(rpc, [
+  const witnesses = await rpc.askAll([
     { method: 'getLatestBlockhash', params: [{ commitment: 'confirmed' }] },
     { method: 'getAccountInfo', params: [source, { encoding: 'base64', commitment: 'confirmed' }] },
   ])
@@ -175,7 +176,7 @@ export async function findReady(
 ): Promise<boolean[]> {
   const accounts = await Promise.all(owners.map((owner) => findTokenAccount(owner, mint)))
   const settings = { encoding: 'base64', commitment: 'confirmed' }
-  const witnesses = await askWitnesses(rpc, [{ method: 'getMultipleAccounts', params: [accounts, settings] }])
+  const witnesses = await rpc.askAll([{ method: 'getMultipleAccounts', params: [accounts, settings] }])
   const told = witnesses.flatMap(({ outcomes: [outcome] }) => {
     const ready = readAnswer(outcome, ({ value }: { value: (RawAccount | null)[] }) => value.map(isPayable))
     return ready ? [ready] : []
@@ -191,7 +192,7 @@ function isPayable(account: RawAccount | null): boolean {
 
 /** Lamports of a settler, as enough of those that answer see them. */
 export async function readLamports({ rpc, network }: SvmChain, address: string): Promise<bigint> {
-  const witnesses = await askWitnesses(rpc, [
+  const witnesses = await rpc.askAll([
     { method: 'getBalance', params: [address, { commitment: 'confirmed' }] },
   ])
   const told = witnesses.flatMap(

@@ -1,7 +1,7 @@
 import type { RpcOutcome } from '../rpc.ts'
 import type { SvmChain } from './chain.ts'
 import { decodeTransaction, type SvmTransaction, toBase58 } from './message.ts'
-import { type Agreement, agree, askWitnesses, readAnswer, whole } from './witnesses.ts'
+import { type Agreement, agree, readAnswer, whole } from './witnesses.ts'
 
 /** A transaction in a confirmed block, and what it did to token accounts. */
 export type Landed = {
@@ -32,7 +32,7 @@ type RawLanded = {
 const readPerRequest = 50
 
 /**
- * In the order of the hashes, what enough providers tell alike: slot, time, error, bytes and balances. No fact for a
+ * In the order of the hashes, what enough providers report alike: slot, time, error, bytes and balances. No fact for a
  * transaction that too few have in a confirmed block, or cannot return (one of an unknown version, say).
  */
 export async function readLanded(
@@ -43,8 +43,7 @@ export async function readLanded(
   const agreed: Agreement<Landed>[] = []
   for (let start = 0; start < hashes.length; start += readPerRequest) {
     const some = hashes.slice(start, start + readPerRequest)
-    const witnesses = await askWitnesses(
-      rpc,
+    const witnesses = await rpc.askAll(
       some.map((hash) => ({ method: 'getTransaction', params: [hash, settings] })),
     )
     for (const [i, hash] of some.entries()) {

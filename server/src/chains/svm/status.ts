@@ -1,5 +1,6 @@
+import { reachedBy } from '../reached-by.ts'
 import type { SvmChain } from './chain.ts'
-import { agree, askWitnesses, findTogether, lagMax, reachedBy, readAnswer, whole } from './witnesses.ts'
+import { agree, findTogether, lagMax, readAnswer, whole } from './witnesses.ts'
 
 /** What a provider says about a transaction. */
 export type Status = {
@@ -50,7 +51,7 @@ export async function readViews({ rpc, network }: SvmChain, hashes: readonly str
   const settings = { searchTransactionHistory: true }
   for (let i = 0; i < hashes.length; i += statusesPerCall)
     calls.push({ method: 'getSignatureStatuses', params: [hashes.slice(i, i + statusesPerCall), settings] })
-  const witnesses = await askWitnesses(rpc, calls)
+  const witnesses = await rpc.askAll(calls)
   const told = witnesses.flatMap(({ provider, outcomes: [final, head, ...rest] }) => {
     const finalized = readAnswer(final, ({ absoluteSlot, blockHeight }: EpochInfo) => ({
       finalizedSlot: whole(absoluteSlot),
@@ -87,7 +88,7 @@ export type SvmHeads = {
 
 /**
  * How far the chain is, as enough providers have it. Null while the time of that block is not known; `isDisputed` if
- * they tell different times.
+ * they report different times.
  */
 export async function readHeads(
   { rpc, network }: SvmChain,
@@ -103,7 +104,7 @@ export async function readHeads(
   const finalizedHeight = reached((view) => view.finalizedHeight)
   if (slot === null || finalizedSlot === null || finalizedHeight === null)
     return { heads: null, odd: [], isDisputed: false }
-  const witnesses = await askWitnesses(rpc, [{ method: 'getBlockTime', params: [slot] }])
+  const witnesses = await rpc.askAll([{ method: 'getBlockTime', params: [slot] }])
   const told = witnesses.flatMap(({ provider, outcomes: [outcome] }) => {
     const fact = readAnswer(outcome, (seconds: number | null) => (seconds === null ? null : whole(seconds)))
     return fact === null ? [] : { provider, fact }
@@ -115,7 +116,7 @@ export async function readHeads(
 }
 
 export type Judged = {
-  /** What enough providers tell of the transaction, in a confirmed block; null if too few do. */
+  /** What enough providers report of the transaction, in a confirmed block; null if too few do. */
   readonly status: Status | null
   readonly odd: readonly string[]
   /** They contradict each other about a finalized block. */

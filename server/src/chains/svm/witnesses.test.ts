@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { agree, findTogether, reachedBy, readAnswer, whole } from './witnesses.ts'
+import { agree, findTogether, readAnswer, whole } from './witnesses.ts'
 
 const told = (...facts: readonly string[]) => facts.map((fact, i) => ({ provider: `${i + 1}`, fact }))
 const agreeOn = (witnessesMin: number, ...facts: readonly string[]) =>
   agree(told(...facts), String, witnessesMin)
 
-test('a fact is believed if enough tell it and no equally large group tells something else', () => {
+test('a fact is believed if enough report it and no equally large group reports something else', () => {
   const nobody = { fact: null, odd: [], isDisputed: false }
   assert.deepEqual(agreeOn(2), nobody)
   assert.deepEqual(agreeOn(2, 'a'), nobody)
@@ -21,14 +21,6 @@ test('a fact is believed if enough tell it and no equally large group tells some
   assert.deepEqual(agreeOn(1, 'a'), { fact: 'a', odd: [], isDisputed: false })
 })
 
-test('no single provider moves the height that two have reached above or below the honest ones', () => {
-  assert.equal(reachedBy([], 2), null)
-  assert.equal(reachedBy([100], 2), null)
-  assert.equal(reachedBy([9_999, 100], 2), 100)
-  assert.equal(reachedBy([9_999, 100, 101], 2), 101)
-  assert.equal(reachedBy([0, 100, 101], 2), 100)
-})
-
 test('heights count together while they are at most 150 apart', () => {
   const together = (...heights: readonly number[]) => findTogether(heights, (height) => height, 2)
   assert.deepEqual(together(100, 250), [250, 100])
@@ -39,7 +31,7 @@ test('heights count together while they are at most 150 apart', () => {
   assert.equal(together(0, 1, 10_000, 10_001), null)
 })
 
-test('an answer in the wrong form tells nothing', () => {
+test('an answer in the wrong form counts as none', () => {
   const read = (result: unknown) => readAnswer({ result }, ({ slot }: { slot: number }) => whole(slot))
   assert.equal(read({ slot: 5 }), 5)
   for (const garbage of [null, undefined, {}, { slot: '5' }, { slot: -1 }, { slot: 1.5 }])

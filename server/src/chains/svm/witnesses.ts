@@ -1,16 +1,4 @@
-import type { Rpc, RpcCall, RpcOutcome } from '../rpc.ts'
-
-/**
- * No single provider decides. What matters is asked of all of them, and counts once `witnessesMin` tell the same and no
- * equally large group contradicts them.
- */
-export type Witness = { readonly provider: string; readonly outcomes: readonly RpcOutcome[] }
-
-/** Asks every provider. Nothing else decides who is a witness. */
-export async function askWitnesses(rpc: Rpc, calls: readonly RpcCall[]): Promise<Witness[]> {
-  if (calls.length === 0) return []
-  return [...(await rpc.askAll(calls))]
-}
+import type { RpcOutcome } from '../rpc.ts'
 
 /**
  * Blockhashes live for 150 blocks, and providers take a node out of service long before it is that far behind: beyond
@@ -18,37 +6,35 @@ export async function askWitnesses(rpc: Rpc, calls: readonly RpcCall[]): Promise
  */
 export const lagMax = 150
 
-export type Told<Fact> = { readonly provider: string; readonly fact: Fact }
+export type Saying<Fact> = { readonly provider: string; readonly fact: Fact }
 
 export type Agreement<Fact> = {
-  /** What enough providers tell; null if none. */
+  /** What enough providers report; null if none. */
   readonly fact: Fact | null
-  /** Those that tell something else. */
+  /** Those that report something else. */
   readonly odd: readonly string[]
-  /** They tell different things, and neither side is believed. */
+  /** They report different things, and neither side is believed. */
   readonly isDisputed: boolean
 }
 
-/** Providers that know nothing are left out by the caller: they contradict nobody. */
+/**
+ * No single provider decides. A fact counts once `witnessesMin` providers report it and no equally large group
+ * contradicts them. Providers that know nothing are left out by the caller: they contradict nobody.
+ */
 export function agree<Fact>(
-  told: readonly Told<Fact>[],
+  said: readonly Saying<Fact>[],
   keyOf: (fact: Fact) => string,
   witnessesMin: number,
 ): Agreement<Fact> {
-  const groups = [...Map.groupBy(told, ({ fact }) => keyOf(fact)).values()]
+  const groups = [...Map.groupBy(said, ({ fact }) => keyOf(fact)).values()]
   const [largest = []] = groups.toSorted((a, b) => b.length - a.length)
   const [first] = largest
-  if (first && largest.length >= witnessesMin && largest.length * 2 > told.length) {
-    const odd = told.filter((one) => !largest.includes(one)).map(({ provider }) => provider)
+  if (first && largest.length >= witnessesMin && largest.length * 2 > said.length) {
+    const odd = said.filter((one) => !largest.includes(one)).map(({ provider }) => provider)
     return { fact: first.fact, odd, isDisputed: false }
   }
   const isDisputed = groups.length > 1
-  return { fact: null, odd: isDisputed ? told.map(({ provider }) => provider) : [], isDisputed }
-}
-
-/** The highest value that this many of them have reached; null if there are fewer. */
-export function reachedBy(values: readonly number[], count: number): number | null {
-  return values.toSorted((a, b) => b - a)[count - 1] ?? null
+  return { fact: null, odd: isDisputed ? said.map(({ provider }) => provider) : [], isDisputed }
 }
 
 /** Those whose heights are close to each other, highest first, if they are enough and the majority; else null. */
@@ -67,7 +53,7 @@ export function findTogether<One>(
   return [highest, ...others]
 }
 
-/** Reads one answer. A node may answer anything: what does not have the form of an answer tells nothing. */
+/** Reads one answer. A node may answer anything: what does not have the form of an answer counts as none. */
 export function readAnswer<Raw, Fact>(
   outcome: RpcOutcome | undefined,
   read: (raw: Raw) => Fact | null,

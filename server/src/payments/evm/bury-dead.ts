@@ -29,7 +29,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   const deep = stored[chain.network.negativeDepth]
   if (!deep) return 0
   const { safeNumber = 0 } = (await readFollower(ctx.db, network)) ?? {}
-  // What too few providers told of a block proves nothing about the payments in it.
+  // What too few providers reported of a block proves nothing about the payments in it.
   const read = { above: safeNumber, upTo: deep.number, witnessesMin: chain.network.witnessesMin }
   if (!(await isWitnessedUpTo(ctx.db, network, read))) return 0
   await finishReconciling(ctx, network, deep.time)

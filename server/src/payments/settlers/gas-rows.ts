@@ -24,7 +24,7 @@ export async function readReadiness(
   /** Payments that are claimed and neither paid nor dead. */
   waiting: number
   isRestoring: boolean
-  /** How many providers told the head; null where that is not counted. */
+  /** How many providers reported the head; null where that is not counted. */
   witnesses: number | null
   /** What the providers contradict each other about. */
   dispute: string | null

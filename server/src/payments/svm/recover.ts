@@ -3,7 +3,7 @@ import type { SvmChain } from '../../chains/svm/chain.ts'
 import { readLanded } from '../../chains/svm/landed.ts'
 import { encodeTransaction, hashMessage } from '../../chains/svm/message.ts'
 import { findTokenAccount, readExact } from '../../chains/svm/transfer.ts'
-import { askWitnesses, readAnswer } from '../../chains/svm/witnesses.ts'
+import { readAnswer } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { isId } from '../../ids.ts'
 import { finishReconciling } from '../restores/reconcile.ts'
@@ -44,7 +44,7 @@ async function listSent({ rpc, network: { witnessesMin } }: SvmChain, settler: s
   for (;;) {
     const settings = { limit: listedPerRequest, commitment: 'confirmed', ...(before && { before }) }
     const call = { method: 'getSignaturesForAddress', params: [settler, settings] }
-    const lists = (await askWitnesses(rpc, [call])).flatMap(({ outcomes: [outcome] }) => {
+    const lists = (await rpc.askAll([call])).flatMap(({ outcomes: [outcome] }) => {
       const list = readAnswer(outcome, (raw: Listed[]) => raw.map(toListed))
       return list ? [list] : []
     })
@@ -76,7 +76,7 @@ function toListed({ signature, blockTime }: Listed): Listed {
   return { signature: String(signature), blockTime: blockTime ?? null }
 }
 
-/** Records those that are payments. False if enough providers did not tell the same about each. */
+/** Records those that are payments. False if too few providers report the same about each. */
 async function record(
   ctx: Context,
   chain: SvmChain,

@@ -3,7 +3,7 @@ import type { SvmChain } from '../../chains/svm/chain.ts'
 import { type Landed, readLanded } from '../../chains/svm/landed.ts'
 import { countWith, findWithout, judge, readViews } from '../../chains/svm/status.ts'
 import { findTokenAccount, tokenProgram } from '../../chains/svm/transfer.ts'
-import { askWitnesses, readAnswer } from '../../chains/svm/witnesses.ts'
+import { readAnswer } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { advancePlaces, orphanCredits } from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
@@ -81,8 +81,7 @@ const lostMinutes = 10
 /** The newest transactions of which any provider says that they name a reference, each with the one it names. */
 async function findNaming({ rpc }: SvmChain, awaited: readonly Awaited[]): Promise<Map<string, Awaited>> {
   const settings = { commitment: 'confirmed', limit: namingMax }
-  const witnesses = await askWitnesses(
-    rpc,
+  const witnesses = await rpc.askAll(
     awaited.map(({ reference }) => ({ method: 'getSignaturesForAddress', params: [reference, settings] })),
   )
   const read = (list: readonly { signature: string; err?: unknown }[]) =>
