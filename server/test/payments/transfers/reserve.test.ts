@@ -188,7 +188,7 @@ test('ended checkouts keep nobody from paying, and give up their amounts only wh
          returning id
        )
        insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at, cools_until)
-       select made.id, r.network, r.asset, r.pay_to, 8000000 + 2 * substr(made.id, 8)::integer, r.after_block, clock(),
+       select made.id, r.network, r.asset, r.pay_to, 8000000 + substr(made.id, 8)::integer, r.after_block, clock(),
          clock() + make_interval(secs => substr(made.id, 8)::integer)
        from made, reserved_amounts r where r.checkout_id = $1 on conflict do nothing`,
       [model.id, first, count],
