@@ -35,6 +35,8 @@ const dueLooksMax = 6
 const blocksKept = 5_000
 /** How much later than a block is due we wait for providers that do not have it yet before we go on without them. */
 const lagSeconds = 3
+/** Where too few providers report what is finalized, reading starts this far below the head: over half an hour on Base. */
+const firstBlocksMax = 1_000
 /** While nothing is in flight, nonces and finality are read only every so many blocks. */
 const idleBlocks = 8
 
@@ -80,8 +82,7 @@ async function follow(
     return await advance(ctx, chain, follower, tip.number, listener)
   }
 
-  // The first time, reading starts at the current head: nothing before it can be ours.
-  const from = tip ? tip.number + 1 : head.number
+  const from = tip ? tip.number + 1 : await chooseFirst(chain, head.number)
   const wanted = Array.from({ length: Math.min(blocksPerRead, head.number - from + 1) }, (_, i) => ({
     number: from + i,
     hash: from + i === head.number ? head.hash : null,
@@ -106,6 +107,15 @@ async function follow(
   await noteAgreement(ctx, chain, follower)
   await advance(ctx, chain, follower, end.block.number, listener)
   return end.block.number < head.number
+}
+
+/**
+ * Where reading starts the first time. Nothing before the head of then can be ours, but the first block is one that is
+ * never given up (see turn-back), so it must be one that the chain no longer replaces.
+ */
+async function chooseFirst(chain: Chain, head: number): Promise<number> {
+  const { finalized } = await readFinality(chain)
+  return Math.max(0, head - firstBlocksMax, Math.min(finalized, head))
 }
 
 /** Reads blocks from every provider, decides what to believe of each, and puts those aside that were caught lying. */
