@@ -23,6 +23,7 @@ import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, toStoreWire } from './checkout.ts'
 import type { Claim } from './claim.ts'
+import { describeCheckout } from './describe.ts'
 import { type PayView, readPayView } from './pay-rows.ts'
 
 /** What a request to pay needs. Opened once per process. */
@@ -153,7 +154,8 @@ export async function payCheckout(
     if (checkout.status !== 'OPEN' || view.isPastExpiry) throw closedProblem(checkout)
     if (view.isRestoring) throw restoringProblem()
 
-    const required = await requirePayment(engine, checkout, request.resourceUrl, refused)
+    const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
+    const required = await requirePayment(engine, view, request.resourceUrl, error)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
     if (!payment || refused) return { kind: 'required', required, refused }
 
@@ -334,20 +336,16 @@ function inProgress(): Problem {
 
 async function requirePayment(
   { rails }: PayEngine,
-  checkout: Checkout,
+  { checkout, storeName }: PayView,
   url: string,
-  refused: Refused | null,
+  error: string | undefined,
 ): Promise<PaymentRequired> {
   const accepts = await toTerms(rails, checkout.id, checkout.options)
   if (accepts.length === 0) throw unsettled('No running settler can settle a payment.')
   return {
     x402Version: 2,
-    ...(refused && { error: refused.reason }),
-    resource: {
-      url,
-      description: `Checkout ${checkout.id} for order ${checkout.orderId}`,
-      mimeType: 'application/json',
-    },
+    ...(error !== undefined && { error }),
+    resource: { url, description: describeCheckout(checkout, storeName), mimeType: 'application/json' },
     accepts,
   }
 }

@@ -178,7 +178,7 @@ const queries = formats.default(new Ajv({ ...common, coerceTypes: true }))
 /** Pages of any origin may read the ways to pay, and pay: there is no cookie or key to abuse. */
 const crossOrigin = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id',
+  'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, Link, Retry-After, X-Request-Id',
 }
 const preflight = {
   'access-control-allow-methods': 'POST, OPTIONS',

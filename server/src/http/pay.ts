@@ -31,6 +31,7 @@ const answers = {
     schema: schemas.PaymentRequired,
     headers: {
       'PAYMENT-REQUIRED': 'Base64 of the same JSON.',
+      Link: 'Where the docs for programs are: /llms.txt, with rel="describedby".',
       'PAYMENT-RESPONSE': 'Only if a payment was refused: base64 of the failed settlement, with the reason.',
     },
   },
@@ -50,7 +51,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
     isKeyed: false,
     requestHeaders: {
       'PAYMENT-SIGNATURE':
-        'Base64 of the x402 payment. Without it, the answer for an unpaid checkout is 402 with the ways to pay.',
+        'Base64 of the x402 payment. Without it, the answer for an unpaid checkout is 402 with the ways to pay. Version 1’s X-PAYMENT is not read.',
     },
     answers,
     problems: [
@@ -93,7 +94,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       operationId: 'openCheckoutPage',
       summary: 'Open a checkoutUrl',
       description:
-        'Clients that prefer text/html, as browsers do, get the payment page. All other clients, and every request that carries a payment, get the same answer as from payCheckout.',
+        'Clients that prefer text/html, as browsers do, get the payment page. All other clients, and every request that carries a payment, get the same answer as from payCheckout. HEAD gets the headers of the same answer, and ignores a payment.',
       handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
   ]
@@ -109,15 +110,24 @@ async function pay(
   const { checkoutId } = request.params as { checkoutId: string }
   const answer = await payCheckout(ctx, engine, checkoutId, {
     resourceUrl: `${url}/${checkoutId}`,
-    payment: readPaymentHeader(request.headers['payment-signature']),
+    // HEAD is a question, and a question must not charge anyone.
+    payment: readPaymentHeader(
+      request.method === 'HEAD' ? undefined : request.headers['payment-signature'],
+      request.headers['x-payment'],
+    ),
     address: addressBucket(request.ip),
   }).catch((error) => {
     if (!(error instanceof MalformedPayment)) throw error
     throw new Problem(error.code, error.message, {
-      headers: { 'payment-required': encodeRequired(error.required) },
+      headers: { 'payment-required': encodeRequired(error.required), link: docsLink(ctx) },
     })
   })
   return render(ctx, answer, reply)
+}
+
+/** Absolute, because the payment page may be on another host than the docs. */
+function docsLink({ config }: Context): string {
+  return `<${config.baseUrl}/llms.txt>; rel="describedby"; type="text/plain"`
 }
 
 /** The library types a network as `namespace:reference`; ours are plain strings from a table. */
@@ -128,7 +138,7 @@ function encodeRequired(required: PaymentRequired): string {
 function render(ctx: Context, answer: PayAnswer, reply: FastifyReply): FastifyReply {
   switch (answer.kind) {
     case 'required': {
-      reply.header('payment-required', encodeRequired(answer.required))
+      reply.header('payment-required', encodeRequired(answer.required)).header('link', docsLink(ctx))
       if (answer.refused) {
         const { reason, network, payer } = answer.refused
         reply.header(
