@@ -1,6 +1,6 @@
 import { FarthingError } from '../errors.ts'
 import { parseUnits } from '../units.ts'
-import type { Checkout, Payment } from '../wire.ts'
+import type { Checkout, Payment, Signed } from '../wire.ts'
 import { type Asset, knownAssets } from './assets.ts'
 import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.ts'
 import { makeOffer, type Signer, signOffer } from './sign.ts'
@@ -33,6 +33,8 @@ export type PayResult =
       readonly network: string
       /** The wallet that paid. It is someone else's if the checkout was already paid. */
       readonly payer: string
+      /** What the server signed as proof of the payment: see `@farthing/sdk/receipts`. Null if it signs none. */
+      readonly receipt: Signed | null
     }
   | {
       /** The outcome is not known yet. Do not pay in another way: call `pay` again, or `resume` with this payment. */
@@ -150,8 +152,9 @@ function notAsked(url: string, verdict: Verdict & { kind: 'unknown' }, { signal 
 function toResult(verdict: Verdict, payment: string | null): PayResult {
   switch (verdict.kind) {
     case 'paid': {
-      const { transaction, network, payer } = verdict.settlement
-      return { outcome: 'paid', checkout: verdict.checkout, transaction, network, payer }
+      const { transaction, network, payer, extensions } = verdict.settlement
+      const receipt = extensions?.['offer-receipt']?.info?.receipt ?? null
+      return { outcome: 'paid', checkout: verdict.checkout, transaction, network, payer, receipt }
     }
     case 'required': {
       const { error = 'payment_required' } = verdict.required

@@ -1,10 +1,5 @@
 import assert from 'node:assert/strict'
-import type {
-  CheckoutPayment,
-  PaymentRequired,
-  PaymentRequirements,
-  Payment as WirePayment,
-} from '@farthing/sdk'
+import type { PaymentRequired, PaymentRequirements, Payment as WirePayment } from '@farthing/sdk'
 import { toShown, toStored } from '../chains/families.ts'
 import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
@@ -15,6 +10,7 @@ import type { Budgets } from '../payments/budget.ts'
 import { toPayment } from '../payments/credits/credit.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
 import type { Prepared, Rails } from '../payments/rail.ts'
+import type { Issuer } from '../payments/receipts/issuer.ts'
 import { readInFlightUnits } from '../payments/rows.ts'
 import { nextDay } from '../payments/settlers/quota.ts'
 import { type Readiness, whyRestoring } from '../payments/settlers/readiness.ts'
@@ -33,12 +29,14 @@ export type PayEngine = {
   readonly outcomes: Outcomes
   readonly readiness: Readiness
   readonly budgets: Budgets
+  /** Null if offers and receipts are not signed. */
+  readonly issuer: Issuer | null
 }
 
 /** The answer to a request to pay. Refusals other than a 402 are thrown as Problems. */
 export type PayAnswer =
   | { readonly kind: 'required'; readonly required: PaymentRequired; readonly refused: Refused | null }
-  | { readonly kind: 'paid'; readonly checkout: Checkout; readonly payment: CheckoutPayment }
+  | { readonly kind: 'paid'; readonly checkout: Checkout; readonly payment: WirePayment }
   | {
       readonly kind: 'pending'
       readonly checkout: Checkout
@@ -335,7 +333,7 @@ function inProgress(): Problem {
 }
 
 async function requirePayment(
-  { rails }: PayEngine,
+  { rails, issuer }: PayEngine,
   { checkout, storeName }: PayView,
   url: string,
   error: string | undefined,
@@ -347,5 +345,6 @@ async function requirePayment(
     ...(error !== undefined && { error }),
     resource: { url, description: describeCheckout(checkout, storeName), mimeType: 'application/json' },
     accepts,
+    ...(issuer && { extensions: issuer.signOffers(url, accepts, checkout.expiresAt) }),
   }
 }

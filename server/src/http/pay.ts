@@ -1,7 +1,7 @@
 import type { PaymentRequired, Settlement } from '@farthing/sdk'
 import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { toWire } from '../checkouts/checkout.ts'
+import { isFinal, toWire } from '../checkouts/checkout.ts'
 import { MalformedPayment, type PayAnswer, type PayEngine, payCheckout } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
 import { readPaymentHeader } from '../payments/payload.ts'
@@ -14,7 +14,10 @@ const answers = {
   200: {
     description: 'Paid.',
     schema: schemas.Checkout,
-    headers: { 'PAYMENT-RESPONSE': 'Base64 of the settlement as JSON.' },
+    headers: {
+      'PAYMENT-RESPONSE':
+        'Base64 of the settlement as JSON. With a signed receipt in `extensions`, if the deployment signs receipts.',
+    },
   },
   202: {
     description:
@@ -108,8 +111,9 @@ async function pay(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { checkoutId } = request.params as { checkoutId: string }
+  const resourceUrl = `${url}/${checkoutId}`
   const answer = await payCheckout(ctx, engine, checkoutId, {
-    resourceUrl: `${url}/${checkoutId}`,
+    resourceUrl,
     // HEAD is a question, and a question must not charge anyone.
     payment: readPaymentHeader(
       request.method === 'HEAD' ? undefined : request.headers['payment-signature'],
@@ -122,7 +126,7 @@ async function pay(
       headers: { 'payment-required': encodeRequired(error.required), link: docsLink(ctx) },
     })
   })
-  return render(ctx, answer, reply)
+  return render(ctx, engine, resourceUrl, answer, reply)
 }
 
 /** Absolute, because the payment page may be on another host than the docs. */
@@ -135,7 +139,13 @@ function encodeRequired(required: PaymentRequired): string {
   return encodePaymentRequiredHeader(required as Parameters<typeof encodePaymentRequiredHeader>[0])
 }
 
-function render(ctx: Context, answer: PayAnswer, reply: FastifyReply): FastifyReply {
+function render(
+  ctx: Context,
+  { issuer }: PayEngine,
+  resourceUrl: string,
+  answer: PayAnswer,
+  reply: FastifyReply,
+): FastifyReply {
   switch (answer.kind) {
     case 'required': {
       reply.header('payment-required', encodeRequired(answer.required)).header('link', docsLink(ctx))
@@ -149,9 +159,13 @@ function render(ctx: Context, answer: PayAnswer, reply: FastifyReply): FastifyRe
       return sendJson(reply, 402, answer.required)
     }
     case 'paid': {
-      const { transaction, network, payer } = answer.payment
-      reply.header('payment-response', encodeSettlement({ success: true, transaction, network, payer }))
-      return sendJson(reply, 200, toWire(ctx, answer.checkout))
+      const { checkout, payment } = answer
+      const { transaction, network, payer } = payment
+      const extensions =
+        issuer && isFinal(checkout, payment) ? issuer.signReceipt(resourceUrl, payment, ctx.now()) : null
+      const settlement = { success: true, transaction, network, payer, ...(extensions && { extensions }) }
+      reply.header('payment-response', encodeSettlement(settlement))
+      return sendJson(reply, 200, toWire(ctx, checkout))
     }
     case 'pending': {
       const { transaction, network, payer } = answer
