@@ -24,6 +24,7 @@ export type { EvmSigner, TransferTypedData } from './evm.ts'
 export type { Objection, Offer } from './offer.ts'
 export type { Signer } from './sign.ts'
 export { type SolanaSigner, solanaSigner } from './solana.ts'
+export type { Verdict } from './submit.ts'
 
 export type PayResult =
   | {
@@ -94,6 +95,12 @@ export async function pay(
   const payment = payOnce(url, checkoutId, [signer].flat(), options).finally(() => underWay.delete(url))
   underWay.set(url, payment)
   return await payment
+}
+
+/** Asks a checkout for its terms or its outcome. Nothing is signed or paid. */
+export async function askCheckout(checkoutUrl: string, options: CallOptions = {}): Promise<Verdict> {
+  const { url, checkoutId } = readAddress(checkoutUrl)
+  return await submit(url, checkoutId, null, options)
 }
 
 /** Finds out the outcome of a payment that was signed earlier by submitting it again. It never signs another one. */
