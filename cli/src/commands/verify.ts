@@ -118,11 +118,9 @@ function tell(terminal: Terminal, result: Result): string[] {
       ['key', keyId],
     ]),
     '',
-    `  It proves that ${wrap(host)} has stated, at that time, that this payment paid this`,
-    '  checkout and was as final as the store requires.',
-    '  It does not prove that whoever shows it is the payer, that anything was delivered,',
-    '  or that the money was not returned. What the chain says, only the chain shows:',
-    '  look the transaction up.',
+    `  ${wrap(`It proves: at that time, ${host} stated that this payment paid this checkout and was as final as the store requires.`)}`,
+    '',
+    `  ${wrap('It does not prove that whoever shows it is the payer, that anything was delivered, or that the money was not returned. To see whether the chain has kept the payment, look up the transaction.')}`,
   ]
 }
 

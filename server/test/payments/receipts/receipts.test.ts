@@ -23,7 +23,7 @@ import { ConfigError } from '../../../src/config.ts'
 import { openIssuer } from '../../../src/payments/receipts/issuer.ts'
 import { openNeighbour, openTestApp } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
-import { completeByHand, payer, setStatus } from '../../support/by-hand.ts'
+import { completeByHand, encodePayment, payer, paymentFor, setStatus } from '../../support/by-hand.ts'
 import { freePort } from '../../support/free-port.ts'
 import { openStore } from '../../support/store.ts'
 
@@ -128,17 +128,19 @@ test('a checkout has one signed offer: every process makes the same, every time'
 
 test('there is no receipt before a payment is as final as the store requires, nor after the chain dropped it', async () => {
   const { id } = await shop.create()
-  const ask = async () => await fetch(`${doors[0]}/${id}`, { method: 'POST' })
+  const url = `${doors[0]}/${id}`
+  const payment = paymentFor((await (await fetch(url, { method: 'POST' })).json()) as PaymentRequired)
+  const ask = async (headers: Record<string, string> = {}) => await fetch(url, { method: 'POST', headers })
   const settlementOf = (answer: Response) =>
     decodePaymentResponseHeader(String(answer.headers.get('payment-response'))) as Settlement
-  await completeByHand(farthing, id)
+  await completeByHand(farthing, id, payment.payload.authorization.nonce)
   assert(settlementOf(await ask()).extensions)
   await farthing.ctx.db.query("update checkouts set finality = 'finalized' where id = $1", [id])
   const unfinal = await ask()
-  assert.equal(unfinal.status, 200)
-  assert.equal(settlementOf(unfinal).extensions, undefined)
+  assert.deepEqual([unfinal.status, settlementOf(unfinal).extensions], [200, undefined])
   await setStatus(farthing, id, 'PROCESSING')
-  assert.equal((await ask()).headers.get('payment-response'), null)
+  const pending = await ask({ 'payment-signature': encodePayment(payment) })
+  assert.deepEqual([pending.status, settlementOf(pending).extensions], [202, undefined])
   await farthing.ctx.db.query('update credits set orphaned_at = clock() where checkout_id = $1', [id])
   await setStatus(farthing, id, 'COMPLETED')
   const dropped = await ask()
