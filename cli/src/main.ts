@@ -6,6 +6,7 @@ import { eventsCommand } from './commands/events.ts'
 import { listenCommand } from './commands/listen.ts'
 import { payCommand } from './commands/pay.ts'
 import { paymentCommands } from './commands/payment.ts'
+import { verifyCommand } from './commands/verify.ts'
 import { walletCommands } from './commands/wallet.ts'
 import { showError } from './error.ts'
 import { commonOptions, helpOf, overview } from './help.ts'
@@ -16,6 +17,7 @@ const commands: readonly Command[] = [
   ...walletCommands,
   ...paymentCommands,
   payCommand,
+  verifyCommand,
   eventsCommand,
   listenCommand,
 ]

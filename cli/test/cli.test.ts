@@ -1,8 +1,9 @@
 /** The program as people and scripts run it: as a separate process, against a real server and chain. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -19,8 +20,11 @@ import { newPayer } from '../../server/test/support/chain/evm-payment.ts'
 import { until } from '../../server/test/support/until.ts'
 
 const main = new URL('../src/main.ts', import.meta.url).pathname
-const shop = await openPaidStore()
 const state = await mkdtemp(join(tmpdir(), 'farthing-cli-'))
+const keysFile = join(state, 'receipt-keys.pem')
+const { privateKey } = generateKeyPairSync('ed25519')
+await writeFile(keysFile, privateKey.export({ format: 'pem', type: 'pkcs8' }))
+const shop = await openPaidStore({ settings: { RECEIPT_KEYS_FILE: keysFile } })
 atEnd(() => rm(state, { recursive: true }))
 
 type Ran = { readonly code: number | null; readonly out: string; readonly err: string }
@@ -125,6 +129,34 @@ test('payments that do not match their checkout are listed, accepted and dismiss
   assert.equal(accepted?.checkoutId, id)
   const [dismissed] = await read<Payment>('payment', 'dismiss', second)
   assert(dismissed?.dismissedAt)
+})
+
+test('verify says whether a receipt is genuine and what it proves, with and without a network', async () => {
+  const payer = await shop.fund()
+  const { checkoutUrl, id } = await create()
+  const paid = await run(['pay', checkoutUrl, '--yes'], { FARTHING_PRIVATE_KEY: payer.key })
+  const [file, did, changed] = ['paid.json', 'did.json', 'changed.jws'].map((name) => join(state, name))
+  assert(file && did && changed)
+  await writeFile(file, paid.out)
+  await writeFile(did, await (await fetch(`${shop.baseUrl}/.well-known/did.json`)).text())
+  const { out, code, err } = await run(['verify', file, '--text', '--payer', payer.address, '--checkout', id])
+  assert.equal(code, 0, err)
+  for (const shown of ['0.50 USDC on Local chain', payer.address, checkoutUrl, 'does not prove'])
+    assert(out.includes(shown), out)
+  const { receipt } = JSON.parse(paid.out) as { receipt: { signature: string } }
+  await writeFile(changed, receipt.signature.replace(/.{6}$/, 'AAAAAA'))
+  const nowhere = { FARTHING_URL: 'http://127.0.0.1:9' }
+  assert.equal((await run(['verify', file, '--did', did], nowhere)).code, 0)
+  for (const [args, reason] of [
+    [[changed], 'bad_signature'],
+    [[file, '--payer', newPayer().address], 'mismatch'],
+    [[file, '--checkout', `ch_${'0'.repeat(28)}`], 'mismatch'],
+  ] as const) {
+    const refused = await run(['verify', ...args, '--did', did])
+    assert.equal(refused.code, 1)
+    assert.equal((JSON.parse(refused.out) as { code: string }).code, reason)
+  }
+  assert.equal((await run(['verify', keysFile])).code, 2)
 })
 
 test('pay stays within its limit, shows what it signs, and keeps nothing once the outcome is known', async () => {
@@ -292,7 +324,7 @@ test('a mistake is reported on stderr with what to do, and usage errors exit wit
 test('every command has help text, and no line of it is wider than 80 columns', async () => {
   const { out } = await run(['--help'])
   const names = [...out.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2}/gm)].map(([, name = '']) => name.split(' '))
-  assert.equal(names.length, 15)
+  assert.equal(names.length, 16)
   const texts = await Promise.all(names.map(async (name) => (await run([...name, '--help'])).out))
   for (const text of [out, ...texts]) {
     assert.match(text, /^farthing /)

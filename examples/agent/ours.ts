@@ -1,5 +1,6 @@
 /** Pays a checkout with Farthing's client: node ours.ts <checkoutUrl> */
 import { pay } from '@farthing/sdk/pay'
+import { verifyReceipt } from '@farthing/sdk/receipts'
 import { privateKeyToAccount } from 'viem/accounts'
 
 const [checkoutUrl = ''] = process.argv.slice(2)
@@ -9,9 +10,17 @@ const wallet = privateKeyToAccount(process.env.FARTHING_PRIVATE_KEY as `0x${stri
 const result = await pay(checkoutUrl, wallet, { max: '5.00' })
 
 switch (result.outcome) {
-  case 'paid':
+  case 'paid': {
     process.stdout.write(`paid in ${result.transaction}\n`)
+    if (result.receipt === null) break
+    // Keep the receipt: it proves that the store's server confirmed this payment for this checkout.
+    const { transaction, payer } = result
+    const verified = await verifyReceipt(result.receipt, { expect: { transaction, payer } })
+    process.stdout.write(
+      verified.isValid ? `receipt signed by ${verified.host}\n` : `bad receipt: ${verified.detail}\n`,
+    )
     break
+  }
   case 'refused':
     process.stdout.write(`refused: ${result.detail}\n`)
     process.exitCode = 1

@@ -306,7 +306,14 @@ export type PaymentRequired = {
   error?: string
   resource: { url: string; description: string; mimeType: string }
   accepts: PaymentRequirements[]
+  extensions?: { 'offer-receipt': { info: { offers: SignedOffer[] }; schema: object } }
 }
+
+/** A statement that the server signed, in JWS compact form. `@farthing/sdk/receipts` verifies it. */
+export type Signed = { format: 'jws'; signature: string }
+
+/** What the checkout asks for, and until when. `acceptIndex` is the place in `accepts`. */
+export type SignedOffer = Signed & { acceptIndex: number }
 
 /** An error, RFC 9457. */
 export type ProblemDetails = {
@@ -370,4 +377,5 @@ export type Settlement = {
   transaction: string
   network: string
   payer: string
+  extensions?: { 'offer-receipt': { info: { receipt: Signed }; schema: object } }
 }

@@ -28,7 +28,7 @@ function openProject(name: string, type: 'module' | 'commonjs'): string {
 
 /** Uses every entry point, without a network. */
 const usage = `
-async function use({ createClient, FarthingError }, { pay }, { signWebhook, verifyWebhook }) {
+async function use({ createClient, FarthingError }, { pay }, { verifyReceipt }, { signWebhook, verifyWebhook }) {
   const client = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test', fetch: async () => Response.json({ data: [] }) })
   if ((await client.networks.list()).length !== 0) throw new Error('networks')
   const refusing = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test', retriesMax: 0,
@@ -39,6 +39,7 @@ async function use({ createClient, FarthingError }, { pay }, { signWebhook, veri
   const wallet = { address: '0x', signTypedData() { throw new Error('signed') } }
   const result = await pay('http://shop.test/pay/ch_' + '0'.repeat(28), wallet, gone)
   if (result.outcome !== 'refused' || result.code !== 'checkout_expired') throw new Error('pay')
+  if ((await verifyReceipt({ format: 'jws', signature: 'x' })).code !== 'malformed') throw new Error('receipts')
   const secrets = 'whsec_' + btoa('x'.repeat(32))
   const body = JSON.stringify({ id: 'evt_1' })
   const headers = await signWebhook({ id: 'evt_1', timestamp: new Date(), body, secrets })
@@ -49,13 +50,15 @@ async function use({ createClient, FarthingError }, { pay }, { signWebhook, veri
 const esm = `
 import * as client from '@farthing/sdk'
 import * as paying from '@farthing/sdk/pay'
+import * as receipts from '@farthing/sdk/receipts'
 import * as webhooks from '@farthing/sdk/webhooks'
 ${usage}
-console.log(await use(client, paying, webhooks))
+console.log(await use(client, paying, receipts, webhooks))
 `
 const cjs = `
 ${usage}
-use(require('@farthing/sdk'), require('@farthing/sdk/pay'), require('@farthing/sdk/webhooks')).then(console.log)
+const [receipts, webhooks] = [require('@farthing/sdk/receipts'), require('@farthing/sdk/webhooks')]
+use(require('@farthing/sdk'), require('@farthing/sdk/pay'), receipts, webhooks).then(console.log)
 `
 const typed = `
 import { createClient, FarthingError, type Checkout, type Event } from '@farthing/sdk'

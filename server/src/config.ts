@@ -50,6 +50,7 @@ export type Config = {
   readonly storeGasPerDay: bigint | null
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
+  readonly receiptKeysFile: string
   readonly webhookPrivateNetworks: readonly string[]
   readonly crashAt: string
 }
@@ -241,7 +242,14 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   settlerKeysFile: {
     name: 'SETTLER_KEYS_FILE',
     about:
-      'The file with the private keys that pay for settlement, one per line: 0x and 64 hexadecimal digits, or the 64 numbers of a Solana key file in brackets. Only work reads it; serve needs no key.',
+      'The file with the private keys that pay for settlement, one per line: 0x and 64 hexadecimal digits, or the 64 numbers of a Solana key file in brackets. Only work reads it; serve needs none of them.',
+    fallback: '',
+    parse: anyText,
+  },
+  receiptKeysFile: {
+    name: 'RECEIPT_KEYS_FILE',
+    about:
+      'The file with the Ed25519 keys, in PEM form, that sign offers and receipts: the first signs, all are published. Only serve reads it. Empty: nothing is signed.',
     fallback: '',
     parse: anyText,
   },

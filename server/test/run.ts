@@ -26,7 +26,7 @@ const exclude = [
 const files =
   asked.length > 0
     ? asked
-    : globSync(isLong ? long : '{server,sdk,cli,examples,chaos}/**/*.test.ts', { cwd: root, exclude })
+    : globSync(isLong ? long : '{server,sdk,cli,mcp,examples,chaos}/**/*.test.ts', { cwd: root, exclude })
 
 /** One more than the cores of the smallest machine: many tests wait for a block, a time-out or a browser. */
 const filesAtOnce = 3

@@ -1,6 +1,6 @@
 import { FarthingError } from '../errors.ts'
 import { parseUnits } from '../units.ts'
-import type { Checkout, Payment } from '../wire.ts'
+import type { Checkout, Payment, Signed } from '../wire.ts'
 import { type Asset, knownAssets } from './assets.ts'
 import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.ts'
 import { makeOffer, type Signer, signOffer } from './sign.ts'
@@ -24,6 +24,7 @@ export type { EvmSigner, TransferTypedData } from './evm.ts'
 export type { Objection, Offer } from './offer.ts'
 export type { Signer } from './sign.ts'
 export { type SolanaSigner, solanaSigner } from './solana.ts'
+export type { Verdict } from './submit.ts'
 
 export type PayResult =
   | {
@@ -33,6 +34,8 @@ export type PayResult =
       readonly network: string
       /** The wallet that paid. It is someone else's if the checkout was already paid. */
       readonly payer: string
+      /** What the server signed as proof of the payment: see `@farthing/sdk/receipts`. Null if it signs none. */
+      readonly receipt: Signed | null
     }
   | {
       /** The outcome is not known yet. Do not pay in another way: call `pay` again, or `resume` with this payment. */
@@ -94,6 +97,12 @@ export async function pay(
   return await payment
 }
 
+/** Asks a checkout for its terms or its outcome. Nothing is signed or paid. */
+export async function askCheckout(checkoutUrl: string, options: CallOptions = {}): Promise<Verdict> {
+  const { url, checkoutId } = readAddress(checkoutUrl)
+  return await submit(url, checkoutId, null, options)
+}
+
 /** Finds out the outcome of a payment that was signed earlier by submitting it again. It never signs another one. */
 export async function resume(
   checkoutUrl: string,
@@ -150,8 +159,9 @@ function notAsked(url: string, verdict: Verdict & { kind: 'unknown' }, { signal 
 function toResult(verdict: Verdict, payment: string | null): PayResult {
   switch (verdict.kind) {
     case 'paid': {
-      const { transaction, network, payer } = verdict.settlement
-      return { outcome: 'paid', checkout: verdict.checkout, transaction, network, payer }
+      const { transaction, network, payer, extensions } = verdict.settlement
+      const receipt = extensions?.['offer-receipt']?.info?.receipt ?? null
+      return { outcome: 'paid', checkout: verdict.checkout, transaction, network, payer, receipt }
     }
     case 'required': {
       const { error = 'payment_required' } = verdict.required

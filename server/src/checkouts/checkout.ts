@@ -154,6 +154,11 @@ function statusFrom(
   return isOver ? 'EXPIRED' : 'OPEN'
 }
 
+/** Whether a payment is as final as the checkout requires. */
+export function isFinal({ finality }: Pick<Checkout, 'finality'>, payment: CheckoutPayment): boolean {
+  return payment.finality !== 'reversed' && finalityRank[payment.finality] >= finalityRank[finality]
+}
+
 /** The public view, which anyone who knows the id may see. */
 export function toWire(ctx: Context, checkout: Checkout): Wire {
   return {

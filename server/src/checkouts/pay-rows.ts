@@ -9,6 +9,7 @@ import { type CheckoutRow, isRestoringSql, toCheckout } from './rows.ts'
 /** Everything that decides the answer to a payer, in one query. */
 export type PayView = {
   readonly checkout: Checkout
+  readonly storeName: string
   readonly isPastExpiry: boolean
   readonly isRestoring: boolean
   /** The live exact credit. */
@@ -39,6 +40,7 @@ export async function readPayView(
 ): Promise<PayView | null> {
   const [row] = await db.query<
     CheckoutRow & {
+      store_name: string
       is_past_expiry: boolean
       is_restoring: boolean
       exact: RawCredit | null
@@ -53,7 +55,7 @@ export async function readPayView(
       rests_until: Date | null
     }
   >(
-    `select c.*, c.expires_at <= clock() as is_past_expiry, ${creditJson('e')} as exact,
+    `select c.*, s.name as store_name, c.expires_at <= clock() as is_past_expiry, ${creditJson('e')} as exact,
        ${isRestoringSql} as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, ${creditJson('k')} as known_credit,
        (select b.hash from transaction_calls tc join broadcasts b on b.network = tc.network and b.settler = tc.settler
@@ -67,7 +69,7 @@ export async function readPayView(
        $6::text is not null and exists (select 1 from authorizations o where o.store_id = c.store_id
          and o.payment_identifier = $6 and (o.network, o.asset, o.payer, o.nonce, o.checkout_id)
            is distinct from ($2, $3, $4, $5, c.id)) as is_identifier_taken
-     from checkouts c
+     from checkouts c join stores s on s.id = c.store_id
      left join credits e on e.checkout_id = c.id and e.disposition = 'exact' and e.orphaned_at is null
      left join authorizations a on a.network = $2 and a.asset = $3 and a.payer = $4 and a.nonce = $5
      left join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
@@ -86,6 +88,7 @@ export async function readPayView(
   if (!row) return null
   return {
     checkout: toCheckout(row),
+    storeName: row.store_name,
     isPastExpiry: row.is_past_expiry,
     isRestoring: row.is_restoring,
     payment: row.exact && creditFromJson(row.exact),

@@ -1,10 +1,5 @@
 import assert from 'node:assert/strict'
-import type {
-  CheckoutPayment,
-  PaymentRequired,
-  PaymentRequirements,
-  Payment as WirePayment,
-} from '@farthing/sdk'
+import type { PaymentRequired, PaymentRequirements, Payment as WirePayment } from '@farthing/sdk'
 import { toShown, toStored } from '../chains/families.ts'
 import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
@@ -15,6 +10,7 @@ import type { Budgets } from '../payments/budget.ts'
 import { toPayment } from '../payments/credits/credit.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
 import type { Prepared, Rails } from '../payments/rail.ts'
+import type { Issuer } from '../payments/receipts/issuer.ts'
 import { readInFlightUnits } from '../payments/rows.ts'
 import { nextDay } from '../payments/settlers/quota.ts'
 import { type Readiness, whyRestoring } from '../payments/settlers/readiness.ts'
@@ -23,6 +19,7 @@ import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, toStoreWire } from './checkout.ts'
 import type { Claim } from './claim.ts'
+import { describeCheckout } from './describe.ts'
 import { type PayView, readPayView } from './pay-rows.ts'
 
 /** What a request to pay needs. Opened once per process. */
@@ -32,12 +29,14 @@ export type PayEngine = {
   readonly outcomes: Outcomes
   readonly readiness: Readiness
   readonly budgets: Budgets
+  /** Null if offers and receipts are not signed. */
+  readonly issuer: Issuer | null
 }
 
 /** The answer to a request to pay. Refusals other than a 402 are thrown as Problems. */
 export type PayAnswer =
   | { readonly kind: 'required'; readonly required: PaymentRequired; readonly refused: Refused | null }
-  | { readonly kind: 'paid'; readonly checkout: Checkout; readonly payment: CheckoutPayment }
+  | { readonly kind: 'paid'; readonly checkout: Checkout; readonly payment: WirePayment }
   | {
       readonly kind: 'pending'
       readonly checkout: Checkout
@@ -153,7 +152,8 @@ export async function payCheckout(
     if (checkout.status !== 'OPEN' || view.isPastExpiry) throw closedProblem(checkout)
     if (view.isRestoring) throw restoringProblem()
 
-    const required = await requirePayment(engine, checkout, request.resourceUrl, refused)
+    const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
+    const required = await requirePayment(engine, view, request.resourceUrl, error)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
     if (!payment || refused) return { kind: 'required', required, refused }
 
@@ -333,21 +333,18 @@ function inProgress(): Problem {
 }
 
 async function requirePayment(
-  { rails }: PayEngine,
-  checkout: Checkout,
+  { rails, issuer }: PayEngine,
+  { checkout, storeName }: PayView,
   url: string,
-  refused: Refused | null,
+  error: string | undefined,
 ): Promise<PaymentRequired> {
   const accepts = await toTerms(rails, checkout.id, checkout.options)
   if (accepts.length === 0) throw unsettled('No running settler can settle a payment.')
   return {
     x402Version: 2,
-    ...(refused && { error: refused.reason }),
-    resource: {
-      url,
-      description: `Checkout ${checkout.id} for order ${checkout.orderId}`,
-      mimeType: 'application/json',
-    },
+    ...(error !== undefined && { error }),
+    resource: { url, description: describeCheckout(checkout, storeName), mimeType: 'application/json' },
     accepts,
+    ...(issuer && { extensions: issuer.signOffers(url, accepts, checkout.expiresAt) }),
   }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -61,6 +62,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       NETWORKS: network.id,
       LOCAL_RPC_URLS: chain.url,
       SETTLER_KEYS_FILE: chain.keysFile,
+      RECEIPT_KEYS_FILE: await makeReceiptKey(),
       FIXED_RATES: rates,
       ECB_RATES_URL: '',
       EXCHANGE_RATES_URL: '',
@@ -130,6 +132,17 @@ async function startDatabase(stops: Stops): Promise<string> {
   if (found.length === 0) await admin.query('create database farthing')
   await admin.close()
   return cluster.url('farthing')
+}
+
+/** A key for receipts, kept between starts so that earlier receipts can still be verified. */
+async function makeReceiptKey(): Promise<string> {
+  const file = join(folder, 'receipt-keys.pem')
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const pem = privateKey.export({ format: 'pem', type: 'pkcs8' })
+  await writeFile(file, pem, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  return file
 }
 
 async function migrateOwn(ctx: Context): Promise<void> {

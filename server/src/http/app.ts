@@ -9,6 +9,7 @@ import { openEventWaits } from '../events/wait.ts'
 import { newId } from '../ids.ts'
 import { openBudgets } from '../payments/budget.ts'
 import { openRails } from '../payments/rails.ts'
+import { openIssuer } from '../payments/receipts/issuer.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
 import { openOutcomes } from '../payments/waits.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
@@ -17,6 +18,7 @@ import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
 import { mountPrepare } from './buyer/prepare.ts'
+import { mountDid } from './did.ts'
 import { mountDocs } from './docs/site.ts'
 import { eventRoutes } from './events/log.ts'
 import { webhookRoutes } from './events/webhooks.ts'
@@ -142,6 +144,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   mountLive(app, ctx, pagePathOf(ctx))
   mountForms(app, ctx, engine.rails, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
+  mountDid(app, ctx, engine.issuer)
   mountDocs(app, ctx, routes)
   app.get('/livez', (_request, reply) => reply.send('alive\n'))
   const isReady = openReadyCheck(ctx, health)
@@ -160,6 +163,7 @@ function openPayEngine(ctx: Context): PayEngine {
     outcomes: openOutcomes(ctx),
     readiness: openReadiness(ctx, rails),
     budgets: openBudgets(ctx),
+    issuer: openIssuer(ctx.config.receiptKeysFile),
   }
 }
 
@@ -178,7 +182,7 @@ const queries = formats.default(new Ajv({ ...common, coerceTypes: true }))
 /** Pages of any origin may read the ways to pay, and pay: there is no cookie or key to abuse. */
 const crossOrigin = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id',
+  'access-control-expose-headers': 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, Link, Retry-After, X-Request-Id',
 }
 const preflight = {
   'access-control-allow-methods': 'POST, OPTIONS',

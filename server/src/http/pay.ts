@@ -1,7 +1,7 @@
 import type { PaymentRequired, Settlement } from '@farthing/sdk'
 import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { toWire } from '../checkouts/checkout.ts'
+import { isFinal, toWire } from '../checkouts/checkout.ts'
 import { MalformedPayment, type PayAnswer, type PayEngine, payCheckout } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
 import { readPaymentHeader } from '../payments/payload.ts'
@@ -14,7 +14,10 @@ const answers = {
   200: {
     description: 'Paid.',
     schema: schemas.Checkout,
-    headers: { 'PAYMENT-RESPONSE': 'Base64 of the settlement as JSON.' },
+    headers: {
+      'PAYMENT-RESPONSE':
+        'Base64 of the settlement as JSON. With a signed receipt in `extensions`, if the deployment signs receipts.',
+    },
   },
   202: {
     description:
@@ -31,6 +34,7 @@ const answers = {
     schema: schemas.PaymentRequired,
     headers: {
       'PAYMENT-REQUIRED': 'Base64 of the same JSON.',
+      Link: 'Where the docs for programs are: /llms.txt, with rel="describedby".',
       'PAYMENT-RESPONSE': 'Only if a payment was refused: base64 of the failed settlement, with the reason.',
     },
   },
@@ -50,7 +54,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
     isKeyed: false,
     requestHeaders: {
       'PAYMENT-SIGNATURE':
-        'Base64 of the x402 payment. Without it, the answer for an unpaid checkout is 402 with the ways to pay.',
+        'Base64 of the x402 payment. Without it, the answer for an unpaid checkout is 402 with the ways to pay. Version 1’s X-PAYMENT is not read.',
     },
     answers,
     problems: [
@@ -93,7 +97,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       operationId: 'openCheckoutPage',
       summary: 'Open a checkoutUrl',
       description:
-        'Clients that prefer text/html, as browsers do, get the payment page. All other clients, and every request that carries a payment, get the same answer as from payCheckout.',
+        'Clients that prefer text/html, as browsers do, get the payment page. All other clients, and every request that carries a payment, get the same answer as from payCheckout. HEAD gets the headers of the same answer, and ignores a payment.',
       handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
   ]
@@ -107,17 +111,27 @@ async function pay(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { checkoutId } = request.params as { checkoutId: string }
+  const resourceUrl = `${url}/${checkoutId}`
   const answer = await payCheckout(ctx, engine, checkoutId, {
-    resourceUrl: `${url}/${checkoutId}`,
-    payment: readPaymentHeader(request.headers['payment-signature']),
+    resourceUrl,
+    // HEAD is a question, and a question must not charge anyone.
+    payment: readPaymentHeader(
+      request.method === 'HEAD' ? undefined : request.headers['payment-signature'],
+      request.headers['x-payment'],
+    ),
     address: addressBucket(request.ip),
   }).catch((error) => {
     if (!(error instanceof MalformedPayment)) throw error
     throw new Problem(error.code, error.message, {
-      headers: { 'payment-required': encodeRequired(error.required) },
+      headers: { 'payment-required': encodeRequired(error.required), link: docsLink(ctx) },
     })
   })
-  return render(ctx, answer, reply)
+  return render(ctx, engine, resourceUrl, answer, reply)
+}
+
+/** Absolute, because the payment page may be on another host than the docs. */
+function docsLink({ config }: Context): string {
+  return `<${config.baseUrl}/llms.txt>; rel="describedby"; type="text/plain"`
 }
 
 /** The library types a network as `namespace:reference`; ours are plain strings from a table. */
@@ -125,10 +139,16 @@ function encodeRequired(required: PaymentRequired): string {
   return encodePaymentRequiredHeader(required as Parameters<typeof encodePaymentRequiredHeader>[0])
 }
 
-function render(ctx: Context, answer: PayAnswer, reply: FastifyReply): FastifyReply {
+function render(
+  ctx: Context,
+  { issuer }: PayEngine,
+  resourceUrl: string,
+  answer: PayAnswer,
+  reply: FastifyReply,
+): FastifyReply {
   switch (answer.kind) {
     case 'required': {
-      reply.header('payment-required', encodeRequired(answer.required))
+      reply.header('payment-required', encodeRequired(answer.required)).header('link', docsLink(ctx))
       if (answer.refused) {
         const { reason, network, payer } = answer.refused
         reply.header(
@@ -139,9 +159,13 @@ function render(ctx: Context, answer: PayAnswer, reply: FastifyReply): FastifyRe
       return sendJson(reply, 402, answer.required)
     }
     case 'paid': {
-      const { transaction, network, payer } = answer.payment
-      reply.header('payment-response', encodeSettlement({ success: true, transaction, network, payer }))
-      return sendJson(reply, 200, toWire(ctx, answer.checkout))
+      const { checkout, payment } = answer
+      const { transaction, network, payer } = payment
+      const extensions =
+        issuer && isFinal(checkout, payment) ? issuer.signReceipt(resourceUrl, payment, ctx.now()) : null
+      const settlement = { success: true, transaction, network, payer, ...(extensions && { extensions }) }
+      reply.header('payment-response', encodeSettlement(settlement))
+      return sendJson(reply, 200, toWire(ctx, checkout))
     }
     case 'pending': {
       const { transaction, network, payer } = answer

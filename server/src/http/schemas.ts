@@ -308,6 +308,15 @@ export const CurrencyList = of<{ data: Wire.Currency[] }>()(
   Type.Object({ data: Type.Array(Currency) }, closed),
 )
 
+const SignedOffer = Type.Object(
+  { format: Type.Literal('jws'), acceptIndex: Type.Integer(), signature: Type.String() },
+  closed,
+)
+const SignedOffers = Type.Object(
+  { info: Type.Object({ offers: Type.Array(SignedOffer) }, closed), schema: Type.Object({}) },
+  closed,
+)
+
 export const PaymentRequired = of<Wire.PaymentRequired>()(
   Type.Object(
     {
@@ -340,6 +349,7 @@ export const PaymentRequired = of<Wire.PaymentRequired>()(
           closed,
         ),
       ),
+      extensions: Type.Optional(Type.Object({ 'offer-receipt': SignedOffers }, closed)),
     },
     closed,
   ),

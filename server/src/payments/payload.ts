@@ -34,7 +34,10 @@ export type SvmPayment = AnyPayment & {
 export type Payment = EvmPayment | SvmPayment
 
 export type ReadPayment =
-  | { readonly kind: 'none' }
+  | {
+      readonly kind: 'none' /** Why the header that was sent instead is not read. */
+      readonly error?: string
+    }
   | { readonly kind: 'unreadable'; readonly why: string }
   | { readonly kind: 'present'; readonly payment: Payment }
 
@@ -46,8 +49,11 @@ const signatureBytesMax = 4_096
  * so two parsers could read one header as two different payments. Only canonical base64 is accepted: text that equals
  * the encoding of its own bytes.
  */
-export function readPaymentHeader(header: string | readonly string[] | undefined): ReadPayment {
-  if (header === undefined) return { kind: 'none' }
+export function readPaymentHeader(
+  header: string | readonly string[] | undefined,
+  version1Header?: string | readonly string[],
+): ReadPayment {
+  if (header === undefined) return version1Header === undefined ? { kind: 'none' } : version1
   if (typeof header !== 'string') return unreadable('it was sent more than once')
   const bytes = Buffer.from(header, 'base64')
   if (header === '' || bytes.toString('base64') !== header) return unreadable('it is not standard base64')
@@ -58,6 +64,13 @@ export function readPaymentHeader(header: string | readonly string[] | undefined
     return unreadable('it is not JSON')
   }
   return readPayload(json)
+}
+
+/** X-PAYMENT is version 1's header. Its payment is not read, so the answer is that to a request without one. */
+const version1: ReadPayment = {
+  kind: 'none',
+  error:
+    'X-PAYMENT is a header of x402 version 1 and was not read. Sign these version 2 terms and send the payment in PAYMENT-SIGNATURE.',
 }
 
 function readPayload(json: unknown): ReadPayment {

@@ -55,9 +55,10 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
   })
 }
 
-/** HEAD is always about the page: it never charges anyone. */
+/** A request with a payment comes from a program, whatever it accepts. HEAD ignores payments, as it charges nobody. */
 function wantsPage({ method, headers }: FastifyRequest): boolean {
-  return method === 'HEAD' || (headers['payment-signature'] === undefined && prefersPage(headers.accept))
+  const hasPayment = method !== 'HEAD' && headers['payment-signature'] !== undefined
+  return !hasPayment && prefersPage(headers.accept)
 }
 
 function readAsked(request: FastifyRequest): Asked {

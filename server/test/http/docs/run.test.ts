@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,7 +21,13 @@ const elsewhere = ['README.md', 'CONTRIBUTING.md']
 /** Far longer than any page takes. A block that hangs must not hang the tests. */
 const pageTimeoutMs = 180_000
 
-const shop = await openPageShop({ network: 'LOCAL' })
+const receiptKeys = join(await mkdtemp(join(tmpdir(), 'farthing-docs-keys-')), 'receipt-keys.pem')
+await writeFile(
+  receiptKeys,
+  generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }),
+)
+atEnd(() => rm(dirname(receiptKeys), { recursive: true }))
+const shop = await openPageShop({ network: 'LOCAL', settings: { RECEIPT_KEYS_FILE: receiptKeys } })
 const payerKey = fundedKey(2)
 await shop.chain.mint(privateKeyToAccount(payerKey).address, 1_000_000_000n)
 const baseUrl = shop.ctx.config.baseUrl

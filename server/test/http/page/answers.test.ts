@@ -43,7 +43,7 @@ test('at the same URL browsers get the page and programs get the same answer as 
   const head = await farthing.request({
     method: 'HEAD',
     url: `/c/${id}`,
-    headers: { 'payment-signature': 'x' },
+    headers: { accept: browserAccept, 'payment-signature': 'x' },
   })
   assert.equal(head.statusCode, 200)
 })

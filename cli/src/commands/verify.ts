@@ -1,0 +1,142 @@
+import { readFile } from 'node:fs/promises'
+import { formatUnits } from '@farthing/sdk'
+import { knownAssets } from '@farthing/sdk/pay'
+import {
+  type OfferContent,
+  type ReceiptContent,
+  type Signed,
+  type Verified,
+  verifyOffer,
+  verifyReceipt,
+} from '@farthing/sdk/receipts'
+import { type Call, type Command, textOf, UsageError } from '../command.ts'
+import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
+
+export const verifyCommand: Command = {
+  name: 'verify',
+  arguments: '<file>',
+  summary: 'Check a signed receipt or offer',
+  options: {
+    did: { type: 'string', value: 'file', about: 'the host’s did.json, to check without a network' },
+    payer: { type: 'string', value: 'address', about: 'the wallet that must have paid' },
+    checkout: { type: 'string', value: 'id', about: 'the checkout that it must be for' },
+  },
+  notes: [
+    'The file is what farthing pay --json printed, or its receipt, or a JWS.',
+    'Without --did, the keys are fetched from the host that the receipt names.',
+    'Exit codes: 0 genuine, 1 not.',
+  ],
+  async run(call) {
+    const { terminal, positionals } = call
+    const [file = ''] = positionals
+    const signed = findSigned(await readText(file))
+    if (!signed) throw new UsageError(`${file} holds no signed receipt or offer.`)
+    const payer = textOf(call, 'payer')
+    const did = await readDid(call)
+    const options = { ...(did !== undefined && { did }), ...(payer !== undefined && { expect: { payer } }) }
+    const asReceipt = await verifyReceipt(signed, options)
+    // Whatever is not a receipt may be an offer; a receipt that fails must not be tried as anything else.
+    const isReceipt = asReceipt.isValid || asReceipt.code !== 'malformed'
+    const result = forCheckout(
+      isReceipt ? asReceipt : await verifyOffer(signed, options),
+      textOf(call, 'checkout'),
+    )
+    terminal.show({ kind: isReceipt ? 'receipt' : 'offer', ...result }, () => tell(terminal, result))
+    return result.isValid ? 0 : 1
+  },
+}
+
+type Result = Verified<ReceiptContent | OfferContent>
+
+async function readText(file: string): Promise<string> {
+  return await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${file} cannot be read: ${error.code}.`)
+  })
+}
+
+async function readDid(call: Call): Promise<unknown> {
+  const file = textOf(call, 'did')
+  if (file === undefined) return undefined
+  const document = parse(await readText(file))
+  if (document === undefined) throw new UsageError(`${file} is not JSON.`)
+  return document
+}
+
+/** The signed statement in a file: a JWS, an object that is one, or the result of `farthing pay`. */
+function findSigned(text: string): Signed | null {
+  const json = parse(text) as { format?: unknown; receipt?: unknown } | undefined
+  if (json === undefined)
+    return /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text.trim()) ? { format: 'jws', signature: text.trim() } : null
+  return ((json?.format === 'jws' ? json : json?.receipt) ?? null) as Signed | null
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function forCheckout(result: Result, checkout: string | undefined): Result {
+  if (!result.isValid || checkout === undefined) return result
+  const { resourceUrl } = result.content
+  if (resourceUrl.endsWith(`/${checkout}`) || resourceUrl === checkout) return result
+  return {
+    isValid: false,
+    code: 'mismatch',
+    detail: `It is about another checkout: ${resourceUrl}, not ${checkout}.`,
+  }
+}
+
+function tell(terminal: Terminal, result: Result): string[] {
+  if (!result.isValid)
+    return [bad(wrap(result.detail)), paint('dim', `  ${result.code}`), '  It proves nothing.']
+  const { content, host, keyId } = result
+  const facts: [string, string][] = [
+    ['amount', amountOf(content)],
+    ['to', content.payTo ?? 'not stated'],
+    ['for', content.resourceUrl],
+  ]
+  if (!('issuedAt' in content))
+    return [
+      good(`Genuine: ${wrap(host)} signed this offer`),
+      '',
+      ...terminal.facts([...facts, ['until', timeOf(content.validUntil)], ['key', keyId]]),
+      '',
+      '  It proves what the checkout asks for. It does not prove that anyone paid.',
+    ]
+  return [
+    good(`Genuine: ${wrap(host)} signed this receipt`),
+    '',
+    ...terminal.facts([
+      ...facts,
+      ['paid by', content.payer],
+      ['transaction', content.transaction ?? 'not stated'],
+      ['network', content.network],
+      ['signed at', timeOf(content.issuedAt)],
+      ['key', keyId],
+    ]),
+    '',
+    `  ${wrap(`It proves: at that time, ${host} stated that this payment paid this checkout and was as final as the store requires.`)}`,
+    '',
+    `  ${wrap('It does not prove that whoever shows it is the payer, that anything was delivered, or that the money was not returned. To see whether the chain has kept the payment, look up the transaction.')}`,
+  ]
+}
+
+function amountOf({ network, asset, amount }: ReceiptContent | OfferContent): string {
+  if (amount === undefined) return 'not stated'
+  const known = knownAssets.find(
+    (each) => each.network === network && each.address.toLowerCase() === asset?.toLowerCase(),
+  )
+  return known && /^\d{1,31}$/.test(amount)
+    ? `${formatUnits(BigInt(amount), known.decimals)} ${known.symbol} on ${known.networkName}`
+    : `${amount} units of ${asset ?? 'an asset that is not stated'}`
+}
+
+function timeOf(seconds: number | undefined): string {
+  // The verifier has checked that it is an integer, not that a calendar can hold it.
+  return seconds === undefined || Math.abs(seconds) > 8.64e12
+    ? 'not stated'
+    : new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z')
+}

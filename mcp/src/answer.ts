@@ -1,0 +1,18 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+
+/** A tool's answer: JSON as text, which every client shows to its model. */
+export function answer(value: object): CallToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(value, null, 2) }] }
+}
+
+/** An answer that says what went wrong and that nothing was charged. */
+export function refusal(code: string, detail: string): CallToolResult {
+  return { ...answer({ outcome: 'refused', code, detail }), isError: true }
+}
+
+export function elsewhere(urls: readonly string[]): CallToolResult {
+  return refusal(
+    'not_here',
+    `That is neither the id of a checkout (ch_…) nor the URL of one at ${urls.join(' or ')}. Only the person who runs this server can add a URL, in FARTHING_URL.`,
+  )
+}

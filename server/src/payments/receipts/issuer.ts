@@ -1,0 +1,111 @@
+import { sign } from 'node:crypto'
+import type { Payment, PaymentRequired, PaymentRequirements, Settlement } from '@farthing/sdk'
+import { type ReceiptKey, readReceiptKeys } from './key.ts'
+
+/**
+ * The x402 extension `offer-receipt`, in its JWS form. An offer states what a checkout asks for and until when; a receipt
+ * states that it was paid. Both name their key as `did:web:HOST#KEY`, where HOST is that of the paid URL, and the keys
+ * are published at https://HOST/.well-known/did.json.
+ *
+ * An offer holds nothing but what was fixed when the checkout was created, and Ed25519 is deterministic: every process
+ * makes the same offer of a checkout every time, so it is signed once and then taken from memory. A receipt is a
+ * statement about the moment it is made, because a chain can drop a payment.
+ */
+export type Issuer = {
+  signOffers(resourceUrl: string, accepts: readonly PaymentRequirements[], expiresAt: Date): Offers
+  signReceipt(resourceUrl: string, payment: Payment, now: Date): Receipt
+  /** The DID document that publishes our keys for the host of this URL. */
+  describeKeys(url: string): object
+}
+
+type Offers = NonNullable<PaymentRequired['extensions']>
+type Receipt = NonNullable<Settlement['extensions']>
+
+/** At about 1 KB each. Whatever is dropped is signed again, with the same result. */
+const offersKept = 5_000
+
+/** Null if no key is configured: then nothing is offered. */
+export function openIssuer(file: string): Issuer | null {
+  const keys = readReceiptKeys(file)
+  const [key] = keys
+  if (!key) return null
+  const kept = new Map<string, string>()
+  const signOnce = (text: string) => {
+    const known = kept.get(text)
+    if (known !== undefined) return known
+    const made = signText(key, text)
+    kept.set(text, made)
+    if (kept.size > offersKept) kept.delete(kept.keys().next().value as string)
+    return made
+  }
+  return {
+    signOffers(resourceUrl, accepts, expiresAt) {
+      const offers = accepts.map(({ scheme, network, asset, payTo, amount }, acceptIndex) => {
+        const validUntil = Math.floor(expiresAt.getTime() / 1_000)
+        const offer = { version, resourceUrl, scheme, network, asset, payTo, amount, validUntil }
+        return {
+          format: 'jws',
+          acceptIndex,
+          signature: signOnce(toSigningInput(key, resourceUrl, offer)),
+        } as const
+      })
+      return { 'offer-receipt': { info: { offers }, schema: offersSchema } }
+    },
+    signReceipt(resourceUrl, { network, payer, transaction, asset, amount, payTo }, now) {
+      const issuedAt = Math.floor(now.getTime() / 1_000)
+      // The extension's own fields don't say how much was paid to whom. A receipt for a payment has to.
+      const receipt = { version, network, resourceUrl, payer, issuedAt, transaction, asset, amount, payTo }
+      const signature = signText(key, toSigningInput(key, resourceUrl, receipt))
+      return { 'offer-receipt': { info: { receipt: { format: 'jws', signature } }, schema: receiptSchema } }
+    },
+    describeKeys: (url) => describeKeys(keys, url),
+  }
+}
+
+/** The version of both payloads. */
+const version = 1
+
+/** Every answer repeats its schema, and headers are small: these say only what a client has to know to find the JWS. */
+const offersSchema = {
+  type: 'object',
+  properties: { offers: { type: 'array' } },
+  required: ['offers'],
+}
+const receiptSchema = {
+  type: 'object',
+  properties: { receipt: { type: 'object' } },
+  required: ['receipt'],
+}
+
+function toSigningInput({ name }: ReceiptKey, resourceUrl: string, payload: object): string {
+  const header = { alg: 'EdDSA', kid: `${didOf(resourceUrl)}#${name}` }
+  // Sorted keys and no white space: the canonical form (RFC 8785) of a flat object of strings and small integers.
+  const sorted = Object.fromEntries(Object.entries(payload).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return [header, sorted].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+}
+
+function signText({ privateKey }: ReceiptKey, text: string): string {
+  if (!privateKey) throw new TypeError('a retired key signs nothing')
+  return `${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`
+}
+
+/** A port's colon is escaped, because colons separate the parts of a DID. */
+function didOf(url: string): string {
+  return `did:web:${encodeURIComponent(new URL(url).host)}`
+}
+
+function describeKeys(keys: readonly ReceiptKey[], url: string): object {
+  const id = didOf(url)
+  const verificationMethod = keys.map(({ name, jwk }) => ({
+    id: `${id}#${name}`,
+    type: 'JsonWebKey2020',
+    controller: id,
+    publicKeyJwk: jwk,
+  }))
+  return {
+    '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'],
+    id,
+    verificationMethod,
+    assertionMethod: verificationMethod.map((method) => method.id),
+  }
+}
