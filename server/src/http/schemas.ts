@@ -20,7 +20,7 @@ const checkoutFields = {
   id: Type.String({ description: 'Begins with ch_.' }),
   orderId: Type.String({ description: 'The store’s own order identifier, exactly as sent.' }),
   priceAmount: Type.String({ description: 'Decimal amount in priceCurrency, exactly as sent.' }),
-  priceCurrency: Type.String({ description: 'ISO 4217 code.' }),
+  priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.' }),
   status: Type.Enum([...statuses]),
   expiresAt: Type.String({
     format: 'date-time',
@@ -86,7 +86,10 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
         description: 'A decimal above zero, as a string: at most 15 digits before the point and 6 after it.',
         examples: ['12.50'],
       }),
-      priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.', examples: ['USD'] }),
+      priceCurrency: Type.String({
+        description: 'ISO 4217 code, in upper or lower case.',
+        examples: ['USD'],
+      }),
       successRedirectUrl: Type.Optional(
         nullable(
           Type.String({
@@ -355,7 +358,13 @@ export const ProblemDetails = of<Wire.ProblemDetails>()(
     code: Type.String({ description: 'Stable: programs should branch on it.' }),
     requestId: Type.String(),
     errors: Type.Optional(
-      Type.Array(Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed)),
+      Type.Array(
+        Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed),
+        {
+          description:
+            'With invalid_request: each wrong value, at most 20. The pointer is a JSON pointer into the body, or the name of a parameter or header.',
+        },
+      ),
     ),
   }),
 )

@@ -1,5 +1,5 @@
 import { type ProblemCode, problems } from '../../problems.ts'
-import { html } from '../page/html.ts'
+import { type Html, html } from '../page/html.ts'
 import { problemsOf } from '../reference/openapi.ts'
 import type { Route } from '../route.ts'
 import type { DocsPage } from './chapters.ts'
@@ -46,6 +46,7 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
     advice,
     code,
     requestId: 'req_…',
+    ...members[code]?.example,
   }
   const givers = routes.filter((route) => problemsOf(route).has(code))
   return {
@@ -61,7 +62,7 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
 <h2>Did it take effect?</h2>
 <p>${effectOf(code)}</p>
 <h2>What it looks like</h2>
-<p><code>detail</code> says what went wrong.</p>
+<p><code>detail</code> says what went wrong.${members[code] ? html` ${members[code].about}` : null}</p>
 <figure class="code"><pre tabindex="0"><code>${JSON.stringify(example, null, 2)
       .split('\n')
       .map(
@@ -75,6 +76,29 @@ ${
 }
 <p><a href="/docs/errors">All errors</a></p>`,
   }
+}
+
+/** Fields that only the problems of one code have. */
+const members: Partial<Record<ProblemCode, { readonly about: Html; readonly example: object }>> = {
+  invalid_request: {
+    about: html`<code>errors</code> lists every value that is wrong, at most 20: <code>pointer</code> is a JSON pointer into
+the body (<code>/priceAmount</code>), or the name of the parameter or header; <code>code</code> is the rule that the value
+breaks; <code>detail</code> says what is wrong with it.`,
+    example: {
+      errors: [
+        { pointer: '/priceAmount', code: 'type', detail: 'must be string' },
+        { pointer: '/orderId', code: 'required', detail: 'is required' },
+      ],
+    },
+  },
+  payment_not_applied: {
+    about: html`<code>payment</code> is the payment that arrived.`,
+    example: { payment: { id: 'pay_…', disposition: 'late', payer: '0x…', amount: '12500000' } },
+  },
+  log_restarted: {
+    about: html`<code>resumeAfter</code> is the cursor to continue from.`,
+    example: { resumeAfter: '2-0' },
+  },
 }
 
 function effectOf(code: ProblemCode): string {
