@@ -3,6 +3,7 @@ import { type Html, html } from '../page/html.ts'
 import { problemsOf } from '../reference/openapi.ts'
 import type { Route } from '../route.ts'
 import type { DocsPage } from './chapters.ts'
+import { renderCode } from './code.ts'
 
 const codes = Object.keys(problems) as ProblemCode[]
 
@@ -18,7 +19,7 @@ function makeIndex(): DocsPage {
     about: 'Every error code, with its status, its meaning and what to do next.',
     headings: [],
     source: null,
-    body: html`<h1>Errors</h1>
+    render: () => html`<h1>Errors</h1>
 <p>Errors are <code>application/problem+json</code> (RFC 9457). Branch on <code>code</code>, which is stable. Log
 <code>detail</code>, which says what went wrong, and <code>requestId</code>, which identifies the request in the server’s
 logs. <code>advice</code> says what to do next, and <code>type</code> is the URL of the code’s page here.</p>
@@ -55,7 +56,7 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
     about: advice,
     headings: [],
     source: null,
-    body: html`<h1>${title}</h1>
+    render: () => html`<h1>${title}</h1>
 <p class="status">Status ${status}, code <code>${code}</code></p>
 <h2>What to do</h2>
 <p>${advice}</p>
@@ -63,12 +64,7 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
 <p>${effectOf(code)}</p>
 <h2>What it looks like</h2>
 <p><code>detail</code> says what went wrong.${members[code] ? html` ${members[code].about}` : null}</p>
-<figure class="code"><pre tabindex="0"><code>${JSON.stringify(example, null, 2)
-      .split('\n')
-      .map(
-        (line) => html`${line}
-`,
-      )}</code></pre></figure>
+${renderCode(JSON.stringify(example, null, 2), 'json')}
 ${
   givers.length > 0 &&
   html`<h2>Where it occurs</h2>

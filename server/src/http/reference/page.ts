@@ -12,7 +12,7 @@ export function makeReference(routes: readonly Route[]): DocsPage {
     about: 'Every operation: its parameters, its answers and its errors.',
     headings: routes.map(({ operationId, summary }) => ({ id: operationId, title: summary })),
     source: null,
-    body: html`<h1>API reference</h1>
+    render: () => html`<h1>API reference</h1>
 <p>Every operation, generated from the server’s own code. As OpenAPI 3.1: <a href="/openapi.json">openapi.json</a>.
 With runnable examples: <a href="/docs/api/guide">the guide</a>. Bodies are JSON. Errors are
 <a href="/docs/errors">problems</a> (RFC 9457): branch on their <code>code</code>.</p>
