@@ -1,5 +1,6 @@
 import { html } from '../page/html.ts'
 import { style } from './assets.ts'
+import { renderSearchForm } from './pages.ts'
 
 /** The page at /: what answers here, and where to go, for whoever opens the server's address in a browser. */
 export function renderLanding(isReady: boolean): string {
@@ -26,8 +27,9 @@ programs over HTTP 402.</p>
 <p>Open the complete link that the store gave you. It leads to a page with the store’s name and the amount. If that page
 does not open, ask the store for a new link.</p>
 <h2>Are you building a store or an agent?</h2>
+${renderSearchForm('', 'search')}
 <ul>
-<li><a href="/docs">Documentation</a>, with a <a href="/docs/search">search</a></li>
+<li><a href="/docs">Documentation</a></li>
 <li><a href="/docs/api">API reference</a>, also as <a href="/openapi.json">openapi.json</a></li>
 <li><a href="/docs/x402">Paying from a program</a>, and <a href="/llms.txt">llms.txt</a> for language models</li>
 <li><a href="/docs/errors">Errors</a> and what to do about them</li>

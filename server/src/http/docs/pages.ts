@@ -45,8 +45,7 @@ export function renderSearchForm(query: string, id: string): Html {
 function renderFound(query: string, found: readonly Found[]): Html {
   if (found.length === 0)
     return html`<p role="status">Nothing found for “${query}”. Try fewer or other words, or look through the contents.</p>`
-  const count = found.length === 1 ? '1 section' : `${found.length} sections`
-  return html`<p class="status" role="status">${count} about “${query}”, the best first</p>
+  return html`<p class="status" role="status">Sections about “${query}”, the best first</p>
 ${renderList(found)}`
 }
 

@@ -142,7 +142,9 @@ function sectionsOf(page: DocsPage, weight: number): Section[] {
 }
 
 function boostOf({ titleWords, pageWords, weight }: Section, word: string): number {
-  return weight * (titleWords.has(word) ? 3 : pageWords.has(word) ? 2 : 1)
+  // A title that consists of the word says more than one that also contains it.
+  const byTitle = titleWords.has(word) ? 1 + 5 / Math.sqrt(titleWords.size) : 1
+  return weight * Math.max(byTitle, pageWords.has(word) ? 2 : 1)
 }
 
 function textOf(markup: string): string {

@@ -9,6 +9,9 @@ const url = await app.listen({ host: '127.0.0.1', port: 0 })
 const browser = await openBrowser()
 
 const paths = [
+  '/',
+  '/docs/search?q=webhook+signature',
+  '/docs/sdk',
   '/docs/payment',
   '/docs/api',
   '/docs/api/guide',
@@ -44,6 +47,30 @@ for (const { name, viewport, colorScheme } of windows) {
     await context.close()
   })
 }
+
+test('a block of code is copied with one click', async () => {
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+  const page = await context.newPage()
+  await page.goto(`${url}/docs/sdk`)
+  const block = page.locator('figure.code').first()
+  await block.getByRole('button', { name: 'Copy' }).click()
+  await block.getByRole('button', { name: 'Copied' }).waitFor()
+  assert.equal(
+    await page.evaluate('navigator.clipboard.readText()'),
+    await block.locator('code').textContent(),
+  )
+  await context.close()
+})
+
+test('the search works without JavaScript', async () => {
+  const page = await browser.newPage({ javaScriptEnabled: false })
+  await page.goto(`${url}/docs/sdk`)
+  await page.getByRole('searchbox', { name: 'Search the docs' }).fill('verify a webhook')
+  await page.keyboard.press('Enter')
+  await page.locator('main').getByRole('link', { name: 'Verify it' }).click()
+  assert.equal(page.url(), `${url}/docs/webhooks#verify-it`)
+  await page.close()
+})
 
 test('on a phone the contents are one tap away', async () => {
   const page = await browser.newPage({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false })

@@ -129,10 +129,7 @@ test('a search finds the section that answers, marks the words, and shows no mar
     assert((await first(query)).slice(0, 4).includes(url), `${query}: ${await first(query)}`)
   const { body } = await get('/docs/search?q=WEBHOOK')
   assert.match(body, /<mark>webhooks?<\/mark>/i)
-  assert.match(
-    (await get('/docs/search?q=%3Cxyzzy%3E')).body,
-    /Nothing found for “&#60;xyzzy&#62;”/,
-  )
+  assert.match((await get('/docs/search?q=%3Cxyzzy%3E')).body, /Nothing found for “&#60;xyzzy&#62;”/)
   for (const query of ['', '?q=', '?q=%00', '?q=a&q=b', `?q=${'x%20'.repeat(400)}`])
     assert.equal((await get(`/docs/search${query}`)).statusCode, 200, query)
 })
