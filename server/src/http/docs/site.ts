@@ -12,7 +12,10 @@ export type Site = ReturnType<typeof makeSite>
 
 /** Everything that the docs consist of. Pages are rendered, and the search's index is built, when first asked for. */
 export function makeSite(routes: readonly Route[], baseUrl: string) {
-  const { chapters, pages } = arrangeChapters([makeReference(routes), ...makeErrorPages(routes, baseUrl)])
+  const { chapters, pages } = arrangeChapters([
+    makeReference(routes, baseUrl),
+    ...makeErrorPages(routes, baseUrl),
+  ])
   let index: ReturnType<typeof openSearch> | null = null
   const search = async (query: string) => {
     index ??= openSearch(pages, (page) => weightOf(chapters, page))
