@@ -157,19 +157,29 @@ function textOf(markup: string): string {
 
 const wordForm = /[\p{L}\p{N}]+(?:[_.-][\p{L}\p{N}]+)*/gu
 
-/** Names such as payment_not_applied and X-API-Key are words, and so are their parts. */
+/** Names such as payment_not_applied, X-API-Key and verifyWebhook are words, and so are their parts. */
 function wordsOf(text: string): string[] {
-  return (text.toLowerCase().match(wordForm) ?? []).flatMap((word) => {
-    const parts = word.split(/[_.-]/)
-    return parts.length > 1 ? [word, ...parts] : parts
+  return (text.match(wordForm) ?? []).flatMap((word) => {
+    const parts = word.split(/[_.-]|(?<=[a-z])(?=[A-Z])/)
+    return (parts.length > 1 ? [word, ...parts] : parts).map((part) => part.toLowerCase())
   })
 }
 
-/** The text around the first match, with every match marked. */
+/** The part of the text with the most different matches, each of them marked. */
 function excerptOf(text: string, marked: ReadonlySet<string>): Html {
   const isMarked = (word: string) => wordsOf(word).some((part) => marked.has(part))
-  const first = [...text.matchAll(wordForm)].find(([word]) => isMarked(word))?.index ?? 0
-  const begin = first <= excerptBefore ? 0 : text.indexOf(' ', first - excerptBefore) + 1
+  const matches = [...text.matchAll(wordForm)].filter(([word]) => isMarked(word))
+  const differentFrom = (index: number) =>
+    new Set(
+      matches
+        .filter((match) => match.index >= index && match.index < index + excerptLength - excerptBefore)
+        .map(([word]) => word.toLowerCase()),
+    ).size
+  const best = matches.reduce(
+    (found, { index }) => (differentFrom(index) > differentFrom(found) ? index : found),
+    matches[0]?.index ?? 0,
+  )
+  const begin = best <= excerptBefore ? 0 : text.indexOf(' ', best - excerptBefore) + 1
   const cut = text.slice(begin, begin + excerptLength)
   const end = begin + cut.length < text.length ? cut.lastIndexOf(' ') : cut.length
   const shown = end > 0 ? cut.slice(0, end) : cut

@@ -39,7 +39,7 @@ export function makeSite(routes: readonly Route[], baseUrl: string) {
 /** Most readers build or run something. Single errors, decisions and evidence repeat its words, and come after it. */
 function weightOf(chapters: readonly Chapter[], page: DocsPage): number {
   const chapter = chapters.find(({ pages }) => pages.includes(page))?.title
-  return chapter === undefined ? 0.4 : readFirst.has(chapter) ? 1 : 0.6
+  return chapter !== undefined && readFirst.has(chapter) ? 1 : 0.4
 }
 
 const readFirst: ReadonlySet<string> = new Set(['Start', 'Build', 'Run'])

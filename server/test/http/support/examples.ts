@@ -126,6 +126,7 @@ async function loadRates(farthing: Awaited<ReturnType<typeof openTestApp>>, asOf
 /** The story begins here, and takes no time: what happens within its first ten minutes happens at once. */
 const settledBegin = Date.UTC(2026, 10, 15, 12)
 const momentMs = 600_000
+const dayMs = 86_400_000
 
 function settle(examples: Examples, begin: Date): Examples {
   const counts = new Map<string, number>()
@@ -144,6 +145,11 @@ function settle(examples: Examples, begin: Date): Examples {
       replaced(prefix, id, (digest) => `${prefix}_00${base32(digest).slice(0, 26)}`),
     )
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (time) => {
+      // A midnight is one in the story too, as many days later.
+      if (time.endsWith('T00:00:00.000Z')) {
+        const days = Math.floor(Date.parse(time) / dayMs) - Math.floor(begin.getTime() / dayMs)
+        return new Date((Math.floor(settledBegin / dayMs) + days) * dayMs).toISOString()
+      }
       const moments = Math.floor((Date.parse(time) - begin.getTime()) / momentMs)
       return new Date(settledBegin + moments * momentMs).toISOString()
     })
