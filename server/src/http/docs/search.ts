@@ -141,9 +141,9 @@ function sectionsOf(page: DocsPage, weight: number): Section[] {
   })
 }
 
-function boostOf({ titleWords, pageWords, weight }: Section, word: string): number {
-  // A title that consists of the word says more than one that also contains it.
-  const byTitle = titleWords.has(word) ? 1 + 5 / Math.sqrt(titleWords.size) : 1
+function boostOf({ id, titleWords, pageWords, weight }: Section, word: string): number {
+  // A title that consists of the word says more than one that also contains it, and a page's more than a section's.
+  const byTitle = titleWords.has(word) ? 1 + (id === null ? 10 : 5) / Math.sqrt(titleWords.size) : 1
   return weight * Math.max(byTitle, pageWords.has(word) ? 2 : 1)
 }
 
