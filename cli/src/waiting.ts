@@ -1,8 +1,8 @@
 import type { Waiting } from '@farthing/sdk/pay'
 import type { Terminal } from './terminal.ts'
 
-/** A payment usually takes two or three seconds. Whoever waits longer is told why. */
-const silentMs = 4_000
+/** Most answers are there within a second or two. Whoever waits longer is told why. */
+const silentMs = 3_000
 
 /**
  * Tells people what `pay` waits for: a few seconds after it begins, and again when the reason changes. If nothing is
