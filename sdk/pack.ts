@@ -56,13 +56,13 @@ const builders = {
       stdio: 'inherit',
     })
   },
-  /** A program is one file; its packages stay packages. */
+  /** A program is one file. The SDK is part of it, so that it installs alone; viem stays a package. */
   cli(source: string, build: string): void {
     buildSync({
       entryPoints: [join(source, 'src/main.ts')],
       outfile: join(build, 'main.js'),
       bundle: true,
-      packages: 'external',
+      external: ['viem'],
       platform: 'node',
       format: 'esm',
       target: 'node22',
@@ -76,15 +76,22 @@ type Manifest = {
   readonly name: string
   readonly exports?: Readonly<Record<string, { readonly default: string }>>
   readonly bin?: Readonly<Record<string, string>>
+  readonly dependencies?: Readonly<Record<string, string>>
   readonly [field: string]: unknown
 }
 
 /** The manifest with built files in place of sources, open to the public. */
-function toPublished({ private: _private, devDependencies: _development, exports, bin, ...rest }: Manifest) {
+function toPublished(manifest: Manifest) {
+  const { private: _private, devDependencies: _development, dependencies, exports, bin, ...rest } = manifest
   const built = (path: string, ending: string) =>
     path.replace(/^(?:\.\/)?src\//, './').replace(/\.ts$/, ending)
   return {
     ...rest,
+    ...(dependencies && {
+      dependencies: Object.fromEntries(
+        Object.entries(dependencies).filter(([name]) => !name.startsWith('@farthing/')),
+      ),
+    }),
     ...(exports && {
       sideEffects: false,
       exports: Object.fromEntries(

@@ -9,6 +9,8 @@ export type Command = {
   readonly arguments: string
   readonly summary: string
   readonly options: Readonly<Record<string, Option>>
+  /** Fields of the API that have another name here: `successRedirectUrl` is `--redirect`. */
+  readonly fields?: Readonly<Record<string, string>>
   /** Printed below the options in the help text. */
   readonly notes?: readonly string[]
   /** Returns the exit code; undefined means 0. */
@@ -45,6 +47,10 @@ export class UsageError extends Error {
 
 export function clientOf({ apiKey, url }: Settings): FarthingClient {
   if (!apiKey) throw new UsageError('Set FARTHING_API_KEY to your store’s API key (sk_…).')
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new UsageError(
+      `Farthing runs at a URL such as http://127.0.0.1:8402, not ${url}. Set FARTHING_URL or --url.`,
+    )
   return createClient({ apiKey, baseUrl: url })
 }
 

@@ -6,14 +6,15 @@ import { bad, paint, wrap } from './terminal.ts'
 export function showError(error: unknown, command: Command, isText: boolean): number {
   const isUsage = error instanceof UsageError || isOptionError(error)
   if (!isText) {
-    const { code, detail, requestId, status } =
-      error instanceof FarthingError ? error : asFailure(error, isUsage)
-    process.stderr.write(`${JSON.stringify({ error: { code, detail, status, requestId } })}\n`)
+    const isRefusal = error instanceof FarthingError
+    const { code, detail, requestId, status } = isRefusal ? error : asFailure(error, isUsage)
+    const readable = isRefusal ? withFieldNames(error, command) : detail
+    process.stderr.write(`${JSON.stringify({ error: { code, detail: readable, status, requestId } })}\n`)
     return isUsage ? 2 : 1
   }
   const { stderr } = process
   if (error instanceof FarthingError) {
-    stderr.write(`${bad(wrap(withFieldNames(error)))}\n`)
+    stderr.write(`${bad(wrap(withFieldNames(error, command)))}\n`)
     const more = [
       [error.code, error.requestId].filter((each) => each !== null).join('  '),
       error.problem?.type,
@@ -26,15 +27,15 @@ export function showError(error: unknown, command: Command, isText: boolean): nu
   return isUsage ? 2 : 1
 }
 
-/** The error's detail with a field name (`priceAmount`) in place of each JSON pointer (`/priceAmount`). */
-function withFieldNames({ detail, problem }: FarthingError): string {
-  const pointers = (problem?.errors ?? [])
-    .map(({ pointer }) => pointer)
-    .filter((each) => each.startsWith('/'))
-  return pointers.reduce(
-    (text, pointer) => text.replaceAll(pointer, pointer.slice(1).replaceAll('/', '.')),
-    detail,
-  )
+/**
+ * The error's detail with what was typed in place of each JSON pointer (`/priceAmount`) or parameter: the option, or the
+ * field's name.
+ */
+function withFieldNames({ detail, problem }: FarthingError, { fields = {} }: Command): string {
+  return (problem?.errors ?? []).reduce((text, { pointer }) => {
+    const name = pointer.replace(/^\//, '').replaceAll('/', '.')
+    return pointer === '' ? text : text.replaceAll(pointer, fields[name] ?? name)
+  }, detail)
 }
 
 function asFailure(error: unknown, isUsage: boolean) {

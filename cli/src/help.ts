@@ -30,6 +30,7 @@ ${columns([
 ])}
 
 For details of one command: farthing <command> --help
+The version: farthing --version
 `
 }
 

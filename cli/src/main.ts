@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
+import manifest from '../package.json' with { type: 'json' }
 import { type Command, UsageError } from './command.ts'
 import { checkoutCommands } from './commands/checkout.ts'
 import { eventsCommand } from './commands/events.ts'
@@ -26,6 +27,10 @@ process.exitCode = await run(process.argv.slice(2))
 
 /** Finds the command, parses its options and runs it. Returns the exit code. */
 async function run(args: readonly string[]): Promise<number> {
+  if (args[0] === '--version' || args[0] === '-v') {
+    process.stdout.write(`${manifest.version}\n`)
+    return 0
+  }
   const command = find(args)
   const isText = args.includes('--text') || (process.stdout.isTTY && !args.includes('--json'))
   const terminal = openTerminal(isText)
@@ -46,7 +51,7 @@ async function run(args: readonly string[]): Promise<number> {
     }
     const settings = {
       apiKey: process.env.FARTHING_API_KEY,
-      url: (values.url as string | undefined) ?? process.env.FARTHING_URL ?? 'http://127.0.0.1:8402',
+      url: (values.url as string | undefined) || process.env.FARTHING_URL || 'http://127.0.0.1:8402',
       privateKey: process.env.FARTHING_PRIVATE_KEY,
       stateFolder: process.env.XDG_STATE_HOME ?? `${process.env.HOME}/.local/state`,
     }

@@ -53,6 +53,15 @@ export function openTerminal(isText: boolean) {
       else stdout.write(`${items.length === 0 ? none : tableOf(items, columns, width).join('\n')}\n`)
     },
 
+    /** Something to know while a command goes on. On stderr, so that the output stays what the command returns. */
+    notice(notice: { readonly code: string | null; readonly detail: string }): void {
+      const clear = isText && stderr.isTTY ? '\r\x1b[2K' : ''
+      const text = isText
+        ? `${paint('yellow', '…')} ${wrap(notice.detail)}`
+        : JSON.stringify({ waiting: notice })
+      stderr.write(`${clear}${text}\n`)
+    },
+
     /** Shows a spinner until the returned function is called. */
     busy(text: string): () => void {
       if (!isText || !stderr.isTTY) return () => {}

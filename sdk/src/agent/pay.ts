@@ -24,7 +24,7 @@ export type { EvmSigner, TransferTypedData } from './evm.ts'
 export type { Objection, Offer } from './offer.ts'
 export type { Signer } from './sign.ts'
 export { type SolanaSigner, solanaSigner } from './solana.ts'
-export type { Verdict } from './submit.ts'
+export type { Verdict, Waiting } from './submit.ts'
 
 export type PayResult =
   | {
@@ -193,9 +193,10 @@ function refused({ code, detail }: Objection, charged: Payment | null = null): P
 }
 
 function readAddress(checkoutUrl: string): { url: string; checkoutId: string } {
-  const { origin, pathname } = new URL(checkoutUrl)
-  const url = `${origin}${pathname}`
+  const parsed = URL.canParse(checkoutUrl) ? new URL(checkoutUrl) : null
+  const url = `${parsed?.origin}${parsed?.pathname}`
   const checkoutId = checkoutIdOf(url)
-  if (checkoutId === null) throw new TypeError(`${checkoutUrl} is not the URL of a checkout.`)
+  if (parsed === null || checkoutId === null)
+    throw new TypeError(`${JSON.stringify(checkoutUrl)} is not the URL of a checkout.`)
   return { url, checkoutId }
 }

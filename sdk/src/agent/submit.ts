@@ -23,6 +23,19 @@ export type CallOptions = {
   readonly signal?: AbortSignal
   /** How long to keep retrying. Default 120,000. */
   readonly timeoutMs?: number
+  /** Called after each answer, or lack of one, that leaves the outcome open, before the same request is sent again. */
+  readonly onWait?: (wait: Waiting) => void
+}
+
+/** What `pay` waits for. */
+export type Waiting = {
+  /** Whether a signed payment is part of the request. If not, nothing is at stake. */
+  readonly isSigned: boolean
+  /** HTTP status; null if no answer came. */
+  readonly status: number | null
+  /** The problem's code and detail, if the answer was a problem. */
+  readonly code: string | null
+  readonly detail: string | null
 }
 
 export const timeoutMsDefault = 120_000
@@ -57,12 +70,15 @@ export async function submit(
     transaction = answer?.settlement?.transaction || transaction
     const delay = delayMs(tries, answer?.retryAfterSeconds ?? null)
     const isPatient = Date.now() + delay <= end
-    if (isPatient) await wait(delay, options.signal)
-    if (!isPatient || options.signal?.aborted) {
-      const { status, body } = answer ?? {}
-      const code = typeof body?.code === 'string' ? body.code : null
-      return { kind: 'unknown', lastAnswer: status === undefined ? null : { status, code }, transaction }
+    const { status = null, body } = answer ?? {}
+    const code = typeof body?.code === 'string' ? body.code : null
+    const detail = typeof body?.detail === 'string' ? body.detail : null
+    if (isPatient) {
+      options.onWait?.({ isSigned: payment !== null, status, code, detail })
+      await wait(delay, options.signal)
     }
+    if (!isPatient || options.signal?.aborted)
+      return { kind: 'unknown', lastAnswer: status === null ? null : { status, code }, transaction }
   }
 }
 

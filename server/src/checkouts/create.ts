@@ -7,7 +7,7 @@ import { isLockTimeout } from '../database/db.ts'
 import { type CheckoutId, newId } from '../ids.ts'
 import { type Decimal, parseDecimal, parsePrice } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
-import { currencies } from '../rates/iso4217.ts'
+import { parseCurrency } from '../rates/iso4217.ts'
 import { priceInUnits, type Quote, quoteCurrency } from '../rates/quote.ts'
 import type { Authenticator, Caller } from '../stores/authenticate.ts'
 import { checkText, checkWebUrl } from '../stores/check-text.ts'
@@ -139,6 +139,7 @@ async function draftCheckout(
   now: Date,
 ): Promise<NewCheckout> {
   const price = parsePrice(input.priceAmount)
+  const priceCurrency = parseCurrency(input.priceCurrency)
   const successRedirectUrl = input.successRedirectUrl ?? null
   const mistakes: Mistake[] = [
     ...checkText('/orderId', input.orderId, orderIdBytesMax),
@@ -152,16 +153,16 @@ async function draftCheckout(
               'Must be a decimal above zero, such as "12.50", with at most 15 digits before the point and 6 after it.',
           },
         ]),
-    ...(currencies.has(input.priceCurrency)
+    ...(priceCurrency
       ? []
-      : [{ pointer: '/priceCurrency', code: 'currency', detail: 'Must be an ISO 4217 code in upper case.' }]),
+      : [{ pointer: '/priceCurrency', code: 'currency', detail: 'Must be an ISO 4217 code, such as USD.' }]),
     ...(successRedirectUrl === null
       ? []
       : checkWebUrl('/successRedirectUrl', successRedirectUrl, store.mode)),
   ]
-  if (!price || mistakes.length > 0) throw invalid(...mistakes)
+  if (!price || !priceCurrency || mistakes.length > 0) throw invalid(...mistakes)
 
-  const quote = await quoteCurrency(ctx, input.priceCurrency, now)
+  const quote = await quoteCurrency(ctx, priceCurrency, now)
   const options = networksFor(ctx, store.mode).flatMap((network) => {
     const wallet = walletFor(network, wallets)
     if (!wallet) return []
@@ -182,7 +183,7 @@ async function draftCheckout(
     storeId: store.id,
     orderId: input.orderId,
     priceAmount: input.priceAmount,
-    priceCurrency: input.priceCurrency,
+    priceCurrency,
     successRedirectUrl,
     options,
     finality: finalityFor(store.finalityPolicy, priceInUnits(price, quote, policyDecimals)),

@@ -51,7 +51,10 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
     ${code('npx farthing pay $CHECKOUT --yes')}
 
   Create another, pay it, and kill the worker halfway through
-    ${code('npx farthing pay $CHECKOUT --yes & sleep 1; kill -9 $(cat .dev/work.pid)')}
+    ${code(`CHECKOUT=$(npx farthing checkout create 2 0.50 --json \\
+      | node -p 'JSON.parse(fs.readFileSync(0)).checkoutUrl')
+    npx farthing pay $CHECKOUT --yes & sleep 1
+    kill -9 $(cat .dev/work.pid); wait $!`)}
 
   ${heading('API')}    ${baseUrl}/docs/api
   ${heading('Rates')}  ${rates.replaceAll(',', ', ')} per dollar, fixed

@@ -19,7 +19,7 @@ import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
 import { mountPrepare } from './buyer/prepare.ts'
 import { mountDid } from './did.ts'
-import { mountDocs } from './docs/site.ts'
+import { mountDocs } from './docs/mount.ts'
 import { eventRoutes } from './events/log.ts'
 import { webhookRoutes } from './events/webhooks.ts'
 import { addressBucket, openLimiter } from './limits.ts'
@@ -145,9 +145,9 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   mountForms(app, ctx, engine.rails, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
   mountDid(app, ctx, engine.issuer)
-  mountDocs(app, ctx, routes)
-  app.get('/livez', (_request, reply) => reply.send('alive\n'))
   const isReady = openReadyCheck(ctx, health)
+  mountDocs(app, ctx, routes, isReady)
+  app.get('/livez', (_request, reply) => reply.send('alive\n'))
   app.get('/readyz', async (_request, reply) => {
     const ready = await isReady()
     return reply.code(ready ? 200 : 503).send(ready ? 'ready\n' : 'not ready\n')

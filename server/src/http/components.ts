@@ -8,7 +8,6 @@ import {
   Network,
   Payment,
   PaymentHint,
-  PaymentRequired,
   ProblemDetails,
   ProveWallet,
   RegisterWallet,
@@ -19,6 +18,7 @@ import {
   Wallet,
   WalletChallenge,
 } from './schemas.ts'
+import { TermsSchema } from './terms-schemas.ts'
 
 /** Schemas that the OpenAPI document lists by name. */
 export const components = {
@@ -39,6 +39,6 @@ export const components = {
   ApiKey,
   Network,
   Currency,
-  PaymentRequired,
+  PaymentRequired: TermsSchema,
   ProblemDetails,
 }

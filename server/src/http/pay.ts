@@ -9,6 +9,7 @@ import { Problem } from '../problems.ts'
 import { addressBucket } from './limits.ts'
 import { type Route, sendJson } from './route.ts'
 import * as schemas from './schemas.ts'
+import { TermsSchema } from './terms-schemas.ts'
 
 const answers = {
   200: {
@@ -31,7 +32,7 @@ const answers = {
   },
   402: {
     description: 'Not paid yet. The body lists the ways to pay.',
-    schema: schemas.PaymentRequired,
+    schema: TermsSchema,
     headers: {
       'PAYMENT-REQUIRED': 'Base64 of the same JSON.',
       Link: 'Where the docs for programs are: /llms.txt, with rel="describedby".',

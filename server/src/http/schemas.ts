@@ -20,7 +20,7 @@ const checkoutFields = {
   id: Type.String({ description: 'Begins with ch_.' }),
   orderId: Type.String({ description: 'The store’s own order identifier, exactly as sent.' }),
   priceAmount: Type.String({ description: 'Decimal amount in priceCurrency, exactly as sent.' }),
-  priceCurrency: Type.String({ description: 'ISO 4217 code.' }),
+  priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.' }),
   status: Type.Enum([...statuses]),
   expiresAt: Type.String({
     format: 'date-time',
@@ -86,7 +86,10 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
         description: 'A decimal above zero, as a string: at most 15 digits before the point and 6 after it.',
         examples: ['12.50'],
       }),
-      priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.', examples: ['USD'] }),
+      priceCurrency: Type.String({
+        description: 'ISO 4217 code, in upper or lower case.',
+        examples: ['USD'],
+      }),
       successRedirectUrl: Type.Optional(
         nullable(
           Type.String({
@@ -308,53 +311,6 @@ export const CurrencyList = of<{ data: Wire.Currency[] }>()(
   Type.Object({ data: Type.Array(Currency) }, closed),
 )
 
-const SignedOffer = Type.Object(
-  { format: Type.Literal('jws'), acceptIndex: Type.Integer(), signature: Type.String() },
-  closed,
-)
-const SignedOffers = Type.Object(
-  { info: Type.Object({ offers: Type.Array(SignedOffer) }, closed), schema: Type.Object({}) },
-  closed,
-)
-
-export const PaymentRequired = of<Wire.PaymentRequired>()(
-  Type.Object(
-    {
-      x402Version: Type.Literal(2),
-      error: Type.Optional(Type.String()),
-      resource: Type.Object(
-        { url: Type.String(), description: Type.String(), mimeType: Type.String() },
-        closed,
-      ),
-      accepts: Type.Array(
-        Type.Object(
-          {
-            scheme: Type.Literal('exact'),
-            network: Type.String({ description: 'CAIP-2 identifier.' }),
-            asset: Type.String({ description: 'Token contract address.' }),
-            amount: Type.String({ description: 'Integer amount in the token’s smallest unit.' }),
-            payTo: Type.String(),
-            maxTimeoutSeconds: Type.Integer(),
-            extra: Type.Union(
-              [
-                Type.Object({ name: Type.String(), version: Type.String() }, closed),
-                Type.Object({ feePayer: Type.String(), memo: Type.String() }, closed),
-              ],
-              {
-                description:
-                  'What else the payer signs. EVM: the token’s EIP-712 domain. Solana: the fee payer and a memo.',
-              },
-            ),
-          },
-          closed,
-        ),
-      ),
-      extensions: Type.Optional(Type.Object({ 'offer-receipt': SignedOffers }, closed)),
-    },
-    closed,
-  ),
-)
-
 export const ProblemDetails = of<Wire.ProblemDetails>()(
   Type.Object({
     type: Type.String({ description: 'The URL of the page about this code.' }),
@@ -365,7 +321,13 @@ export const ProblemDetails = of<Wire.ProblemDetails>()(
     code: Type.String({ description: 'Stable: programs should branch on it.' }),
     requestId: Type.String(),
     errors: Type.Optional(
-      Type.Array(Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed)),
+      Type.Array(
+        Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed),
+        {
+          description:
+            'With invalid_request: each wrong value, at most 20. The pointer is a JSON pointer into the body, or the name of a parameter or header.',
+        },
+      ),
     ),
   }),
 )

@@ -182,3 +182,10 @@ export const currencies: ReadonlyMap<string, string> = new Map([
   ['ZMW', 'Zambian Kwacha'],
   ['ZWG', 'Zimbabwe Gold'],
 ])
+
+/** The code in upper case, however it was written; null if ISO 4217 has no such currency. */
+export function parseCurrency(text: string): string | null {
+  // Letters of other alphabets can become A to Z in upper case: ı becomes I.
+  const code = /^[a-z]{3}$/i.test(text) ? text.toUpperCase() : ''
+  return currencies.has(code) ? code : null
+}

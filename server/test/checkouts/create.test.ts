@@ -65,8 +65,16 @@ test('an amount that is not a plain decimal above zero with at most 15 whole and
     assertInvalid(await create({ priceAmount }), '/priceAmount')
 })
 
-test('a currency that is not an ISO 4217 code in upper case is refused', async () => {
-  for (const priceCurrency of ['', 'usd', 'US', 'USDC', 'ZZZ', 'USD ', 'BTC', '__proto__'])
+test('a currency in lower case is stored and answered in upper case', async () => {
+  for (const priceCurrency of ['usd', 'Usd', 'USD']) {
+    const answer = await create({ ...order, priceCurrency })
+    assert.equal(answer.statusCode, 201, answer.body)
+    assert.equal(answer.json().priceCurrency, 'USD')
+  }
+})
+
+test('a currency that is not an ISO 4217 code is refused', async () => {
+  for (const priceCurrency of ['', 'ınr', 'US', 'USDC', 'ZZZ', 'USD ', 'BTC', '__proto__'])
     assertInvalid(await create({ priceCurrency }), '/priceCurrency')
 })
 

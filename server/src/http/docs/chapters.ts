@@ -10,7 +10,8 @@ export type DocsPage = {
   readonly title: string
   readonly about: string
   readonly headings: readonly Heading[]
-  readonly body: Html
+  /** Renders its body: when it is first asked for, because most pages never are. */
+  readonly render: () => Html
   /** The Markdown it was rendered from; null if it is generated. */
   readonly source: string | null
 }
@@ -91,7 +92,7 @@ const besideDocs = '{README,CHANGELOG,CONTRIBUTING,SECURITY}.md'
 
 let files: readonly (readonly [name: string, page: DocsPage])[] | null = null
 
-/** Read and rendered once per process. */
+/** Read once per process. */
 function openFiles(): readonly (readonly [name: string, page: DocsPage])[] {
   files ??= globSync([besideDocs, 'docs/**/*.md'], { cwd: root })
     .sort()

@@ -1,8 +1,9 @@
 import { type ProblemCode, problems } from '../../problems.ts'
-import { html } from '../page/html.ts'
+import { type Html, html } from '../page/html.ts'
 import { problemsOf } from '../reference/openapi.ts'
 import type { Route } from '../route.ts'
 import type { DocsPage } from './chapters.ts'
+import { renderCode } from './code.ts'
 
 const codes = Object.keys(problems) as ProblemCode[]
 
@@ -18,7 +19,7 @@ function makeIndex(): DocsPage {
     about: 'Every error code, with its status, its meaning and what to do next.',
     headings: [],
     source: null,
-    body: html`<h1>Errors</h1>
+    render: () => html`<h1>Errors</h1>
 <p>Errors are <code>application/problem+json</code> (RFC 9457). Branch on <code>code</code>, which is stable. Log
 <code>detail</code>, which says what went wrong, and <code>requestId</code>, which identifies the request in the server’s
 logs. <code>advice</code> says what to do next, and <code>type</code> is the URL of the code’s page here.</p>
@@ -46,6 +47,7 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
     advice,
     code,
     requestId: 'req_…',
+    ...members[code]?.example,
   }
   const givers = routes.filter((route) => problemsOf(route).has(code))
   return {
@@ -54,20 +56,15 @@ function makeErrorPage(code: ProblemCode, routes: readonly Route[], baseUrl: str
     about: advice,
     headings: [],
     source: null,
-    body: html`<h1>${title}</h1>
+    render: () => html`<h1>${title}</h1>
 <p class="status">Status ${status}, code <code>${code}</code></p>
 <h2>What to do</h2>
 <p>${advice}</p>
 <h2>Did it take effect?</h2>
 <p>${effectOf(code)}</p>
 <h2>What it looks like</h2>
-<p><code>detail</code> says what went wrong.</p>
-<figure class="code"><pre tabindex="0"><code>${JSON.stringify(example, null, 2)
-      .split('\n')
-      .map(
-        (line) => html`${line}
-`,
-      )}</code></pre></figure>
+<p><code>detail</code> says what went wrong.${members[code] ? html` ${members[code].about}` : null}</p>
+${renderCode(JSON.stringify(example, null, 2), 'json')}
 ${
   givers.length > 0 &&
   html`<h2>Where it occurs</h2>
@@ -75,6 +72,29 @@ ${
 }
 <p><a href="/docs/errors">All errors</a></p>`,
   }
+}
+
+/** Fields that only the problems of one code have. */
+const members: Partial<Record<ProblemCode, { readonly about: Html; readonly example: object }>> = {
+  invalid_request: {
+    about: html`<code>errors</code> lists every value that is wrong, at most 20: <code>pointer</code> is a JSON pointer into
+the body (<code>/priceAmount</code>), or the name of the parameter or header; <code>code</code> is the rule that the value
+breaks; <code>detail</code> says what is wrong with it.`,
+    example: {
+      errors: [
+        { pointer: '/priceAmount', code: 'type', detail: 'must be string' },
+        { pointer: '/orderId', code: 'required', detail: 'is required' },
+      ],
+    },
+  },
+  payment_not_applied: {
+    about: html`<code>payment</code> is the payment that arrived.`,
+    example: { payment: { id: 'pay_…', disposition: 'late', payer: '0x…', amount: '12500000' } },
+  },
+  log_restarted: {
+    about: html`<code>resumeAfter</code> is the cursor to continue from.`,
+    example: { resumeAfter: '2-0' },
+  },
 }
 
 function effectOf(code: ProblemCode): string {

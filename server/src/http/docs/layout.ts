@@ -1,31 +1,16 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { type Html, html } from '../page/html.ts'
+import { script, style } from './assets.ts'
 import type { Chapter, DocsPage } from './chapters.ts'
-
-const style = readFileSync(new URL('style.css', import.meta.url), 'utf8')
-
-/** Allows only our own pictures and one style, by its hash. The docs have no script. */
-export const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': [
-    "default-src 'none'",
-    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-    "img-src 'self' data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ].join('; '),
-  'referrer-policy': 'no-referrer',
-} as const
+import { renderSearchForm } from './pages.ts'
 
 /** The whole page. The text comes first and the contents last; in a wide window they are side by side. */
 export function renderLayout(chapters: readonly Chapter[], page: DocsPage): string {
   const inOrder = chapters.flatMap(({ pages }) => pages)
+  const body = page.render()
   const place = inOrder.indexOf(page)
   const before = place > 0 ? inOrder[place - 1] : undefined
+  // A page with a search of its own needs no second one.
+  const isSearching = body.html.includes('role="search"')
   const after = place >= 0 ? inOrder[place + 1] : undefined
   return html`<!doctype html>
 <html lang="en">
@@ -38,11 +23,12 @@ export function renderLayout(chapters: readonly Chapter[], page: DocsPage): stri
 <link rel="icon" href="data:,">
 ${page.source !== null && html`<link rel="alternate" type="text/markdown" href="${sourceUrl(page)}">`}
 <style>${{ html: style }}</style>
+<script type="module" src="${script.path}" integrity="${script.integrity}"></script>
 </head>
 <body>
-<header><a class="name" href="/docs">Farthing</a><a class="to-contents" href="#contents">Contents</a></header>
+<header><a class="name" href="/docs">Farthing</a><a class="to-contents" href="#contents">Contents</a>${isSearching ? null : renderSearchForm('', 'search')}</header>
 <main>
-${page.body}
+${body}
 <footer>
 ${before !== undefined && html`<a rel="prev" href="${before.url}"><small>Previous</small>${before.title}</a>`}
 ${after !== undefined && html`<a rel="next" href="${after.url}"><small>Next</small>${after.title}</a>`}

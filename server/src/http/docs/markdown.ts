@@ -1,5 +1,6 @@
-import { Marked, type Tokens } from 'marked'
+import { Marked, Parser, type Tokens } from 'marked'
 import type { Html } from '../page/html.ts'
+import { escapeHtml, renderCode } from './code.ts'
 
 export type Heading = { readonly id: string; readonly title: string }
 
@@ -10,7 +11,8 @@ export type Rendered = {
   readonly about: string
   /** The headings of the second level. */
   readonly headings: readonly Heading[]
-  readonly body: Html
+  /** Renders the page. Later than the rest, because most pages are never asked for. */
+  readonly render: () => Html
 }
 
 /**
@@ -18,16 +20,15 @@ export type Rendered = {
  * function decides what a page can do. `resolve` returns a link's target, or null if the target isn't served.
  */
 export function renderMarkdown(source: string, resolve: (href: string) => string | null): Rendered {
-  const headings: (Heading & { readonly depth: number })[] = []
+  const headings = new Map<Tokens.Generic, Heading & { readonly depth: number }>()
   const marked = new Marked({
     renderer: {
-      heading({ tokens, depth }) {
-        const title = this.parser.parseInline(tokens, this.parser.textRenderer)
-        const id = slug(decodeEntities(title), headings)
-        headings.push({ id, title: decodeEntities(title), depth })
+      heading(token) {
+        const { depth, tokens } = token
+        const id = headings.get(token)?.id
         const text = this.parser.parseInline(tokens)
-        return depth === 1
-          ? `<h1>${text}</h1>\n`
+        return depth === 1 || id === undefined
+          ? `<h${depth}>${text}</h${depth}>\n`
           : `<h${depth} id="${id}">${text} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></h${depth}>\n`
       },
       link({ href, tokens }) {
@@ -42,10 +43,7 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
           : `<a class="picture" href="${escapeHtml(target)}"><img src="${escapeHtml(target)}" alt="${escapeHtml(text)}" loading="lazy"></a>`
       },
       code({ text, lang = '' }) {
-        const name = fileNameOf(lang)
-        const caption = name === null ? '' : `<figcaption>${escapeHtml(name)}</figcaption>`
-        // Focusable, so that it can be scrolled without a mouse.
-        return `<figure class="code">${caption}<pre tabindex="0"><code>${escapeHtml(text)}</code></pre></figure>\n`
+        return renderCode(text, lang.split(' ')[0], fileNameOf(lang)).html
       },
       // A docs path in backticks becomes a link on the site, and stays readable in the file.
       codespan({ text }) {
@@ -62,16 +60,28 @@ export function renderMarkdown(source: string, resolve: (href: string) => string
     },
   })
   const tokens = marked.lexer(source)
+  const parser = new Parser(marked.defaults)
+  for (const token of tokens) {
+    if (token.type !== 'heading') continue
+    const title = decodeEntities(parser.parseInline(token.tokens ?? [], parser.textRenderer))
+    headings.set(token, {
+      id: slug(title, [...headings.values()]),
+      title,
+      depth: (token as Tokens.Heading).depth,
+    })
+  }
   const paragraph = tokens.find((token): token is Tokens.Paragraph => token.type === 'paragraph')
-  const html = marked
-    .parser(tokens)
-    .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
-    .replaceAll('</table>', '</table></div>')
+  const found = [...headings.values()]
   return {
-    title: headings.find(({ depth }) => depth === 1)?.title ?? '',
+    title: found.find(({ depth }) => depth === 1)?.title ?? '',
     about: firstSentence(paragraph?.text ?? ''),
-    headings: headings.filter(({ depth }) => depth === 2),
-    body: { html },
+    headings: found.filter(({ depth }) => depth === 2),
+    render: () => ({
+      html: marked
+        .parser(tokens)
+        .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
+        .replaceAll('</table>', '</table></div>'),
+    }),
   }
 }
 
@@ -96,11 +106,11 @@ function firstSentence(markdown: string): string {
   return (/^[\s\S]*?\.(?=\s|$)/.exec(text)?.[0] ?? text).replace(/\s+/g, ' ')
 }
 
-function decodeEntities(text: string): string {
-  const characters: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
-  return text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => characters[name] ?? '')
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+export function decodeEntities(text: string): string {
+  const characters: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"' }
+  return text.replace(/&(?:(amp|lt|gt|quot)|#(\d+)|#x([0-9a-f]+));/gi, (_, name, decimal, hex) =>
+    name
+      ? (characters[name] ?? '')
+      : String.fromCodePoint(Number.parseInt(decimal ?? hex, decimal ? 10 : 16)),
+  )
 }

@@ -1,58 +1,26 @@
-import { readFile } from 'node:fs/promises'
 import { brotliCompressSync } from 'node:zlib'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../../context.ts'
-import { Problem } from '../../problems.ts'
 import { describeApi } from '../reference/openapi.ts'
 import { makeReference } from '../reference/page.ts'
 import type { Route } from '../route.ts'
 import { arrangeChapters, type Chapter, type DocsPage, listPictures } from './chapters.ts'
 import { makeErrorPages } from './errors.ts'
-import { headers, renderLayout, sourceUrl } from './layout.ts'
+import { renderLayout, sourceUrl } from './layout.ts'
+import { makeNotFoundPage, makeSearchPage } from './pages.ts'
+import { openSearch } from './search.ts'
 
-/** How long a reader may see an old page after an upgrade. */
-const caching = { 'cache-control': 'public, max-age=300' }
-/** An SVG opened on its own is a document: allow its style and nothing else. */
-const pictureHeaders = {
-  ...caching,
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-}
+export type Site = ReturnType<typeof makeSite>
 
-/**
- * The docs for people and programs, made from the repository's files and from the routes: /docs and everything under it,
- * the Markdown of each page at its URL plus .md, /openapi.json and /llms.txt.
- */
-export function mountDocs(app: FastifyInstance, ctx: Context, routes: readonly Route[]): void {
-  let made: Site | null = null
-  // Made on the first request: few clients read the docs, and startup shouldn't wait for them.
-  const open = () => {
-    made ??= makeSite(routes, ctx.config.baseUrl)
-    return made
+/** Everything that the docs consist of. Pages are rendered, and the search's index is built, when first asked for. */
+export function makeSite(routes: readonly Route[], baseUrl: string) {
+  const { chapters, pages } = arrangeChapters([
+    makeReference(routes, baseUrl),
+    ...makeErrorPages(routes, baseUrl),
+  ])
+  let index: ReturnType<typeof openSearch> | null = null
+  const search = async (query: string) => {
+    index ??= openSearch(pages, (page) => weightOf(chapters, page))
+    return (await index)(query)
   }
-  app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(open().openapi))
-  app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(open().llms))
-  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
-    const { byUrl, sources, pictures, prepare } = open()
-    const path = (request.url.split('?')[0] ?? '').replace(/\/$/, '')
-    const page = byUrl.get(path)
-    if (page) return sendPage(request, reply, prepare(page))
-    const source = sources.get(path)
-    if (source) return reply.headers(caching).type('text/markdown; charset=utf-8').send(source)
-    const picture = pictures.get(path)
-    if (picture === undefined) throw new Problem('not_found', 'No such page. The contents are at /docs.')
-    return reply
-      .headers(pictureHeaders)
-      .type(picture.endsWith('.svg') ? 'image/svg+xml' : 'image/png')
-      .send(await readFile(picture))
-  }
-  app.get('/docs', answer)
-  app.get('/docs/*', answer)
-}
-
-type Site = ReturnType<typeof makeSite>
-
-function makeSite(routes: readonly Route[], baseUrl: string) {
-  const { chapters, pages } = arrangeChapters([makeReference(routes), ...makeErrorPages(routes, baseUrl)])
   return {
     openapi: JSON.stringify(describeApi(routes, baseUrl)),
     llms: renderLlms(chapters, baseUrl),
@@ -60,10 +28,23 @@ function makeSite(routes: readonly Route[], baseUrl: string) {
     sources: new Map(pages.map((page) => [sourceUrl(page), page.source])),
     pictures: listPictures(),
     prepare: openPages(chapters),
+    renderSearch: async (query: string) =>
+      renderLayout(chapters, makeSearchPage(query, query === '' ? [] : await search(query))),
+    /** Suggests pages by the words of the path. */
+    renderNotFound: async (path: string) =>
+      renderLayout(chapters, makeNotFoundPage(path, await search(path.replace(/^\/docs|\.md$/g, '')))),
   }
 }
 
-type Ready = { readonly identity: string; readonly br: Buffer }
+/** Most readers build or run something. Single errors, decisions and evidence repeat its words, and come after it. */
+function weightOf(chapters: readonly Chapter[], page: DocsPage): number {
+  const chapter = chapters.find(({ pages }) => pages.includes(page))?.title
+  return chapter !== undefined && readFirst.has(chapter) ? 1 : 0.4
+}
+
+const readFirst: ReadonlySet<string> = new Set(['Start', 'Build', 'Run'])
+
+export type Ready = { readonly identity: string; readonly br: Buffer }
 
 /** Renders each page on its first request and keeps it, because it is the same for everyone. */
 function openPages(chapters: readonly Chapter[]): (page: DocsPage) => Ready {
@@ -76,12 +57,6 @@ function openPages(chapters: readonly Chapter[]): (page: DocsPage) => Ready {
     ready.set(page, fresh)
     return fresh
   }
-}
-
-function sendPage(request: FastifyRequest, reply: FastifyReply, { identity, br }: Ready): FastifyReply {
-  reply.headers({ ...headers, ...caching, vary: 'accept-encoding' })
-  if (!/\bbr\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(identity)
-  return reply.header('content-encoding', 'br').send(br)
 }
 
 /** The contents for language models: https://llmstxt.org. */

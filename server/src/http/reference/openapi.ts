@@ -3,6 +3,7 @@ import { components as otherComponents } from '../components.ts'
 import { eventComponents } from '../events/schemas.ts'
 import type { Route } from '../route.ts'
 import { ProblemDetails } from '../schemas.ts'
+import { type Example, type Examples, readExamples } from './examples.ts'
 
 /** Schemas that the document lists by name. */
 const components = { ...otherComponents, ...eventComponents }
@@ -15,6 +16,7 @@ const anyBody: readonly ProblemCode[] = ['malformed_json', 'unsupported_media_ty
 
 /** The OpenAPI 3.1 document of the mounted routes. Their schemas are already JSON Schema and are used unchanged. */
 export function describeApi(routes: readonly Route[], baseUrl: string): object {
+  const examples = readExamples()
   return {
     openapi: '3.1.0',
     info: {
@@ -25,7 +27,7 @@ export function describeApi(routes: readonly Route[], baseUrl: string): object {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: baseUrl }],
-    paths: describePaths(routes),
+    paths: describePaths(routes, examples),
     components: {
       schemas: Object.fromEntries(
         Object.entries(components).map(([name, schema]) => [name, withReferences(schema, name)]),
@@ -35,16 +37,20 @@ export function describeApi(routes: readonly Route[], baseUrl: string): object {
   }
 }
 
-function describePaths(routes: readonly Route[]): Record<string, Record<string, object>> {
+function describePaths(routes: readonly Route[], examples: Examples): Record<string, Record<string, object>> {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route) }
+    paths[path] = {
+      ...paths[path],
+      [route.method.toLowerCase()]: describeOperation(route, examples[route.operationId] ?? []),
+    }
   }
   return paths
 }
 
-function describeOperation(route: Route): object {
+function describeOperation(route: Route, examples: readonly Example[]): object {
+  const body = examples.find(({ status }) => status < 300)?.body
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -54,10 +60,12 @@ function describeOperation(route: Route): object {
     ...(route.body && {
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: withReferences(route.body) } },
+        content: {
+          'application/json': { schema: withReferences(route.body), ...(body && { example: body }) },
+        },
       },
     }),
-    responses: { ...describeAnswers(route), ...describeProblems(route) },
+    responses: { ...describeAnswers(route, examples), ...describeProblems(route) },
   }
 }
 
@@ -86,7 +94,7 @@ function describeParameters(route: Route): object[] {
   return [...inPath, ...inQuery, ...headers]
 }
 
-function describeAnswers(route: Route): Record<string, object> {
+function describeAnswers(route: Route, examples: readonly Example[]): Record<string, object> {
   return Object.fromEntries(
     Object.entries(route.answers).map(([status, { description, schema, stream, headers }]) => [
       status,
@@ -101,7 +109,7 @@ function describeAnswers(route: Route): Record<string, object> {
           ),
         }),
         content: {
-          'application/json': { schema: withReferences(schema) },
+          'application/json': { schema: withReferences(schema), ...answerOf(examples, status) },
           ...(stream && {
             [stream.contentType]: { schema: { type: 'string', description: stream.description } },
           }),
@@ -109,6 +117,11 @@ function describeAnswers(route: Route): Record<string, object> {
       },
     ]),
   )
+}
+
+function answerOf(examples: readonly Example[], status: string): { readonly example?: object } {
+  const found = examples.find((example) => String(example.status) === status)
+  return found ? { example: found.answer } : {}
 }
 
 /** Every problem that an operation can return. */

@@ -1,26 +1,29 @@
 import type { ProblemCode } from '../../problems.ts'
 import type { DocsPage } from '../docs/chapters.ts'
+import { renderCode } from '../docs/code.ts'
 import { type Html, html } from '../page/html.ts'
 import type { Route } from '../route.ts'
+import { type Example, readExamples } from './examples.ts'
 import { problemsOf } from './openapi.ts'
 
 /** /docs/api: what each operation accepts and returns, generated from the routes. */
-export function makeReference(routes: readonly Route[]): DocsPage {
+export function makeReference(routes: readonly Route[], baseUrl: string): DocsPage {
+  const examples = readExamples()
   return {
     url: '/docs/api',
     title: 'API reference',
     about: 'Every operation: its parameters, its answers and its errors.',
     headings: routes.map(({ operationId, summary }) => ({ id: operationId, title: summary })),
     source: null,
-    body: html`<h1>API reference</h1>
+    render: () => html`<h1>API reference</h1>
 <p>Every operation, generated from the server’s own code. As OpenAPI 3.1: <a href="/openapi.json">openapi.json</a>.
-With runnable examples: <a href="/docs/api/guide">the guide</a>. Bodies are JSON. Errors are
+Step by step: <a href="/docs/api/guide">the guide</a>. The examples are requests that the tests send and the answers that they get. Bodies are JSON. Errors are
 <a href="/docs/errors">problems</a> (RFC 9457): branch on their <code>code</code>.</p>
-${routes.map(renderRoute)}`,
+${routes.map((route) => renderRoute(route, examples[route.operationId] ?? [], baseUrl))}`,
   }
 }
 
-function renderRoute(route: Route): Html {
+function renderRoute(route: Route, examples: readonly Example[], baseUrl: string): Html {
   return html`<section>
 <h2 id="${route.operationId}">${route.summary}</h2>
 <p class="call"><b>${route.method}</b> <code>${route.path.replace(/:(\w+)/g, '{$1}')}</code></p>
@@ -33,9 +36,42 @@ ${renderFields(
 ${renderFields('Query', fieldsOf(route.query))}
 ${renderFields('Body', fieldsOf(route.body))}
 ${Object.entries(route.answers).map(([status, answer]) => renderFields(`Answer ${status}: ${answer.description}`, fieldsOf(answer.schema)))}
+${examples.map((example, i) => renderExample(route, example, i, baseUrl))}
 <p>Errors: ${joinWithCommas([...problemsOf(route)])}.</p>
 </section>
 `
+}
+
+/** The request is the same in every example of an operation: what differs is what happened before. */
+function renderExample(
+  route: Route,
+  { status, answer, ...request }: Example,
+  i: number,
+  baseUrl: string,
+): Html {
+  return html`${
+    i === 0 &&
+    html`<h3>Example</h3>
+${renderCode(renderRequest(route, request, baseUrl), 'sh', 'Request')}`
+  }
+${renderCode(JSON.stringify(answer, null, 2), 'json', `Answer ${status}`)}`
+}
+
+type Request = Pick<Example, 'path' | 'headers' | 'body'>
+
+/** As a curl command. */
+function renderRequest(
+  { method, isKeyed }: Route,
+  { path, headers, body }: Request,
+  baseUrl: string,
+): string {
+  const words = [
+    `curl${method === 'GET' || (method === 'POST' && body) ? '' : ` -X ${method}`} '${baseUrl}${path}'`,
+    ...(isKeyed ? ['-H "X-API-Key: $FARTHING_API_KEY"'] : []),
+    ...Object.entries(headers ?? {}).map(([name, value]) => `-H '${name}: ${value}'`),
+    ...(body ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body, null, 2)}'`] : []),
+  ]
+  return words.join(' \\\n  ')
 }
 
 function joinWithCommas(codes: readonly ProblemCode[]): Html[] {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -60,15 +61,85 @@ test('every relative link in a Markdown file leads to a file in the repository',
   }
 })
 
-test('a page neither allows nor contains scripts, frames, or content from other origins', async () => {
+test('a page has no script but the one that copies code, and no frames or content from other origins', async () => {
+  const own =
+    /<script type="module" src="(\/docs\/assets\/copy\.[0-9a-f]{16}\.js)" integrity="(sha384-[\w+/=]+)"><\/script>/
   for (const [url, body] of site) {
     if (!body.startsWith('<!doctype html>')) continue
-    assert.doesNotMatch(body, /<script|<iframe|\son\w+=|\sstyle=|(?:src|srcset)="(?!\/)/, url)
+    assert.doesNotMatch(
+      body.replace(own, ''),
+      /<script|<iframe|\son\w+=|\sstyle=|(?:src|srcset)="(?!\/)/,
+      url,
+    )
   }
+  const [, path = '', integrity] = own.exec(site.get('/docs') ?? '') ?? []
+  const copy = await get(path)
+  assert.equal(`sha384-${createHash('sha384').update(copy.body).digest('base64')}`, integrity)
+  assert.match(String(copy.headers['cache-control']), /immutable/)
   const { headers } = await get('/docs')
   const policy = String(headers['content-security-policy'])
-  assert.match(policy, /default-src 'none'; style-src 'sha256-[\w+/=]+'/)
-  assert.doesNotMatch(policy, /unsafe|script-src|\*/)
+  assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'sha256-[\w+/=]+'/)
+  assert.doesNotMatch(policy, /unsafe|\*/)
+})
+
+const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+test('at / people get a page that leads to the docs, and programs get JSON', async () => {
+  const page = await get('/', browser)
+  assert.match(String(page.headers['content-type']), /^text\/html/)
+  assert.match(page.body, /Ready/)
+  const links = [...page.body.matchAll(/href="(\/[^"]*)"/g)].map(([, href = '']) => href)
+  assert(links.includes('/docs') && links.includes('/docs/api') && links.includes('/readyz'))
+  for (const href of links) assert.equal((await get(href, browser)).statusCode, 200, href)
+  const { docs, openapi } = (await get('/', { accept: 'application/json' })).json()
+  assert.deepEqual(
+    [docs, openapi],
+    ['https://farthing.example/docs', 'https://farthing.example/openapi.json'],
+  )
+})
+
+test('at a wrong address under /docs people get a page with a search and suggestions, and programs a problem', async () => {
+  for (const path of ['/docs/webhook', '/docs/errors/none', '/docs/a/b?c', '/docs/<b>', '/docs/%00']) {
+    const page = await get(path, browser)
+    assert.equal(page.statusCode, 404, path)
+    assert.match(String(page.headers['content-type']), /^text\/html/)
+    assert.match(page.body, /<h1>Page not found<\/h1>[\s\S]*role="search"[\s\S]*id="contents"/)
+    assert.doesNotMatch(page.body, /<b>/)
+  }
+  assert.match((await get('/docs/webhook', browser)).body, /Perhaps you meant[\s\S]*href="\/docs\/webhooks/)
+  const problem = await get('/docs/none')
+  assert.equal(problem.json().code, 'not_found')
+})
+
+test('a search finds the section that answers, marks the words, and shows no markup from the question', async () => {
+  const first = async (query: string) => {
+    const { body } = await get(`/docs/search?q=${encodeURIComponent(query)}`)
+    return [...(body.split('class="found"')[1] ?? '').matchAll(/<li><a href="([^"]*)"/g)].map(
+      ([, url = '']) => url,
+    )
+  }
+  const questions = [
+    ['verify webhook signature', '/docs/webhooks#verify-it'],
+    ['idempotency', '/docs/api/answers#idempotency'],
+    ['payment_not_applied', '/docs/errors/payment_not_applied'],
+    ['how do I cancel a checkout', '/docs/api/guide#cancel'],
+    ['backups', '/docs/deploying#backups'],
+  ] as const
+  for (const [query, url] of questions)
+    assert((await first(query)).slice(0, 4).includes(url), `${query}: ${await first(query)}`)
+  const { body } = await get('/docs/search?q=WEBHOOK')
+  assert.match(body, /<mark>webhooks?<\/mark>/i)
+  assert.match((await get('/docs/search?q=%3Cxyzzy%3E')).body, /Nothing found for “&#60;xyzzy&#62;”/)
+  for (const query of ['', '?q=', '?q=%00', '?q=a&q=b', `?q=${'x%20'.repeat(400)}`])
+    assert.equal((await get(`/docs/search${query}`)).statusCode, 200, query)
+})
+
+test('code is highlighted with classes alone', () => {
+  assert.match(site.get('/docs/sdk') ?? '', /<span class="hljs-keyword">import<\/span>/)
+  assert.match(
+    site.get('/docs/errors/invalid_request') ?? '',
+    /<span class="hljs-attr">&quot;errors&quot;<\/span>/,
+  )
 })
 
 test('each page is also served as Markdown, and llms.txt lists it', async () => {

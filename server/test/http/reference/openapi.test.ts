@@ -44,7 +44,7 @@ test('the document has the fixed fields of OpenAPI 3.1 and no others', () => {
         assertFields(response, ['description'], ['headers', 'content'])
         for (const [type, media] of Object.entries(response.content ?? {})) {
           assert.match(type, /^[\w.+-]+\/[\w.+-]+$/)
-          assertFields(media, ['schema'])
+          assertFields(media, ['schema'], ['example'])
         }
         for (const header of Object.values(response.headers ?? {}))
           assertFields(header, ['schema'], ['description', 'required'])
