@@ -17,6 +17,8 @@ export type Checkout = {
   checkoutUrl: string
   createdAt: string
   successRedirectUrl: string | null
+  /** Where a buyer who does not pay can go back to. Absent if none was given. */
+  cancelUrl?: string
 }
 
 /** How final a payment is on its chain. */
@@ -69,6 +71,8 @@ export type CreateCheckout = {
   priceAmount: string
   priceCurrency: string
   successRedirectUrl?: string | null
+  /** The payment page links to it until the checkout is paid. */
+  cancelUrl?: string | null
   /** 300 to 604800. Default: 86400, or 3600 if an exchange rate is locked. */
   expiresInSeconds?: number
 }
@@ -97,6 +101,9 @@ export type Store = {
   logoUrl: string | null
   /** `#rrggbb` in lower case. */
   accentColor: string | null
+  /** How buyers reach the store; shown on its payment pages. */
+  supportEmail: string | null
+  supportUrl: string | null
   finalityPolicy: FinalityRule[]
   createdAt: string
   /** One per network with a limit; absent if there is none. */
@@ -107,6 +114,8 @@ export type UpdateStore = {
   name?: string
   logoUrl?: string | null
   accentColor?: string | null
+  supportEmail?: string | null
+  supportUrl?: string | null
   finalityPolicy?: FinalityRule[]
 }
 

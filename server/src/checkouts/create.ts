@@ -139,7 +139,7 @@ async function draftCheckout(
   now: Date,
 ): Promise<NewCheckout> {
   const price = parsePrice(input.priceAmount)
-  const successRedirectUrl = input.successRedirectUrl ?? null
+  const { successRedirectUrl = null, cancelUrl = null } = input
   const mistakes: Mistake[] = [
     ...checkText('/orderId', input.orderId, orderIdBytesMax),
     ...(price
@@ -158,6 +158,7 @@ async function draftCheckout(
     ...(successRedirectUrl === null
       ? []
       : checkWebUrl('/successRedirectUrl', successRedirectUrl, store.mode)),
+    ...(cancelUrl === null ? [] : checkWebUrl('/cancelUrl', cancelUrl, store.mode)),
   ]
   if (!price || mistakes.length > 0) throw invalid(...mistakes)
 
@@ -184,6 +185,7 @@ async function draftCheckout(
     priceAmount: input.priceAmount,
     priceCurrency: input.priceCurrency,
     successRedirectUrl,
+    cancelUrl,
     options,
     finality: finalityFor(store.finalityPolicy, priceInUnits(price, quote, policyDecimals)),
     status: 'OPEN',

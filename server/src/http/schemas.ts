@@ -31,6 +31,7 @@ const checkoutFields = {
   }),
   createdAt: timestamp(),
   successRedirectUrl: nullable(Type.String()),
+  cancelUrl: Type.Optional(Type.String({ description: 'Absent if none was given.' })),
 }
 
 export const Checkout = of<Wire.Checkout>()(Type.Object(checkoutFields, closed))
@@ -96,6 +97,15 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
           }),
         ),
       ),
+      cancelUrl: Type.Optional(
+        nullable(
+          Type.String({
+            maxLength: 2048,
+            description:
+              'Where a buyer who does not pay can go back to. The same rules as for successRedirectUrl.',
+          }),
+        ),
+      ),
       expiresInSeconds: Type.Optional(
         Type.Integer({
           minimum: 300,
@@ -124,6 +134,20 @@ const storeSettings = {
       maxLength: 12_288,
       description:
         'A PNG, JPEG, WebP or SVG as data:image/…;base64,… is shown on the payment page. An https URL is stored but not shown, because the page loads nothing from other hosts.',
+    }),
+  ),
+  supportEmail: nullable(
+    Type.String({
+      maxLength: 254,
+      description: 'Where buyers can write to the store. Shown on its payment pages.',
+      examples: ['help@shop.example'],
+    }),
+  ),
+  supportUrl: nullable(
+    Type.String({
+      maxLength: 2048,
+      description:
+        'The store’s page for questions, an https URL without credentials. Linked on its payment pages.',
     }),
   ),
   finalityPolicy: Type.Array(FinalityRule, {
@@ -173,6 +197,8 @@ export const UpdateStore = of<Wire.UpdateStore>()(
       name: Type.Optional(Type.String({ description: '1 to 100 bytes.' })),
       logoUrl: Type.Optional(storeSettings.logoUrl),
       accentColor: Type.Optional(nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }))),
+      supportEmail: Type.Optional(storeSettings.supportEmail),
+      supportUrl: Type.Optional(storeSettings.supportUrl),
       finalityPolicy: Type.Optional(storeSettings.finalityPolicy),
     },
     { ...closed, minProperties: 1 },

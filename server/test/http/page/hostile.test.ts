@@ -107,7 +107,14 @@ test('none of 2,000 hostile strings, in any field, adds or changes an element of
     const render = (text: string) => {
       const checkout = { ...view.checkout, orderId: text, successRedirectUrl: redirectTo(text) }
       const hostile = { ...view, checkout, store: { ...view.store, name: text } }
-      const asked = { language: english, query: '', notice: null, isSending: false }
+      const asked = {
+        language: english,
+        isLanguageNamed: false,
+        notice: null,
+        way: null,
+        place: null,
+        isUnsent: false,
+      }
       return renderPage(shop.ctx, place, hostile, accepts, asked, new Date(0)).text
     }
     const skeleton = skeletonOf(render('plain'))
