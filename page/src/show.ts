@@ -115,6 +115,7 @@ export function listWallets(): void {
   }
   const isFound = listed.length > 0
   find('#no-wallet')?.toggleAttribute('hidden', isFound)
+  find('#sign-once')?.toggleAttribute('hidden', !isFound)
 }
 
 let last = Promise.resolve(true)

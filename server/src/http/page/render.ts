@@ -33,7 +33,6 @@ export function renderPage(
   const stage = stageOf(view, asked)
   const choice = stage === 'choose' ? chooseWay(view, asked) : null
   const shown = choice ? shownFor(choice) : shownAfter(view)
-  const isOpen = stage !== 'over'
   const acts: Readonly<Record<typeof stage, () => Html | null>> = {
     choose: () =>
       choice && renderWays(view, choice, asked, { path: place.path, url: `${place.url}/${checkout.id}` }),
@@ -52,7 +51,7 @@ ${renderHead(view, shown, language, place.path, choice !== null)}
 <div class="act">
 ${acts[stage]()}
 </div>
-${renderFacts(view, shown, language, isOpen)}
+${renderFacts(view, shown, language, choice !== null)}
 <script type="application/json" id="terms">${json(termsOf(ctx, view, accepts, page))}</script>
 </main>`
   const title = titleOf(view, language, stage, choice, shown)

@@ -83,9 +83,16 @@ function renderMoney(
 <p class="on">${fill(texts.onNetwork, { network: html`<bdi${mark('network')}>${name}</bdi>` })}</p>`
 }
 
+const sizes = [
+  { over: 15, name: 'longest' },
+  { over: 11, name: 'longer' },
+  { over: 8, name: 'long' },
+]
+
 /** Long amounts get smaller letters: a number must not be broken across lines. */
 function sizeOf(amount: string): string {
-  return amount.length > 15 ? ' longest' : amount.length > 9 ? ' long' : ''
+  const size = sizes.find(({ over }) => amount.length > over)
+  return size ? ` ${size.name}` : ''
 }
 
 /** The order, the price in its own currency, the address, the deadline, and how to reach the store. */
@@ -93,7 +100,7 @@ export function renderFacts(
   view: CheckoutView,
   { money, address, place }: Shown,
   { tag, texts }: Language,
-  isOpen: boolean,
+  isPayable: boolean,
 ): Html {
   const { checkout, rate } = view
   const symbol = money ? describeOption(money).symbol : symbolOf(checkout.options)
@@ -104,11 +111,11 @@ export function renderFacts(
 ${isConverted && money && html`<div><dt>${texts.price}</dt><dd>${bdi(formatPrice(checkout.priceAmount, checkout.priceCurrency, tag))}</dd></div>`}
 ${isConverted && html`<div><dt>${texts.rate}</dt><dd>${bdi(describeRate(rate, checkout.priceCurrency, symbol))}</dd></div>`}
 ${address && html`<div><dt>${texts[address.label]}</dt><dd>${renderAddress(address.text, place !== null && html` data-address="${place}"`)}</dd></div>`}
-${isOpen && html`<div><dt>${texts.validUntil}</dt><dd>${renderTime(checkout.expiresAt, tag)}</dd></div>`}
+${isPayable && html`<div><dt>${texts.validUntil}</dt><dd>${renderTime(checkout.expiresAt, tag)}</dd></div>`}
 </dl>
-${isOpen && html`<p class="direct">${texts.direct}</p>`}
+${isPayable && html`<p class="direct">${texts.direct}</p>`}
 <p class="help">${fill(texts.help, { checkout: html`<code>${checkout.id}</code>` })}${renderContact(view)}</p>
-${isOpen && renderWayBack(view, texts, 'back')}
+${checkout.status === 'OPEN' && !view.isPastExpiry && renderWayBack(view, texts, 'back')}
 </section>`
 }
 

@@ -61,8 +61,8 @@ function renderWallet(_view: CheckoutView, choice: Choice, asked: Asked, place: 
   const other = (way: Way, text: string) =>
     html`<a class="button quiet" href="${queryOf(asked, { way })}" data-way="${way}">${text}</a>`
   return html`<h3 id="way" tabindex="-1">${texts.walletTitle}</h3>
-<p class="about">${texts.walletAbout}</p>
 <div data-script hidden>
+<p id="sign-once" class="about">${texts.walletAbout}</p>
 <div id="wallets" data-label="${texts.payWith}" data-unnamed="${texts.unnamedWallet}"></div>
 <div id="no-wallet" class="empty"><p>${texts.noWallet}</p>
 <div class="desk others">${other('phone', texts.usePhone)}${other('send', texts.sendTitle)}</div>
