@@ -155,7 +155,7 @@ async function replace(address: string | null): Promise<boolean> {
   if (address) shown = null
   dress()
   // Moves the focus so that screen readers announce what is new.
-  if (address) find('#way, #status')?.focus()
+  if (address) (find('#way') ?? find('#status'))?.focus()
   else if (terms()?.status !== before?.status || terms()?.isPayable !== before?.isPayable)
     find('#status')?.focus()
   return true

@@ -126,7 +126,9 @@ test('the language is the requested one, or else the browser’s, or else Englis
   const { id } = await shop.create()
   for (const [query, accepted, lang, dir] of [
     ['', '', 'en', 'ltr'],
-    ['', 'fr-CH, es;q=0.9, ar;q=0.8', 'es', 'ltr'],
+    ['', 'nl-BE, es;q=0.9, ar;q=0.8', 'es', 'ltr'],
+    ['', 'fr-CH, de;q=0.9', 'fr', 'ltr'],
+    ['', 'de-AT', 'de', 'ltr'],
     ['', 'zh-Hant-TW', 'zh', 'ltr'],
     ['', 'ar-EG', 'ar', 'rtl'],
     ['?lang=ar', 'es', 'ar', 'rtl'],
@@ -184,7 +186,7 @@ test('an error is shown to browsers as a page and to programs as a problem', asy
   const page = await broken.request({ url, headers: { accept } })
   assert.equal(page.statusCode, 429)
   assert(isPage(page))
-  assert.match(page.body, /This page cannot be shown now/)
+  assert.match(page.body, /We can’t show this page right now/)
   const problem = await broken.request({ url, headers: { accept: 'application/json' } })
   assert.equal(problem.statusCode, 429)
   assert.equal(problem.json().code, 'rate_limited')

@@ -18,7 +18,7 @@ test('without JavaScript a buyer chooses a way by its link, and sees its QR code
   const id = await shop.create('12.50')
   const { openCheckout } = await openPage(browser, shop, { context: { javaScriptEnabled: false } })
   const page = await openCheckout(id)
-  await page.getByText('12.50 USDC').waitFor()
+  await page.getByText('12.50 USDC', { exact: true }).waitFor()
   assert.match(String(await page.locator('noscript').textContent()), /needs JavaScript/)
   assert.equal(await page.locator('button:visible').count(), 0, 'a button is visible that would do nothing')
 

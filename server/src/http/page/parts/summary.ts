@@ -174,7 +174,7 @@ export function storeLink(id: string, text: string | null): URL | null {
 }
 
 function readWebUrl(text: string | null): URL | null {
-  return text !== null && /^https?:/.test(text) && URL.canParse(text) ? new URL(text) : null
+  return text !== null && /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : null
 }
 
 /** In groups that are easy to compare; a copied address has no gaps. */
