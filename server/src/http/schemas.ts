@@ -79,6 +79,8 @@ export const StoreCheckout = of<Wire.StoreCheckout>()(
   Type.Object({ ...checkoutFields, payment: nullable(CheckoutPayment) }, closed),
 )
 
+const webUrl = (description: string) => nullable(Type.String({ maxLength: 2048, description }))
+
 export const CreateCheckout = of<Wire.CreateCheckout>()(
   Type.Object(
     {
@@ -89,22 +91,12 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
       }),
       priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.', examples: ['USD'] }),
       successRedirectUrl: Type.Optional(
-        nullable(
-          Type.String({
-            maxLength: 2048,
-            description:
-              'Where the buyer goes after paying. An https URL without credentials. Null is the same as leaving it out.',
-          }),
+        webUrl(
+          'Where the buyer goes after paying. An https URL without credentials. Null is the same as leaving it out.',
         ),
       ),
       cancelUrl: Type.Optional(
-        nullable(
-          Type.String({
-            maxLength: 2048,
-            description:
-              'Where a buyer who does not pay can go back to. The same rules as for successRedirectUrl.',
-          }),
-        ),
+        webUrl('Where a buyer who does not pay can go back to. The same rules as for successRedirectUrl.'),
       ),
       expiresInSeconds: Type.Optional(
         Type.Integer({
@@ -143,13 +135,7 @@ const storeSettings = {
       examples: ['help@shop.example'],
     }),
   ),
-  supportUrl: nullable(
-    Type.String({
-      maxLength: 2048,
-      description:
-        'The store’s page for questions, an https URL without credentials. Linked on its payment pages.',
-    }),
-  ),
+  supportUrl: webUrl('The store’s page for questions, an https URL. Linked on its payment pages.'),
   finalityPolicy: Type.Array(FinalityRule, {
     minItems: 1,
     maxItems: 10,

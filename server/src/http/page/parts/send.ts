@@ -48,7 +48,7 @@ function renderReserve({ checkout }: CheckoutView, action: string, texts: Langua
 }
 
 /** The server checks the hash and answers in the page's language, unlike the browser's own check. */
-export function renderHashForm(action: string, texts: Language['texts']): Html {
+function renderHashForm(action: string, texts: Language['texts']): Html {
   return html`<form class="hash" method="post" action="${action}" novalidate>
 <h4>${texts.hashTitle}</h4>
 <label for="hash">${texts.hashLabel}</label>

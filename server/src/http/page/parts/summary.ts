@@ -126,7 +126,7 @@ function symbolOf(options: readonly Option[]): string | null {
 }
 
 /** The value of one unit of the currency, with at least five significant digits. "≈" if more digits follow. */
-export function describeRate(
+function describeRate(
   rate: NonNullable<CheckoutView['rate']>,
   currency: string,
   symbol: string,
