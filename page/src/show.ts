@@ -136,11 +136,12 @@ export function follow(address: string): Promise<boolean> {
 }
 
 async function replace(address: string | null): Promise<boolean> {
-  // During a wallet's request the ways to pay are hidden. A click that came just before it counts for nothing.
-  if (address && isUnderWay(shown)) return true
+  if (address === location.href) return true
   const next = await load(address ?? location.href)
   const main = next?.querySelector('main')
   if (!next || !main) return false
+  // During a wallet's request the ways to pay are hidden. A choice that was made just before it counts for nothing.
+  if (address && isUnderWay(shown)) return true
   const before = terms()
   if (address) history.replaceState(null, '', address)
   else if (before && before.digest === termsIn(next)?.digest) return true

@@ -60,7 +60,7 @@ export const german: Language = {
     sendDo: 'Senden Sie genau diesen Betrag an diese Adresse',
     sendExact: 'Senden Sie alle Ziffern. Daran erkennt der Shop, dass diese Zahlung von Ihnen ist.',
     sendLinked:
-      'Zahlen Sie über diesen Code oder Link mit einer Wallet in diesem Netzwerk. Eine Überweisung auf anderem Weg lässt sich Ihrer Bestellung nicht zuordnen.',
+      'Zahlen Sie über diesen Code oder Link mit einer Wallet in diesem Netzwerk. Eine Überweisung auf anderem Weg, etwa von einer Börse, lässt sich Ihrer Bestellung nicht zuordnen.',
     sendLink: 'In einer Wallet öffnen',
     sendAmount: 'Genauer Betrag',
     sendAddress: 'Adresse',

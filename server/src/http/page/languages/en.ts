@@ -58,7 +58,7 @@ export const english: Language = {
     sendDo: 'Send exactly this amount to this address',
     sendExact: 'Send all the digits. They tell the store that this payment is yours.',
     sendLinked:
-      'Pay with a wallet on this network, using this code or link. A transfer made any other way cannot be linked to your order.',
+      'Pay with a wallet on this network, using this code or link. A transfer made any other way, such as from an exchange, can’t be linked to your order.',
     sendLink: 'Open in a wallet',
     sendAmount: 'Exact amount',
     sendAddress: 'Address',

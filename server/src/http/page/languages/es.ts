@@ -60,7 +60,7 @@ export const spanish: Language = {
     sendDo: 'Envíe exactamente este importe a esta dirección',
     sendExact: 'Envíe todas las cifras. Indican a la tienda que este pago es suyo.',
     sendLinked:
-      'Pague con una cartera de esta red, usando este código o enlace. Una transferencia hecha de otro modo no se puede asociar a su pedido.',
+      'Pague con una cartera de esta red, usando este código o enlace. Una transferencia hecha de otro modo, por ejemplo desde un exchange, no se puede asociar a su pedido.',
     sendLink: 'Abrir en una cartera',
     sendAmount: 'Importe exacto',
     sendAddress: 'Dirección',

@@ -60,7 +60,7 @@ export const french: Language = {
     sendDo: 'Envoyez exactement ce montant à cette adresse',
     sendExact: 'Envoyez tous les chiffres. Ils indiquent à la boutique que ce paiement est le vôtre.',
     sendLinked:
-      'Payez avec un portefeuille sur ce réseau, au moyen de ce code ou de ce lien. Un virement fait autrement ne peut pas être rattaché à votre commande.',
+      'Payez avec un portefeuille sur ce réseau, au moyen de ce code ou de ce lien. Un virement fait autrement, par exemple depuis une plateforme, ne peut pas être rattaché à votre commande.',
     sendLink: 'Ouvrir dans un portefeuille',
     sendAmount: 'Montant exact',
     sendAddress: 'Adresse',

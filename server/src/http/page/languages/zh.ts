@@ -51,7 +51,7 @@ export const chinese: Language = {
     sendOther: '使用其他网络',
     sendDo: '请将此精确金额转到此地址',
     sendExact: '请转出全部位数，商家据此识别这笔付款是您的。',
-    sendLinked: '请用此网络的钱包，通过此码或链接付款。以其他方式转账无法关联到您的订单。',
+    sendLinked: '请用此网络的钱包，通过此码或链接付款。以其他方式转账（例如从交易所）无法关联到您的订单。',
     sendLink: '在钱包中打开',
     sendAmount: '精确金额',
     sendAddress: '地址',

@@ -126,11 +126,7 @@ function symbolOf(options: readonly Option[]): string | null {
 }
 
 /** The value of one unit of the currency, with at least five significant digits. "≈" if more digits follow. */
-function describeRate(
-  rate: NonNullable<CheckoutView['rate']>,
-  currency: string,
-  symbol: string,
-): string {
+function describeRate(rate: NonNullable<CheckoutView['rate']>, currency: string, symbol: string): string {
   const [worth, per] = [parseDecimal(rate.usdPerBase), parseDecimal(rate.perBase)]
   const numerator = worth.coefficient * 10n ** BigInt(per.scale)
   const denominator = per.coefficient * 10n ** BigInt(worth.scale)
