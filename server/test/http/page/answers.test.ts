@@ -122,6 +122,22 @@ test('the script’s URL contains a hash of its content, is cacheable forever, a
   assert.equal(missing.statusCode, 404)
 })
 
+test('in every way and language the page with its script is at most 20 KB, and the script at most 8 KB', async () => {
+  const { id } = await shop.create()
+  const { body } = await get(id)
+  const [script = ''] = /\/c\/assets\/[^"]+/.exec(body) ?? []
+  const sizeOf = async (url: string, encoding: string) =>
+    (await farthing.request({ url, headers: { accept: browserAccept, 'accept-encoding': encoding } }))
+      .rawPayload.length
+  assert(script !== '' && (await sizeOf(script, 'gzip')) <= 8 * 1_024)
+  const scriptBytes = await sizeOf(script, 'br')
+  for (const way of ['wallet', 'phone', 'send'])
+    for (const { tag } of languages) {
+      const bytes = (await sizeOf(`/c/${id}?way=${way}&lang=${tag}`, 'br')) + scriptBytes
+      assert(bytes > scriptBytes && bytes <= 20 * 1_024, `${way} in ${tag}: ${bytes} bytes`)
+    }
+})
+
 test('the language is the requested one, or else the browser’s, or else English', async () => {
   const { id } = await shop.create()
   for (const [query, accepted, lang, dir] of [

@@ -120,8 +120,8 @@ export const german: Language = {
         text: 'Es wurde nichts gezahlt. Laden Sie die Seite neu, bevor Sie zahlen.',
       },
       offline: {
-        title: 'Sie sind offline',
-        text: 'Ihre unterschriebene Zahlung ist hier gespeichert und wird gesendet, sobald Sie wieder online sind. Bitte zahlen Sie nicht noch einmal.',
+        title: 'Keine Verbindung',
+        text: 'Ihre unterschriebene Zahlung ist hier gespeichert und wird gesendet, sobald die Verbindung wieder da ist. Bitte zahlen Sie nicht noch einmal.',
       },
       unavailable: {
         title: 'Einen Moment bitte',

@@ -115,8 +115,8 @@ export const english: Language = {
         text: 'Nothing was paid. Reload the page before you pay.',
       },
       offline: {
-        title: 'You’re offline',
-        text: 'Your signed payment is saved here and will be sent as soon as you’re back online. Please don’t pay again.',
+        title: 'No connection',
+        text: 'Your signed payment is saved here and will be sent as soon as the connection is back. Please don’t pay again.',
       },
       unavailable: {
         title: 'Just a moment',

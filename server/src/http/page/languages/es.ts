@@ -117,8 +117,8 @@ export const spanish: Language = {
         text: 'No se ha pagado nada. Vuelva a cargar la página antes de pagar.',
       },
       offline: {
-        title: 'No tiene conexión',
-        text: 'Su pago firmado está guardado aquí y se enviará en cuanto vuelva a tener conexión. No pague otra vez.',
+        title: 'Sin conexión',
+        text: 'Su pago firmado está guardado aquí y se enviará en cuanto vuelva la conexión. No pague otra vez.',
       },
       unavailable: {
         title: 'Un momento',

@@ -117,8 +117,8 @@ export const french: Language = {
         text: 'Rien n’a été payé. Rechargez la page avant de payer.',
       },
       offline: {
-        title: 'Vous êtes hors connexion',
-        text: 'Votre paiement signé est conservé ici et partira dès que vous serez de nouveau en ligne. Ne payez pas une seconde fois.',
+        title: 'Pas de connexion',
+        text: 'Votre paiement signé est conservé ici et partira dès que la connexion sera rétablie. Ne payez pas une seconde fois.',
       },
       unavailable: {
         title: 'Un instant',

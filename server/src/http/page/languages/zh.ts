@@ -89,7 +89,7 @@ export const chinese: Language = {
       },
       changed: { title: '本页已过时', text: '未扣款。付款前请重新加载本页。' },
       offline: {
-        title: '您已离线',
+        title: '没有网络连接',
         text: '您已签名的付款保存在此，恢复连接后会立即发送。请勿再次付款。',
       },
       unavailable: {
