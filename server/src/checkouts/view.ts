@@ -97,7 +97,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
        (select json_agg(distinct p.transaction_hash) from pasted_transactions p
         where p.checkout_id = c.id and p.outcome = 'looking') as announced,
        (select json_agg(json_build_object('disposition', n.disposition, 'network', n.network, 'asset', n.asset,
-          'amount', n.amount::text, 'due', coalesce(r.amount, o.amount)::text, 'transaction', n.transaction_hash) order by n.block_number, n.log_index)
+          'amount', n.amount::text, 'due', coalesce(r.amount, o.amount, n.amount)::text, 'transaction', n.transaction_hash) order by n.block_number, n.log_index)
         from (
           select k.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index
           from credits k where k.checkout_id = c.id and k.orphaned_at is null and k.disposition <> 'exact'
@@ -109,7 +109,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
           where h.checkout_id = c.id
           limit ${notesMax}
         ) n
-        join json_to_recordset(c.options) as o (network text, asset text, amount numeric)
+        left join json_to_recordset(c.options) as o (network text, asset text, amount numeric)
           on o.network = n.network and lower(o.asset) = lower(n.asset)
         left join reserved_amounts r on r.checkout_id = c.id and r.network = n.network and r.asset = n.asset
        ) as notes

@@ -23,7 +23,9 @@ export function renderSend(
   const isMany = new Set(checkout.options.map(({ network }) => network)).size > 1
   const network = describeOption(transfer ?? option).name
   const notice = noticeFor(view, asked)
-  return html`<h3 id="way" tabindex="-1">${transfer?.reference === null ? texts.sendDo : texts.sendTitle}</h3>
+  // A reference can be carried by a wallet, but not by an exchange.
+  const title = !transfer ? texts.sendTitle : transfer.reference === null ? texts.sendDo : texts.appsTitle
+  return html`<h3 id="way" tabindex="-1">${title}</h3>
 ${notice !== null && html`<p class="notice" role="alert">${fill(texts.notices[notice], { network })}</p>`}
 ${transfer ? renderTransfer(transfer, view.store.name, texts) : renderReserve(view, actionOf(path, checkout.id, 'transfer', asked), texts)}
 ${transfer && isMany && html`<p><a href="${queryOf(asked, { way: 'send', place: null })}" data-way="send">${texts.sendOther}</a></p>`}
