@@ -2,10 +2,10 @@ import { leaveSoon, stay } from './leave.ts'
 import { watchLive } from './live.ts'
 import { pay, startOver } from './pay.ts'
 import { hasSigned, settle } from './settle.ts'
-import { dress, listWallets } from './show.ts'
+import { dress, follow, listWallets } from './show.ts'
 import { terms } from './terms.ts'
 import { watchWallets } from './wallets/discover.ts'
-import { choose } from './wallets/family.ts'
+import { remember } from './wallets/family.ts'
 import { wallets } from './wallets/found.ts'
 
 const copiedMs = 2_000
@@ -22,21 +22,26 @@ if (terms()) {
 }
 
 // On the document, because refresh() replaces the content below it.
-document.addEventListener('click', ({ target }) => {
+document.addEventListener('click', (event) => {
+  const { target, ctrlKey, metaKey, shiftKey, altKey } = event
+  const link = (target as Element).closest<HTMLAnchorElement>('a[data-way], a[data-option]')
+  // With a key held down, a click opens another tab or window.
+  if (link && !(ctrlKey || metaKey || shiftKey || altKey)) {
+    event.preventDefault()
+    const chosen = terms()?.options.find(({ place }) => String(place) === link.dataset.option)
+    if (chosen) remember(chosen.accepted.network)
+    void follow(link.href).then((isDone) => {
+      if (!isDone) location.assign(link.href)
+    })
+  }
   const button = (target as Element).closest('button')
   if (!button) return
   const wallet = wallets.find(({ id }) => id === button.dataset.wallet)
   if (wallet) void pay(wallet)
   else if (button.id === 'back') startOver()
   else if (button.id === 'stay') stay()
+  else if (button.id === 'print') print()
   else if (button.dataset.copy) void copy(button, button.dataset.copy)
-})
-
-document.addEventListener('change', ({ target }) => {
-  const { name, value } = target as HTMLInputElement
-  if (name !== 'family') return
-  choose(value)
-  listWallets()
 })
 
 async function copy(button: HTMLElement, text: string): Promise<void> {

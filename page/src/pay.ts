@@ -3,44 +3,56 @@ import { Stop, show, troubleOf } from './show.ts'
 import { terms } from './terms.ts'
 import type { Wallet } from './wallets/found.ts'
 
-let turn = 0
-let letGo = () => {}
+/** The request that a wallet in this tab has not answered yet. A second click while there is one changes nothing. */
+let current: { readonly letGo: () => void } | null = null
+/** Resolves when this tab has given its lock back, which is a moment after it let go. */
+let isFree: Promise<unknown> = Promise.resolve()
 
 /** Abandons the current wallet request. If the wallet still answers, the answer is ignored. */
 export function startOver(): void {
-  turn++
-  letGo()
+  current?.letGo()
+  current = null
   show(null)
 }
 
 /** Has the wallet sign a payment and submits it. Only one tab at a time asks for a signature. */
 export async function pay(wallet: Wallet): Promise<void> {
-  const mine = ++turn
+  if (current) return
+  let letGo = () => {}
+  const isLeft = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const mine = { letGo }
+  current = mine
+  show('connecting')
   const checkIsMine = () => {
-    if (mine !== turn) throw new Stop('failed')
+    if (current !== mine) throw new Stop('failed')
   }
   try {
-    await alone(async () => {
-      show('connecting')
+    await isFree
+    const work = alone(async () => {
+      checkIsMine()
       const header = await wallet.sign(checkIsMine)
       checkIsMine()
-      // Someone else has paid already. This signature is not needed, and it has not left the page.
-      if (terms()?.status !== 'OPEN') throw new Stop('changed')
+      // Someone has paid in the meantime. This signature is not needed, and it has not left the page.
+      if (!terms()?.isPayable) throw new Stop('changed')
       await settle(header)
-    })
+    }, isLeft)
+    isFree = work.catch(() => {})
+    await work
   } catch (error) {
-    if (mine === turn) show(troubleOf(error))
+    if (current === mine) show(troubleOf(error))
+  } finally {
+    if (current === mine) current = null
   }
 }
 
-async function alone(work: () => Promise<void>): Promise<void> {
-  if (!navigator.locks) return await work()
+async function alone(work: () => Promise<void>, isLeft: Promise<void>): Promise<void> {
+  // A wallet that never answers must not hold the lock forever.
+  const workOrLeave = () => Promise.race([work(), isLeft])
+  if (!navigator.locks) return await workOrLeave()
   await navigator.locks.request(`farthing ${terms()?.id}`, { ifAvailable: true }, async (lock) => {
     if (!lock) throw new Stop('tab')
-    // A wallet that never answers must not hold the lock forever.
-    const isLeft = new Promise<void>((resolve) => {
-      letGo = resolve
-    })
-    await Promise.race([work(), isLeft])
+    await workOrLeave()
   })
 }

@@ -1,5 +1,5 @@
 import { readTerms, terms, termsIn } from './terms.ts'
-import { familyOf } from './wallets/family.ts'
+import { betterOption } from './wallets/family.ts'
 import { wallets } from './wallets/found.ts'
 
 /**
@@ -50,30 +50,31 @@ let shown: Step | Trouble | null = null
 const asking: readonly (Step | Trouble | null)[] = ['connecting', 'switching', 'signing']
 const signed: readonly (Step | Trouble | null)[] = ['settling', 'offline', 'unavailable']
 
+const isUnderWay = (state: typeof shown) => asking.includes(state) || signed.includes(state)
+
 /** A step hides every way to pay, so that nobody pays twice; a trouble leaves them visible. */
 export function show(state: Step | Trouble | null): void {
   shown = state
-  const isStep = asking.includes(state) || signed.includes(state)
+  const isStep = isUnderWay(state)
   for (const part of document.querySelectorAll<HTMLElement>('[data-state]')) {
     part.hidden = part.dataset.state !== state
   }
   find('#flow')?.toggleAttribute('data-busy', isStep)
   find('#ways')?.toggleAttribute('hidden', isStep)
-  find('#send')?.toggleAttribute('hidden', isStep)
   find('#back')?.toggleAttribute('hidden', !asking.includes(state))
-  if (state === 'smart') find('#send')?.setAttribute('open', '')
 }
 
 /** Shows the elements that need this script: they are hidden until it runs. */
 export function dress(): void {
   readTerms()
   for (const part of document.querySelectorAll<HTMLElement>('[data-script]')) part.hidden = false
-  const format = new Intl.DateTimeFormat(document.documentElement.lang, {
-    dateStyle: 'medium',
-    timeStyle: 'short',
-  })
-  for (const time of document.querySelectorAll('time'))
+  for (const time of document.querySelectorAll('time')) {
+    const format = new Intl.DateTimeFormat(document.documentElement.lang, {
+      dateStyle: 'medium',
+      timeStyle: 'exact' in time.dataset ? 'long' : 'short',
+    })
     time.textContent = format.format(new Date(time.dateTime))
+  }
   listWallets()
   show(shown)
 }
@@ -81,10 +82,13 @@ export function dress(): void {
 /** One button per wallet that can pay. Existing buttons stay in the document, because one may have the focus. */
 export function listWallets(): void {
   const list = find('#wallets')
-  if (!list) return
-  const family = familyOf(terms()?.options ?? [], wallets)
-  for (const choice of document.querySelectorAll<HTMLInputElement>('#families input'))
-    choice.checked = choice.value === family
+  const now = terms()
+  if (!list || !now) return
+  // Unless the buyer has chosen a network, the page turns to one that this browser can pay on.
+  const better = !/[?&]option=/.test(location.search) && shown === null && betterOption(now, wallets)
+  const link = better && (find(`[data-option="${better.place}"]`) as HTMLAnchorElement | null)
+  if (link) void follow(link.href)
+  const family = now.options.find(({ place }) => place === now.chosen)?.family
   const listed = wallets.filter((wallet) => wallet.family === family)
   for (const button of list.querySelectorAll<HTMLElement>('button')) {
     if (!listed.some(({ id }) => id === button.dataset.wallet)) button.remove()
@@ -111,7 +115,7 @@ export function listWallets(): void {
   }
   const isFound = listed.length > 0
   find('#no-wallet')?.toggleAttribute('hidden', isFound)
-  document.documentElement.toggleAttribute('data-wallet', isFound)
+  find('#sign-once')?.toggleAttribute('hidden', !isFound)
 }
 
 let last = Promise.resolve(true)
@@ -121,34 +125,48 @@ let last = Promise.resolve(true)
  * cannot be loaded now. Runs one at a time: an older page must never replace a newer one.
  */
 export function refresh(): Promise<boolean> {
-  last = last.then(replace)
+  last = last.then(() => replace(null))
   return last
 }
 
-async function replace(): Promise<boolean> {
-  const next = await load()
+/** Shows the page with another choice, as a link to it would. Returns false if it cannot be loaded now. */
+export function follow(address: string): Promise<boolean> {
+  last = last.then(() => replace(address))
+  return last
+}
+
+async function replace(address: string | null): Promise<boolean> {
+  if (address === location.href) return true
+  const next = await load(address ?? location.href)
   const main = next?.querySelector('main')
   if (!next || !main) return false
+  // During a wallet's request the ways to pay are hidden. A choice that was made just before it counts for nothing.
+  if (address && isUnderWay(shown)) return true
   const before = terms()
-  if (before && before.digest === termsIn(next)?.digest) return true
+  if (address) history.replaceState(null, '', address)
+  else if (before && before.digest === termsIn(next)?.digest) return true
   const typed = find('input[name=hash]') as HTMLInputElement | null
-  const open = new Set([...document.querySelectorAll('details[open]')].map(({ id }) => id))
   document.title = next.title
   find('main')?.replaceWith(document.adoptNode(main))
-  for (const details of document.querySelectorAll('details')) details.open ||= open.has(details.id)
+  find('footer')?.replaceWith(
+    document.adoptNode(next.querySelector('footer') ?? document.createElement('footer')),
+  )
   const input = find('input[name=hash]') as HTMLInputElement | null
   if (typed && input) input.value = typed.value
+  if (address) shown = null
   dress()
-  // Moves the focus so that screen readers announce the new status.
-  if (terms()?.status !== before?.status) find('#status')?.focus()
+  // Moves the focus so that screen readers announce what is new.
+  if (address) (find('#way') ?? find('#status'))?.focus()
+  else if (terms()?.status !== before?.status || terms()?.isPayable !== before?.isPayable)
+    find('#status')?.focus()
   return true
 }
 
 /** XMLHttpRequest parses a document without any function that Trusted Types guards, and runs no script in it. */
-function load(): Promise<Document | null> {
+function load(address: string): Promise<Document | null> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest()
-    request.open('GET', location.href.split('#')[0] ?? '')
+    request.open('GET', address.split('#')[0] ?? '')
     request.setRequestHeader('Accept', 'text/html')
     request.responseType = 'document'
     request.onloadend = () => resolve(request.status === 200 ? request.responseXML : null)

@@ -4,6 +4,10 @@ export type Terms = {
   /** If the live feed sends a different digest, there is something new to show. */
   readonly digest: string
   readonly status: 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
+  /** Whether a wallet may be asked. Not if money has arrived or the buyer has named a transaction. */
+  readonly isPayable: boolean
+  /** The `place` of the option that the page shows. */
+  readonly chosen: number | null
   /** The server's time in milliseconds when it rendered the page: the buyer's clock may be wrong. */
   readonly now: number
   readonly options: readonly Option[]

@@ -17,6 +17,8 @@ export type Checkout = {
   checkoutUrl: string
   createdAt: string
   successRedirectUrl: string | null
+  /** Where a buyer who does not pay can go back to. Absent if none was given. */
+  cancelUrl?: string
 }
 
 /** How final a payment is on its chain. */
@@ -70,6 +72,8 @@ export type CreateCheckout = {
   /** ISO 4217 code, in upper or lower case. The checkout has it in upper case. */
   priceCurrency: string
   successRedirectUrl?: string | null
+  /** The payment page links to it until the checkout is paid. */
+  cancelUrl?: string | null
   /** 300 to 604800. Default: 86400, or 3600 if an exchange rate is locked. */
   expiresInSeconds?: number
 }
@@ -98,6 +102,9 @@ export type Store = {
   logoUrl: string | null
   /** `#rrggbb` in lower case. */
   accentColor: string | null
+  /** How buyers reach the store; shown on its payment pages. */
+  supportEmail: string | null
+  supportUrl: string | null
   finalityPolicy: FinalityRule[]
   createdAt: string
   /** One per network with a limit; absent if there is none. */
@@ -108,6 +115,8 @@ export type UpdateStore = {
   name?: string
   logoUrl?: string | null
   accentColor?: string | null
+  supportEmail?: string | null
+  supportUrl?: string | null
   finalityPolicy?: FinalityRule[]
 }
 

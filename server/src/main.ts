@@ -22,7 +22,8 @@ straight into its own wallet.
   doctor                       check the deployment; print what is wrong and what to do
 
   store create --name NAME     create a store and its first key; --test for a test store,
-                               --evm-wallet ADDRESS and --solana-wallet ADDRESS to register wallets
+                               --evm-wallet ADDRESS and --solana-wallet ADDRESS to register wallets,
+                               --support-email EMAIL and --support-url URL for its buyers
   store list                   list the stores
   key create STORE             create another key
   key list STORE               list the store's keys
@@ -99,6 +100,8 @@ async function run(): Promise<void> {
         options: {
           name: { type: 'string' },
           test: { type: 'boolean' },
+          'support-email': { type: 'string' },
+          'support-url': { type: 'string' },
           'evm-wallet': { type: 'string' },
           'solana-wallet': { type: 'string' },
           'overlap-hours': { type: 'string' },

@@ -108,6 +108,7 @@ CREATE TABLE public.checkouts (
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     page_version integer DEFAULT 0 NOT NULL,
+    cancel_url text,
     CONSTRAINT checkouts_check CHECK ((expires_at > created_at)),
     CONSTRAINT checkouts_finality_check CHECK ((finality = ANY (ARRAY['included'::text, 'safe'::text, 'finalized'::text]))),
     CONSTRAINT checkouts_order_id_check CHECK (((octet_length(order_id) >= 1) AND (octet_length(order_id) <= 255))),
@@ -356,6 +357,8 @@ CREATE TABLE public.stores (
     finality_policy jsonb NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    support_email text,
+    support_url text,
     CONSTRAINT stores_accent_color_check CHECK ((accent_color ~ '^#[0-9a-f]{6}$'::text)),
     CONSTRAINT stores_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );

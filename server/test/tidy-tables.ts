@@ -73,7 +73,8 @@ export const sharedWrites: readonly {
   {
     file: 'payments/transfers/paste-rows.ts',
     table: 'checkouts',
-    because: 'page_version only: notifies open pages of the hint that the same statement creates',
+    because:
+      'page_version only: notifies open pages of what the same statement writes about a named transaction',
   },
   {
     file: 'payments/svm/reference-rows.ts',

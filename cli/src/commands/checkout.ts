@@ -9,6 +9,7 @@ export const checkoutCommands: readonly Command[] = [
     summary: 'Create a checkout for an order; the default currency is USD',
     options: {
       redirect: { type: 'string', value: 'url', about: 'where the buyer goes after paying' },
+      cancel: { type: 'string', value: 'url', about: 'where a buyer who does not pay can go back to' },
       expires: { type: 'string', value: 'seconds', about: 'lifetime, 300 to 604800' },
       key: {
         type: 'string',
@@ -21,6 +22,7 @@ export const checkoutCommands: readonly Command[] = [
     async run(call) {
       const [orderId = '', priceAmount = '', priceCurrency = 'USD'] = call.positionals
       const successRedirectUrl = textOf(call, 'redirect')
+      const cancelUrl = textOf(call, 'cancel')
       const expiresInSeconds = countOf(call, 'expires', 300, 604_800)
       const idempotencyKey = textOf(call, 'key')
       const checkout = await clientOf(call.settings).checkouts.create(
@@ -29,6 +31,7 @@ export const checkoutCommands: readonly Command[] = [
           priceAmount,
           priceCurrency,
           ...(successRedirectUrl !== undefined && { successRedirectUrl }),
+          ...(cancelUrl !== undefined && { cancelUrl }),
           ...(expiresInSeconds !== undefined && { expiresInSeconds }),
         },
         idempotencyKey === undefined ? {} : { idempotencyKey },

@@ -1,7 +1,7 @@
 import { Stop, show, troubleOf } from '../show.ts'
 import type { EvmOption } from '../terms.ts'
 import { makeAuthorization, typedData } from './authorization.ts'
-import { checkIsShown, offersFor, paymentHeader } from './offer.ts'
+import { checkIsShown, offerFor, paymentHeader } from './offer.ts'
 
 /** A wallet as EIP-1193 defines it. */
 export type Provider = {
@@ -12,10 +12,10 @@ export type Provider = {
 export async function signOnEvm(provider: Provider, checkIsMine: () => void): Promise<string> {
   const [account] = (await provider.request({ method: 'eth_requestAccounts' })) as string[]
   checkIsMine()
-  const offers = offersFor('EVM')
   const chainId = await readChainId(provider)
-  const option = offers.find((each) => each.chainId === chainId) ?? offers[0]
-  if (!account || !option) throw new Stop('changed')
+  checkIsMine()
+  const option = offerFor('EVM')
+  if (!account) throw new Stop('changed')
   checkIsShown(option)
   if (option.chainId !== chainId) {
     show('switching')

@@ -1,25 +1,30 @@
-import type { Family, Option } from '../terms.ts'
+import type { Option, Terms } from '../terms.ts'
 
-/** The kind of wallet that the buyer pays with, if the store accepts several. This device remembers the choice. */
-const key = 'farthing family'
+/** The network that the buyer pays on, if the store accepts several. This device remembers it. */
+const key = 'farthing network'
 
-export function familyOf(
-  options: readonly Option[],
-  wallets: readonly { readonly family: Family }[],
-): Family | undefined {
-  const isOffered = ({ family }: { readonly family: Family }) =>
-    options.some((option) => option.family === family)
-  const chosen = options.find(({ family }) => family === remembered())
-  return (chosen ?? wallets.find(isOffered) ?? options[0])?.family
+/**
+ * The option to show in place of the one that the server chose: the one on the remembered network, or else one that a
+ * wallet in this browser can pay. Null if the page should stay as it is.
+ */
+export function betterOption(
+  { options, chosen }: Terms,
+  wallets: readonly Pick<Option, 'family'>[],
+): Option | null {
+  const shown = options.find(({ place }) => place === chosen)
+  const known = options.find(({ accepted }) => accepted.network === remembered())
+  const canPay = (option: Option | undefined) => wallets.some(({ family }) => family === option?.family)
+  const better = known ?? (canPay(shown) ? shown : options.find(canPay))
+  return better && better !== shown ? better : null
 }
 
 // Without storage, the choice lasts as long as the page.
 let last: string | null = null
 
-export function choose(family: string): void {
-  last = family
+export function remember(network: string): void {
+  last = network
   try {
-    localStorage.setItem(key, family)
+    localStorage.setItem(key, network)
   } catch {}
 }
 

@@ -1,11 +1,12 @@
 import { find, Stop } from '../show.ts'
 import { type Family, type Option, terms } from '../terms.ts'
 
-/** The ways to pay that are currently open to wallets of a family. */
-export function offersFor<F extends Family>(family: F): Extract<Option, { family: F }>[] {
+/** What the page offers to a wallet of this family. */
+export function offerFor<F extends Family>(family: F): Extract<Option, { family: F }> {
   const now = terms()
-  if (now?.status !== 'OPEN') throw new Stop('changed')
-  return now.options.filter((option) => option.family === family) as Extract<Option, { family: F }>[]
+  const option = now?.options.find(({ place }) => place === now.chosen)
+  if (!now?.isPayable || option?.family !== family) throw new Stop('changed')
+  return option as Extract<Option, { family: F }>
 }
 
 /** Makes sure that the buyer signs what the page shows, by reading address, amount and network back from its text. */
@@ -17,8 +18,6 @@ export function checkIsShown({ accepted, place, decimals, name }: Option): void 
     text('address').replace(/\s/g, '') === accepted.payTo &&
     text('network') === name
   if (!isShown) throw new Stop('changed')
-  // Later messages name this network.
-  for (const part of document.querySelectorAll('[data-chosen]')) part.textContent = name
 }
 
 /** The PAYMENT-SIGNATURE header of x402 version 2. */

@@ -1,6 +1,6 @@
 import { Stop, show } from '../show.ts'
 import { path } from '../terms.ts'
-import { checkIsShown, offersFor, paymentHeader } from './offer.ts'
+import { checkIsShown, offerFor, paymentHeader } from './offer.ts'
 
 /**
  * The part of the Wallet Standard that this page uses. A wallet registers when the page asks for wallets, and with
@@ -45,8 +45,8 @@ export async function signOnSolana(wallet: StandardWallet, checkIsMine: () => vo
   const { 'standard:connect': connector, 'solana:signTransaction': signer } = wallet.features
   const [account] = (await connector?.connect())?.accounts ?? []
   checkIsMine()
-  const [option] = offersFor('SOLANA')
-  if (!account || !option || !signer) throw new Stop('changed')
+  const option = offerFor('SOLANA')
+  if (!account || !signer) throw new Stop('changed')
   checkIsShown(option)
   if (!wallet.chains.includes(option.chain)) throw new Stop('chain')
   const transaction = await prepare(option.accepted.network, account.address)

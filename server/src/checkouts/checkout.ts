@@ -24,6 +24,7 @@ export type Checkout = {
   readonly priceAmount: string
   readonly priceCurrency: string
   readonly successRedirectUrl: string | null
+  readonly cancelUrl: string | null
   readonly options: readonly Option[]
   readonly finality: Finality
   readonly status: CheckoutStatus
@@ -171,6 +172,7 @@ export function toWire(ctx: Context, checkout: Checkout): Wire {
     checkoutUrl: `${ctx.config.checkoutPageUrl}/${checkout.id}`,
     createdAt: checkout.createdAt.toISOString(),
     successRedirectUrl: checkout.successRedirectUrl,
+    ...(checkout.cancelUrl !== null && { cancelUrl: checkout.cancelUrl }),
   }
 }
 

@@ -140,7 +140,7 @@ async function draftCheckout(
 ): Promise<NewCheckout> {
   const price = parsePrice(input.priceAmount)
   const priceCurrency = parseCurrency(input.priceCurrency)
-  const successRedirectUrl = input.successRedirectUrl ?? null
+  const { successRedirectUrl = null, cancelUrl = null } = input
   const mistakes: Mistake[] = [
     ...checkText('/orderId', input.orderId, orderIdBytesMax),
     ...(price
@@ -159,6 +159,7 @@ async function draftCheckout(
     ...(successRedirectUrl === null
       ? []
       : checkWebUrl('/successRedirectUrl', successRedirectUrl, store.mode)),
+    ...(cancelUrl === null ? [] : checkWebUrl('/cancelUrl', cancelUrl, store.mode)),
   ]
   if (!price || !priceCurrency || mistakes.length > 0) throw invalid(...mistakes)
 
@@ -185,6 +186,7 @@ async function draftCheckout(
     priceAmount: input.priceAmount,
     priceCurrency,
     successRedirectUrl,
+    cancelUrl,
     options,
     finality: finalityFor(store.finalityPolicy, priceInUnits(price, quote, policyDecimals)),
     status: 'OPEN',

@@ -13,6 +13,7 @@ export type CheckoutRow = {
   price_amount: string
   price_currency: string
   success_redirect_url: string | null
+  cancel_url: string | null
   options: Option[]
   finality: Checkout['finality']
   status: CheckoutStatus
@@ -56,7 +57,7 @@ export async function insertCheckouts(
      ), input as (
        select i.* from patience, json_to_recordset($1) as i (
          id text, store_id text, revision integer, order_id text, price_amount text, price_currency text,
-         success_redirect_url text, options json, rate json, finality text, created_at timestamptz,
+         success_redirect_url text, cancel_url text, options json, rate json, finality text, created_at timestamptz,
          expires_at timestamptz, event_id text, event_data json, route text, key text, body_hash text, answer text)
        join stores s on s.id = i.store_id and s.revision = i.revision
      ), keyed as (
@@ -67,10 +68,10 @@ export async function insertCheckouts(
        on conflict do nothing
        returning resource_id
      ), made as (
-       insert into checkouts (id, store_id, order_id, price_amount, price_currency, success_redirect_url, options,
-                              rate, finality, status, version, created_at, expires_at)
-       select id, store_id, order_id, price_amount, price_currency, success_redirect_url, options,
-              rate, finality, 'OPEN', 1, created_at, expires_at
+       insert into checkouts (id, store_id, order_id, price_amount, price_currency, success_redirect_url, cancel_url,
+                              options, rate, finality, status, version, created_at, expires_at)
+       select id, store_id, order_id, price_amount, price_currency, success_redirect_url, cancel_url,
+              options, rate, finality, 'OPEN', 1, created_at, expires_at
        from input where key is null or id in (select resource_id from keyed)
        on conflict do nothing
        returning id
@@ -94,6 +95,7 @@ function toInput({ checkout, rate, revision, event, idempotency, answer }: NewCh
     price_amount: checkout.priceAmount,
     price_currency: checkout.priceCurrency,
     success_redirect_url: checkout.successRedirectUrl,
+    cancel_url: checkout.cancelUrl,
     options: checkout.options,
     rate,
     finality: checkout.finality,
@@ -278,6 +280,7 @@ export function toCheckout(row: CheckoutRow): Checkout {
     priceAmount: row.price_amount,
     priceCurrency: row.price_currency,
     successRedirectUrl: row.success_redirect_url,
+    cancelUrl: row.cancel_url,
     options: row.options,
     finality: row.finality,
     status: row.status,

@@ -9,7 +9,7 @@ import { drainSettler, insertSettler, listSettlers } from '../payments/settlers/
 import { describeRunway, readRunways } from '../payments/settlers/runway.ts'
 import type { Mistake } from '../problems.ts'
 import { createKey, revokeKey, rotateKey } from '../stores/api-keys.ts'
-import { checkText } from '../stores/check-text.ts'
+import { checkEmail, checkText, checkWebUrl } from '../stores/check-text.ts'
 import { createStore } from '../stores/create.ts'
 import { listKeys, listStores } from '../stores/rows.ts'
 import type { Key } from '../stores/store.ts'
@@ -52,7 +52,15 @@ export async function storeCommand(
     const parsed = typeof address === 'string' ? parseWalletAddress(family, address) : {}
     if ('refusal' in parsed) throw new UsageError(`--${option}: ${parsed.refusal}`)
   }
-  const store = await createStore(ctx, { name: options.name, mode: options.test ? 'test' : 'live' }, now)
+  const mode = options.test ? 'test' : 'live'
+  const { 'support-email': supportEmail, 'support-url': supportUrl } = options
+  if (typeof supportEmail === 'string') refuse(checkEmail('--support-email', supportEmail))
+  if (typeof supportUrl === 'string') refuse(checkWebUrl('--support-url', supportUrl, mode))
+  const contact = {
+    ...(typeof supportEmail === 'string' && { supportEmail }),
+    ...(typeof supportUrl === 'string' && { supportUrl }),
+  }
+  const store = await createStore(ctx, { name: options.name, mode, ...contact }, now)
   const lines = [`Store  ${store.id} (${store.mode})`]
   for (const [option, family] of wallets) {
     const walletAddress = options[option]

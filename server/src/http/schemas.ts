@@ -31,6 +31,7 @@ const checkoutFields = {
   }),
   createdAt: timestamp(),
   successRedirectUrl: nullable(Type.String()),
+  cancelUrl: Type.Optional(Type.String({ description: 'Absent if none was given.' })),
 }
 
 export const Checkout = of<Wire.Checkout>()(Type.Object(checkoutFields, closed))
@@ -78,6 +79,8 @@ export const StoreCheckout = of<Wire.StoreCheckout>()(
   Type.Object({ ...checkoutFields, payment: nullable(CheckoutPayment) }, closed),
 )
 
+const webUrl = (description: string) => nullable(Type.String({ maxLength: 2048, description }))
+
 export const CreateCheckout = of<Wire.CreateCheckout>()(
   Type.Object(
     {
@@ -91,13 +94,12 @@ export const CreateCheckout = of<Wire.CreateCheckout>()(
         examples: ['USD'],
       }),
       successRedirectUrl: Type.Optional(
-        nullable(
-          Type.String({
-            maxLength: 2048,
-            description:
-              'Where the buyer goes after paying. An https URL without credentials. Null is the same as leaving it out.',
-          }),
+        webUrl(
+          'Where the buyer goes after paying. An https URL without credentials. Null is the same as leaving it out.',
         ),
+      ),
+      cancelUrl: Type.Optional(
+        webUrl('Where a buyer who does not pay can go back to. The same rules as for successRedirectUrl.'),
       ),
       expiresInSeconds: Type.Optional(
         Type.Integer({
@@ -129,6 +131,14 @@ const storeSettings = {
         'A PNG, JPEG, WebP or SVG as data:image/…;base64,… is shown on the payment page. An https URL is stored but not shown, because the page loads nothing from other hosts.',
     }),
   ),
+  supportEmail: nullable(
+    Type.String({
+      maxLength: 254,
+      description: 'Where buyers can write to the store. Shown on its payment pages.',
+      examples: ['help@shop.example'],
+    }),
+  ),
+  supportUrl: webUrl('The store’s page for questions, an https URL. Linked on its payment pages.'),
   finalityPolicy: Type.Array(FinalityRule, {
     minItems: 1,
     maxItems: 10,
@@ -176,6 +186,8 @@ export const UpdateStore = of<Wire.UpdateStore>()(
       name: Type.Optional(Type.String({ description: '1 to 100 bytes.' })),
       logoUrl: Type.Optional(storeSettings.logoUrl),
       accentColor: Type.Optional(nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }))),
+      supportEmail: Type.Optional(storeSettings.supportEmail),
+      supportUrl: Type.Optional(storeSettings.supportUrl),
       finalityPolicy: Type.Optional(storeSettings.finalityPolicy),
     },
     { ...closed, minProperties: 1 },

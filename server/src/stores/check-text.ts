@@ -37,3 +37,12 @@ export function checkWebUrl(pointer: string, text: string, mode: Mode): Mistake[
   if (url.protocol === 'https:' || (url.protocol === 'http:' && mode === 'test' && isLoopback)) return []
   return mistake(mode === 'test' ? 'Must use https, or http to localhost.' : 'Must use https.')
 }
+
+/** Narrower than the standard allows: it becomes a link, and every address that people use has this form. */
+export const emailForm = /^[A-Za-z0-9.!#$&'*+/=^_{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+$/
+
+export function checkEmail(pointer: string, text: string): Mistake[] {
+  return emailForm.test(text)
+    ? []
+    : [{ pointer, code: 'email', detail: 'Must be an email address, such as help@shop.example.' }]
+}

@@ -7,7 +7,7 @@ import { defaultFinalityPolicy, type Store } from './store.ts'
 
 export async function createStore(
   ctx: Context,
-  input: { name: string; mode: Mode },
+  input: { name: string; mode: Mode; supportEmail?: string; supportUrl?: string },
   now: Date,
 ): Promise<Store> {
   const store: Store = {
@@ -16,6 +16,8 @@ export async function createStore(
     name: input.name,
     logoUrl: null,
     accentColor: null,
+    supportEmail: input.supportEmail ?? null,
+    supportUrl: input.supportUrl ?? null,
     finalityPolicy: defaultFinalityPolicy,
     revision: 1,
     createdAt: now,

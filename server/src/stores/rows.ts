@@ -12,6 +12,8 @@ type StoreRow = {
   name: string
   logo_url: string | null
   accent_color: string | null
+  support_email: string | null
+  support_url: string | null
   finality_policy: FinalityRule[]
   revision: number
   created_at: Date
@@ -71,8 +73,17 @@ export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHol
 
 export async function insertStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
-    'insert into stores (id, mode, name, finality_policy, created_at) values ($1, $2, $3, $4, $5)',
-    [store.id, store.mode, store.name, JSON.stringify(store.finalityPolicy), store.createdAt],
+    `insert into stores (id, mode, name, finality_policy, created_at, support_email, support_url)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [
+      store.id,
+      store.mode,
+      store.name,
+      JSON.stringify(store.finalityPolicy),
+      store.createdAt,
+      store.supportEmail,
+      store.supportUrl,
+    ],
   )
 }
 
@@ -100,8 +111,17 @@ export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Stor
 
 export async function updateStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
-    'update stores set name = $2, logo_url = $3, accent_color = $4, finality_policy = $5 where id = $1',
-    [store.id, store.name, store.logoUrl, store.accentColor, JSON.stringify(store.finalityPolicy)],
+    `update stores set name = $2, logo_url = $3, accent_color = $4, finality_policy = $5, support_email = $6,
+       support_url = $7 where id = $1`,
+    [
+      store.id,
+      store.name,
+      store.logoUrl,
+      store.accentColor,
+      JSON.stringify(store.finalityPolicy),
+      store.supportEmail,
+      store.supportUrl,
+    ],
   )
 }
 
@@ -301,6 +321,8 @@ function toStore(row: StoreRow): Store {
     name: row.name,
     logoUrl: row.logo_url,
     accentColor: row.accent_color,
+    supportEmail: row.support_email,
+    supportUrl: row.support_url,
     finalityPolicy: row.finality_policy,
     revision: row.revision,
     createdAt: row.created_at,

@@ -10,6 +10,9 @@ export type Store = {
   readonly name: string
   readonly logoUrl: string | null
   readonly accentColor: string | null
+  /** How buyers reach the store. */
+  readonly supportEmail: string | null
+  readonly supportUrl: string | null
   readonly finalityPolicy: readonly FinalityRule[]
   /** Increases with every change that a new checkout depends on. */
   readonly revision: number
@@ -71,6 +74,8 @@ export function storeToWire(store: Store): WireStore {
     name: store.name,
     logoUrl: store.logoUrl,
     accentColor: store.accentColor,
+    supportEmail: store.supportEmail,
+    supportUrl: store.supportUrl,
     finalityPolicy: [...store.finalityPolicy],
     createdAt: store.createdAt.toISOString(),
   }

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import type { StoreId } from '../ids.ts'
 import { parseDecimal } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
-import { checkText, checkWebUrl, imageForm } from './check-text.ts'
+import { checkEmail, checkText, checkWebUrl, imageForm } from './check-text.ts'
 import { lockStore, updateStore as updateRow } from './rows.ts'
 import type { Store } from './store.ts'
 
@@ -17,6 +17,10 @@ export async function updateStore(ctx: Context, storeId: StoreId, change: Update
     const mistakes = [
       ...(change.name === undefined ? [] : checkText('/name', change.name, 100)),
       ...(typeof change.logoUrl === 'string' ? checkLogo(change.logoUrl, store.mode) : []),
+      ...(typeof change.supportEmail === 'string' ? checkEmail('/supportEmail', change.supportEmail) : []),
+      ...(typeof change.supportUrl === 'string'
+        ? checkWebUrl('/supportUrl', change.supportUrl, store.mode)
+        : []),
       ...(change.finalityPolicy ? checkPolicy(change.finalityPolicy) : []),
     ]
     if (mistakes.length > 0) throw invalid(...mistakes)
@@ -26,6 +30,8 @@ export async function updateStore(ctx: Context, storeId: StoreId, change: Update
       logoUrl: change.logoUrl === undefined ? store.logoUrl : change.logoUrl,
       accentColor:
         change.accentColor === undefined ? store.accentColor : (change.accentColor?.toLowerCase() ?? null),
+      supportEmail: change.supportEmail === undefined ? store.supportEmail : change.supportEmail,
+      supportUrl: change.supportUrl === undefined ? store.supportUrl : change.supportUrl,
       finalityPolicy: change.finalityPolicy ?? store.finalityPolicy,
     }
     await updateRow(tx, changed)

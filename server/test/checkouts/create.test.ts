@@ -213,8 +213,11 @@ test('a redirect must be an absolute https URL without credentials or spelling t
   for (const successRedirectUrl of [
     ...['https://shop.example', 'https://shop.example:8443/a?b=c#d', 'https://müller.example/ö', fit],
     ...['https://[2001:db8::1]/', 'https://shop.example/?u=https://a@b', 'HTTPS://shop.example/'],
-  ])
-    assert.equal((await shop.create({ successRedirectUrl })).successRedirectUrl, successRedirectUrl)
+  ]) {
+    const made = await shop.create({ successRedirectUrl, cancelUrl: successRedirectUrl })
+    assert.equal(made.successRedirectUrl, successRedirectUrl)
+    assert.equal(made.cancelUrl, successRedirectUrl)
+  }
   for (const successRedirectUrl of [
     ...[
       '',
@@ -233,7 +236,18 @@ test('a redirect must be an absolute https URL without credentials or spelling t
     // Resolved against the URL of an https page, these are paths, not hosts.
     ...['https:shop.example', 'https:/shop.example', 'https:///shop.example', 'https://@shop.example'],
   ])
-    assertInvalid(await create({ successRedirectUrl }), '/successRedirectUrl')
+    assertInvalid(
+      await create({ successRedirectUrl, cancelUrl: successRedirectUrl }),
+      '/successRedirectUrl',
+      '/cancelUrl',
+    )
+})
+
+test('cancelUrl is returned only if it was given, and null is the same as leaving it out', async () => {
+  assert(!('cancelUrl' in (await shop.create({ cancelUrl: null }))))
+  const { id } = await shop.create({ cancelUrl: 'https://shop.example/cart' })
+  const read = await shop.call('GET', `/api/v1/checkouts/${id}`)
+  assert.equal(read.json().cancelUrl, 'https://shop.example/cart')
 })
 
 test('http redirects are allowed only for test stores, and only to loopback', async () => {

@@ -42,13 +42,22 @@ const keyLine = /\b(sk_(?:live|test)_\w+)$/m
 
 test('`store create` prints the store, its wallets and a key that works at once, and `store list` lists it', async () => {
   const args = ['store', 'create', '--name', 'Café', '--test', '--evm-wallet', wallet.toLowerCase()]
-  const made = await run(...args, '--solana-wallet', '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi')
+  const contact = ['--support-email', 'help@shop.example', '--support-url', 'https://shop.example/help']
+  const made = await run(
+    ...args,
+    ...contact,
+    '--solana-wallet',
+    '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi',
+  )
   const storeId = found(/^Store +(st_\w+) \(test\)$/m, made)
   const key = found(keyLine, made)
   assert.match(key, /^sk_test_/)
   assert.match(made.out, new RegExp(`^Wallet ${wallet}$`, 'm'))
   assert.match(made.out, /^Wallet 4vJ9\w+ \(cannot be paid on this deployment yet\)$/m)
   assert.equal(await statusOf(create(farthing.app, key)), 201)
+  const store = await farthing.request({ url: '/api/v1/store', headers: { 'x-api-key': key } })
+  assert.equal(store.json().supportEmail, 'help@shop.example')
+  assert.equal(store.json().supportUrl, 'https://shop.example/help')
   const [list, keys] = await Promise.all([run('store', 'list'), run('key', 'list', storeId)])
   assert.match(list.out, new RegExp(`^${storeId}  test  Café$`, 'm'))
   assert.match(keys.out, new RegExp(`^${idOf(key)}  created \\S+Z$`, 'm'))

@@ -79,11 +79,18 @@ const json: fc.Arbitrary<unknown> = fc.oneof(
 )
 
 const validBodies: Readonly<Record<string, object>> = {
-  createCheckout: { ...order, successRedirectUrl: 'https://shop.example/', expiresInSeconds: 300 },
+  createCheckout: {
+    ...order,
+    successRedirectUrl: 'https://shop.example/',
+    cancelUrl: null,
+    expiresInSeconds: 300,
+  },
   updateStore: {
     name: 'Shop',
     logoUrl: null,
     accentColor: '#012345',
+    supportEmail: 'help@shop.example',
+    supportUrl: null,
     finalityPolicy: [{ minAmount: '0', finality: 'safe' }],
   },
   createWebhookEndpoint: { url: 'https://hooks.example/', types: ['checkout.created'], ordered: true },

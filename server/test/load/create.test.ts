@@ -296,6 +296,7 @@ function newRow(key: string): NewCheckout {
     priceAmount: '12.50',
     priceCurrency: 'USD',
     successRedirectUrl: null,
+    cancelUrl: null,
     options: [],
     finality: 'included',
     status: 'OPEN',

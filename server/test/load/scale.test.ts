@@ -344,6 +344,7 @@ function newBatch(storeIds: readonly StoreId[]): NewCheckout[] {
         priceAmount: '12.50',
         priceCurrency: 'USD',
         successRedirectUrl: answer.successRedirectUrl,
+        cancelUrl: null,
         options: [
           {
             network: 'eip155:8453',

@@ -29,6 +29,8 @@ test('a new store has its name, no logo or colour, and counts payments once they
     name: 'Shop',
     logoUrl: null,
     accentColor: null,
+    supportEmail: null,
+    supportUrl: null,
     finalityPolicy: [{ minAmount: '0', finality: 'included' }],
   })
   assert.equal(new Date(createdAt).toISOString(), createdAt)
@@ -53,7 +55,9 @@ test('a change returns the whole store, is visible at once, and leaves other fie
     { logoUrl: `data:image/png;base64,${Buffer.from('any bytes').toString('base64')}` },
     { accentColor: '#ABCDEF' },
     { finalityPolicy: [{ minAmount: '0', finality: 'safe' }] },
+    { supportEmail: 'help+pay@shop.example', supportUrl: 'https://shop.example/help' },
     { logoUrl: null, accentColor: null },
+    { supportEmail: null, supportUrl: null },
     { name: 'Again', accentColor: '#012345' },
   ]
   for (const body of changes) {
@@ -85,6 +89,11 @@ test('a request with an invalid setting is rejected and changes nothing', async 
       `data:image/png;base64,${'A'.repeat(12_288)}`,
     ],
     accentColor: ['', 'red', '#abc', '#abcdefg', '#abcdeg', 'abcdef', '#abcdef00', 7],
+    supportEmail: [
+      ...['', 'x', 'a@b', 'a b@c.example', 'a@b.example?cc=x@y.example', '<a@b.example>', 'a@b..example', 7],
+      `${'x'.repeat(65)}@shop.example`,
+    ],
+    supportUrl: ['', 'shop.example', 'http://shop.example', 'javascript:alert(1)', 'https://a@b.example', 7],
     finalityPolicy: [
       ...[[], null, {}, [rule('1')], [rule('0'), rule('0')], [rule('0'), rule('5'), rule('4')]],
       [rule('0'), rule('1.50'), rule('1.5')],

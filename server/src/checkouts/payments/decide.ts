@@ -7,6 +7,7 @@ import { isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
 import * as rows from '../../payments/credits/store-rows.ts'
 import { invalid, Problem } from '../../problems.ts'
+import { notePagesChanged } from '../page-rows.ts'
 import { lockCheckout } from '../rows.ts'
 import { updateStatus } from '../update-status.ts'
 
@@ -57,11 +58,18 @@ export async function acceptPayment(
 
 /** Records that nothing more needs to be done about a payment. Idempotent. */
 export async function dismissPayment(ctx: Context, storeId: StoreId, paymentId: string): Promise<Payment> {
-  return await decide(ctx, storeId, paymentId, async (tx, payment) => {
+  const dismissed = await decide(ctx, storeId, paymentId, async (tx, payment) => {
     if (payment.dismissedAt) return
     refuseClosed(payment)
     await rows.dismissPayment(tx, storeId, paymentId)
+    const shownOn = [payment.checkoutId, ...payment.hints.map(({ checkoutId }) => checkoutId)]
+    await notePagesChanged(
+      tx,
+      shownOn.filter((id) => id !== null),
+    )
   })
+  ctx.db.wakeUps.send('outcomes')
+  return dismissed
 }
 
 /** Runs a decision about a payment while its chain's follower is locked, so that nothing on the chain changes. */

@@ -32,7 +32,8 @@ export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, pat
     scope.post(`${path}/:checkoutId/transfer`, async (request, reply) => {
       const { checkout, isRestoring, transfers } = await findView(ctx, request)
       const wanted = fieldOf(request, 'network')
-      const option = checkout.options.find(({ network }) => wanted === null || network === wanted)
+      const place = checkout.options.findIndex(({ network }) => wanted === null || network === wanted)
+      const option = checkout.options[place]
       const reserve = async () => {
         if (!option || isRestoring) return 'unavailable'
         const isNew = !transfers.some(({ network }) => network === option.network)
@@ -46,7 +47,10 @@ export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, pat
         })
       }
       const outcome = await reserve()
-      return lead(reply, request, path, outcome === 'reserved' ? { send: '1' } : { notice: outcome })
+      // Where there are several networks, the page has to know which one was chosen.
+      const chosen = checkout.options.length > 1 ? { option: String(place) } : {}
+      const said = outcome === 'reserved' ? { way: 'send', ...chosen } : { notice: outcome }
+      return lead(reply, request, path, said)
     })
 
     scope.post(`${path}/:checkoutId/transaction`, async (request, reply) => {

@@ -181,7 +181,7 @@ function toState(view: CheckoutView): LiveState {
     status: view.checkout.status,
     version: view.checkout.version,
     digest: digestOf(view),
-    transaction: view.payment?.transaction ?? view.pendingTransaction,
+    transaction: view.payment?.transaction ?? view.pending?.transaction ?? null,
     isTransferReserved: view.transfers.length > 0,
   }
 }

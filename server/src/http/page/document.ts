@@ -21,7 +21,14 @@ export type Place = {
 export function renderDocument(
   { url, path, assets }: Place,
   language: Language,
-  page: { status: number; title: string; accentColor: string | null; main: Html },
+  page: {
+    readonly status: number
+    readonly title: string
+    readonly accentColor: string | null
+    readonly main: Html
+    /** The query of this page in another language. */
+    readonly languageLinks: (tag: string) => string
+  },
 ): Document {
   const styles = [assets.style, ...(page.accentColor === null ? [] : [accentStyle(page.accentColor)])]
   const document = html`<!doctype html>
@@ -39,7 +46,7 @@ ${styles.map((style) => ({ html: `<style>${style}</style>` }))}
 <body>
 ${page.main}
 <footer>
-<nav aria-label="${language.texts.languages}">${languages.map(({ tag, name }) => html`<a href="?lang=${tag}" lang="${tag}" hreflang="${tag}"${tag === language.tag && html` aria-current="true"`}>${name}</a>`)}</nav>
+<nav aria-label="${language.texts.languages}">${languages.map(({ tag, name }) => html`<a href="${page.languageLinks(tag)}" lang="${tag}" hreflang="${tag}"${tag === language.tag && html` aria-current="true"`}>${name}</a>`)}</nav>
 </footer>
 </body>
 </html>

@@ -9,12 +9,13 @@ import { pagePathOf } from '../pay.ts'
 import type { Route } from '../route.ts'
 import { prefersPage } from './accept.ts'
 import { mountAssets, openAssets } from './assets.ts'
+import { type Asked, ways } from './choice.ts'
 import type { Document, Place } from './document.ts'
 import { chooseLanguage } from './languages/choose.ts'
 import { english } from './languages/en.ts'
 import type { Notice } from './languages/language.ts'
 import { mountLogo } from './logo.ts'
-import { type Asked, renderNotFound, renderPage, renderUnavailable } from './render.ts'
+import { renderNotFound, renderPage, renderUnavailable } from './render.ts'
 
 /**
  * The buyer's page: GET on checkoutUrl. A browser gets the page. Any other client, and any request with a payment, gets
@@ -62,14 +63,16 @@ function wantsPage({ method, headers }: FastifyRequest): boolean {
 }
 
 function readAsked(request: FastifyRequest): Asked {
-  const { lang, notice, send } = request.query as Record<string, unknown>
+  const { lang, notice, way, option, unsent } = request.query as Record<string, unknown>
   const language = chooseLanguage(lang, request.headers['accept-language'])
   return {
     language,
-    query: lang === language.tag ? `?lang=${language.tag}` : '',
+    isLanguageNamed: lang === language.tag,
     notice:
       typeof notice === 'string' && Object.hasOwn(english.texts.notices, notice) ? (notice as Notice) : null,
-    isSending: send !== undefined,
+    way: ways.find((each) => each === way) ?? null,
+    place: typeof option === 'string' && /^\d{1,2}$/.test(option) ? Number.parseInt(option, 10) : null,
+    isUnsent: unsent !== undefined,
   }
 }
 

@@ -1,22 +1,23 @@
 import type { PaymentRequirements } from '@farthing/sdk'
-import { type CheckoutView, digestOf, isPayable } from '../../checkouts/view.ts'
+import { type CheckoutView, digestOf } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
+import { unitsToText } from '../../money.ts'
+import { type Asked, type Choice, chooseWay, queryOf, stageOf } from './choice.ts'
 import { type Document, type Place, renderDocument } from './document.ts'
-import { html, json, plain } from './html.ts'
-import type { Language, Notice } from './languages/language.ts'
-import { renderWays, termsOf } from './parts/open.ts'
-import { renderMessage, renderOutcome } from './parts/outcome.ts'
-import { renderNotes, renderSend } from './parts/send.ts'
-import { formatPrice, renderFacts, renderHead } from './parts/summary.ts'
-
-/** What the page's URL asks for, besides the checkout. */
-export type Asked = {
-  readonly language: Language
-  /** `?lang=…` if the URL names the language, so that forms keep it; otherwise empty. */
-  readonly query: string
-  readonly notice: Notice | null
-  readonly isSending: boolean
-}
+import { type Html, html, json, plain } from './html.ts'
+import type { Language } from './languages/language.ts'
+import { renderAnnounced, renderArrived, renderMessage, renderNotes, renderOutcome } from './parts/outcome.ts'
+import {
+  describeOption,
+  formatPrice,
+  renderFacts,
+  renderHead,
+  type Shown,
+  shownAfter,
+  shownFor,
+} from './parts/summary.ts'
+import { termsOf } from './parts/terms.ts'
+import { renderWays } from './parts/ways.ts'
 
 /** The whole payment page, in any state of the checkout. It is correct without the script. */
 export function renderPage(
@@ -29,26 +30,39 @@ export function renderPage(
 ): Document {
   const { language } = asked
   const { checkout, store } = view
-  const isOpen = isPayable(view)
-  const price = formatPrice(checkout.priceAmount, checkout.priceCurrency, language.tag)
+  const stage = stageOf(view, asked)
+  const choice = stage === 'choose' ? chooseWay(view, asked) : null
+  const shown = choice ? shownFor(choice) : shownAfter(view)
+  const acts: Readonly<Record<typeof stage, () => Html | null>> = {
+    choose: () =>
+      choice && renderWays(view, choice, asked, { path: place.path, url: `${place.url}/${checkout.id}` }),
+    announced: () => renderAnnounced(view, asked),
+    arrived: () => renderArrived(view, language),
+    over: () => html`${renderNotes(view, language)}${renderOutcome(view, language)}`,
+  }
+  const page = {
+    digest: digestOf(view),
+    isPayable: choice !== null,
+    chosen: choice?.place ?? null,
+    now,
+  }
   const main = html`<main data-status="${checkout.status}">
-${renderHead(view, language, place.path)}
+${renderHead(view, shown, language, place.path, choice !== null)}
 <div class="act">
-${renderNotes(view.notes, language.texts)}
-${
-  isOpen
-    ? html`${renderWays(view, language, `${place.url}/${checkout.id}`)}
-${renderSend(view, language, { ...asked, path: place.path })}`
-    : renderOutcome(view, language)
-}
+${acts[stage]()}
 </div>
-${renderFacts(view, language)}
-<script type="application/json" id="terms">${json(termsOf(ctx, view, accepts, digestOf(view), now))}</script>
+${renderFacts(view, shown, language, choice !== null)}
+<script type="application/json" id="terms">${json(termsOf(ctx, view, accepts, page))}</script>
 </main>`
-  const title = isOpen
-    ? fillPlain(language.texts.title, { amount: price, store: store.name })
-    : titleOf(view, language)
-  return renderDocument(place, language, { status: 200, title, accentColor: store.accentColor, main })
+  const title = titleOf(view, language, stage, choice, shown)
+  const languageLinks = (lang: string) => queryOf(asked, { lang })
+  return renderDocument(place, language, {
+    status: 200,
+    title,
+    accentColor: store.accentColor,
+    main,
+    languageLinks,
+  })
 }
 
 export function renderNotFound(place: Place, language: Language): Document {
@@ -68,12 +82,26 @@ function renderAlone(
 ): Document {
   const { title } = language.texts[message]
   const main = html`<main class="alone"><div class="act">${renderMessage('over', language.texts[message], null, 1)}</div></main>`
-  return renderDocument(place, language, { status, title, accentColor: null, main })
+  const languageLinks = (lang: string) => `?lang=${lang}`
+  return renderDocument(place, language, { status, title, accentColor: null, main, languageLinks })
 }
 
-function titleOf({ checkout, store }: CheckoutView, { texts }: Language): string {
+function titleOf(
+  { checkout, store }: CheckoutView,
+  { tag, texts }: Language,
+  stage: ReturnType<typeof stageOf>,
+  choice: Choice | null,
+  { money }: Shown,
+): string {
+  if (choice) {
+    const { symbol = '', decimals = 0 } = money ? describeOption(money) : {}
+    const amount = money
+      ? `${unitsToText(BigInt(money.amount), decimals)} ${symbol}`
+      : formatPrice(checkout.priceAmount, checkout.priceCurrency, tag)
+    return fillPlain(texts.title, { amount, store: store.name })
+  }
   const messages = {
-    OPEN: texts.expired,
+    OPEN: stage === 'over' ? texts.expired : stage === 'announced' ? texts.announced : texts.arrived,
     EXPIRED: texts.expired,
     PROCESSING: texts.processing,
     COMPLETED: texts.completed,

@@ -41,6 +41,8 @@ export async function insertPasted(
              where l.outcome = 'looking' order by l.pasted_at desc offset $5) oldest
        where p.checkout_id = oldest.checkout_id and p.network = oldest.network
          and p.transaction_hash = oldest.transaction_hash
+     ), shown as (
+       update checkouts set page_version = page_version + 1 where id = $1 and exists (select 1 from made)
      )
      select 1 as one from locked
      where (select count(distinct transaction_hash) from known) < $4 or $3 in (select transaction_hash from known)`,
@@ -146,8 +148,12 @@ export async function writePasted(
   outcome: PasteOutcome,
 ): Promise<void> {
   await db.query(
-    `update pasted_transactions set outcome = $4
-     where checkout_id = $1 and network = $2 and transaction_hash = $3`,
+    `with written as (
+       update pasted_transactions set outcome = $4
+       where checkout_id = $1 and network = $2 and transaction_hash = $3
+       returning checkout_id
+     )
+     update checkouts set page_version = page_version + 1 where id in (select checkout_id from written)`,
     [checkoutId, network, hash, outcome],
   )
 }

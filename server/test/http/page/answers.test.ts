@@ -122,11 +122,29 @@ test('the script’s URL contains a hash of its content, is cacheable forever, a
   assert.equal(missing.statusCode, 404)
 })
 
+test('in every way and language the page with its script is at most 20 KB, and the script at most 8 KB', async () => {
+  const { id } = await shop.create()
+  const { body } = await get(id)
+  const [script = ''] = /\/c\/assets\/[^"]+/.exec(body) ?? []
+  const sizeOf = async (url: string, encoding: string) =>
+    (await farthing.request({ url, headers: { accept: browserAccept, 'accept-encoding': encoding } }))
+      .rawPayload.length
+  assert(script !== '' && (await sizeOf(script, 'gzip')) <= 8 * 1_024)
+  const scriptBytes = await sizeOf(script, 'br')
+  for (const way of ['wallet', 'phone', 'send'])
+    for (const { tag } of languages) {
+      const bytes = (await sizeOf(`/c/${id}?way=${way}&lang=${tag}`, 'br')) + scriptBytes
+      assert(bytes > scriptBytes && bytes <= 20 * 1_024, `${way} in ${tag}: ${bytes} bytes`)
+    }
+})
+
 test('the language is the requested one, or else the browser’s, or else English', async () => {
   const { id } = await shop.create()
   for (const [query, accepted, lang, dir] of [
     ['', '', 'en', 'ltr'],
-    ['', 'fr-CH, es;q=0.9, ar;q=0.8', 'es', 'ltr'],
+    ['', 'nl-BE, es;q=0.9, ar;q=0.8', 'es', 'ltr'],
+    ['', 'fr-CH, de;q=0.9', 'fr', 'ltr'],
+    ['', 'de-AT', 'de', 'ltr'],
     ['', 'zh-Hant-TW', 'zh', 'ltr'],
     ['', 'ar-EG', 'ar', 'rtl'],
     ['?lang=ar', 'es', 'ar', 'rtl'],
@@ -184,7 +202,7 @@ test('an error is shown to browsers as a page and to programs as a problem', asy
   const page = await broken.request({ url, headers: { accept } })
   assert.equal(page.statusCode, 429)
   assert(isPage(page))
-  assert.match(page.body, /This page cannot be shown now/)
+  assert.match(page.body, /We can’t show this page right now/)
   const problem = await broken.request({ url, headers: { accept: 'application/json' } })
   assert.equal(problem.statusCode, 429)
   assert.equal(problem.json().code, 'rate_limited')

@@ -83,8 +83,8 @@ const redirectTo = (text: string) => {
 
 async function write(id: string, text: string): Promise<void> {
   await shop.ctx.db.query(
-    `with named as (update stores set name = $2 where id = $3)
-     update checkouts set order_id = $2, success_redirect_url = $4 where id = $1`,
+    `with named as (update stores set name = $2, support_email = $2, support_url = $4 where id = $3)
+     update checkouts set order_id = $2, success_redirect_url = $4, cancel_url = $4 where id = $1`,
     [id, storable(text), shop.store.id, redirectTo(storable(text))],
   )
 }
@@ -100,21 +100,38 @@ test('none of 2,000 hostile strings, in any field, adds or changes an element of
   const place = { url: shop.url, path: '/pay', assets: openAssets() }
   const [open, paid] = [await shop.create(), await shop.create()]
   await completeByHand(shop, paid)
-  for (const id of [open, paid]) {
+  for (const [id, way, announced] of [
+    [open, null, []],
+    [open, 'send', []],
+    [open, null, ['0x00']],
+    [paid, null, []],
+  ] as const) {
     const view = await readView(shop.ctx, id)
     assert(view)
     const accepts = await toTerms(openRails(shop.ctx), id, view.checkout.options)
     const render = (text: string) => {
-      const checkout = { ...view.checkout, orderId: text, successRedirectUrl: redirectTo(text) }
-      const hostile = { ...view, checkout, store: { ...view.store, name: text } }
-      const asked = { language: english, query: '', notice: null, isSending: false }
+      const url = redirectTo(text)
+      const checkout = { ...view.checkout, orderId: text, successRedirectUrl: url, cancelUrl: url }
+      const store = { ...view.store, name: text, supportEmail: `${text}@shop.example`, supportUrl: url }
+      const hostile = { ...view, checkout, store, announced }
+      const asked = {
+        language: english,
+        isLanguageNamed: false,
+        notice: null,
+        way,
+        place: null,
+        isUnsent: false,
+      }
       return renderPage(shop.ctx, place, hostile, accepts, asked, new Date(0)).text
     }
-    const skeleton = skeletonOf(render('plain'))
+    // An email address that isn't one is left out, with its link.
+    const withoutLinks = (page: string) =>
+      skeletonOf(page.replace(/<br><a href="(?:mailto|https):[^>]*>.*?<\/a>/g, ''))
+    const skeleton = withoutLinks(render('plain'))
     assert.match(skeleton, /^html lang dir head meta charset/)
     for (const text of strings) {
       const page = render(text)
-      assert.equal(skeletonOf(page), skeleton, text)
+      assert.equal(withoutLinks(page), skeleton, text)
       // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not occur.
       assert.doesNotMatch(page, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/u, text)
       assert(page.isWellFormed())

@@ -14,29 +14,36 @@ const sender = '0x976EA74026E726554dB657fA54763abd0C3a0aa9'
 const browser = await openBrowser()
 const shop = await openPageShop()
 
-test('without JavaScript the page shows amount, status, QR code, wallet app links, and address and amount on request', async () => {
+test('without JavaScript a buyer chooses a way by its link, and sees its QR code, app links, or address and amount', async () => {
   const id = await shop.create('12.50')
   const { openCheckout } = await openPage(browser, shop, { context: { javaScriptEnabled: false } })
   const page = await openCheckout(id)
-  await page.getByText('$12.50').waitFor()
-  await page.getByText('12.50 USDC · Base').waitFor()
-  await page.getByRole('img', { name: 'QR code of the address of this page' }).waitFor()
+  await page.getByText('12.50 USDC', { exact: true }).waitFor()
+  assert.match(String(await page.locator('noscript').textContent()), /needs JavaScript/)
+  assert.equal(await page.locator('button:visible').count(), 0, 'a button is visible that would do nothing')
+
+  await page.getByRole('link', { name: 'Phone', exact: true }).click()
+  await page.getByRole('img', { name: 'QR code that opens this page' }).waitFor()
+  const links = page.locator('.apps a')
+  assert.deepEqual(await links.allTextContents(), [
+    'MetaMask',
+    'Coinbase Wallet',
+    'Phantom',
+    'Trust Wallet',
+    'OKX Wallet',
+  ])
   assert.equal(
-    await page.getByRole('link', { name: 'MetaMask' }).getAttribute('href'),
+    await links.nth(0).getAttribute('href'),
     `https://link.metamask.io/dapp/${shop.url.replace('http://', '')}/${id}`,
   )
   assert.equal(
-    await page.getByRole('link', { name: 'Coinbase Wallet' }).getAttribute('href'),
+    await links.nth(1).getAttribute('href'),
     `https://go.cb-w.com/dapp?cb_url=${encodeURIComponent(`${shop.url}/${id}`)}`,
   )
-  for (const name of ['Phantom', 'Trust Wallet', 'OKX Wallet'])
-    assert(await page.getByRole('link', { name }).isVisible())
-  assert.match(String(await page.locator('noscript').textContent()), /Your browser does not run JavaScript/)
-  assert.equal(await page.locator('button:visible').count(), 0, 'a button is visible that would do nothing')
 
-  await page.getByText('Send it yourself').click()
-  await page.getByRole('button', { name: 'Show address and amount' }).click()
-  await page.getByText('Send USDC on Base only.').waitFor()
+  await page.getByRole('link', { name: 'Exchange or other wallet' }).click()
+  await page.getByRole('button', { name: 'Show amount and address' }).click()
+  await page.getByText('Send only USDC, and only on Base.').waitFor()
   const [row] = await shop.ctx.db.query<{ amount: string }>(
     'select amount::text as amount from reserved_amounts where checkout_id = $1',
     [id],
@@ -45,9 +52,17 @@ test('without JavaScript the page shows amount, status, QR code, wallet app link
   assert.equal(await page.locator('.exact').textContent(), `${unitsToText(BigInt(row.amount), 6)} USDC`)
   assert.equal(await page.locator('.transfer .address').textContent(), payTo)
 
+  assert.equal(await page.locator('.price').textContent(), `${unitsToText(BigInt(row.amount), 6)} USDC`)
+
+  // The answer is ours, in the page's language, and not the browser's.
+  for (const text of ['', '0x12']) {
+    await page.getByLabel('Transaction hash').fill(text)
+    await page.getByRole('button', { name: 'Find my payment' }).click()
+    await page.locator('.notice').getByText('That isn’t a transaction hash.').waitFor()
+  }
   await page.getByLabel('Transaction hash').fill(`0x${'ab'.repeat(32)}`)
-  await page.getByRole('button', { name: 'Look for it' }).click()
-  await page.locator('.notice').waitFor()
+  await page.getByRole('button', { name: 'Find my payment' }).click()
+  await page.getByRole('heading', { name: 'We’re looking for your payment' }).waitFor()
 
   const payer = await shop.fund()
   const answer = await shop.pay(id, await shop.sign(id, payer))
@@ -60,8 +75,8 @@ test('after a plain transfer of the exact amount the page turns into a receipt w
   const id = await shop.create('3.00')
   const { openCheckout, complaints } = await openPage(browser, shop)
   const page = await openCheckout(id)
-  await page.getByText('Send it yourself').click()
-  await page.getByRole('button', { name: 'Show address and amount' }).click()
+  await page.getByRole('link', { name: 'Exchange or other wallet' }).click()
+  await page.getByRole('button', { name: 'Show amount and address' }).click()
   const amount = String(await page.locator('.exact b').textContent())
   const copied = await page.getByRole('button', { name: 'Copy: Exact amount' }).getAttribute('data-copy')
   assert.equal(copied, amount)

@@ -15,12 +15,22 @@ const screens = [
   { viewport: { width: 1120, height: 720 } },
   { viewport: { width: 390, height: 720 }, hasTouch: true, isMobile: true },
 ]
-const languages: Partial<Record<StateName, string>> = { completed: 'ar', sign: 'zh', rejected: 'es' }
+const languages: Partial<Record<StateName, string>> = {
+  completed: 'ar',
+  sign: 'zh',
+  rejected: 'es',
+  'no-wallet': 'fr',
+  'send-amount': 'de',
+}
 
 test('screenshots of every state', async () => {
   const browser = await openBrowser()
   const shop = await openPageShop({ worker: false })
-  await updateStore(shop.ctx, shop.store.id, { name: 'Juniper & Pine' })
+  await updateStore(shop.ctx, shop.store.id, {
+    name: 'Juniper & Pine',
+    supportEmail: 'help@shop.example',
+    supportUrl: 'https://shop.example/help',
+  })
   await mkdir(folder, { recursive: true })
   const table = await browser.newPage({ viewport: { width: 1568, height: 100 } })
   for (const name of Object.keys(states) as StateName[]) {
@@ -30,9 +40,12 @@ test('screenshots of every state', async () => {
       const views: Buffer[] = []
       for (const context of screens) {
         const page = await openState(browser, shop, name, { context, lang })
+        // Not `fullPage`: Chromium takes that with the pointer of a desk, whatever the context's.
+        const height = (await page.evaluate('document.documentElement.scrollHeight')) as number
+        await page.setViewportSize({ ...context.viewport, height })
         for (const colorScheme of ['light', 'dark'] as const) {
           await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-          views.push(await page.screenshot({ fullPage: true, animations: 'disabled' }))
+          views.push(await page.screenshot({ animations: 'disabled' }))
         }
         await page.context().close()
       }

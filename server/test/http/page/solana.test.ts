@@ -90,7 +90,7 @@ test('an EVM wallet is not offered if the store accepts only Solana', async () =
   const page = await openCheckout(await shop.create('1.00'))
   await payWith(page).waitFor()
   assert.equal(await page.locator('#wallets button').count(), 1)
-  assert.equal(await page.locator('#families').count(), 0)
+  assert.equal(await page.locator('#networks').count(), 0)
 })
 
 test('a Solana Pay transfer is found by its reference, without JavaScript and without our signature', async () => {
@@ -99,9 +99,9 @@ test('a Solana Pay transfer is found by its reference, without JavaScript and wi
   const id = await shop.create('2.50')
   const { openCheckout } = await openPage(browser, shop, { context: { javaScriptEnabled: false } })
   const page = await openCheckout(id)
-  await page.locator('#send summary').click()
-  await page.getByRole('button', { name: 'Show address and amount' }).click()
-  const link = (await page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href')) ?? ''
+  await page.getByRole('link', { name: 'Exchange or other wallet' }).click()
+  await page.getByRole('button', { name: 'Show amount and address' }).click()
+  const link = (await page.locator('a[href^="solana:"]').getAttribute('href')) ?? ''
   const { protocol, pathname, searchParams } = new URL(link)
   assert.equal(protocol, 'solana:')
   assert.equal(pathname, svmPayTo)
@@ -112,8 +112,8 @@ test('a Solana Pay transfer is found by its reference, without JavaScript and wi
   // Another buyer's checkout with the same price has a different reference.
   const other = await shop.create('2.50')
   const theirs = await openCheckout(other)
-  await theirs.locator('#send summary').click()
-  await theirs.getByRole('button', { name: 'Show address and amount' }).click()
+  await theirs.getByRole('link', { name: 'Exchange or other wallet' }).click()
+  await theirs.getByRole('button', { name: 'Show amount and address' }).click()
 
   await transfer(signer, 2_500_000n, reference)
   await until('the transfer is found', async () => (await shop.read(id)).status === 'COMPLETED')
@@ -130,12 +130,12 @@ test('a Solana Pay transfer of too little is shown to the buyer and leaves the c
   const id = await shop.create('3.00')
   const { openCheckout } = await openPage(browser, shop, {})
   const page = await openCheckout(id)
-  await page.locator('#send summary').click()
-  await page.getByRole('button', { name: 'Show address and amount' }).click()
-  const link = (await page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href')) ?? ''
+  await page.getByRole('link', { name: 'Exchange or other wallet' }).click()
+  await page.getByRole('button', { name: 'Show amount and address' }).click()
+  const link = (await page.locator('a[href^="solana:"]').getAttribute('href')) ?? ''
   const reference = new URL(link).searchParams.get('reference') ?? ''
   await transfer(signer, 1_000_000n, reference)
-  await page.getByText('1.00 USDC arrived, less than is due').waitFor()
+  await page.getByText('1.00 USDC arrived; 3.00 USDC was expected.').waitFor()
   assert.equal((await shop.read(id)).status, 'OPEN')
 })
 
@@ -149,7 +149,7 @@ test('if the store accepts both families, the buyer chooses, and the choice is r
   const page = await openCheckout(await both.create('1.00'))
   await payWith(page, 'Fox Wallet').waitFor()
   assert.equal(await payWith(page).count(), 0)
-  await page.getByRole('radio', { name: 'Local Solana chain' }).check()
+  await page.getByRole('link', { name: 'Local Solana chain' }).click()
   await payWith(page).waitFor()
   assert.equal(await payWith(page, 'Fox Wallet').count(), 0)
 
@@ -158,11 +158,15 @@ test('if the store accepts both families, the buyer chooses, and the choice is r
   await received(again)
   assert.deepEqual(complaints, [])
 
-  // Manual transfers are offered on both chains, each in its own form.
-  const sending = await openCheckout(await both.create('1.00'))
-  await sending.locator('#send summary').click()
-  await sending.getByRole('radio', { name: 'Local Solana chain' }).last().check()
-  await sending.getByRole('button', { name: 'Show address and amount' }).click()
-  await sending.getByRole('link', { name: 'Open in a wallet' }).waitFor()
-  await sending.getByRole('button', { name: 'Show address and amount · Local chain' }).waitFor()
+  // For a transfer the buyer chooses the network first; only then is there an amount and an address.
+  const sending = await openCheckout(await both.create('1.00'), '?way=send')
+  assert.equal(await sending.locator('.address').count(), 0)
+  await sending.getByRole('button', { name: 'Local Solana chain' }).click()
+  await sending.locator('a[href^="solana:"]').waitFor({ state: 'attached' })
+  assert.equal(await sending.locator('.address').count(), 1)
+  await sending.getByRole('link', { name: 'Use another network' }).click()
+  await sending.getByRole('button', { name: 'Local chain', exact: true }).click()
+  await sending.locator('.exact').waitFor()
+  assert.equal(await sending.locator('.address').count(), 1)
+  assert.equal(await sending.locator('a[href^="solana:"]').count(), 0)
 })

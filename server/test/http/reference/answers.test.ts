@@ -68,7 +68,15 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
     return [
       { status: 201, body: order, headers: keyed },
       { status: 201, body: order, headers: keyed },
-      { status: 201, body: { ...order, successRedirectUrl: 'https://shop.example/', expiresInSeconds: 300 } },
+      {
+        status: 201,
+        body: {
+          ...order,
+          successRedirectUrl: 'https://shop.example/',
+          cancelUrl: 'https://shop.example/',
+          expiresInSeconds: 300,
+        },
+      },
       { status: 201, body: { ...order, priceCurrency: 'EUR' } },
       { status: 422, body: { ...order, orderId: 'other' }, headers: keyed },
       { status: 422, body: { ...order, priceCurrency: 'ISK' } },
@@ -163,7 +171,7 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
   getStore: async () => [{ status: 200 }, { status: 404, path: { storeId: `st_00${'0'.repeat(26)}` } }],
   updateStore: async () => [
     { status: 200, body: { name: 'Shop', logoUrl: 'https://shop.example/', accentColor: '#00ff00' } },
-    { status: 200, body: { logoUrl: null } },
+    { status: 200, body: { logoUrl: null, supportEmail: 'help@shop.example', supportUrl: null } },
     { status: 400, body: '[' },
     { status: 404, body: { name: 'x' }, path: { storeId: 'x' } },
     { status: 415, body: '{}', headers: { 'content-type': 'application/merge-patch+json' } },

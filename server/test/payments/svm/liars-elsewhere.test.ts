@@ -32,7 +32,7 @@ beforeEach(() => {
 })
 
 async function transferTo(id: string): Promise<{ reference: string; wire: string }> {
-  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?send=1')
+  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?way=send')
   const [transfer] = (await readView(ctx, id))?.transfers ?? []
   const reference = transfer?.reference ?? assert.fail()
   const payer = await chain.payer()

@@ -13,7 +13,7 @@ const shop = await openShop({ network: 'SOLANA_LOCAL', finalizedAfter: 100 })
 const { chain } = shop
 
 async function reserve(id: string): Promise<string> {
-  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?send=1')
+  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?way=send')
   const [transfer] = (await readView(shop.ctx, id))?.transfers ?? []
   assert(transfer?.reference)
   return transfer.reference

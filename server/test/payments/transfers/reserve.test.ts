@@ -75,7 +75,7 @@ test('two checkouts never hold the same amount at the same address, however many
             return ledTo(await post(request as typeof farthing, `${id}/transfer`))
           }),
         )
-        assert.deepEqual([...new Set(led)], ['?send=1'])
+        assert.deepEqual([...new Set(led)], ['?way=send'])
         const rows = await db.query<{ pay_to: string; amount: string; checkout_id: string }>(
           'select pay_to, amount, checkout_id from reserved_amounts',
         )
@@ -126,9 +126,9 @@ test('when many checkouts want the same few amounts at once, each amount goes to
 
 test('a second request keeps the amount', async () => {
   const { id } = await shop.create()
-  assert.equal(await reserve(id), '?send=1')
+  assert.equal(await reserve(id), '?way=send')
   const first = await held(id)
-  assert.equal(await reserve(id), '?send=1')
+  assert.equal(await reserve(id), '?way=send')
   assert.deepEqual(await held(id), first)
   assert.equal(first?.after_block, '100')
 })
@@ -163,22 +163,22 @@ test('a new reservation is refused near a price where too many amounts were just
   assert.equal(await reserve(late.id), '?notice=crowded')
   assert.equal(await held(late.id), undefined)
   const elsewhere = await third.create({ priceAmount: '7.02' })
-  assert.equal(await reserve(elsewhere.id), '?send=1')
+  assert.equal(await reserve(elsewhere.id), '?way=send')
   const otherWallet = await shop.create({ priceAmount: '7.00' })
-  assert.equal(await reserve(otherWallet.id), '?send=1')
+  assert.equal(await reserve(otherWallet.id), '?way=send')
   // Another store that has the same wallet is not affected.
   const sharing = await openStore(farthing, { mode: 'test', evmWallet: wallets[2] })
   const theirs = await sharing.create({ priceAmount: '7.00' })
-  assert.equal(await reserve(theirs.id), '?send=1')
+  assert.equal(await reserve(theirs.id), '?way=send')
   // Those who reserved an hour ago keep their amounts, but no longer keep others from paying.
   await db.query("update reserved_amounts set reserved_at = reserved_at - interval '1 hour'")
-  assert.equal(await reserve(late.id), '?send=1')
+  assert.equal(await reserve(late.id), '?way=send')
 })
 
 test('ended checkouts keep nobody from paying, and give up their amounts only when half of all are held', async () => {
   await forget()
   const model = await shop.create({ priceAmount: '8.00' })
-  assert.equal(await reserve(model.id), '?send=1')
+  assert.equal(await reserve(model.id), '?way=send')
   // As if a stranger had opened this many orders, reserved an amount for each, and left.
   const leave = async (count: number, first: number) =>
     await db.query(
@@ -201,18 +201,18 @@ test('ended checkouts keep nobody from paying, and give up their amounts only wh
   }
   await leave(heldMax.recent + 10, 1)
   const next = await shop.create({ priceAmount: '8.00' })
-  assert.equal(await reserve(next.id), '?send=1')
+  assert.equal(await reserve(next.id), '?way=send')
   assert.deepEqual(await left(), [])
   await leave(heldMax.all - heldMax.recent - 10, heldMax.recent + 11)
   const last = await shop.create({ priceAmount: '8.00' })
-  assert.equal(await reserve(last.id), '?send=1')
+  assert.equal(await reserve(last.id), '?way=send')
   const freed = await left()
   assert.equal(freed.length, 100)
   assert.deepEqual(
     [freed[0], freed.at(-1)].map((id) => Number.parseInt(id?.slice(7) ?? '', 10) <= 101),
     [true, true],
   )
-  assert.equal(await reserve(model.id), '?send=1')
+  assert.equal(await reserve(model.id), '?way=send')
 })
 
 test('one client address reserves twenty amounts an hour, IPv6 by /64, and is then asked to sign', async () => {
@@ -221,13 +221,13 @@ test('one client address reserves twenty amounts an hour, IPv6 by /64, and is th
     ledTo(await post(farthing, `${id}/transfer`, {}, {}, address))
   farthing.clock.now = new Date()
   for (const [i, { id }] of made.slice(0, 20).entries())
-    assert.equal(await from(id, `2001:db8:9::${i}`), '?send=1')
+    assert.equal(await from(id, `2001:db8:9::${i}`), '?way=send')
   const [, second] = made
   assert.equal(await from(made[20]?.id, '2001:db8:9::ffff'), '?notice=crowded')
-  assert.equal(await from(second?.id, '2001:db8:9::1'), '?send=1', 'showing an amount again counts')
-  assert.equal(await from(made[21]?.id, '2001:db8:a::1'), '?send=1')
+  assert.equal(await from(second?.id, '2001:db8:9::1'), '?way=send', 'showing an amount again counts')
+  assert.equal(await from(made[21]?.id, '2001:db8:a::1'), '?way=send')
   farthing.clock.now = new Date(farthing.clock.now.getTime() + 180_000)
-  assert.equal(await from(made[20]?.id, '2001:db8:9::ffff'), '?send=1')
+  assert.equal(await from(made[20]?.id, '2001:db8:9::ffff'), '?way=send')
   assert.equal(await from(made[22]?.id, '2001:db8:9::ffff'), '?notice=crowded')
   farthing.clock.now = null
 })
@@ -278,11 +278,11 @@ test('a payment in progress, a closed checkout or a network that is not followed
   assert.equal(await reserve(canceled), '?notice=closed')
   assert.equal(await reserve(expired), '?notice=closed')
   assert.equal(await reserve(open, { network: 'eip155:1' }), '?notice=unavailable')
-  assert.equal(await reserve(open, { network }), '?send=1')
+  assert.equal(await reserve(open, { network }), '?way=send')
   await setHeadAge(31)
   assert.equal(await reserve(none), '?notice=unavailable')
   await setHeadAge(0)
-  assert.equal(await reserve(none), '?send=1')
+  assert.equal(await reserve(none), '?way=send')
   for (const id of [processing, canceled, expired]) assert.equal(await held(id), undefined)
 })
 

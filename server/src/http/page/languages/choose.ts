@@ -1,11 +1,13 @@
 import { readPreferences } from '../accept.ts'
 import { arabic } from './ar.ts'
+import { german } from './de.ts'
 import { english } from './en.ts'
 import { spanish } from './es.ts'
+import { french } from './fr.ts'
 import type { Language } from './language.ts'
 import { chinese } from './zh.ts'
 
-export const languages: readonly Language[] = [english, spanish, arabic, chinese]
+export const languages: readonly Language[] = [english, spanish, french, german, arabic, chinese]
 
 /** The language that the URL names, else the first of the browser's preferences that we have, else English. */
 export function chooseLanguage(asked: unknown, acceptLanguage: string | undefined): Language {

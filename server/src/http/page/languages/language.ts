@@ -15,8 +15,15 @@ type Texts = {
   readonly title: string
   readonly payStore: string
   readonly amountDue: string
+  readonly amountExpected: string
+  readonly amountPaid: string
+  readonly amount: string
+  readonly price: string
+  readonly rate: string
+  readonly onNetwork: string
   readonly order: string
   readonly payTo: string
+  readonly paidTo: string
   readonly network: string
   readonly validUntil: string
   readonly direct: string
@@ -24,16 +31,21 @@ type Texts = {
   readonly help: string
   readonly languages: string
 
+  readonly chooseWay: string
+  readonly ways: Readonly<Record<'wallet' | 'phone' | 'app' | 'send', string>>
+
   readonly walletTitle: string
   readonly walletAbout: string
   readonly payWith: string
   readonly unnamedWallet: string
   readonly noWallet: string
+  readonly usePhone: string
   readonly needsScript: string
 
   readonly phoneTitle: string
   readonly phoneAbout: string
   readonly appsTitle: string
+  readonly appsAbout: string
   readonly qrPage: string
   readonly qrAddress: string
   readonly qrPayment: string
@@ -42,6 +54,8 @@ type Texts = {
   readonly sendAbout: string
   readonly sendButton: string
   readonly sendNetwork: string
+  readonly sendOther: string
+  readonly sendDo: string
   readonly sendExact: string
   readonly sendLinked: string
   readonly sendLink: string
@@ -59,6 +73,9 @@ type Texts = {
   readonly states: Readonly<Record<State, Message>>
   readonly startOver: string
   readonly notices: Readonly<Record<Notice, string>>
+  readonly announced: Message
+  readonly notSent: string
+  readonly arrived: Message
   readonly noteTitle: string
   readonly notes: Readonly<Record<'late' | 'underpaid' | 'overpaid' | 'unmatched', string>>
 
@@ -69,11 +86,12 @@ type Texts = {
   readonly notFound: Message
   readonly unavailable: Message
 
-  readonly transaction: string
-  readonly from: string
-  readonly amount: string
-  readonly checkout: string
   readonly receipt: string
+  readonly date: string
+  readonly from: string
+  readonly transaction: string
+  readonly checkout: string
+  readonly print: string
   readonly returnTo: string
   readonly leaving: string
   readonly stay: string

@@ -1,31 +1,72 @@
-import type { CheckoutView } from '../../../checkouts/view.ts'
+import type { CheckoutView, Note } from '../../../checkouts/view.ts'
 import { unitsToText } from '../../../money.ts'
+import { type Asked, queryOf } from '../choice.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language } from '../languages/language.ts'
-import { bdi, describeOption, renderAddress } from './summary.ts'
+import { bdi, describeOption, renderAddress, renderTime, renderWayBack, storeLink } from './summary.ts'
 
 /** Shown if a checkout can't be paid now: a payment in progress, a receipt, or why nothing can be paid. */
-export function renderOutcome(view: CheckoutView, { texts }: Language): Html {
-  const { checkout, payment, pendingTransaction, store } = view
+export function renderOutcome(view: CheckoutView, language: Language): Html {
+  const { checkout, payment, pending, store } = view
+  const { texts } = language
   switch (checkout.status) {
     case 'PROCESSING': {
-      const transaction = payment?.transaction ?? pendingTransaction
-      const network = payment?.network ?? checkout.options[0]?.network ?? ''
+      const sent = payment ?? pending
       return renderMessage(
         'busy',
         texts.processing,
-        html`${transaction !== null && html`<dl><div><dt>${texts.transaction}</dt><dd>${renderTransaction(network, transaction)}</dd></div></dl>`}
-<noscript><p><a class="button" href="">${texts.checkAgain}</a></p></noscript>`,
+        html`${sent && html`<dl><div><dt>${texts.transaction}</dt><dd>${renderTransaction(sent.network, sent.transaction)}</dd></div></dl>`}
+${renderCheckAgain(texts)}`,
       )
     }
     case 'COMPLETED':
-      return renderMessage('good', { ...texts.completed, store: store.name }, renderReceipt(view, texts))
+      return renderMessage('good', { ...texts.completed, store: store.name }, renderReceipt(view, language))
     case 'CANCELED':
-      return renderMessage('over', texts.canceled)
+      return renderMessage('over', texts.canceled, renderWayBack(view, texts, 'button'))
     case 'EXPIRED':
     case 'OPEN':
-      return renderMessage('over', texts.expired)
+      return renderMessage('over', texts.expired, renderWayBack(view, texts, 'button'))
   }
+}
+
+/** The buyer has named a transaction, and it is being looked for. */
+export function renderAnnounced({ announced }: CheckoutView, asked: Asked): Html {
+  const { texts } = asked.language
+  return renderMessage(
+    'busy',
+    texts.announced,
+    html`<dl><div><dt>${texts.transaction}</dt>${announced.map((hash) => html`<dd><code class="hash">${hash}</code></dd>`)}</div></dl>
+${renderCheckAgain(texts)}
+<p><a class="back" href="${queryOf(asked, { isUnsent: true })}" data-way="unsent">${texts.notSent}</a></p>`,
+  )
+}
+
+/** Money has arrived that doesn't complete the checkout. What happens next is for the store to say. */
+export function renderArrived({ notes }: CheckoutView, { texts }: Language): Html {
+  return renderMessage('over', texts.arrived, html`<ul class="notes">${renderNoteItems(notes, texts)}</ul>`)
+}
+
+/** The same as an addition to any other state, because the buyer must see it in every one. */
+export function renderNotes({ notes }: CheckoutView, { texts }: Language): Html | null {
+  if (notes.length === 0) return null
+  return html`<section aria-labelledby="notes"><h2 id="notes">${texts.noteTitle}</h2><ul class="notes">${renderNoteItems(notes, texts)}</ul></section>`
+}
+
+function renderNoteItems(notes: readonly Note[], texts: Language['texts']): Html[] {
+  return notes.flatMap(({ disposition, amount, due, ...where }) => {
+    if (disposition === 'exact') return []
+    const { symbol, decimals } = describeOption(where)
+    const text = (units: string) => unitsToText(BigInt(units), decimals)
+    const parts = { asset: symbol, amount: text(amount), due: text(due) }
+    return [
+      html`<li>${fill(texts.notes[disposition], parts)}<br>${renderTransaction(where.network, where.transaction)}</li>`,
+    ]
+  })
+}
+
+/** For browsers without script, which are not told of changes. */
+function renderCheckAgain(texts: Language['texts']): Html {
+  return html`<noscript><p><a class="button" href="">${texts.checkAgain}</a></p></noscript>`
 }
 
 export function renderMessage(
@@ -42,27 +83,22 @@ ${more}
 </section>`
 }
 
-function renderReceipt({ checkout, payment }: CheckoutView, texts: Language['texts']): Html {
+function renderReceipt({ checkout, payment }: CheckoutView, { tag, texts }: Language): Html {
   const { symbol = '', decimals = 0, name = '' } = payment ? describeOption(payment) : {}
+  const back = storeLink(checkout.id, checkout.successRedirectUrl)
   return html`<h3>${texts.receipt}</h3>
 <dl class="receipt">
 ${
   payment &&
   html`<div><dt>${texts.amount}</dt><dd><bdi>${unitsToText(BigInt(payment.amount), decimals)} ${symbol} · ${name}</bdi></dd></div>
+<div><dt>${texts.date}</dt><dd>${renderTime(payment.paidAt, tag, true)}</dd></div>
 <div><dt>${texts.from}</dt><dd>${renderAddress(payment.payer)}</dd></div>
 <div><dt>${texts.transaction}</dt><dd>${renderTransaction(payment.network, payment.transaction)}</dd></div>`
 }
 <div><dt>${texts.checkout}</dt><dd><code>${checkout.id}</code></dd></div>
 </dl>
-${checkout.successRedirectUrl !== null && /^https?:/.test(checkout.successRedirectUrl) && renderReturn(checkout.id, checkout.successRedirectUrl, texts)}`
-}
-
-/** The store set this URL when it created the checkout. Only the checkout's id is added, and the host is shown. */
-function renderReturn(id: string, successRedirectUrl: string, texts: Language['texts']): Html {
-  const url = new URL(successRedirectUrl)
-  url.search += `${url.search === '' ? '?' : '&'}checkoutId=${id}`
-  return html`<p><a id="return" class="button" href="${url.href}" rel="noreferrer"><span>${fill(texts.returnTo, { host: bdi(url.host) })}</span></a></p>
-<p id="leaving" hidden>${fill(texts.leaving, { seconds: html`<span id="seconds"></span>` })} <button id="stay" type="button" class="quiet">${texts.stay}</button></p>`
+<p class="others"><button id="print" type="button" class="quiet" data-script hidden>${texts.print}</button>${back && html`<a id="return" class="button" href="${back.href}" rel="noreferrer"><span>${fill(texts.returnTo, { host: bdi(back.host) })}</span></a>`}</p>
+${back && html`<p id="leaving" hidden>${fill(texts.leaving, { seconds: html`<span id="seconds"></span>` })} <button id="stay" type="button" class="quiet">${texts.stay}</button></p>`}`
 }
 
 function renderTransaction(caip2: string, hash: string): Html {

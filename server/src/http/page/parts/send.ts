@@ -1,104 +1,89 @@
 import { paymentLink } from '../../../chains/wallet-links.ts'
-import type { Option } from '../../../checkouts/checkout.ts'
-import type { CheckoutView, Note, ReservedTransfer } from '../../../checkouts/view.ts'
+import type { CheckoutView, ReservedTransfer } from '../../../checkouts/view.ts'
 import { unitsToText } from '../../../money.ts'
+import { type Asked, type Choice, queryOf } from '../choice.ts'
 import { fill, type Html, html, plain } from '../html.ts'
-import type { Language, Notice } from '../languages/language.ts'
+import type { Language } from '../languages/language.ts'
 import { renderQr } from './qr.ts'
-import { bdi, describeOption, renderAddress, renderTime } from './summary.ts'
+import { describeOption, renderAddress } from './summary.ts'
 
 /**
  * Paying without a signature: a form reserves an exact amount or a reference for the buyer, who sends the money from any
- * wallet or exchange. Plain forms, because browsers without script pay this way too.
+ * wallet or exchange. Plain forms, because browsers without script pay this way too. What to send is on the page only
+ * after the buyer has chosen a network.
  */
 export function renderSend(
-  { checkout, store, transfers }: CheckoutView,
-  { tag, texts }: Language,
-  asked: {
-    readonly notice: Notice | null
-    readonly isSending: boolean
-    readonly path: string
-    readonly query: string
-  },
+  view: CheckoutView,
+  { option, transfer }: Choice,
+  asked: Asked,
+  { path }: { readonly path: string },
 ): Html {
-  const { notice, isSending, path, query } = asked
-  const action = (verb: string) => `${path}/${checkout.id}/${verb}${query}`
-  const isOpen = isSending || notice !== null || transfers.length > 0
-  const [option] = checkout.options
-  const others = checkout.options.filter(({ network }) => transfers.every((each) => each.network !== network))
-  return html`<details id="send"${isOpen && html` open`}>
-<summary>${texts.sendTitle}</summary>
-<p>${texts.sendAbout}</p>
-${notice !== null && html`<p class="notice" role="alert">${fill(texts.notices[notice], { network: option ? describeOption(option).name : '' })}</p>`}
-${transfers.map((transfer) => renderTransfer(transfer, store.name, tag, texts))}
-${
-  others.length > 0 &&
-  html`<form method="post" action="${action('transfer')}">${renderChoice(others, checkout.options.length === 1, texts)}</form>`
+  const { texts } = asked.language
+  const { checkout } = view
+  const isMany = new Set(checkout.options.map(({ network }) => network)).size > 1
+  const network = describeOption(transfer ?? option).name
+  const notice = noticeFor(view, asked)
+  // A reference can be carried by a wallet, but not by an exchange.
+  const title = !transfer ? texts.sendTitle : transfer.reference === null ? texts.sendDo : texts.appsTitle
+  return html`<h3 id="way" tabindex="-1">${title}</h3>
+${notice !== null && html`<p class="notice" role="alert">${fill(texts.notices[notice], { network })}</p>`}
+${transfer ? renderTransfer(transfer, view.store.name, texts) : renderReserve(view, actionOf(path, checkout.id, 'transfer', asked), texts)}
+${transfer && isMany && html`<p><a href="${queryOf(asked, { way: 'send', place: null })}" data-way="send">${texts.sendOther}</a></p>`}
+${transfer?.reference === null && renderHashForm(actionOf(path, checkout.id, 'transaction', asked), texts)}`
 }
-${
-  transfers.some(({ reference }) => reference === null) &&
-  html`<form class="hash" method="post" action="${action('transaction')}">
-<h3>${texts.hashTitle}</h3>
+
+/** A lookup that has ended without a result is no longer under way, whatever the URL says. */
+function noticeFor({ announced }: CheckoutView, { notice }: Asked): Asked['notice'] {
+  return notice === 'looking' && announced.length === 0 ? 'not_found' : notice
+}
+
+function actionOf(path: string, id: string, verb: 'transfer' | 'transaction', asked: Asked): string {
+  return `${path}/${id}/${verb}${asked.isLanguageNamed ? `?lang=${asked.language.tag}` : ''}`
+}
+
+/** One button per network. */
+function renderReserve({ checkout }: CheckoutView, action: string, texts: Language['texts']): Html {
+  const networks = new Map(checkout.options.map((option) => [option.network, describeOption(option).name]))
+  const label = (name: string) => (networks.size > 1 ? html`<bdi>${name}</bdi>` : texts.sendButton)
+  return html`<p class="about">${texts.sendAbout}</p>
+<form method="post" action="${action}"${networks.size > 1 && html` aria-labelledby="which"`}>${networks.size > 1 && html`<h4 id="which">${texts.sendNetwork}</h4>`}<div class="others">${[...networks].map(([network, name]) => html`<button name="network" value="${network}">${label(name)}</button>`)}</div></form>`
+}
+
+/** The server checks the hash and answers in the page's language, unlike the browser's own check. */
+function renderHashForm(action: string, texts: Language['texts']): Html {
+  return html`<form class="hash" method="post" action="${action}" novalidate>
+<h4>${texts.hashTitle}</h4>
 <label for="hash">${texts.hashLabel}</label>
-<div class="row"><input id="hash" name="hash" dir="ltr" required maxlength="66" pattern="\\s*0x[0-9a-fA-F]{64}\\s*" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="0x…"><button>${texts.hashButton}</button></div>
+<div class="row"><input id="hash" name="hash" dir="ltr" maxlength="100" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="0x…"><button class="quiet">${texts.hashButton}</button></div>
 </form>`
 }
-</details>`
-}
 
-/** The networks that are left to choose from. If only one of several is left, the button names it. */
-function renderChoice(others: readonly Option[], isOnly: boolean, texts: Language['texts']): Html {
-  const [first] = others
-  if (others.length > 1)
-    return html`<fieldset><legend>${texts.sendNetwork}</legend>${others.map(
-      (option) =>
-        html`<label><input type="radio" name="network" value="${option.network}"${option === first && html` checked`}> ${describeOption(option).name}</label>`,
-    )}</fieldset><button>${texts.sendButton}</button>`
-  if (!first) return html``
-  const name = !isOnly && html` · ${bdi(describeOption(first).name)}`
-  return html`<input type="hidden" name="network" value="${first.network}"><button><span>${texts.sendButton}${name}</span></button>`
-}
-
-function renderTransfer(
-  transfer: ReservedTransfer,
-  store: string,
-  tag: string,
-  texts: Language['texts'],
-): Html {
+function renderTransfer(transfer: ReservedTransfer, store: string, texts: Language['texts']): Html {
   const { symbol, decimals, name, network } = describeOption(transfer)
   const amount = unitsToText(BigInt(transfer.amount), decimals)
   const link = paymentLink(network, transfer, amount, plain(store))
   const exact = html`<bdi class="exact"><b>${amount}</b> ${symbol}</bdi>`
   const address = renderAddress(transfer.payTo)
+  const warning = html`<p class="warning"><strong>${fill(texts.sendWarning, { asset: symbol, network: html`<bdi>${name}</bdi>` })}</strong></p>`
+  // A transfer that carries more than an address and an amount gets a link, not copy buttons.
+  if (link !== null)
+    return html`<div class="transfer linked"><p class="about">${texts.sendLinked}</p>
+<figure class="desk">${renderQr(link, texts.qrPayment)}<figcaption>${texts.qrPayment}</figcaption></figure>
+<a class="button touch" href="${link}">${texts.sendLink}</a>
+<dl>
+<div><dt>${texts.sendAmount}</dt><dd>${exact}</dd></div>
+<div><dt>${texts.sendAddress}</dt><dd>${address}</dd></div>
+</dl></div>`
   const copy = (text: string, label: string) =>
     html`<button type="button" class="quiet" data-script hidden data-copy="${text}" data-done="${texts.copied}" aria-label="${texts.copy}: ${label}">${texts.copy}</button>`
-  // A transfer that carries more than an address and an amount gets a link, not copy buttons.
-  const facts =
-    link === null
-      ? html`<div><dt>${texts.sendAmount}</dt><dd class="row">${exact}${copy(amount, texts.sendAmount)}</dd><dd class="hint">${texts.sendExact}</dd></div>
-<div><dt>${texts.sendAddress}</dt><dd class="row">${address}${copy(transfer.payTo, texts.sendAddress)}</dd><dd class="hint">${texts.sendCheck}</dd></div>
-<div><dt>${texts.network}</dt><dd><bdi>${name}</bdi></dd></div>`
-      : html`<div><dt>${texts.sendAmount}</dt><dd>${exact}</dd></div>
-<div><dt>${texts.payTo}</dt><dd>${address}</dd></div>`
   return html`<div class="transfer">
-<p class="warning"><strong>${fill(texts.sendWarning, { asset: symbol, network: html`<bdi>${name}</bdi>` })}</strong></p>
-${link !== null && html`<div class="linked">${renderQr(link, texts.qrPayment)}<p>${texts.sendLinked}</p><a class="button" href="${link}">${texts.sendLink}</a></div>`}
+${warning}
 <dl>
-${facts}
-<div><dt>${texts.validUntil}</dt><dd>${renderTime(transfer.expiresAt, tag)}</dd></div>
+<div><dt>${texts.sendAmount}</dt><dd class="row">${exact}${copy(amount, texts.sendAmount)}</dd><dd class="hint">${texts.sendExact}</dd></div>
+<div><dt>${texts.sendAddress}</dt><dd class="row">${address}${copy(transfer.payTo, texts.sendAddress)}</dd><dd class="hint">${texts.sendCheck}</dd></div>
+<div><dt>${texts.network}</dt><dd><bdi>${name}</bdi></dd></div>
 </dl>
-${link === null && html`${renderQr(transfer.payTo, texts.qrAddress)}<p class="hint">${texts.sendFee}</p>`}
+<figure class="desk">${renderQr(transfer.payTo, texts.qrAddress)}<figcaption>${texts.qrAddress}</figcaption></figure>
+<p class="hint">${texts.sendFee}</p>
 </div>`
-}
-
-/** Money that arrived but didn't complete the checkout. The buyer must see it in every state. */
-export function renderNotes(notes: readonly Note[], texts: Language['texts']): Html | null {
-  const told = notes.flatMap(({ disposition, amount, ...where }) => {
-    if (disposition === 'exact') return []
-    const { symbol, decimals } = describeOption(where)
-    const parts = { asset: symbol, amount: unitsToText(BigInt(amount), decimals) }
-    return html`<li>${fill(texts.notes[disposition], parts)}<br><code class="hash">${where.transaction}</code></li>`
-  })
-  if (told.length === 0) return null
-  return html`<section class="notes" aria-labelledby="notes"><h2 id="notes">${texts.noteTitle}</h2><ul>${told}</ul></section>`
 }

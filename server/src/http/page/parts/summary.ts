@@ -1,53 +1,192 @@
 import type { Option } from '../../../checkouts/checkout.ts'
-import { type CheckoutView, isPayable } from '../../../checkouts/view.ts'
-import { unitsToText } from '../../../money.ts'
+import type { CheckoutView } from '../../../checkouts/view.ts'
+import { parseDecimal, unitsToText } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
+import { emailForm } from '../../../stores/check-text.ts'
+import type { Choice } from '../choice.ts'
 import { fill, type Html, html } from '../html.ts'
 import type { Language } from '../languages/language.ts'
 
+/** The one amount that the page is about, and where it is or was paid. */
+export type Shown = {
+  readonly label: 'amountDue' | 'amountExpected' | 'amountPaid' | 'amount' | 'price'
+  /** Units of a token; null shows the price. */
+  readonly money: Pick<Option, 'network' | 'asset' | 'amount'> | null
+  /** Which option it is, if a wallet is to sign it: the script reads it back before it asks for a signature. */
+  readonly place: number | null
+  readonly address: { readonly label: 'payTo' | 'paidTo'; readonly text: string } | null
+}
+
+/** What to show while the checkout can be paid. */
+export function shownFor({ way, place, option, transfer }: Choice): Shown {
+  if (way !== 'send')
+    return { label: 'amountDue', money: option, place, address: { label: 'payTo', text: option.payTo } }
+  // The address is next to the instruction. Before an amount is reserved, only the price is known.
+  return transfer
+    ? { label: 'amountDue', money: transfer, place: null, address: null }
+    : { label: 'price', money: null, place: null, address: null }
+}
+
+/** What to show when nothing more is to be paid. */
+export function shownAfter({ checkout, payment, pending, transfers, notes }: CheckoutView): Shown {
+  const [note] = notes
+  if (payment) {
+    const address = { label: 'paidTo', text: payment.payTo } as const
+    const label = checkout.status === 'COMPLETED' ? 'amountPaid' : 'amount'
+    return { label, money: payment, place: null, address }
+  }
+  const none = { place: null, address: null }
+  if (checkout.status === 'PROCESSING') {
+    const offered = checkout.options.filter(({ network }) => !pending || network === pending.network)
+    const [money = null] = offered.length === 1 ? offered : []
+    return { label: 'amount', money, ...none }
+  }
+  if (checkout.status !== 'OPEN') return { label: 'price', money: null, ...none }
+  if (note) return { label: 'amountExpected', money: { ...note, amount: note.due }, ...none }
+  const [money = null] = transfers.length === 1 ? transfers : []
+  return money ? { label: 'amountExpected', money, ...none } : { label: 'price', money, ...none }
+}
+
 /** Who is paid, and how much. Shown in every state. */
-export function renderHead(view: CheckoutView, { tag, texts }: Language, path: string): Html {
+export function renderHead(
+  view: CheckoutView,
+  shown: Shown,
+  { tag, texts }: Language,
+  path: string,
+  isOpen: boolean,
+): Html {
   const { checkout, store } = view
   const name = bdi(store.name)
-  const isOpen = isPayable(view)
   return html`<section class="head">
 <div class="store">${store.hasLogo ? html`<img class="mark" src="${path}/${checkout.id}/logo" alt="">` : html`<span class="mark" aria-hidden="true">${initialOf(store.name)}</span>`}<h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
 ${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
-<p class="due">${isOpen ? texts.amountDue : texts.amount}</p>
-<p class="price">${bdi(formatPrice(checkout.priceAmount, checkout.priceCurrency, tag))}</p>
-${checkout.options.map((option, i) => {
-  const { symbol, decimals, name } = describeOption(option)
-  // Plain digits here, and the whole address in renderFacts: the script reads both back before anything is signed.
-  return html`<p class="pays"><bdi><b data-amount="${i}">${unitsToText(BigInt(option.amount), decimals)}</b> ${symbol} · <span data-network="${i}">${name}</span></bdi></p>`
-})}
+<p class="due">${texts[shown.label]}</p>
+${renderMoney(view, shown, tag, texts)}
 </section>`
 }
 
-/** The order, the addresses and the deadline. */
-export function renderFacts(view: CheckoutView, { tag, texts }: Language): Html {
-  const { checkout } = view
-  const isOpen = isPayable(view)
+function renderMoney(
+  { checkout }: CheckoutView,
+  { money, place }: Shown,
+  tag: string,
+  texts: Language['texts'],
+): Html {
+  if (!money) {
+    const price = formatPrice(checkout.priceAmount, checkout.priceCurrency, tag)
+    return html`<p class="price${sizeOf(price)}"><bdi>${price}</bdi></p>`
+  }
+  const { symbol, decimals, name } = describeOption(money)
+  const amount = unitsToText(BigInt(money.amount), decimals)
+  // Plain digits here, and the whole address in renderFacts: the script reads both back before anything is signed.
+  const mark = (part: 'amount' | 'network') => place !== null && html` data-${part}="${place}"`
+  return html`<p class="price${sizeOf(amount)}"><bdi><b${mark('amount')}>${amount}</b> <span>${symbol}</span></bdi></p>
+<p class="on">${fill(texts.onNetwork, { network: html`<bdi${mark('network')}>${name}</bdi>` })}</p>`
+}
+
+const sizes = [
+  { over: 15, name: 'longest' },
+  { over: 11, name: 'longer' },
+  { over: 8, name: 'long' },
+]
+
+/** Long amounts get smaller letters: a number must not be broken across lines. */
+function sizeOf(amount: string): string {
+  const size = sizes.find(({ over }) => amount.length > over)
+  return size ? ` ${size.name}` : ''
+}
+
+/** The order, the price in its own currency, the address, the deadline, and how to reach the store. */
+export function renderFacts(
+  view: CheckoutView,
+  { money, address, place }: Shown,
+  { tag, texts }: Language,
+  isPayable: boolean,
+): Html {
+  const { checkout, rate } = view
+  const symbol = money ? describeOption(money).symbol : symbolOf(checkout.options)
+  const isConverted = rate !== null && symbol !== null
   return html`<section class="facts">
 <dl>
 <div><dt>${texts.order}</dt><dd>${bdi(checkout.orderId)}</dd></div>
-${checkout.options.map((option, i) => html`<div><dt>${texts.payTo}${checkout.options.length > 1 && html` · ${bdi(describeOption(option).name)}`}</dt><dd>${renderAddress(option.payTo, html` data-address="${i}"`)}</dd></div>`)}
-${isOpen && html`<div><dt>${texts.validUntil}</dt><dd>${renderTime(checkout.expiresAt, tag)}</dd></div>`}
+${isConverted && money && html`<div><dt>${texts.price}</dt><dd>${bdi(formatPrice(checkout.priceAmount, checkout.priceCurrency, tag))}</dd></div>`}
+${isConverted && html`<div><dt>${texts.rate}</dt><dd>${bdi(describeRate(rate, checkout.priceCurrency, symbol))}</dd></div>`}
+${address && html`<div><dt>${texts[address.label]}</dt><dd>${renderAddress(address.text, place !== null && html` data-address="${place}"`)}</dd></div>`}
+${isPayable && html`<div><dt>${texts.validUntil}</dt><dd>${renderTime(checkout.expiresAt, tag)}</dd></div>`}
 </dl>
-${isOpen && html`<p class="direct">${texts.direct}</p>`}
-<p class="help">${fill(texts.help, { checkout: html`<code>${checkout.id}</code>` })}</p>
+${isPayable && html`<p class="direct">${texts.direct}</p>`}
+<p class="help">${fill(texts.help, { checkout: html`<code>${checkout.id}</code>` })}${renderContact(view)}</p>
+${checkout.status === 'OPEN' && !view.isPastExpiry && renderWayBack(view, texts, 'back')}
 </section>`
 }
 
+/** The symbol that every option has, if it is the same one. */
+function symbolOf(options: readonly Option[]): string | null {
+  const symbols = new Set(options.map((option) => describeOption(option).symbol))
+  return symbols.size === 1 ? ([...symbols][0] ?? null) : null
+}
+
+/** The value of one unit of the currency, with at least five significant digits. "≈" if more digits follow. */
+function describeRate(rate: NonNullable<CheckoutView['rate']>, currency: string, symbol: string): string {
+  const [worth, per] = [parseDecimal(rate.usdPerBase), parseDecimal(rate.perBase)]
+  const numerator = worth.coefficient * 10n ** BigInt(per.scale)
+  const denominator = per.coefficient * 10n ** BigInt(worth.scale)
+  let decimals = 4
+  while (decimals < rateDecimalsMax && (numerator * 10n ** BigInt(decimals)) / denominator < 10_000n)
+    decimals++
+  const scaled = numerator * 10n ** BigInt(decimals)
+  const rounded = (2n * scaled + denominator) / (2n * denominator)
+  const isExact = scaled % denominator === 0n
+  return `1 ${currency} ${isExact ? '=' : '≈'} ${unitsToText(rounded, decimals)} ${symbol}`
+}
+
+/** Far beyond the least valuable currency. */
+const rateDecimalsMax = 18
+
+/** Links to the store's own help. Anything but an ordinary address is left out, whatever the database holds. */
+function renderContact({ store, checkout }: CheckoutView): Html {
+  const { supportEmail, supportUrl } = store
+  const url = readWebUrl(supportUrl)
+  return html`${supportEmail !== null && emailForm.test(supportEmail) && html`<br><a href="mailto:${encodeURIComponent(supportEmail).replace('%40', '@')}?subject=${checkout.id}">${supportEmail}</a>`}${url && html`<br><a href="${url.href}" rel="noreferrer" target="_blank"><bdi>${url.host}${url.pathname === '/' ? '' : url.pathname}</bdi></a>`}`
+}
+
+/** A link to where the buyer came from. Like the link on the receipt, it names the host and adds the checkout's id. */
+export function renderWayBack(
+  { checkout }: CheckoutView,
+  texts: Language['texts'],
+  style: 'back' | 'button',
+): Html | null {
+  const url = storeLink(checkout.id, checkout.cancelUrl)
+  return (
+    url &&
+    html`<p><a class="${style}" href="${url.href}" rel="noreferrer"><span>${fill(texts.returnTo, { host: bdi(url.host) })}</span></a></p>`
+  )
+}
+
+/** A URL that the store set when it created the checkout. Only the checkout's id is added. */
+export function storeLink(id: string, text: string | null): URL | null {
+  const url = readWebUrl(text)
+  if (url) url.search += `${url.search === '' ? '?' : '&'}checkoutId=${id}`
+  return url
+}
+
+function readWebUrl(text: string | null): URL | null {
+  return text !== null && /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : null
+}
+
 /** In groups that are easy to compare; a copied address has no gaps. */
-export function renderAddress(address: string, attributes: Html | null = null): Html {
+export function renderAddress(address: string, attributes: Html | false = false): Html {
   const groups = address.match(/.{1,4}/g) ?? []
   return html`<bdi class="address"${attributes}>${groups.map((group) => html`<span>${group}</span>`)}</bdi>`
 }
 
-/** In UTC; the script rewrites it in the buyer's time zone. */
-export function renderTime(time: Date, tag: string): Html {
-  const format = new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
-  return html`<time datetime="${time.toISOString()}">${format.format(time)} UTC</time>`
+/** In UTC; the script rewrites it in the buyer's time zone, with seconds and the zone if it is `exact`. */
+export function renderTime(time: Date, tag: string, exact = false): Html {
+  const format = new Intl.DateTimeFormat(tag, {
+    dateStyle: 'medium',
+    timeStyle: exact ? 'medium' : 'short',
+    timeZone: 'UTC',
+  })
+  return html`<time datetime="${time.toISOString()}"${exact && html` data-exact`}>${format.format(time)} UTC</time>`
 }
 
 /** Exact: Intl.NumberFormat takes decimal text without converting it to a float. */

@@ -40,6 +40,8 @@ export type TestWallet = {
   readonly isLegacy?: boolean
   /** A method that never answers. */
   readonly hang?: string
+  /** Signs only when `answerWallet()` is called. */
+  readonly slow?: boolean
   /** Methods that fail with a code. */
   readonly refuse?: Readonly<Record<string, number>>
 }

@@ -15,6 +15,8 @@ export const states = {
     return page
   },
   'no-wallet': async (scene) => await scene.open(await scene.create()),
+  phone: async (scene) => await scene.open(await scene.create(), { query: 'way=phone' }),
+  send: async (scene) => await scene.open(await scene.create(), { query: 'way=send' }),
   connecting: async (scene) => await scene.pay({ hang: 'eth_requestAccounts' }, 'connecting'),
   'wrong-network': async (scene) =>
     await scene.pay({ chainId: 1, hang: 'wallet_switchEthereumChain' }, 'switching'),
@@ -29,49 +31,63 @@ export const states = {
       { chainId: 1, refuse: { wallet_switchEthereumChain: -32603, wallet_addEthereumChain: -32601 + 1 } },
       'chain',
     ),
-  'send-yourself': async (scene) => {
+  'send-amount': async (scene) => {
+    const id = await scene.create()
+    await scene.reserve(id)
+    return await scene.open(id)
+  },
+  euro: async (scene) => {
     const id = await scene.create()
     await scene.shop.ctx.db.query(
-      `insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at)
-       select c.id, o.network, lower(o.asset), lower(o."payTo"), o.amount + 1 + (random() * 9998)::int, 0, clock()
-       from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
-       where c.id = $1`,
+      `update checkouts set price_amount = '44.30', price_currency = 'EUR',
+         rate = '{"source":"ecb","perBase":"1","usdPerBase":"1.0834","asOf":"2026-11-13T15:00:00Z"}',
+         options = replace(options::text, '"48000000"', '"47994620"')::json where id = $1`,
       [id],
     )
     return await scene.open(id)
   },
-  'two-families': async (scene) => {
+  'two-networks': async (scene) => {
     const page = await scene.openAtBoth()
-    await page.getByRole('radio', { name: 'Solana' }).first().check()
-    await scene.offer(page)
+    await page.getByRole('link', { name: 'Solana' }).click()
+    await page.getByRole('button', { name: 'Moon Wallet' }).waitFor()
     return page
   },
-  'solana-pay': async (scene) => {
-    const page = await scene.openAtBoth(async (shop, id) => {
-      await shop.ctx.db.query(
-        `insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at, reference)
-         select c.id, o.network, o.asset, o."payTo", o.amount, 0, clock(), $2
-         from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
-         where c.id = $1 and o.network like 'solana:%'`,
-        [id, `So1anaPay${id.slice(3).replace(/[0l]/g, 'x')}`],
-      )
-    })
-    await scene.offer(page)
-    return page
-  },
+  'send-network': async (scene) => await scene.openAtBoth({ query: 'way=send' }),
+  'solana-pay': async (scene) =>
+    await scene.openAtBoth({
+      prepare: async (shop, id) => {
+        await shop.ctx.db.query(
+          `insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at, reference)
+           select c.id, o.network, o.asset, o."payTo", o.amount, 0, clock(), $2
+           from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+           where c.id = $1 and o.network like 'solana:%'`,
+          [id, `So1anaPay${id.slice(3).replace(/[0l]/g, 'x')}`],
+        )
+      },
+    }),
   'wrong-hash': async (scene) => {
-    const page = await scene.open(await scene.create(), { query: 'notice=not_found' })
+    const id = await scene.create()
+    await scene.reserve(id)
+    const page = await scene.open(id, { query: 'notice=invalid_hash' })
     await page.locator('.notice').waitFor()
     return page
   },
+  announced: async (scene) => {
+    const id = await scene.create()
+    await scene.reserve(id)
+    await scene.shop.ctx.db.query(
+      `insert into pasted_transactions (checkout_id, network, transaction_hash, pasted_at)
+       select id, options -> 0 ->> 'network', $2, clock() from checkouts where id = $1`,
+      [id, `0x${'5e'.repeat(32)}`],
+    )
+    return await scene.open(id)
+  },
   underpaid: async (scene) => {
     const id = await scene.create()
+    await scene.reserve(id)
     await completeByHand(scene.shop, id)
     await setStatus(scene.shop, id, 'OPEN')
-    await scene.shop.ctx.db.query(
-      "update credits set disposition = 'underpaid', amount = amount - 1 where checkout_id = $1",
-      [id],
-    )
+    await scene.shop.ctx.db.query("update credits set disposition = 'underpaid' where checkout_id = $1", [id])
     return await scene.open(id)
   },
   offline: async (scene) => await scene.pay({ answer: 'offline' }, 'offline'),
@@ -107,10 +123,15 @@ type Scene = {
   readonly wallet: TestWallet
   create(): Promise<string>
   open(id: string, options?: { wallets?: readonly TestWallet[]; query?: string }): Promise<Page>
+  /** Reserves an amount for a plain transfer, without a chain that is followed. */
+  reserve(id: string): Promise<void>
   /** Waits until wallets are offered. */
   offer(page: Page): Promise<void>
   /** A checkout of a store that accepts both wallet families, in a browser that has one wallet of each. */
-  openAtBoth(prepare?: (shop: SvmPageShop, id: string) => Promise<void>): Promise<Page>
+  openAtBoth(options?: {
+    prepare?: (shop: SvmPageShop, id: string) => Promise<void>
+    query?: string
+  }): Promise<Page>
   /** Chooses a wallet with this behaviour and waits until the page is in the given state. */
   pay(wallet: Partial<TestWallet> & { answer?: string }, state: string): Promise<Page>
 }
@@ -130,7 +151,17 @@ export async function openState(
       await shop.create('48.00', {
         orderId: 'Order 2041',
         successRedirectUrl: 'https://shop.example/thanks',
+        cancelUrl: 'https://shop.example/cart',
       }),
+    async reserve(id) {
+      await shop.ctx.db.query(
+        `insert into reserved_amounts (checkout_id, network, asset, pay_to, amount, after_block, reserved_at)
+         select c.id, o.network, lower(o.asset), lower(o."payTo"), o.amount + 1 + (random() * 9998)::int, 0, clock()
+         from checkouts c, json_to_recordset(c.options) as o (network text, asset text, amount numeric, "payTo" text)
+         where c.id = $1`,
+        [id],
+      )
+    },
     async open(id, { wallets = [], query = '' } = {}) {
       const { openCheckout } = await openPage(browser, shop, {
         wallets,
@@ -138,7 +169,7 @@ export async function openState(
       })
       return await openCheckout(id, `?${query}${options.lang ? `&lang=${options.lang}` : ''}`)
     },
-    async openAtBoth(prepare = async () => {}) {
+    async openAtBoth({ prepare = async () => {}, query = '' } = {}) {
       const both = await openBoth()
       const id = await both.create('48.00', { orderId: 'Order 2041' })
       await prepare(both, id)
@@ -147,7 +178,7 @@ export async function openState(
         standardWallets: [{ signer: await both.chain.payer() }],
         ...(options.context && { context: options.context }),
       })
-      return await openCheckout(id, options.lang && `?lang=${options.lang}`)
+      return await openCheckout(id, `?${query}${options.lang ? `&lang=${options.lang}` : ''}`)
     },
     offer: async (page) => await page.locator('#wallets button').first().waitFor(),
     async pay({ answer, ...how }, state) {

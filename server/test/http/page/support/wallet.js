@@ -3,7 +3,7 @@
  * typed data for another chain, knows only some chains, and may be late. The test process signs, in `walletSign`.
  */
 // biome-ignore lint/correctness/noUnusedVariables: this file's text is injected into pages.
-function installWallet({ name, account, chainId, known, late, isLegacy, hang, refuse, id }) {
+function installWallet({ name, account, chainId, known, late, isLegacy, hang, slow, refuse, id }) {
   const calls = []
   let current = chainId
   const fail = (code, message) => Object.assign(new Error(message), { code })
@@ -33,6 +33,10 @@ function installWallet({ name, account, chainId, known, late, isLegacy, hang, re
         case 'eth_signTypedData_v4': {
           const typed = JSON.parse(params[1])
           if (typed.domain.chainId !== current) throw fail(-32603, 'chainId must match the active chainId')
+          if (slow)
+            await new Promise((resolve) => {
+              window.answerWallet = resolve
+            })
           return await window.walletSign(id, params[1])
         }
         default:

@@ -49,7 +49,7 @@ async function requireFinality(finality: string): Promise<void> {
 test('a transfer that only one node of two reports does not complete a checkout', async () => {
   await requireFinality('finalized')
   const id = await shop.create('5000.00')
-  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?send=1')
+  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?way=send')
   const [expected = assert.fail()] = (await view(shop, id)).transfers
 
   await shop.chain.mine()
@@ -66,7 +66,7 @@ test('a transfer that only one node of two reports does not complete a checkout'
 async function forgeAlone(price: string) {
   const [, second = assert.fail()] = shop.nodes
   const id = await shop.create(price)
-  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?send=1')
+  assert.equal(ledTo(await post(shop, `${id}/transfer`)), '?way=send')
   const [expected = assert.fail()] = (await view(shop, id)).transfers
   second.fail('refused')
   await shop.chain.mine()

@@ -53,7 +53,7 @@ export async function reserve(shop: Shop, checkoutId: string): Promise<bigint> {
   // Farthing does not rely on a chain that has not moved for a while.
   await shop.chain.mine()
   await untilRead(shop)
-  assert.equal(ledTo(await post(shop, `${checkoutId}/transfer`)), '?send=1')
+  assert.equal(ledTo(await post(shop, `${checkoutId}/transfer`)), '?way=send')
   const [transfer] = (await view(shop, checkoutId)).transfers
   assert(transfer)
   assert.equal(transfer.payTo, payTo)

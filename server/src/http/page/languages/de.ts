@@ -1,0 +1,202 @@
+import type { Language } from './language.ts'
+
+export const german: Language = {
+  tag: 'de',
+  direction: 'ltr',
+  name: 'Deutsch',
+  texts: {
+    title: '{amount} an {store} zahlen',
+    payStore: 'An {store} zahlen',
+    amountDue: 'Zu zahlen',
+    amountExpected: 'Erwarteter Betrag',
+    amountPaid: 'Bezahlt',
+    amount: 'Betrag',
+    price: 'Preis',
+    rate: 'Wechselkurs',
+    onNetwork: 'auf {network}',
+    order: 'Bestellung',
+    payTo: 'Zahlen an',
+    paidTo: 'Gezahlt an',
+    network: 'Netzwerk',
+    validUntil: 'Zahlbar bis',
+    direct: 'Ihr Geld geht direkt an die Wallet des Shops.',
+    testMode: 'Test: kein echtes Geld',
+    help: 'Fragen? Wenden Sie sich an den Shop und nennen Sie {checkout}.',
+    languages: 'Sprachen',
+
+    chooseWay: 'Wie möchten Sie zahlen?',
+    ways: {
+      wallet: 'Browser-Wallet',
+      phone: 'Handy',
+      app: 'Wallet-App',
+      send: 'Börse oder andere Wallet',
+    },
+
+    walletTitle: 'Mit einer Wallet in diesem Browser zahlen',
+    walletAbout: 'Sie unterschreiben einmal in Ihrer Wallet. Sie zahlen keine Netzwerkgebühr.',
+    payWith: 'Mit {wallet} zahlen',
+    unnamedWallet: 'Browser-Wallet',
+    noWallet: 'In diesem Browser haben wir keine Wallet gefunden.',
+    usePhone: 'Mit dem Handy zahlen',
+    needsScript:
+      'Um mit einer Wallet in diesem Browser zu zahlen, ist JavaScript nötig. Es ist hier ausgeschaltet.',
+
+    phoneTitle: 'Mit dem Handy zahlen',
+    phoneAbout:
+      'Scannen Sie diesen Code mit der Kamera Ihres Handys. Diese Seite öffnet sich dort, und Sie zahlen mit der Wallet auf Ihrem Handy. Sie zahlen keine Netzwerkgebühr.',
+    appsTitle: 'Mit einer Wallet-App zahlen',
+    appsAbout:
+      'Tippen Sie auf Ihre Wallet. Diese Seite öffnet sich darin, und Sie unterschreiben dort einmal. Sie zahlen keine Netzwerkgebühr.',
+    qrPage: 'QR-Code, der diese Seite öffnet',
+    qrAddress: 'QR-Code der Empfangsadresse',
+    qrPayment: 'QR-Code, der diese Zahlung in einer Wallet öffnet',
+
+    sendTitle: 'Von einer Börse oder anderen Wallet zahlen',
+    sendAbout:
+      'Wir reservieren einen genauen Betrag für Sie und zeigen Ihnen die Adresse, an die Sie ihn senden. Er kann um den Bruchteil eines Cents über dem Preis liegen: Daran erkennt der Shop Ihre Zahlung. Ihre Börse oder Wallet kann eine eigene Gebühr verlangen.',
+    sendButton: 'Betrag und Adresse anzeigen',
+    sendNetwork: 'In welchem Netzwerk senden Sie?',
+    sendOther: 'Anderes Netzwerk verwenden',
+    sendDo: 'Senden Sie genau diesen Betrag an diese Adresse',
+    sendExact: 'Senden Sie alle Ziffern. Daran erkennt der Shop, dass diese Zahlung von Ihnen ist.',
+    sendLinked:
+      'Zahlen Sie über diesen Code oder Link mit einer Wallet in diesem Netzwerk. Eine Überweisung auf anderem Weg, etwa von einer Börse, lässt sich Ihrer Bestellung nicht zuordnen.',
+    sendLink: 'In einer Wallet öffnen',
+    sendAmount: 'Genauer Betrag',
+    sendAddress: 'Adresse',
+    sendWarning: 'Senden Sie nur {asset} und nur auf {network}. Alles andere kann verloren gehen.',
+    sendFee:
+      'Zieht Ihre Börse ihre Gebühr vom Betrag ab, schlagen Sie sie auf: Genau dieser Betrag muss ankommen.',
+    sendCheck: 'Prüfen Sie nach dem Einfügen die ganze Adresse, auch die Mitte.',
+    hashTitle: 'Gesendet, aber nichts passiert?',
+    hashLabel: 'Transaktions-Hash',
+    hashButton: 'Meine Zahlung suchen',
+    copy: 'Kopieren',
+    copied: 'Kopiert',
+
+    states: {
+      connecting: {
+        title: 'Verbindung wird hergestellt',
+        text: 'Erlauben Sie die Verbindung in Ihrer Wallet.',
+      },
+      switching: {
+        title: 'Netzwerk wechseln',
+        text: 'Ihre Wallet ist in einem anderen Netzwerk. Erlauben Sie ihr, zu {network} zu wechseln.',
+      },
+      signing: {
+        title: 'Unterschreiben Sie in Ihrer Wallet',
+        text: 'Prüfen Sie, ob Ihre Wallet denselben Betrag und dieselbe Adresse zeigt, und unterschreiben Sie.',
+      },
+      settling: {
+        title: 'Ihre Zahlung wird abgeschlossen',
+        text: 'Das dauert einige Sekunden. Sie müssen nichts weiter unterschreiben.',
+      },
+      rejected: {
+        title: 'Es wurde nichts gezahlt',
+        text: 'Sie haben die Anfrage in Ihrer Wallet abgelehnt. Sie können es noch einmal versuchen.',
+      },
+      pending: {
+        title: 'Ihre Wallet wartet auf Sie',
+        text: 'In Ihrer Wallet ist schon eine Anfrage offen. Öffnen Sie die Wallet, beantworten Sie die Anfrage und versuchen Sie es dann noch einmal.',
+      },
+      funds: {
+        title: 'Nicht genug {asset}',
+        text: 'Dieses Konto hat weniger als {amount} {asset} auf {network}. Laden Sie es auf oder wählen Sie ein anderes Konto. Es wurde nichts gezahlt.',
+      },
+      smart: {
+        title: 'Ihre Wallet kann diese Zahlung nicht unterschreiben',
+        text: 'Sie unterstützt diese Art von Unterschrift nicht. Es wurde nichts gezahlt. Sie können mit einer gewöhnlichen Überweisung zahlen: Wählen Sie „Börse oder andere Wallet“.',
+      },
+      chain: {
+        title: 'Ihre Wallet ist nicht auf {network}',
+        text: 'Wechseln Sie in Ihrer Wallet zu {network} und versuchen Sie es dann noch einmal. Es wurde nichts gezahlt.',
+      },
+      tab: {
+        title: 'Machen Sie im anderen Tab weiter',
+        text: 'Diese Zahlung ist in einem anderen Tab oder Fenster dieses Browsers geöffnet. Schließen Sie sie dort ab, oder schließen Sie jenen Tab und versuchen Sie es hier noch einmal.',
+      },
+      changed: {
+        title: 'Diese Seite ist nicht mehr aktuell',
+        text: 'Es wurde nichts gezahlt. Laden Sie die Seite neu, bevor Sie zahlen.',
+      },
+      offline: {
+        title: 'Keine Verbindung',
+        text: 'Ihre unterschriebene Zahlung ist hier gespeichert und wird gesendet, sobald die Verbindung wieder da ist. Bitte zahlen Sie nicht noch einmal.',
+      },
+      unavailable: {
+        title: 'Einen Moment bitte',
+        text: 'Der Dienst ist ausgelastet. Ihre unterschriebene Zahlung ist hier gespeichert und wird automatisch erneut gesendet. Bitte zahlen Sie nicht noch einmal.',
+      },
+      failed: {
+        title: 'Das hat nicht geklappt',
+        text: 'Es wurde nichts gezahlt. Sie können es noch einmal versuchen.',
+      },
+    },
+    startOver: 'Von vorn beginnen',
+    notices: {
+      crowded:
+        'Gerade senden zu viele Menschen einen ähnlichen Betrag. Zahlen Sie mit einer Wallet oder dem Handy, oder versuchen Sie es später noch einmal.',
+      in_progress: 'Eine Zahlung wird schon abgeschlossen. Bitte senden Sie nichts.',
+      closed: 'Diese Zahlung ist geschlossen. Bitte senden Sie nichts.',
+      unavailable: 'Das ist gerade nicht möglich. Bitte versuchen Sie es in einer Minute noch einmal.',
+      looking: 'Wir suchen Ihre Transaktion. Diese Seite wird aktualisiert, sobald wir sie finden.',
+      not_found:
+        'Wir finden diese Transaktion auf {network} noch nicht. Prüfen Sie den Hash oder versuchen Sie es in einer Minute noch einmal.',
+      invalid_hash: 'Das ist kein Transaktions-Hash. Er beginnt mit 0x und hat 66 Zeichen.',
+      unmatched:
+        'Wir haben Ihre Transaktion gefunden, aber sie ist nicht die genaue Zahlung. Wir haben den Shop informiert.',
+    },
+    announced: {
+      title: 'Wir suchen Ihre Zahlung',
+      text: 'Diese Seite wird aktualisiert, sobald wir Ihre Transaktion finden. Das kann einige Minuten dauern. Bitte zahlen Sie nicht noch einmal.',
+    },
+    notSent: 'Ich habe noch nichts gesendet',
+    arrived: {
+      title: 'Der Shop muss sich Ihre Überweisung ansehen',
+      text: 'Bitte senden Sie nichts weiter, bis Sie vom Shop gehört haben.',
+    },
+    noteTitle: 'Zu dem Geld, das Sie gesendet haben',
+    notes: {
+      late: '{amount} {asset} sind angekommen, als diese Zahlung schon geschlossen war. Wir haben den Shop informiert. Er wird entscheiden.',
+      underpaid:
+        '{amount} {asset} sind angekommen; erwartet wurden {due} {asset}. Wir haben den Shop informiert. Er wird entscheiden.',
+      overpaid:
+        '{amount} {asset} sind angekommen. Insgesamt ist das mehr als die erwarteten {due} {asset}. Wir haben den Shop informiert. Bitten Sie ihn um die Differenz.',
+      unmatched:
+        '{amount} {asset} sind angekommen, ließen sich dieser Bestellung aber nicht zuordnen. Wir haben den Shop informiert. Er wird entscheiden.',
+    },
+
+    processing: {
+      title: 'Ihre Zahlung ist unterwegs',
+      text: 'Sie können diese Seite schließen: Die Zahlung wird auch ohne sie abgeschlossen. Bitte zahlen Sie nicht noch einmal.',
+    },
+    completed: { title: 'Zahlung erhalten', text: 'Vielen Dank! {store} hat Ihre Zahlung erhalten.' },
+    expired: {
+      title: 'Diese Zahlung ist abgelaufen',
+      text: 'Die Zeit zum Zahlen ist vorbei. Bitte senden Sie nichts. Wenn Sie noch bestellen möchten, gehen Sie zurück zum Shop.',
+    },
+    canceled: {
+      title: 'Diese Zahlung wurde storniert',
+      text: 'Der Shop hat sie storniert. Bitte senden Sie nichts.',
+    },
+    notFound: {
+      title: 'Wir finden diese Zahlung nicht',
+      text: 'Prüfen Sie die Adresse oder bitten Sie den Shop um einen neuen Link.',
+    },
+    unavailable: {
+      title: 'Wir können diese Seite gerade nicht anzeigen',
+      text: 'Das Problem liegt bei uns, und nichts ist verloren. Bitte laden Sie die Seite in einer Minute neu. Wenn Sie schon gezahlt haben, zahlen Sie nicht noch einmal.',
+    },
+
+    receipt: 'Beleg',
+    date: 'Datum und Uhrzeit',
+    from: 'Gezahlt von',
+    transaction: 'Transaktion',
+    checkout: 'Belegnummer',
+    print: 'Drucken',
+    returnTo: 'Zurück zu {host}',
+    leaving: 'In {seconds} Sekunden geht es zurück zum Shop.',
+    stay: 'Hier bleiben',
+    checkAgain: 'Erneut prüfen',
+  },
+}

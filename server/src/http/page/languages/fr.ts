@@ -1,0 +1,196 @@
+import type { Language } from './language.ts'
+
+export const french: Language = {
+  tag: 'fr',
+  direction: 'ltr',
+  name: 'Français',
+  texts: {
+    title: 'Payer {amount} à {store}',
+    payStore: 'Payer {store}',
+    amountDue: 'Montant à payer',
+    amountExpected: 'Montant attendu',
+    amountPaid: 'Montant payé',
+    amount: 'Montant',
+    price: 'Prix',
+    rate: 'Taux de change',
+    onNetwork: 'sur {network}',
+    order: 'Commande',
+    payTo: 'Payer à',
+    paidTo: 'Payé à',
+    network: 'Réseau',
+    validUntil: 'À payer avant le',
+    direct: 'Votre argent va directement dans le portefeuille de la boutique.',
+    testMode: 'Test : pas d’argent réel',
+    help: 'Des questions ? Contactez la boutique en indiquant {checkout}.',
+    languages: 'Langues',
+
+    chooseWay: 'Comment souhaitez-vous payer ?',
+    ways: {
+      wallet: 'Portefeuille du navigateur',
+      phone: 'Téléphone',
+      app: 'Application portefeuille',
+      send: 'Plateforme ou autre portefeuille',
+    },
+
+    walletTitle: 'Payer avec un portefeuille de ce navigateur',
+    walletAbout: 'Vous signez une seule fois dans votre portefeuille. Vous ne payez pas de frais de réseau.',
+    payWith: 'Payer avec {wallet}',
+    unnamedWallet: 'le portefeuille du navigateur',
+    noWallet: 'Nous n’avons trouvé aucun portefeuille dans ce navigateur.',
+    usePhone: 'Utiliser votre téléphone',
+    needsScript:
+      'Pour payer avec un portefeuille de ce navigateur, il faut JavaScript, qui est désactivé ici.',
+
+    phoneTitle: 'Payer avec votre téléphone',
+    phoneAbout:
+      'Scannez ce code avec l’appareil photo de votre téléphone. Cette page s’y ouvre et vous payez avec le portefeuille de votre téléphone. Vous ne payez pas de frais de réseau.',
+    appsTitle: 'Payer avec une application portefeuille',
+    appsAbout:
+      'Touchez votre portefeuille. Cette page s’y ouvre et vous y signez une seule fois. Vous ne payez pas de frais de réseau.',
+    qrPage: 'Code QR qui ouvre cette page',
+    qrAddress: 'Code QR de l’adresse d’envoi',
+    qrPayment: 'Code QR qui ouvre ce paiement dans un portefeuille',
+
+    sendTitle: 'Payer depuis une plateforme ou un autre portefeuille',
+    sendAbout:
+      'Nous vous réservons un montant exact et vous montrons l’adresse à laquelle l’envoyer. Ce montant peut dépasser le prix d’une fraction de centime : c’est ainsi que la boutique reconnaît votre paiement. Votre plateforme ou portefeuille peut prélever ses propres frais.',
+    sendButton: 'Afficher le montant et l’adresse',
+    sendNetwork: 'Sur quel réseau l’enverrez-vous ?',
+    sendOther: 'Utiliser un autre réseau',
+    sendDo: 'Envoyez exactement ce montant à cette adresse',
+    sendExact: 'Envoyez tous les chiffres. Ils indiquent à la boutique que ce paiement est le vôtre.',
+    sendLinked:
+      'Payez avec un portefeuille sur ce réseau, au moyen de ce code ou de ce lien. Un virement fait autrement, par exemple depuis une plateforme, ne peut pas être rattaché à votre commande.',
+    sendLink: 'Ouvrir dans un portefeuille',
+    sendAmount: 'Montant exact',
+    sendAddress: 'Adresse',
+    sendWarning: 'Envoyez uniquement {asset}, et uniquement sur {network}. Tout autre envoi peut être perdu.',
+    sendFee:
+      'Si votre plateforme prélève ses frais sur le montant, ajoutez-les : c’est exactement ce montant qui doit arriver.',
+    sendCheck: 'Après l’avoir collée, vérifiez l’adresse entière, y compris le milieu.',
+    hashTitle: 'Envoyé, mais rien ne se passe ?',
+    hashLabel: 'Hash de la transaction',
+    hashButton: 'Retrouver mon paiement',
+    copy: 'Copier',
+    copied: 'Copié',
+
+    states: {
+      connecting: { title: 'Connexion', text: 'Autorisez la connexion dans votre portefeuille.' },
+      switching: {
+        title: 'Changement de réseau',
+        text: 'Votre portefeuille est sur un autre réseau. Autorisez-le à passer à {network}.',
+      },
+      signing: {
+        title: 'Signez dans votre portefeuille',
+        text: 'Vérifiez que votre portefeuille affiche le même montant et la même adresse, puis signez.',
+      },
+      settling: {
+        title: 'Votre paiement est en cours',
+        text: 'Cela prend quelques secondes. Vous n’avez rien d’autre à signer.',
+      },
+      rejected: {
+        title: 'Rien n’a été payé',
+        text: 'Vous avez refusé la demande dans votre portefeuille. Vous pouvez réessayer.',
+      },
+      pending: {
+        title: 'Votre portefeuille vous attend',
+        text: 'Une demande est déjà ouverte dans votre portefeuille. Ouvrez-le, répondez-y, puis réessayez.',
+      },
+      funds: {
+        title: 'Pas assez de {asset}',
+        text: 'Ce compte a moins de {amount} {asset} sur {network}. Approvisionnez-le ou choisissez un autre compte. Rien n’a été payé.',
+      },
+      smart: {
+        title: 'Votre portefeuille ne peut pas signer ce paiement',
+        text: 'Il ne prend pas en charge ce type de signature. Rien n’a été payé. Vous pouvez payer par un virement ordinaire : choisissez « Plateforme ou autre portefeuille ».',
+      },
+      chain: {
+        title: 'Votre portefeuille n’est pas sur {network}',
+        text: 'Passez à {network} dans votre portefeuille, puis réessayez. Rien n’a été payé.',
+      },
+      tab: {
+        title: 'Continuez dans l’autre onglet',
+        text: 'Ce paiement est ouvert dans un autre onglet ou une autre fenêtre de ce navigateur. Terminez-le là-bas, ou fermez cet onglet et réessayez ici.',
+      },
+      changed: {
+        title: 'Cette page n’est plus à jour',
+        text: 'Rien n’a été payé. Rechargez la page avant de payer.',
+      },
+      offline: {
+        title: 'Pas de connexion',
+        text: 'Votre paiement signé est conservé ici et partira dès que la connexion sera rétablie. Ne payez pas une seconde fois.',
+      },
+      unavailable: {
+        title: 'Un instant',
+        text: 'Le service est occupé. Votre paiement signé est conservé ici et sera renvoyé automatiquement. Ne payez pas une seconde fois.',
+      },
+      failed: { title: 'Cela n’a pas fonctionné', text: 'Rien n’a été payé. Vous pouvez réessayer.' },
+    },
+    startOver: 'Recommencer',
+    notices: {
+      crowded:
+        'Trop de personnes envoient un montant semblable en ce moment. Payez avec un portefeuille ou votre téléphone, ou réessayez plus tard.',
+      in_progress: 'Un paiement est déjà en cours. N’envoyez rien, s’il vous plaît.',
+      closed: 'Ce paiement est clos. N’envoyez rien, s’il vous plaît.',
+      unavailable: 'Ce n’est pas possible pour le moment. Réessayez dans une minute.',
+      looking: 'Nous cherchons votre transaction. Cette page se mettra à jour quand nous l’aurons trouvée.',
+      not_found:
+        'Nous ne trouvons pas encore cette transaction sur {network}. Vérifiez le hash ou réessayez dans une minute.',
+      invalid_hash: 'Ce n’est pas un hash de transaction. Il commence par 0x et compte 66 caractères.',
+      unmatched:
+        'Nous avons trouvé votre transaction, mais ce n’est pas le paiement exact. Nous avons prévenu la boutique.',
+    },
+    announced: {
+      title: 'Nous cherchons votre paiement',
+      text: 'Cette page se mettra à jour quand nous aurons trouvé votre transaction. Cela peut prendre quelques minutes. Ne payez pas une seconde fois.',
+    },
+    notSent: 'Je n’ai encore rien envoyé',
+    arrived: {
+      title: 'La boutique doit examiner votre virement',
+      text: 'N’envoyez rien de plus avant d’avoir eu une réponse de la boutique.',
+    },
+    noteTitle: 'Au sujet de l’argent que vous avez envoyé',
+    notes: {
+      late: '{amount} {asset} sont arrivés alors que ce paiement était clos. Nous avons prévenu la boutique, qui décidera.',
+      underpaid:
+        '{amount} {asset} sont arrivés ; {due} {asset} étaient attendus. Nous avons prévenu la boutique, qui décidera.',
+      overpaid:
+        '{amount} {asset} sont arrivés. Au total, c’est plus que les {due} {asset} attendus. Nous avons prévenu la boutique. Demandez-lui de vous rendre la différence.',
+      unmatched:
+        '{amount} {asset} sont arrivés, mais n’ont pas pu être rattachés à cette commande. Nous avons prévenu la boutique, qui décidera.',
+    },
+
+    processing: {
+      title: 'Votre paiement est en route',
+      text: 'Vous pouvez fermer cette page : le paiement aboutira sans elle. Ne payez pas une seconde fois.',
+    },
+    completed: { title: 'Paiement reçu', text: 'Merci ! {store} a bien reçu votre paiement.' },
+    expired: {
+      title: 'Ce paiement a expiré',
+      text: 'Le délai de paiement est écoulé : n’envoyez rien, s’il vous plaît. Si vous voulez toujours commander, retournez à la boutique.',
+    },
+    canceled: {
+      title: 'Ce paiement a été annulé',
+      text: 'La boutique l’a annulé : n’envoyez rien, s’il vous plaît.',
+    },
+    notFound: {
+      title: 'Nous ne trouvons pas ce paiement',
+      text: 'Vérifiez l’adresse ou demandez un nouveau lien à la boutique.',
+    },
+    unavailable: {
+      title: 'Nous ne pouvons pas afficher cette page',
+      text: 'Le problème vient de chez nous et rien n’est perdu. Rechargez la page dans une minute. Si vous avez déjà payé, ne payez pas une seconde fois.',
+    },
+
+    receipt: 'Reçu',
+    date: 'Date et heure',
+    from: 'Payé depuis',
+    transaction: 'Transaction',
+    checkout: 'Numéro du reçu',
+    print: 'Imprimer',
+    returnTo: 'Retour à {host}',
+    leaving: 'Retour à la boutique dans {seconds} secondes.',
+    stay: 'Rester ici',
+    checkAgain: 'Vérifier à nouveau',
+  },
+}

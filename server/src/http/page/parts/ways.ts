@@ -1,0 +1,104 @@
+import type { Option } from '../../../checkouts/checkout.ts'
+import type { CheckoutView } from '../../../checkouts/view.ts'
+import { unitsToText } from '../../../money.ts'
+import { type Asked, type Choice, queryOf, type Way, ways } from '../choice.ts'
+import { fill, type Html, html } from '../html.ts'
+import type { State } from '../languages/language.ts'
+import { deepLinks } from './deep-links.ts'
+import { renderQr } from './qr.ts'
+import { renderSend } from './send.ts'
+import { bdi, describeOption } from './summary.ts'
+
+/**
+ * The ways to pay, of which one is chosen and shown. Each choice is a link; the script loads it without leaving the page.
+ * What only fits a desk (a code for another device) or only a phone (links to apps) is left to the style to show.
+ */
+export function renderWays(view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
+  const { texts } = asked.language
+  const chosen = { wallet: renderWallet, phone: renderPhone, send: renderSend }[choice.way]
+  return html`<section id="flow" aria-labelledby="status">
+<h2 id="status" tabindex="-1">${texts.chooseWay}</h2>
+<div role="status">${Object.entries(texts.states).map(([state, message]) => renderState(choice.option, state as State, message))}</div>
+<p><button id="back" type="button" class="quiet" hidden>${texts.startOver}</button></p>
+<div id="ways">
+<nav class="tabs" aria-label="${texts.chooseWay}">${ways.map((way) => renderTab(way, choice, asked))}</nav>
+${choice.way !== 'send' && renderNetworks(view, choice, asked)}
+<div class="way" id="${choice.way}">
+${chosen(view, choice, asked, place)}
+</div>
+</div>
+</section>`
+}
+
+/** Where this page is, and where its forms are posted. */
+export type Place = { readonly url: string; readonly path: string }
+
+function renderTab(way: Way, choice: Choice, asked: Asked): Html {
+  const { ways: names } = asked.language.texts
+  const name =
+    way === 'phone'
+      ? html`<span class="desk">${names.phone}</span><span class="touch">${names.app}</span>`
+      : names[way]
+  // Which network to send on is asked for again: the default may not be the one that the buyer has in mind.
+  const query = queryOf(asked, way === 'send' && choice.way !== 'send' ? { way, place: null } : { way })
+  return html`<a href="${query}" data-way="${way}"${way === choice.way && html` aria-current="true"`}>${name}</a>`
+}
+
+/** The choice of network, if there is more than one. The script follows the one that was chosen before. */
+function renderNetworks({ checkout }: CheckoutView, choice: Choice, asked: Asked): Html | null {
+  if (checkout.options.length < 2) return null
+  const symbols = new Set(checkout.options.map((option) => describeOption(option).symbol))
+  return html`<nav id="networks" aria-label="${asked.language.texts.network}">${checkout.options.map(
+    (option, place) => {
+      const { name, symbol } = describeOption(option)
+      return html`<a href="${queryOf(asked, { way: choice.way, place })}" data-option="${place}"${place === choice.place && html` aria-current="true"`}><bdi>${name}${symbols.size > 1 && ` · ${symbol}`}</bdi></a>`
+    },
+  )}</nav>`
+}
+
+function renderWallet(_view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
+  const { texts } = asked.language
+  const other = (way: Way, text: string) =>
+    html`<a class="button quiet" href="${queryOf(asked, { way })}" data-way="${way}">${text}</a>`
+  return html`<h3 id="way" tabindex="-1">${texts.walletTitle}</h3>
+<div data-script hidden>
+<p id="sign-once" class="about">${texts.walletAbout}</p>
+<div id="wallets" data-label="${texts.payWith}" data-unnamed="${texts.unnamedWallet}"></div>
+<div id="no-wallet" class="empty"><p>${texts.noWallet}</p>
+<div class="desk others">${other('phone', texts.usePhone)}${other('send', texts.sendTitle)}</div>
+<div class="touch">${renderApps(choice, asked, place)}<div class="others">${other('send', texts.sendTitle)}</div></div>
+</div>
+</div>
+<noscript><div class="empty"><p>${texts.needsScript}</p><div class="others"><span class="desk">${other('phone', texts.usePhone)}</span><span class="touch">${other('phone', texts.ways.app)}</span>${other('send', texts.sendTitle)}</div></div></noscript>`
+}
+
+function renderPhone(_view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
+  const { texts } = asked.language
+  return html`<h3 id="way" tabindex="-1"><span class="desk">${texts.phoneTitle}</span><span class="touch">${texts.appsTitle}</span></h3>
+<figure class="desk scan">${renderQr(pageUrl(place, choice, asked), texts.qrPage)}<figcaption>${texts.phoneAbout}</figcaption></figure>
+<div class="touch">${renderApps(choice, asked, place)}</div>`
+}
+
+/** Links that open this page in wallet apps. */
+function renderApps(choice: Choice, asked: Asked, place: Place): Html {
+  const { network } = describeOption(choice.option)
+  const families = new Set(network ? [network.family] : [])
+  const { texts } = asked.language
+  return html`<p class="about">${texts.appsAbout}</p>
+<ul class="apps" aria-label="${texts.appsTitle}">${deepLinks(pageUrl(place, choice, asked), families).map(({ name, href }) => html`<li><a href="${href}" rel="noreferrer">${bdi(name)}</a></li>`)}</ul>`
+}
+
+/** Short, because it is in a QR code: only a network that was chosen is added. */
+function pageUrl({ url }: Place, choice: Choice, asked: Asked): string {
+  return asked.place === null ? url : `${url}?option=${choice.place}`
+}
+
+function renderState(
+  option: Option,
+  state: State,
+  { title, text }: { readonly title: string; readonly text: string },
+): Html {
+  const { name, symbol, decimals } = describeOption(option)
+  const parts = { network: bdi(name), asset: symbol, amount: unitsToText(BigInt(option.amount), decimals) }
+  return html`<div class="state" data-state="${state}" hidden><h3>${fill(title, parts)}</h3><p>${fill(text, parts)}</p></div>`
+}
