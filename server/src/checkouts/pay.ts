@@ -11,6 +11,7 @@ import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { isId } from '../ids.ts'
+import { idOfNetwork } from '../networks.ts'
 import type { Budgets } from '../payments/budget.ts'
 import { toPayment } from '../payments/credits/credit.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
@@ -160,8 +161,10 @@ export async function payCheckout(
     crashPoint(ctx, 'verify-before')
     const verified = await verify(ctx, engine, view, payment, request.address)
     if (!verified.isValid) {
-      if (!verified.isBehind) refused = refusal(payment, verified.reason)
-      else if (++lags > lagsMax) throw unsettled('The node that we queried is behind the chain.')
+      if (!verified.isBehind) {
+        refused = refusal(payment, verified.reason)
+        noteRefused(ctx, checkout.id, refused)
+      } else if (++lags > lagsMax) throw unsettled('The node that we queried is behind the chain.')
       continue
     }
     crashPoint(ctx, 'claim-before')
@@ -288,6 +291,16 @@ export class MalformedPayment extends Problem {
 
 function refusal(payment: Payment, reason: string): Refused {
   return { reason, network: payment.network, payer: toShown(payment.network, payment.payer) }
+}
+
+/** Nothing was claimed, so nothing is written down but this. */
+function noteRefused(ctx: Context, checkoutId: string, { network: caip2, reason }: Refused): void {
+  const network = idOfNetwork(caip2)
+  ctx.metrics.payments.inc({ network, outcome: 'refused' })
+  ctx.log.info(
+    { checkoutId, network, reason },
+    'payment refused before it was claimed; the payer was told why',
+  )
 }
 
 function pending(checkout: Checkout, payment: Payment, transaction: string | null): PayAnswer {

@@ -2,7 +2,7 @@ import { parseWalletAddress, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { unitsToText } from '../money.ts'
-import { families, networks } from '../networks.ts'
+import { families, idOfNetwork, networks } from '../networks.ts'
 import type { AnySigner, Rail } from '../payments/rail.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { drainSettler, insertSettler, listSettlers } from '../payments/settlers/rows.ts'
@@ -166,17 +166,12 @@ async function drain(ctx: Context, subject: string, wanted: Options[string]): Pr
   )
   const [settler, another] = active
   if (another) {
-    const ids = active.map(({ network }) => nameOf(network)).join(', ')
+    const ids = active.map(({ network }) => idOfNetwork(network)).join(', ')
     throw new UsageError(`This account is active on ${ids}. Say which to drain, with --network.`)
   }
   if (!settler || !(await drainSettler(ctx.db, settler.network, settler.address)))
     throw new UsageError('There is no active settler with this address. Run: settler list')
-  return `It gets no new payments on ${nameOf(settler.network)}. It is retired once everything it has sent is mined; keep its key until then.`
-}
-
-/** A network's name in settings, or its CAIP-2 name if this version does not know it. */
-function nameOf(network: string): string {
-  return networks.find(({ caip2 }) => caip2 === network)?.id ?? network
+  return `It gets no new payments on ${idOfNetwork(settler.network)}. It is retired once everything it has sent is mined; keep its key until then.`
 }
 
 function findRail(ctx: Context, id: string | undefined, usage: string): Rail {
