@@ -20,8 +20,10 @@ export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise
   const readiness = openReadiness(ctx, new Map(rails.map((rail) => [rail.network.caip2, rail])))
   const before = new Map<string, { seen: string | null; told: string | null }>()
   // A counter that appears with its first increase hides that increase from Prometheus.
-  for (const { network } of rails)
+  for (const { network } of rails) {
+    ctx.metrics.reorganisations.inc({ network: network.id }, 0)
     for (const outcome of paymentOutcomes) ctx.metrics.payments.inc({ network: network.id, outcome }, 0)
+  }
   return async () => {
     await measureRunways(ctx, rails)
     for (const { network } of rails) {

@@ -38,7 +38,8 @@ const settlementGas = 100_000n
 
 /** EVM chains: EIP-3009 authorizations, sent by lanes and credited from their logs. */
 export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
-  const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now, openFailures(ctx, network.id))
+  const nodes = nodesOf(ctx.config, network.id)
+  const chain = openChain(network, nodes, ctx.now, openFailures(ctx, network.id, nodes))
   const verifier = openVerifier(ctx, chain)
   return {
     network,

@@ -25,7 +25,8 @@ const settlementsLeftMin = 200
 
 /** Solana: transactions that one of our settlers must sign too, watched by their hashes. */
 export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
-  const chain = openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now, openFailures(ctx, network.id))
+  const nodes = nodesOf(ctx.config, network.id)
+  const chain = openSvmChain(network, nodes, ctx.now, openFailures(ctx, network.id, nodes))
   const feePayers = openFeePayers(ctx)
   const settlementCost =
     signaturesCost + (BigInt(network.computeUnitsMax) * network.computeUnitPriceMax) / 1_000_000n
