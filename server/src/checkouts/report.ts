@@ -19,10 +19,11 @@ export type Reported = {
   readonly changed: readonly { readonly key: string }[]
 }
 
-type Step = 'credited' | 'safe' | 'finalized' | 'reorged' | 'reversed'
+type Step = 'credited' | 'undecided' | 'safe' | 'finalized' | 'reorged' | 'reversed'
 
 const sentences: Readonly<Record<Step, string>> = {
   credited: 'payment credited: it is in a block',
+  undecided: 'payment in a block, but it does not pay its checkout; its store decides about it',
   safe: 'payment safe: its block is not expected to be replaced',
   finalized: 'payment finalized, and its checkout completed with that',
   reorged:
@@ -53,7 +54,8 @@ function stepOf({ checkout, status, changed }: Reported, credit: Reported['credi
   if (announcement === 'reorged' || announcement === 'reversed')
     return announcement === credit.announced ? null : announcement
   if (credit.isOrphaned) return null
-  if (credit.isNew || changed.some(({ key }) => key === credit.key)) return 'credited'
+  if (credit.isNew || changed.some(({ key }) => key === credit.key))
+    return credit.disposition === 'exact' ? 'credited' : 'undecided'
   if (credit.isNewlySafe) return 'safe'
   return credit.disposition === 'exact' && checkout.status !== status && status === 'COMPLETED'
     ? 'finalized'
@@ -81,9 +83,8 @@ function tell(
   if (step === 'reorged' || step === 'reversed') ctx.log.warn(fields, sentences[step])
   else ctx.log.info(fields, sentences[step])
   if (step === 'safe' || step === 'finalized') return
-  const outcome = step === 'credited' && disposition !== 'exact' ? disposition : step
-  ctx.metrics.payments.inc({ network, outcome })
-  if (outcome === 'credited' && claimedAt !== null)
+  ctx.metrics.payments.inc({ network, outcome: step === 'undecided' ? disposition : step })
+  if (step === 'credited' && claimedAt !== null)
     ctx.metrics.paymentSeconds.observe(
       { network },
       Math.max(0, credit.includedAt.getTime() - claimedAt.getTime()) / 1_000,

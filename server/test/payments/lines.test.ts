@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { openMeasure } from '../../src/payments/measure.ts'
 import { listConnected, openRails } from '../../src/payments/rails.ts'
 import { reject } from '../../src/payments/settlers/reject.ts'
-import { openShop } from '../support/shop.ts'
+import { openShop, payTo } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { openDriven, type Prepared } from './adversity/driven.ts'
 
@@ -139,6 +139,38 @@ test('a payment that a reorganisation removes is logged as removed, and when it 
   const found = shop.logged.findLast(({ checkoutId }) => checkoutId === payment.checkoutId)
   assert.deepEqual([found?.msg, found?.status], ['payment credited: it is in a block', 'COMPLETED'])
   assert.equal(await countOf('reorged'), 1)
+})
+
+test('money that belongs to no checkout is logged once it is safe, counted and measured', async () => {
+  await shop.chain.mint(payTo, 2_500_000n)
+  await shop.mine(12)
+  const found = shop.logged.filter(({ msg }) => /^payment belongs to no checkout/.test(String(msg)))
+  assert.deepEqual(
+    found.map(({ network, amount }) => [network, amount]),
+    [['LOCAL', '2500000']],
+  )
+  assert.equal(await countOf('unmatched'), 1)
+  await openMeasure(shop.ctx, listConnected(openRails(shop.ctx)))()
+  assert.equal((await measured('farthing_unmatched_payments'))[0]?.value, 1)
+  assert.equal((await measured('farthing_unmatched_amount'))[0]?.value, 2.5)
+})
+
+test('what a mined transaction cost is measured per payment', async () => {
+  await shop.idle()
+  const before = (await measured('farthing_settlement_cost_total'))[0]?.value ?? 0
+  const held = await client.getBalance({ address })
+  const [payment = assert.fail()] = await shop.prepare(1)
+  const [answer] = await shop.present([payment])
+  await shop.send()
+  await shop.mine()
+  assert.equal((await answer)?.statusCode, 200)
+  await shop.idle()
+  const paid = Number(held - (await client.getBalance({ address }))) / 1e18
+  const after = (await measured('farthing_settlement_cost_total'))[0]?.value ?? 0
+  assert(Math.abs(after - before - paid) < paid / 1e6, `${after - before} instead of ${paid}`)
+  const gas = await measured('farthing_payment_gas')
+  const sum = gas.find((value) => 'metricName' in value && /_sum$/.test(String(value.metricName)))?.value ?? 0
+  assert(sum > 50_000, `${sum} gas`)
 })
 
 test('a network that cannot settle for lack of gas is logged once, and so is its recovery', async () => {
