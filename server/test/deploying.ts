@@ -5,8 +5,8 @@
  * stands in for Base, a certificate of its own for a real one, and `support/systemctl.sh` for systemd. Mounts, processes
  * and network are those of the shell, and end with it.
  *
- * With a folder as argument, the root is made there and kept, and a root that is there already is used without
- * installing again. The last line of output is JSON.
+ * With a folder as argument, the root is made there and kept; if nothing but the packages is installed in it, the next
+ * run goes on from there. The last line of output is JSON.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process'
@@ -27,7 +27,7 @@ const host = 'pay.example.com'
 const wallet = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 const buyerKey = generatePrivateKey()
 const buyer = privateKeyToAccount(buyerKey).address
-const blockTimeoutMs = 20 * 60_000
+const blockTimeoutMs = 30 * 60_000
 
 const startedAt = performance.now()
 const seconds = () => Math.round((performance.now() - startedAt) / 1_000)
@@ -41,18 +41,47 @@ const page = readPages().find(({ file }) => file === 'docs/deploying.md') ?? ass
 const blocksFor = (purpose: string) =>
   page.blocks.filter(({ words }) => words.includes(purpose)).map(({ text }) => text)
 
+/** What a real machine has: a running database, a certificate, a host name, and the chain. */
+const preparation = `
+pg_ctlcluster 15 main start
+mkdir -p /etc/letsencrypt/live/${host}
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=${host} -addext subjectAltName=DNS:${host} \\
+  -keyout /etc/letsencrypt/live/${host}/privkey.pem -out /etc/letsencrypt/live/${host}/fullchain.pem 2>/dev/null
+cp /etc/letsencrypt/live/${host}/fullchain.pem /usr/local/share/ca-certificates/${host}.crt
+update-ca-certificates >/dev/null 2>&1
+echo "127.0.0.1 localhost $(uname -n) ${host}" > /etc/hosts
+chmod 755 /usr/local/bin/systemctl
+node /src/server/test/support/base-chain.ts ${buyer} > /tmp/chain.log 2>&1 &
+for i in $(seq 120); do grep -q 'the chain runs' /tmp/chain.log && break; sleep 0.5; done
+cat /tmp/chain.log`
+
+/** The same chain twice: two providers that always agree. The rates of the internet are out of reach. */
+const nodes = [
+  'BASE_MAINNET_RPC_URLS=one=http://127.0.0.1:8545,two=http://127.0.0.1:8545',
+  'ECB_RATES_URL=',
+  'EXCHANGE_RATES_URL=',
+].join('\n')
+
+const scrapedProcesses = `
+for i in $(seq 60); do
+  up=$(curl -sS 'http://127.0.0.1:9090/api/v1/query?query=sum(up)' || true)
+  case "$up" in *'"3"'*) break ;; esac
+  sleep 1
+done
+echo "$up"`
+
 try {
   const figures: Record<string, number> = {}
   if (!existsSync(join(root, 'opt/farthing/page/built.json'))) {
     makeRoot()
     figures.rootSeconds = seconds()
-    await inShell([], async (run) => {
+    await inShell(false, async (run) => {
       for (const block of blocksFor('install'))
         await run(block.replace('<this repository>', '/srv/farthing.git'))
     })
   }
   figures.installedSeconds = seconds()
-  await inShell(['--net'], deploy)
+  await inShell(true, deploy)
   say('a payment completed')
   process.stdout.write(`${JSON.stringify({ ...figures, paidSeconds: seconds() })}\n`)
 } finally {
@@ -84,9 +113,12 @@ function makeRoot(): void {
   execFileSync('git', ['clone', '--quiet', '--bare', source, `${root}/srv/farthing.git`])
 }
 
-/** Opens a shell in the root, with this repository at /src, and hands out a function that runs commands in it. */
+/**
+ * Opens a shell in the root, with this repository at /src, and hands out a function that runs commands in it. Alone, it
+ * has a network of its own, with nothing but loopback.
+ */
 async function inShell(
-  namespaces: readonly string[],
+  isAlone: boolean,
   use: (run: (commands: string) => Promise<string>) => Promise<void>,
 ): Promise<void> {
   mkdirSync(`${root}/src`, { recursive: true })
@@ -94,9 +126,9 @@ async function inShell(
     mount -t proc proc ${root}/proc
     mount --rbind /dev ${root}/dev
     mount --rbind ${source} ${root}/src
-    ${namespaces.includes('--net') ? 'ip link set lo up' : ''}
+    ${isAlone ? 'ip link set lo up' : ''}
     exec chroot ${root} /bin/bash`
-  const isolation = ['--mount', '--pid', '--fork', '--kill-child', ...namespaces]
+  const isolation = ['--mount', '--pid', '--fork', '--kill-child', ...(isAlone ? ['--net'] : [])]
   const shell: Shell = spawn('unshare', [...isolation, '/bin/bash', '-euc', enter], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: {
@@ -106,7 +138,7 @@ async function inShell(
       DEBIAN_FRONTEND: 'noninteractive',
       npm_config_registry: output('npm', 'config', 'get', 'registry'),
       npm_config_cafile: '/etc/machine-certificates.crt',
-      NODE_EXTRA_CA_CERTS: `/etc/letsencrypt/live/${host}/fullchain.pem`,
+      ...(isAlone && { NODE_EXTRA_CA_CERTS: `/etc/letsencrypt/live/${host}/fullchain.pem` }),
     },
   })
   const exited = once(shell, 'exit')
@@ -118,7 +150,8 @@ async function inShell(
       say(commands)
       const file = `/tmp/block-${++blocks}.sh`
       writeFileSync(root + file, commands)
-      shell.stdin.write(`. ${file} </dev/null\necho '@done'\n`)
+      // The commands may leave their last line open.
+      shell.stdin.write(`. ${file} </dev/null\nprintf '\\n@done\\n'\n`)
       return await readUntilDone(lines, exited)
     })
   } finally {
@@ -183,27 +216,6 @@ async function deploy(run: (commands: string) => Promise<string>): Promise<void>
   assert.equal(JSON.parse(scraped.trim().split('\n').at(-1) ?? '').data.result[0].value[1], '3')
 }
 
-/** What a real machine has: a running database, a certificate, a host name, and the chain. */
-const preparation = `
-pg_ctlcluster 15 main start
-mkdir -p /etc/letsencrypt/live/${host}
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=${host} -addext subjectAltName=DNS:${host} \\
-  -keyout /etc/letsencrypt/live/${host}/privkey.pem -out /etc/letsencrypt/live/${host}/fullchain.pem 2>/dev/null
-cp /etc/letsencrypt/live/${host}/fullchain.pem /usr/local/share/ca-certificates/${host}.crt
-update-ca-certificates >/dev/null 2>&1
-echo '127.0.0.1 localhost ${host}' > /etc/hosts
-chmod 755 /usr/local/bin/systemctl
-node /src/server/test/support/base-chain.ts ${buyer} > /tmp/chain.log 2>&1 &
-for i in $(seq 120); do grep -q 'the chain runs' /tmp/chain.log && break; sleep 0.5; done
-cat /tmp/chain.log`
-
-/** The same chain twice: two providers that always agree. The rates of the internet are out of reach. */
-const nodes = [
-  'BASE_MAINNET_RPC_URLS=one=http://127.0.0.1:8545,two=http://127.0.0.1:8545',
-  'ECB_RATES_URL=',
-  'EXCHANGE_RATES_URL=',
-].join('\n')
-
 function fund(address: string): string {
   const call = {
     jsonrpc: '2.0',
@@ -218,11 +230,3 @@ function fund(address: string): string {
 function repeated(commands: string): string {
   return `for i in $(seq 20); do if (${commands}) > /tmp/doctor.txt; then break; fi; sleep 3; done\n${commands}`
 }
-
-const scrapedProcesses = `
-for i in $(seq 60); do
-  up=$(curl -sS 'http://127.0.0.1:9090/api/v1/query?query=sum(up)' || true)
-  case "$up" in *'"3"'*) break ;; esac
-  sleep 1
-done
-echo "$up"`
