@@ -8,7 +8,13 @@ export type Log = Logger
  */
 export function openLog(level: string, stream: DestinationStream = destination({ fd: 1, sync: false })): Log {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, hooks: { streamWrite: redact } },
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      hooks: { streamWrite: redact },
+    },
     stream,
   )
 }

@@ -30,9 +30,11 @@ straight into its own wallet.
   key rotate KEY               create a new key; the old one expires after --overlap-hours (default 24)
   key revoke KEY               revoke a key now
   reconcile                    compare a restored database with the chains; run it before serve and work
-  settler add NETWORK ADDRESS  let an account pay for settlements, e.g. on BASE_MAINNET
-  settler list                 list the settlers and their balances
+  settler create NETWORK       make a key that pays for settlements, e.g. on BASE_MAINNET, and append it
+                               to --out FILE (default: SETTLER_KEYS_FILE); prints its address
   settler deploy NETWORK       put the batcher contract on a network, unless it is there
+  settler add NETWORK ADDRESS  let an account pay for settlements
+  settler list                 list the settlers and their balances
   settler drain ADDRESS        give an account no new payments, and retire it when it is done;
                                --network NETWORK if it settles on several
 
@@ -106,6 +108,7 @@ async function run(): Promise<void> {
           'solana-wallet': { type: 'string' },
           'overlap-hours': { type: 'string' },
           network: { type: 'string' },
+          out: { type: 'string' },
         },
       })
       const perform = {
@@ -115,7 +118,8 @@ async function run(): Promise<void> {
           settlerCommand(ctx, words, options, () => readSigners(ctx.config.settlerKeysFile)),
       }[command]
       return await briefly(async (ctx) => {
-        await checkSchema(ctx.db)
+        // A key can be made before there is a database.
+        if (command !== 'settler' || positionals[0] !== 'create') await checkSchema(ctx.db)
         print(await perform(ctx, positionals, values))
       })
     }

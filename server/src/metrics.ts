@@ -2,9 +2,23 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = ReturnType<typeof openMetrics>
 
+/** What can become of a payment. Each is counted when it is committed. */
+export const paymentOutcomes = [
+  'claimed',
+  'credited',
+  'late',
+  'overpaid',
+  'underpaid',
+  'unmatched',
+  'refused',
+  'failed',
+  'reorged',
+  'reversed',
+] as const
+
 /**
  * Metrics for operators. No label holds the id of a store, checkout or payer, so the number of series stays small,
- * however many there are; a deployment has a handful of settlers.
+ * however many there are; a deployment has a handful of settlers. The table in docs/operating.md is generated from this.
  */
 export function openMetrics() {
   const registry = new Registry()
@@ -21,64 +35,58 @@ export function openMetrics() {
     }),
     problems: new Counter({
       name: 'farthing_problems_total',
-      help: 'Refused requests by problem code.',
+      help: 'Refused requests by problem code. internal_error is a bug of ours.',
       labelNames: ['code'],
       registers,
     }),
-    batchRows: new Histogram({
-      name: 'farthing_group_commit_rows',
-      help: 'Rows per group commit.',
-      labelNames: ['statement'],
-      buckets: [1, 2, 4, 8, 16, 32, 64, 128],
+    payments: new Counter<'network' | 'outcome'>({
+      name: 'farthing_payments_total',
+      help: 'Payments by outcome: claimed; credited (in a block, and applied to its checkout); late, overpaid, underpaid, unmatched (in a block, and the store decides); refused (never sent); failed (sent or claimed, and can never be paid); reorged (its block was replaced); reversed (for good). One payment can have several, and credited again after reorged.',
+      labelNames: ['network', 'outcome'],
       registers,
     }),
-    idempotentReplays: new Counter({
-      name: 'farthing_idempotency_replays_total',
-      help: 'Requests answered with the stored response of an earlier one.',
-      registers,
-    }),
-    eventsSequenced: new Counter({
-      name: 'farthing_events_sequenced_total',
-      help: 'Events that received their sequence number.',
-      registers,
-    }),
-    deliveryTries: new Counter({
-      name: 'farthing_delivery_tries_total',
-      help: 'Webhook delivery tries by outcome: delivered, pending (to be retried), undeliverable, lost.',
-      labelNames: ['outcome'],
-      registers,
-    }),
-    deliveryLag: new Histogram({
-      name: 'farthing_delivery_lag_seconds',
-      help: 'Time from when a delivery was due to the start of its try.',
-      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
-      registers,
-    }),
-    deliveriesOut: new Gauge({
-      name: 'farthing_deliveries_out',
-      help: 'Webhook deliveries in progress in this process.',
-      registers,
-    }),
-    checkoutsExpired: new Counter({
-      name: 'farthing_checkouts_expired_total',
-      help: 'Checkouts that expired unpaid.',
-      registers,
-    }),
-    livePages: new Gauge({
-      name: 'farthing_live_pages',
-      help: 'Payment pages that are updated over a live connection.',
-      registers,
-    }),
-    rateAge: new Gauge({
-      name: 'farthing_rate_age_seconds',
-      help: 'Age of each rate source’s newest rates when they were last loaded.',
-      labelNames: ['source'],
-      registers,
-    }),
-    nodeDispute: new Gauge({
-      name: 'farthing_node_dispute',
-      help: '1 while the providers of a network contradict each other and payments are refused.',
+    paymentSeconds: new Histogram({
+      name: 'farthing_payment_seconds',
+      help: 'Time from the claim of a payment to its credit, which is when we have read its block.',
       labelNames: ['network'],
+      buckets: [0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10, 20, 30, 60, 300],
+      registers,
+    }),
+    paymentGas: new Histogram({
+      name: 'farthing_payment_gas',
+      help: 'Gas per payment of each mined transaction: its gas divided by its payments. Only on networks whose fees are counted in gas.',
+      labelNames: ['network'],
+      buckets: [40_000, 50_000, 60_000, 70_000, 80_000, 90_000, 100_000, 125_000, 150_000, 200_000, 500_000],
+      registers,
+    }),
+    settlementCost: new Counter({
+      name: 'farthing_settlement_cost_total',
+      help: 'What mined transactions cost, in the network’s native currency. Only on networks whose fees are counted in gas.',
+      labelNames: ['network'],
+      registers,
+    }),
+    paymentCost: new Gauge({
+      name: 'farthing_payment_cost',
+      help: 'What a payment cost on average in the last 24 hours, in the network’s native currency.',
+      labelNames: ['network', 'settler'],
+      registers,
+    }),
+    canSettle: new Gauge({
+      name: 'farthing_can_settle',
+      help: '1 if payments can be settled on a network now; 0 while they are refused with 503. The log says why.',
+      labelNames: ['network'],
+      registers,
+    }),
+    unmatched: new Gauge({
+      name: 'farthing_unmatched_payments',
+      help: 'Payments of a cent or more that belong to no checkout and that no store has dismissed. Counted up to 10,000.',
+      labelNames: ['network', 'asset'],
+      registers,
+    }),
+    unmatchedAmount: new Gauge({
+      name: 'farthing_unmatched_amount',
+      help: 'How much these payments are, in tokens.',
+      labelNames: ['network', 'asset'],
       registers,
     }),
     settlerBalance: new Gauge({
@@ -93,12 +101,6 @@ export function openMetrics() {
       labelNames: ['network', 'settler'],
       registers,
     }),
-    paymentCost: new Gauge({
-      name: 'farthing_payment_cost',
-      help: 'What a payment cost on average in the last 24 hours, in the network’s native currency.',
-      labelNames: ['network', 'settler'],
-      registers,
-    }),
     paymentsLeft: new Gauge({
       name: 'farthing_settler_payments_left',
       help: 'How many payments a settler can settle before payers are refused.',
@@ -107,14 +109,88 @@ export function openMetrics() {
     }),
     hoursLeft: new Gauge({
       name: 'farthing_settler_hours_left',
-      help: 'How long a settler’s balance lasts at the rate of the last 24 hours.',
+      help: 'How long a settler’s balance lasts at the rate of the last 24 hours. Absent if it spent nothing.',
       labelNames: ['network', 'settler'],
+      registers,
+    }),
+    headAge: new Gauge({
+      name: 'farthing_chain_head_age_seconds',
+      help: 'Time since the head of a chain last moved. Beyond 30 seconds, payments are refused.',
+      labelNames: ['network'],
+      registers,
+    }),
+    reorganisations: new Counter({
+      name: 'farthing_reorganisations_total',
+      help: 'How often blocks that we had read were replaced.',
+      labelNames: ['network'],
+      registers,
+    }),
+    nodeFailures: new Counter({
+      name: 'farthing_node_failures_total',
+      help: 'Requests that a node did not answer, or answered with an error of its server.',
+      labelNames: ['network', 'provider'],
+      registers,
+    }),
+    nodeDispute: new Gauge({
+      name: 'farthing_node_dispute',
+      help: '1 while the providers of a network contradict each other and payments are refused.',
+      labelNames: ['network'],
       registers,
     }),
     contradictions: new Counter({
       name: 'farthing_provider_contradictions_total',
       help: 'Looks at the chain in which a provider of nodes contradicted others and was not believed.',
       labelNames: ['network', 'provider'],
+      registers,
+    }),
+    eventsSequenced: new Counter({
+      name: 'farthing_events_sequenced_total',
+      help: 'Events that received their sequence number.',
+      registers,
+    }),
+    deliveryTries: new Counter({
+      name: 'farthing_delivery_tries_total',
+      help: 'Webhook delivery tries by outcome: delivered; retried (failed, and tried again later); undeliverable (the last try failed); lost (its outcome could not be recorded, or another try overtook it).',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    deliveryLag: new Histogram({
+      name: 'farthing_delivery_lag_seconds',
+      help: 'Time from when a webhook delivery was due to the start of its try. If it reaches seconds, start another work.',
+      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
+      registers,
+    }),
+    deliveriesOut: new Gauge({
+      name: 'farthing_deliveries_out',
+      help: 'Webhook deliveries in progress in this process, at most 2,000. Near that, many receivers hang.',
+      registers,
+    }),
+    checkoutsExpired: new Counter({
+      name: 'farthing_checkouts_expired_total',
+      help: 'Checkouts that expired unpaid.',
+      registers,
+    }),
+    idempotentReplays: new Counter({
+      name: 'farthing_idempotency_replays_total',
+      help: 'Requests answered with the stored response of an earlier one.',
+      registers,
+    }),
+    batchRows: new Histogram({
+      name: 'farthing_group_commit_rows',
+      help: 'Rows per group commit. Near 128, the database is the bottleneck.',
+      labelNames: ['statement'],
+      buckets: [1, 2, 4, 8, 16, 32, 64, 128],
+      registers,
+    }),
+    livePages: new Gauge({
+      name: 'farthing_live_pages',
+      help: 'Payment pages that this process updates over a live connection, at most LIVE_CONNECTIONS_MAX.',
+      registers,
+    }),
+    rateAge: new Gauge({
+      name: 'farthing_rate_age_seconds',
+      help: 'Age of each rate source’s newest rates when they were last loaded. It stays the same while loading fails.',
+      labelNames: ['source'],
       registers,
     }),
     taskFailures: new Counter({

@@ -198,6 +198,13 @@ const solanaNetworks: readonly SolanaNetwork[] = [
 
 export const networks: readonly Network[] = [...evmNetworks, ...solanaNetworks]
 
+const ids = new Map(networks.map(({ caip2, id }) => [caip2, id]))
+
+/** A network's name in settings, logs and metrics, by its CAIP-2 name, which it keeps if this version does not know it. */
+export function idOfNetwork(caip2: string): string {
+  return ids.get(caip2) ?? caip2
+}
+
 /** Loopback, private and link-local ranges, and the one that providers and overlay networks use between machines. */
 const near = new BlockList()
 for (const [address, bits] of [

@@ -10,9 +10,9 @@ import { assignWaitingSequences } from './events/assign-sequence.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
 import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
+import { openMeasure } from './payments/measure.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
 import { listConnected, openRails } from './payments/rails.ts'
-import { measureRunways } from './payments/settlers/runway.ts'
 import { freeAmounts } from './payments/transfers/reserve.ts'
 import { refreshRates } from './rates/refresh.ts'
 import { sources } from './rates/sources.ts'
@@ -78,14 +78,15 @@ function scheduled(ctx: Context, name: string, everySeconds: number, run: () => 
 
 /** The settlement loops of every connected network. */
 function settlement(ctx: Context, signers: readonly AnySigner[]): readonly Loop[] {
-  const look = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
-  const work = { signers, holder: randomText(16), updateStatus: look }
+  const update = (tx: Transaction, ids: readonly string[], now: Date) => updateStatus(ctx, tx, ids, now)
+  const work = { signers, holder: randomText(16), updateStatus: update }
   const rails = listConnected(openRails(ctx))
+  const look = openMeasure(ctx, rails)
   const measure: Loop = {
-    name: 'measure-gas',
+    name: 'measure',
     restMs: 10_000,
     run: async () => {
-      await measureRunways(ctx, rails)
+      await look()
       return false
     },
   }

@@ -31,8 +31,9 @@ const files =
 /** One more than the cores of the smallest machine: many tests wait for a block, a time-out or a browser. */
 const filesAtOnce = 3
 
-/** A minute or more each: in the gate they take turns. */
+/** Half a minute or more each: in the gate they take turns. */
 const slow = [
+  '/test/dashboard.test.ts',
   '/crash/crash-points.test.ts',
   '/crash/svm-crash-points.test.ts',
   '/adversity/liars.test.ts',

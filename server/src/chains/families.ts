@@ -72,7 +72,7 @@ export async function findTokenAccounts(ctx: Context, family: Family, address: s
       ).catch((error) => {
         if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
         ctx.log.warn(
-          { network: chain.network.caip2, err: error },
+          { network: chain.network.id, err: error },
           'could not look up the token accounts of a wallet; the worker tries again within seconds',
         )
         return []

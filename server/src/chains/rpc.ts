@@ -91,9 +91,17 @@ export class RpcUnavailableError extends Error {
   override readonly name = 'RpcUnavailableError'
 }
 
+/** Told of every request that a node did not answer. `why` names the node's host, and nothing of its URL beyond that. */
+export type NoteFailure = (provider: string, why: string) => void
+
 type Endpoint = Node & { restUntil: number; identifiedUntil: number }
 
-export function openRpc(nodes: readonly Node[], identity: Identity, now: () => Date): Rpc {
+export function openRpc(
+  nodes: readonly Node[],
+  identity: Identity,
+  now: () => Date,
+  noteFailure: NoteFailure = () => {},
+): Rpc {
   const endpoints: Endpoint[] = nodes.map((node) => ({ ...node, restUntil: 0, identifiedUntil: 0 }))
   const providers = [...new Set(nodes.map(({ provider }) => provider))]
   const asideUntil = new Map<string, number>()
@@ -195,7 +203,9 @@ export function openRpc(nodes: readonly Node[], identity: Identity, now: () => D
     endpoint.restUntil = now().getTime() + restMs
     endpoint.identifiedUntil = 0
     // The host is enough to tell nodes apart, and contains no key.
-    failures.push(`${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`)
+    const why = `${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`
+    failures.push(why)
+    noteFailure(endpoint.provider, why)
   }
 
   function unavailable(failures: readonly string[]): RpcUnavailableError {

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { openBatcher } from '../database/batch.ts'
 import { isLockTimeout } from '../database/db.ts'
 import { newId } from '../ids.ts'
+import { idOfNetwork } from '../networks.ts'
 import { Problem } from '../problems.ts'
 import { claimAuthorizations, type NewClaim, reclaimAuthorization } from './claim-rows.ts'
 
@@ -30,8 +31,15 @@ export function openClaim(ctx: Context): Claim {
     const claim = { ...input, eventId: newId('evt', ctx.config.cell, input.now) }
     // A batch skips locked checkouts, and the lock may have been brief.
     const isClaimed = (await joined(claim)) || (await claimAlone(ctx, claim))
-    if (isClaimed) ctx.db.wakeUps.send('claims')
-    return isClaimed
+    if (!isClaimed) return false
+    ctx.db.wakeUps.send('claims')
+    const network = idOfNetwork(claim.network)
+    ctx.metrics.payments.inc({ network, outcome: 'claimed' })
+    ctx.log.info(
+      { checkoutId: claim.checkoutId, network, amount: `${claim.transfer.authorization.value}` },
+      'payment claimed: it is sent next',
+    )
+    return true
   }
   // Duplicates of a payment that this process is already claiming wait for that claim, and their callers read again.
   // Otherwise each would hold a connection while it waits for the same checkout, and a few thousand would use up all

@@ -6,6 +6,7 @@ import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { isId } from '../ids.ts'
+import { idOfNetwork } from '../networks.ts'
 import type { Budgets } from '../payments/budget.ts'
 import { toPayment } from '../payments/credits/credit.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
@@ -155,6 +156,7 @@ export async function payCheckout(
     const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
     const required = await requirePayment(engine, view, request.resourceUrl, error)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
+    if (refused) noteRefused(ctx, checkout.id, refused)
     if (!payment || refused) return { kind: 'required', required, refused }
 
     crashPoint(ctx, 'verify-before')
@@ -288,6 +290,16 @@ export class MalformedPayment extends Problem {
 
 function refusal(payment: Payment, reason: string): Refused {
   return { reason, network: payment.network, payer: toShown(payment.network, payment.payer) }
+}
+
+/** Nothing was claimed, so nothing is written down but this. */
+function noteRefused(ctx: Context, checkoutId: string, { network: caip2, reason }: Refused): void {
+  const network = idOfNetwork(caip2)
+  ctx.metrics.payments.inc({ network, outcome: 'refused' })
+  ctx.log.info(
+    { checkoutId, network, reason },
+    'payment refused before it was claimed; the payer was told why',
+  )
 }
 
 function pending(checkout: Checkout, payment: Payment, transaction: string | null): PayAnswer {

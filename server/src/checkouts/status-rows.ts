@@ -4,9 +4,17 @@ import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, toCheckout } from './rows.ts'
 
+/** A credit, and what is new about it since the transaction that reads it began. */
+export type FactCredit = CreditRow & {
+  readonly isNew: boolean
+  readonly isNewlySafe: boolean
+  /** When its authorization was claimed; null if it was not paid by a claim. */
+  readonly claimedAt: Date | null
+}
+
 /** The facts that decide the status of checkouts. */
 export type StatusFacts = {
-  readonly credits: readonly CreditRow[]
+  readonly credits: readonly FactCredit[]
   readonly unresolved: ReadonlySet<string>
   /** For checkouts with reserved amounts: the time up to which their chains were read. */
   readonly readUntil: ReadonlyMap<string, Date>
@@ -22,14 +30,19 @@ export async function lockCheckouts(tx: Transaction, ids: readonly string[]): Pr
 
 /** Call this after locking the checkouts: everyone who changes these facts holds that lock too. */
 export async function readFacts(tx: Transaction, ids: readonly string[]): Promise<StatusFacts> {
-  const credits = await tx.query<RawCredit>(
+  const credits = await tx.query<
+    RawCredit & { is_new: boolean; is_newly_safe: boolean; claimed_at: Date | null }
+  >(
     `select k.*, k.orphaned_at is not null and exists (select 1 from credits o where o.payment_id = k.payment_id
        and o.checkout_id = k.checkout_id and o.orphaned_at is null) as is_included_again,
-       exists (select 1 from authorizations a where a.network = k.network and a.asset = k.asset and a.payer = k.payer
-         and a.nonce = k.nonce and a.checkout_id = k.checkout_id and a.state in ('claimed', 'sent')) as is_claimed,
+       c.claimed_at is not null as is_claimed, c.claimed_at,
+       k.included_at = clock() as is_new, coalesce(k.safe_at = clock(), false) as is_newly_safe,
        exists (select 1 from reserved_amounts r where r.checkout_id = k.checkout_id and r.network = k.network
          and r.asset = k.asset and r.pay_to = k.pay_to and r.amount = k.amount) as is_reserved
-     from credits k where k.checkout_id = any($1)`,
+     from credits k
+     left join authorizations c on c.network = k.network and c.asset = k.asset and c.payer = k.payer
+       and c.nonce = k.nonce and c.checkout_id = k.checkout_id and c.state in ('claimed', 'sent')
+     where k.checkout_id = any($1)`,
     [ids],
   )
   const unresolved = await tx.query<{ checkout_id: string }>(
@@ -56,7 +69,12 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
   return {
     readUntil: new Map(reserved.map(({ checkout_id, read_until }) => [checkout_id, read_until])),
     unresolved: new Set(unresolved.map(({ checkout_id }) => checkout_id)),
-    credits: credits.map(toCreditRow),
+    credits: credits.map((row) => ({
+      ...toCreditRow(row),
+      isNew: row.is_new,
+      isNewlySafe: row.is_newly_safe,
+      claimedAt: row.claimed_at,
+    })),
   }
 }
 

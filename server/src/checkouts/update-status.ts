@@ -9,7 +9,8 @@ import { rejectUnsent } from '../payments/rows.ts'
 import { type Checkout, type Credit, evaluate, toStoreWire } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
 import { notePagesChanged } from './page-rows.ts'
-import { lockCheckouts, readFacts, type StatusFacts } from './status-rows.ts'
+import { type Reported, report } from './report.ts'
+import { type FactCredit, lockCheckouts, readFacts, type StatusFacts } from './status-rows.ts'
 
 /**
  * Re-evaluates checkouts whose facts changed: credits that came or went, authorizations whose fate was decided, time
@@ -46,6 +47,7 @@ export async function updateStatus(
     )
   }
   await announce(ctx, tx, evaluated, now)
+  report(ctx, tx, evaluated)
   // A paid checkout no longer needs the authorizations that were not sent yet.
   await rejectUnsent(
     tx,
@@ -53,18 +55,16 @@ export async function updateStatus(
   )
 }
 
-type Evaluated = {
+type Evaluated = Reported & {
   readonly checkout: Checkout
-  readonly status: Checkout['status']
   readonly payment: CheckoutPayment | null
   readonly isPaid: boolean
-  readonly credits: readonly (CreditRow & { disposition: Disposition })[]
   readonly changed: readonly { key: string; disposition: Disposition }[]
 }
 
 function evaluateFacts(
   checkout: Checkout,
-  all: readonly CreditRow[],
+  all: readonly FactCredit[],
   facts: StatusFacts,
   now: Date,
 ): Evaluated {
@@ -78,7 +78,10 @@ function evaluateFacts(
     },
     now,
   )
-  const credits = all.map((row) => ({ ...row, disposition: dispositions.get(row.key) ?? row.disposition }))
+  const credits = all.map((row) => {
+    const disposition = dispositions.get(row.key) ?? row.disposition
+    return { ...row, disposition, announcement: announcementOf({ ...row, disposition }) }
+  })
   const exact = credits.find((row) => !row.isOrphaned && row.disposition === 'exact')
   const changed = live.flatMap((row) => {
     const disposition = dispositions.get(row.key)
@@ -126,7 +129,7 @@ async function announce(
 ): Promise<void> {
   const told = evaluated.flatMap(({ checkout, status, payment, credits }) =>
     credits.flatMap((row) => {
-      const announcement = announcementOf(row)
+      const { announcement } = row
       if (announcement === null || announcement === row.announced) return []
       const current = {
         ...checkout,

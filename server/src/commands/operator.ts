@@ -2,7 +2,7 @@ import { parseWalletAddress, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { unitsToText } from '../money.ts'
-import { families, networks } from '../networks.ts'
+import { families, idOfNetwork, type Mode, networks } from '../networks.ts'
 import type { AnySigner, Rail } from '../payments/rail.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { drainSettler, insertSettler, listSettlers } from '../payments/settlers/rows.ts'
@@ -14,6 +14,7 @@ import { createStore } from '../stores/create.ts'
 import { listKeys, listStores } from '../stores/rows.ts'
 import type { Key } from '../stores/store.ts'
 import { registerWallet } from '../stores/wallets.ts'
+import { createSettler } from './create-settler.ts'
 
 /** The operator's commands. Each returns the text to print. */
 type Options = Readonly<Record<string, string | boolean | undefined>>
@@ -53,6 +54,7 @@ export async function storeCommand(
     if ('refusal' in parsed) throw new UsageError(`--${option}: ${parsed.refusal}`)
   }
   const mode = options.test ? 'test' : 'live'
+  refuseUnpayable(ctx, mode)
   const { 'support-email': supportEmail, 'support-url': supportUrl } = options
   if (typeof supportEmail === 'string') refuse(checkEmail('--support-email', supportEmail))
   if (typeof supportUrl === 'string') refuse(checkWebUrl('--support-url', supportUrl, mode))
@@ -79,6 +81,16 @@ export async function storeCommand(
   const { text } = await createKey(ctx, store.id, now)
   lines.push(`Key    ${text}`, 'The key is shown only once. Keep it secret.')
   return lines.join('\n')
+}
+
+/** A store that no network of this deployment serves could never be paid, and its mode cannot be changed. */
+function refuseUnpayable({ config }: Context, mode: Mode): void {
+  if (networks.some((network) => network.mode === mode && config.networks.includes(network.id))) return
+  const fitting = networks.filter((network) => network.mode === mode).map(({ id }) => id)
+  const other = mode === 'live' ? 'Add --test for a test store' : 'Leave out --test for a live store'
+  throw new UsageError(
+    `A ${mode} store cannot be paid here: NETWORKS is ${config.networks.join(',')}. ${other}, or add one of ${fitting.join(', ')} to NETWORKS.`,
+  )
 }
 
 export async function keyCommand(
@@ -124,6 +136,19 @@ export async function settlerCommand(
   readSigners: () => Promise<readonly AnySigner[]>,
 ): Promise<string> {
   switch (verb) {
+    case 'create': {
+      const network = networks.find(({ id }) => id === subjects[0])
+      if (!network)
+        throw new UsageError(
+          `Usage: settler create NETWORK [--out FILE]. NETWORK must be one of ${networks.map(({ id }) => id).join(', ')}.`,
+        )
+      const file = options.out ?? ctx.config.settlerKeysFile
+      if (typeof file !== 'string' || file === '')
+        throw new UsageError('Say which file to keep the key in: --out FILE, or set SETTLER_KEYS_FILE.')
+      const created = await createSettler(network, file)
+      if ('refusal' in created) throw new UsageError(created.refusal)
+      return created.says
+    }
     case 'add': {
       const [id, address] = subjects
       const rail = findRail(ctx, id, 'settler add NETWORK ADDRESS')
@@ -159,7 +184,7 @@ export async function settlerCommand(
       return await drain(ctx, subjects[0] ?? '', options.network)
     default:
       throw new UsageError(
-        'Usage: settler add NETWORK ADDRESS, settler deploy NETWORK, settler list or settler drain ADDRESS [--network NETWORK].',
+        'Usage: settler create NETWORK [--out FILE], settler deploy NETWORK, settler add NETWORK ADDRESS, settler list or settler drain ADDRESS [--network NETWORK].',
       )
   }
 }
@@ -174,17 +199,12 @@ async function drain(ctx: Context, subject: string, wanted: Options[string]): Pr
   )
   const [settler, another] = active
   if (another) {
-    const ids = active.map(({ network }) => nameOf(network)).join(', ')
+    const ids = active.map(({ network }) => idOfNetwork(network)).join(', ')
     throw new UsageError(`This account is active on ${ids}. Say which to drain, with --network.`)
   }
   if (!settler || !(await drainSettler(ctx.db, settler.network, settler.address)))
     throw new UsageError('There is no active settler with this address. Run: settler list')
-  return `It gets no new payments on ${nameOf(settler.network)}. It is retired once everything it has sent is mined; keep its key until then.`
-}
-
-/** A network's name in settings, or its CAIP-2 name if this version does not know it. */
-function nameOf(network: string): string {
-  return networks.find(({ caip2 }) => caip2 === network)?.id ?? network
+  return `It gets no new payments on ${idOfNetwork(settler.network)}. It is retired once everything it has sent is mined; keep its key until then.`
 }
 
 function findRail(ctx: Context, id: string | undefined, usage: string): Rail {

@@ -22,6 +22,8 @@ export type Transaction = {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   /** Runs several statements without parameters, for migrations. */
   script(text: string): Promise<void>
+  /** Runs this once the transaction is committed, and never if it is not: for log lines and counters. */
+  afterCommit(run: () => void): void
 }
 
 /** A statement that waits for a lock gives up before its HTTP client does. */
@@ -72,14 +74,17 @@ export function openDatabase(options: {
     wakeUps,
     async transaction(work) {
       const client = await pool.connect().catch(refuseUnavailable)
+      const committed: (() => void)[] = []
       let broken = false
       try {
         await client.query('begin')
         const result = await work({
           query: (text, values = []) => run(client, text, values),
           script: async (text) => void (await client.query(text)),
+          afterCommit: (then) => committed.push(then),
         })
         await client.query('commit')
+        for (const then of committed) then()
         return result
       } catch (error) {
         broken = isConnectionError(error)

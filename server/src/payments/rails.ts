@@ -1,5 +1,5 @@
-import { openSigner } from '../chains/evm/signer.ts'
-import { openSvmSigner } from '../chains/svm/signer.ts'
+import { makeKey, openSigner } from '../chains/evm/signer.ts'
+import { makeSvmKey, openSvmSigner } from '../chains/svm/signer.ts'
 import type { Context } from '../context.ts'
 import { type Network, networks } from '../networks.ts'
 import { openEvmRail } from './evm/rail.ts'
@@ -18,6 +18,11 @@ export function listConnected(rails: Rails): Rail[] {
 
 function openRail(ctx: Context, network: Network): Rail {
   return network.family === 'EVM' ? openEvmRail(ctx, network) : openSvmRail(ctx, network)
+}
+
+/** A new settler's key for a network, as SETTLER_KEYS_FILE holds it. */
+export function makeSettlerKey({ family }: Network): string {
+  return family === 'EVM' ? makeKey() : makeSvmKey()
 }
 
 /** Parses a settler's key as written in SETTLER_KEYS_FILE; null if it is not a key. */

@@ -194,6 +194,9 @@ export async function readSentUnits(
   return new Map(rows.map(({ asset, payer, units }) => [`${asset} ${payer}`, BigInt(units)]))
 }
 
+/** An authorization that will not pay any more, and why; without a checkout if it was found on the chain alone. */
+export type Ended = { readonly checkoutId: string | null; readonly reason: string }
+
 /**
  * Rejects claims that were never sent. `state = 'claimed'` is what makes this safe: a sent authorization cannot match.
  */
@@ -201,33 +204,31 @@ export async function rejectAuthorizations(
   tx: Transaction,
   network: string,
   refused: readonly { asset: string; payer: string; nonce: string; reason: string }[],
-): Promise<string[]> {
+): Promise<Ended[]> {
   await lockCheckoutsOf(tx, network, refused)
-  const rows = await tx.query<{ checkout_id: string }>(
+  return await tx.query<Ended>(
     `update authorizations a set state = 'rejected', reason = i.reason, resolved_at = clock()
      from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
      where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.state = 'claimed'
-     returning a.checkout_id`,
+     returning a.checkout_id as "checkoutId", a.reason`,
     [network, JSON.stringify(refused)],
   )
-  return rows.map(({ checkout_id }) => checkout_id)
 }
 
 export async function buryAuthorizations(
   tx: Transaction,
   network: string,
   dead: readonly { asset: string; payer: string; nonce: string; reason: string }[],
-): Promise<string[]> {
+): Promise<Ended[]> {
   await lockCheckoutsOf(tx, network, dead)
-  const rows = await tx.query<{ checkout_id: string | null }>(
+  return await tx.query<Ended>(
     `update authorizations a set state = 'dead', reason = i.reason, resolved_at = clock()
      from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
      where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
        and a.state in ('claimed', 'sent', 'rejected') and ${isUncreditedHere}
-     returning a.checkout_id`,
+     returning a.checkout_id as "checkoutId", a.reason`,
     [network, JSON.stringify(dead)],
   )
-  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
 /**

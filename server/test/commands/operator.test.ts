@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { readSigners } from '../../src/commands/processes.ts'
 import { insertSettler, listSettlers } from '../../src/payments/settlers/rows.ts'
 import { openTestApp, wallet } from '../support/app.ts'
+import { atEnd } from '../support/at-end.ts'
 import { type Answer, assertProblem, openStore, order, send } from '../support/store.ts'
 
 const farthing = await openTestApp()
@@ -19,10 +24,15 @@ type Outcome = { readonly code: number; readonly out: string; readonly err: stri
 
 /** Runs a command of the server with the settings of this test. */
 async function run(...args: string[]): Promise<Outcome> {
+  return await runWith({}, ...args)
+}
+
+async function runWith(settings: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
   const env = {
     PATH: process.env.PATH,
     DATABASE_URL: farthing.databaseUrl,
     BASE_URL: 'https://farthing.example',
+    ...settings,
   }
   return await new Promise((resolve) => {
     const child = execFile(process.execPath, [main, ...args], { env }, (_error, out, err) =>
@@ -125,4 +135,46 @@ test('`settler drain` drains on one network only, and asks which if the account 
   assert.match(drained.out, /no new payments on BASE_SEPOLIA/)
   assert.deepEqual(await states(), { 'eip155:8453': 'active', 'eip155:84532': 'draining' })
   assert.match((await run('settler', 'drain', wallet)).out, /no new payments on BASE_MAINNET/)
+})
+
+test('`settler create` keeps the new key in a file that only its owner can read, and prints its address and what to do next', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'farthing-keys-'))
+  atEnd(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'settler.keys')
+  const evm = await run('settler', 'create', 'BASE_MAINNET', '--out', file)
+  const address = found(/^Settler (0x[0-9a-fA-F]{40})$/m, evm)
+  assert.match(evm.out, new RegExp(`settler deploy BASE_MAINNET\\n +settler add BASE_MAINNET ${address}\\n`))
+  assert.equal((await stat(file)).mode & 0o777, 0o600)
+  // Added to the file that the settings name, next to the first.
+  const svm = await runWith({ SETTLER_KEYS_FILE: file }, 'settler', 'create', 'SOLANA_MAINNET')
+  const solana = found(/^Settler (\w{32,44})$/m, svm)
+  const signers = await readSigners(file)
+  assert.deepEqual(
+    signers.map((signer) => signer.address),
+    [address.toLowerCase(), solana],
+  )
+  const kept = await readFile(file, 'utf8')
+  for (const key of kept.split('\n').filter((line) => /^[0[]/.test(line)))
+    assert(!`${evm.out}${svm.out}`.includes(key), 'the key was printed')
+
+  await chmod(file, 0o640)
+  const open = await run('settler', 'create', 'BASE_MAINNET', '--out', file)
+  assert.deepEqual([open.code, open.out], [1, ''])
+  assert.match(open.err, /Others can read .*Run: chmod 600/)
+  assert.equal(await readFile(file, 'utf8'), kept)
+  await writeFile(join(folder, 'plain'), '')
+  const inside = await run('settler', 'create', 'BASE_MAINNET', '--out', join(folder, 'plain', 'x'))
+  assert.match(inside.err, /cannot be written/)
+  assert.match((await run('settler', 'create', 'BASE_MAINNET')).err, /--out FILE, or set SETTLER_KEYS_FILE/)
+  assert.match((await run('settler', 'create', 'BASE')).err, /NETWORK must be one of BASE_MAINNET,/)
+})
+
+test('`store create` refuses a store that no network of this deployment could pay, and says what to do', async () => {
+  const before = (await run('store', 'list')).out
+  const live = await runWith({ NETWORKS: 'LOCAL' }, 'store', 'create', '--name', 'Shop')
+  assert.deepEqual([live.code, live.out], [1, ''])
+  assert.match(live.err, /A live store cannot be paid here: NETWORKS is LOCAL\. Add --test .*BASE_MAINNET/)
+  const test = await runWith({ NETWORKS: 'BASE_MAINNET' }, 'store', 'create', '--test', '--name', 'Shop')
+  assert.match(test.err, /A test store cannot be paid here: NETWORKS is BASE_MAINNET\. Leave out --test/)
+  assert.equal((await run('store', 'list')).out, before)
 })

@@ -21,6 +21,8 @@ export type TestApp = {
   readonly databaseUrl: string
   /** The time that the process sees. Set it to change that; the database has its own clock. */
   readonly clock: { now: Date | null }
+  /** What was logged, if the settings have a LOG_LEVEL. */
+  readonly logged: readonly Readonly<Record<string, unknown>>[]
   request(options: InjectOptions): Promise<LightMyRequestResponse>
 }
 
@@ -37,11 +39,12 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
     ...settings,
   })
   const clock: TestApp['clock'] = { now: null }
+  const logged: Record<string, unknown>[] = []
   const db = openDatabase({ url, connections: 8, name: 'test-app' })
   const ctx: Context = {
     config,
     db,
-    log: openLog('silent'),
+    log: openLog(settings.LOG_LEVEL ?? 'silent', { write: (line) => logged.push(JSON.parse(line)) }),
     metrics: openMetrics(),
     now: () => clock.now ?? new Date(),
   }
@@ -51,7 +54,7 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
     await db.close()
   })
   await app.ready()
-  return { ctx, app, databaseUrl: url, clock, request: (options) => app.inject(options) }
+  return { ctx, app, databaseUrl: url, clock, logged, request: (options) => app.inject(options) }
 }
 
 /** The same application as another process on the same database would run it, with nothing shared in memory. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { listSettings } from '../../src/config.ts'
+import { openMetrics } from '../../src/metrics.ts'
 import { networks } from '../../src/networks.ts'
 import { floors } from '../tidy.ts'
 
@@ -8,12 +9,21 @@ export function generateTexts(): { readonly file: string; readonly text: string 
   return [
     { file: '.env.example', text: generateEnvExample() },
     { file: 'sdk/src/agent/assets.ts', text: generateKnownAssets() },
-    { file: 'docs/operating.md', text: withTable('docs/operating.md', '## Settings', settingsTable()) },
+    {
+      file: 'docs/operating.md',
+      text: withTables('docs/operating.md', [
+        ['## Settings', settingsTable()],
+        ['## Metrics', metricsTable()],
+      ]),
+    },
     {
       file: 'docs/api/answers.md',
-      text: withTable('docs/api/answers.md', '### Networks and assets', networksTable()),
+      text: withTables('docs/api/answers.md', [['### Networks and assets', networksTable()]]),
     },
-    { file: 'CONTRIBUTING.md', text: withTable('CONTRIBUTING.md', '## Rooms and floors', floorsTable()) },
+    {
+      file: 'CONTRIBUTING.md',
+      text: withTables('CONTRIBUTING.md', [['## Rooms and floors', floorsTable()]]),
+    },
   ]
 }
 
@@ -49,6 +59,20 @@ function settingsTable(): string {
     return `| \`${name}\` | ${value} | ${about.replaceAll('|', '\\|')} |`
   })
   return ['| Setting | Default | Meaning |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** Our own metrics; those of Node and of the process are documented by prom-client. */
+function metricsTable(): string {
+  const rows = openMetrics()
+    .registry.getMetricsAsArray()
+    .filter(({ name }) => /^(farthing|http)_/.test(name))
+    .map((metric) => {
+      // The library's types leave these two out.
+      const { type, labelNames } = metric as unknown as { type: string; labelNames: readonly string[] }
+      const { name, help } = metric
+      return `| \`${name}\` | ${type} | ${labelNames.join(', ')} | ${help} |`
+    })
+  return ['| Name | Type | Labels | Meaning |', '|---|---|---|---|', ...rows].join('\n')
 }
 
 function networksTable(): string {
@@ -110,10 +134,13 @@ function literal({ name, version }: { readonly name: string; readonly version: s
   return `{ name: '${name}', version: '${version}' }`
 }
 
-/** The file's text with the first table after a heading replaced. */
-function withTable(file: string, heading: string, table: string): string {
-  const text = readFileSync(root + file, 'utf8')
-  const start = text.indexOf('\n|', text.indexOf(`\n${heading}\n`)) + 1
-  const end = text.indexOf('\n\n', start)
-  return text.slice(0, start) + table + text.slice(end)
+/** The file's text with the first table after each heading replaced. */
+function withTables(file: string, tables: readonly (readonly [heading: string, table: string])[]): string {
+  let text = readFileSync(root + file, 'utf8')
+  for (const [heading, table] of tables) {
+    const start = text.indexOf('\n|', text.indexOf(`\n${heading}\n`)) + 1
+    const end = text.indexOf('\n\n', start)
+    text = text.slice(0, start) + table + text.slice(end)
+  }
+  return text
 }

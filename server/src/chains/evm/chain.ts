@@ -3,6 +3,7 @@ import type { EvmNetwork } from '../../networks.ts'
 import type { Node } from '../../parse-setting.ts'
 import type { Hex } from '../hex.ts'
 import {
+  type NoteFailure,
   openRpc,
   type Rpc,
   type RpcCall,
@@ -43,14 +44,19 @@ export type Log = {
 
 export const multicall: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
 
-export function openChain(network: EvmNetwork, nodes: readonly Node[], now: () => Date): Chain {
+export function openChain(
+  network: EvmNetwork,
+  nodes: readonly Node[],
+  now: () => Date,
+  noteFailure?: NoteFailure,
+): Chain {
   const chainId = Number.parseInt(network.caip2.slice('eip155:'.length), 10)
   const identity = {
     name: `${chainId}`,
     method: 'eth_chainId',
     isOurs: (answer: unknown) => answer === `0x${chainId.toString(16)}`,
   }
-  return { network, chainId, rpc: openRpc(nodes, identity, now) }
+  return { network, chainId, rpc: openRpc(nodes, identity, now, noteFailure) }
 }
 
 type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null

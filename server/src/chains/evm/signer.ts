@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { privateKeyToAccount } from 'viem/accounts'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { keccak256, serializeTransaction } from 'viem/utils'
 import type { EvmNetwork } from '../../networks.ts'
 import type { Hex } from '../hex.ts'
@@ -34,6 +34,11 @@ const gasMax = 30_000_000n
  */
 export function fillFeeMax(network: EvmNetwork): bigint {
   return network.maxFeePerGas * 10n
+}
+
+/** A new key, as SETTLER_KEYS_FILE holds it. */
+export function makeKey(): string {
+  return generatePrivateKey()
 }
 
 export function openSigner(privateKey: Hex): Signer {

@@ -59,6 +59,19 @@ export async function turnBack(
   }
 }
 
+function noteReorganisation(
+  { log, metrics }: Context,
+  { network: { id } }: Chain,
+  number: number,
+  replaced: number,
+): void {
+  metrics.reorganisations.inc({ network: id })
+  log.info(
+    { network: id, block: number, replaced },
+    'chain reorganised: the blocks above this one were replaced',
+  )
+}
+
 async function giveUpAbove(
   ctx: Context,
   chain: Chain,
@@ -73,6 +86,7 @@ async function giveUpAbove(
     if ((await rows.readTip(tx, network))?.hash !== tip.hash) return false
     const orphaned = await rows.deleteBlocksAbove(tx, network, number)
     if (orphaned.length > 0) await listener.onOrphaned(tx, orphaned, number)
+    tx.afterCommit(() => noteReorganisation(ctx, chain, number, orphaned.length))
     crashPoint(ctx, 'orphan-before-commit')
     return true
   })

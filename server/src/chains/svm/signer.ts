@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import type { SolanaNetwork } from '../../networks.ts'
 import { encodeTransaction, type SvmTransaction, toBase58 } from './message.ts'
 import { readExact } from './transfer.ts'
@@ -15,6 +15,14 @@ export type SvmSigner = {
 }
 
 const privateKeyHead = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/** A new key, as SETTLER_KEYS_FILE and Solana's own key files hold it. */
+export function makeSvmKey(): string {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const secret = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-32)
+  const open = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32)
+  return `[${[...secret, ...open].join(',')}]`
+}
 
 /** From 64 bytes, as in key files: the secret, then the public key. */
 export function openSvmSigner(secret: Uint8Array): SvmSigner {

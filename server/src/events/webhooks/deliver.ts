@@ -81,7 +81,7 @@ export function openDeliverer(ctx: Context): Deliverer {
     const durationMs = Math.max(0, ctx.now().getTime() - startedAt.getTime())
     const outcome: Outcome = { ...answer, startedAt, durationMs }
     const settled = await settle(ctx, { taken, outcome }, Math.random(), record)
-    ctx.metrics.deliveryTries.inc({ outcome: settled })
+    ctx.metrics.deliveryTries.inc({ outcome: settled === 'pending' ? 'retried' : settled })
     return settled === 'delivered' && durationMs <= quickMs
   }
 

@@ -46,7 +46,14 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
   ],
   [
     'Run',
-    ['docs/deploying.md', 'docs/operating.md', 'docs/batcher.md', 'docs/security-model.md', 'docs/scale.md'],
+    [
+      'docs/deploying.md',
+      'docs/operating.md',
+      'docs/runbook.md',
+      'docs/batcher.md',
+      'docs/security-model.md',
+      'docs/scale.md',
+    ],
   ],
   [
     'Understand',

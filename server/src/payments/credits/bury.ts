@@ -2,6 +2,7 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Transaction } from '../../database/db.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { reportEnded } from '../report-ended.ts'
 import { buryAuthorizations } from '../rows.ts'
 import { reverseCredits } from './rows.ts'
 
@@ -28,9 +29,10 @@ export async function bury(
   const concerned = await ctx.db.transaction(async (tx) => {
     const buried = await buryAuthorizations(tx, network, dead)
     const reversed = await reverseCredits(tx, network, dead)
-    const changed = [...new Set([...buried, ...reversed])]
+    const changed = [...new Set([...buried.flatMap(({ checkoutId }) => checkoutId ?? []), ...reversed])]
     await alongside(tx)
     if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+    reportEnded(ctx, tx, network, 'failed', buried)
     crashPoint(ctx, 'bury-before-commit')
     return changed.length
   })

@@ -1,5 +1,5 @@
 import type { Disposition, EventType } from '@farthing/sdk'
-import type { Transaction } from '../../database/db.ts'
+import type { Database, Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsFor, modeOf, ownersOf } from './owner-rows.ts'
@@ -231,6 +231,23 @@ export async function listUnannounced(
     [network, modeOf(network)],
   )
   return rows.map((row) => ({ ...toCreditRow(row), ownerId: row.owner_id }))
+}
+
+/** Money in an asset that belongs to no checkout and about which nobody has decided. Counted up to `max` payments. */
+export async function countUnmatched(
+  db: Database,
+  network: string,
+  asset: string,
+  unitsMin: bigint,
+  max: number,
+): Promise<{ readonly payments: number; readonly units: string }> {
+  const [row] = await db.query<{ payments: number; units: string }>(
+    `select count(*)::integer as payments, coalesce(sum(amount), 0)::text as units from (
+       select amount from credits where network = $1 and asset = $2 and orphaned_at is null and checkout_id is null
+         and dismissed_at is null and amount >= $3 limit $4) waiting`,
+    [network, asset, unitsMin.toString(), max],
+  )
+  return row ?? { payments: 0, units: '0' }
 }
 
 export async function noteAnnounced(

@@ -36,20 +36,41 @@ export async function countCosts(
   // A false receipt must neither use up a store's allowance nor hide what it cost.
   const costs = hashes.flatMap(({ nonce }, i) => {
     const costs = told.flatMap(({ outcomes }) => costIn(outcomes[i]) ?? [])
-    const agreed = costs.find((wei) => costs.filter((other) => other === wei).length >= network.witnessesMin)
-    return agreed === undefined ? [] : { nonce, wei: agreed }
+    const agreed = costs.find(
+      ({ wei }) => costs.filter((other) => other.wei === wei).length >= network.witnessesMin,
+    )
+    return agreed === undefined ? [] : { nonce, ...agreed }
   })
-  if (costs.length > 0) await noteCosts(ctx.db, network.caip2, address, costs)
+  if (costs.length > 0) {
+    const noted = await noteCosts(ctx.db, network.caip2, address, costs)
+    measure(ctx, network, costs, noted)
+  }
   return costs.length < uncosted.length || uncosted.length === receiptsMax
 }
 
+/** Counts the transactions that nobody has counted before, as numbers, so the last digits are lost. */
+function measure(
+  { metrics }: Context,
+  { id, nativeCurrency }: Chain['network'],
+  costs: readonly { readonly nonce: number; readonly wei: bigint; readonly gas: bigint }[],
+  noted: readonly { readonly nonce: number; readonly payments: number }[],
+): void {
+  const toNumber = (units: bigint) => Number.parseInt(`${units}`, 10)
+  for (const { nonce, payments } of noted) {
+    const cost = costs.find((one) => one.nonce === nonce)
+    if (!cost) continue
+    metrics.settlementCost.inc({ network: id }, toNumber(cost.wei) / 10 ** nativeCurrency.decimals)
+    if (payments > 0) metrics.paymentGas.observe({ network: id }, toNumber(cost.gas) / payments)
+  }
+}
+
 /** Null if the transaction is not mined, or the answer is no receipt. */
-function costIn(outcome: RpcOutcome | undefined): bigint | null {
+function costIn(outcome: RpcOutcome | undefined): { readonly wei: bigint; readonly gas: bigint } | null {
   const receipt = outcome && 'result' in outcome ? (outcome.result as Receipt | null) : null
   const isReceipt = [receipt?.gasUsed, receipt?.effectiveGasPrice].every((hex) =>
     /^0x[0-9a-f]+$/i.test(`${hex}`),
   )
-  return receipt && isReceipt ? costOf(receipt) : null
+  return receipt && isReceipt ? { wei: costOf(receipt), gas: BigInt(receipt.gasUsed) } : null
 }
 
 /** What a transaction cost its sender: gas, data and the operator's fee. */

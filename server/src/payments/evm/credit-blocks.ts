@@ -7,6 +7,7 @@ import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { Transaction } from '../../database/db.ts'
 import { appendEvent, newEvent } from '../../events/append.ts'
+import { idOfNetwork } from '../../networks.ts'
 import { limitsAlone } from '../credits/alone.ts'
 import { toPayment } from '../credits/credit.ts'
 import * as credits from '../credits/rows.ts'
@@ -105,8 +106,19 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
     const data = { checkout: null, payment: toPayment(row) }
     await appendEvent(tx, newEvent(ctx, row.ownerId, 'payment.unmatched', data, ctx.now()))
   }
-  if (unmatched.length > 0)
-    await credits.noteAnnounced(tx, network, [...new Set(unmatched.map(({ paymentId }) => paymentId))])
+  if (unmatched.length === 0) return
+  const found = new Map(unmatched.map((row) => [row.paymentId, row]))
+  await credits.noteAnnounced(tx, network, [...found.keys()])
+  tx.afterCommit(() => {
+    for (const { paymentId, transaction, asset, amount } of found.values()) {
+      if (amount < dustUnits(chain, asset)) continue
+      ctx.metrics.payments.inc({ network: chain.network.id, outcome: 'unmatched' })
+      ctx.log.info(
+        { paymentId, network: chain.network.id, txHash: transaction, amount: `${amount}` },
+        'payment belongs to no checkout; its store decides about it',
+      )
+    }
+  })
 }
 
 /** Takes back what an earlier reading of the block said and a witnessed one does not. */
@@ -122,13 +134,13 @@ async function withdraw(
   const checkoutIds = await withdrawUntold(tx, network, blockHash, told)
   if (checkoutIds.length > 0)
     ctx.log.error(
-      { network, blockHash, checkoutIds },
+      { network: idOfNetwork(network), blockHash, checkoutIds },
       'payments that one provider alone had reported are not on the chain: their checkouts are unpaid again; replace that provider',
     )
   return checkoutIds
 }
 
-/** Less than a cent is dust: it gets a row, but no event. */
+/** Less than a cent is dust: it gets a row, but no event and no log line. */
 function dustUnits({ network }: Chain, asset: string): bigint {
   const token = network.assets.find(({ address }) => address.toLowerCase() === asset)
   return 10n ** BigInt((token?.decimals ?? 6) - 2)

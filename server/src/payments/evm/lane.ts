@@ -10,6 +10,7 @@ import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { type Authorized, listClaimed, listContractClaims, listWithoutEffect } from '../rows.ts'
 import { enterLane } from '../settlers/enter-lane.ts'
+import { reportSent } from '../settlers/report-sent.ts'
 import * as settlers from '../settlers/rows.ts'
 import { canShare, countFitting, fullBatch, toCall } from './batch.ts'
 import { type Candidate, type Chosen, choose, keyText, untilNextBlock } from './choose.ts'
@@ -219,7 +220,7 @@ async function takeAffordable(
   const isBroke = batch.length === 0 && unmined.length === 0
   if (isBroke && !lane.isBroke)
     ctx.log.warn(
-      { network: settler.network, settler: settler.address, balance: String(left) },
+      { network: lane.chain.network.id, settler: settler.address, balance: String(left) },
       'a settler cannot pay for a single payment; its payments wait: send it money, see settler list',
     )
   lane.isBroke = isBroke
@@ -259,6 +260,7 @@ async function send(ctx: Context, lane: Lane, step: Step, chosen: readonly Chose
       ...transaction,
       keys: locked.keys,
     })
+    reportSent(ctx, tx, { network, settler: signer.address, nonce: locked.nonce }, transaction.hash, carried)
     crashPoint(ctx, 'send-before-commit')
     return transaction
   })

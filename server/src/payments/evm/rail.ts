@@ -5,6 +5,7 @@ import { readAgreedNonces } from '../../chains/evm/finality.ts'
 import { followNext } from '../../chains/evm/follower.ts'
 import { openSimulate } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
+import { openFailures } from '../../chains/note-failures.ts'
 import { releaseFollower } from '../../chains/rows.ts'
 import { RpcUnavailableError } from '../../chains/rpc.ts'
 import { nodesOf } from '../../config.ts'
@@ -37,7 +38,8 @@ const settlementGas = 100_000n
 
 /** EVM chains: EIP-3009 authorizations, sent by lanes and credited from their logs. */
 export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
-  const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)
+  const nodes = nodesOf(ctx.config, network.id)
+  const chain = openChain(network, nodes, ctx.now, openFailures(ctx, network.id, nodes))
   const verifier = openVerifier(ctx, chain)
   return {
     network,
@@ -108,7 +110,7 @@ function openHasCode(ctx: Context, chain: Chain): (address: Hex) => Promise<bool
 function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: Settling): Loop[] {
   const { caip2, blockTimeMs } = chain.network
   const listener = openListener(ctx, chain, updateStatus)
-  const check = openCheck(ctx, caip2, () => checkChain(chain))
+  const check = openCheck(ctx, chain.network.id, () => checkChain(chain))
   return [
     {
       name: `follow ${caip2}`,

@@ -81,6 +81,12 @@ async function replace(ctx: Context, sender: Sender, old: Unmined, baseFee: bigi
     ...signed,
   })
   crashPoint(ctx, isFill ? 'fill-after-commit' : 'replace-after-commit')
+  ctx.log.info(
+    { network: chain.network.id, settler: signer.address, nonce: old.nonce, txHash: signed.hash },
+    isFill
+      ? 'transaction replaced by an empty one: nothing that it carried is needed any more'
+      : 'transaction replaced with a higher fee: it was not mined in time',
+  )
   await sendBytes(ctx, chain, signed)
   return true
 }

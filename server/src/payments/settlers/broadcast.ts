@@ -1,6 +1,7 @@
 import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
+import { idOfNetwork } from '../../networks.ts'
 import { noteSent, type Reception } from './gas-rows.ts'
 
 /**
@@ -38,17 +39,18 @@ export async function broadcast(
     isUnfunded: meaning === 'unfunded',
     refusal,
   }
-  const isNews = await noteSent(ctx.db, hash, reception)
+  const { isNews, network, settler } = await noteSent(ctx.db, hash, reception)
   crashPoint(ctx, 'broadcast-after-note')
   if (!isNews) return
+  const fields = { network: idOfNetwork(network), settler, txHash: hash, refusal }
   if (meaning === 'unfunded')
     ctx.log.warn(
-      { txHash: hash, refusal },
+      fields,
       'a settler cannot pay for its transaction; everything behind it waits: send it money, see settler list',
     )
   else
     ctx.log.warn(
-      { txHash: hash, refusal },
+      fields,
       'the nodes refuse a transaction; its lane sends it again every few seconds: check what they say',
     )
 }

@@ -87,23 +87,23 @@ export type Reception = {
   readonly refusal: string | null
 }
 
-/** Records that bytes were sent. True if nodes refused them for a reason that was not recorded before. */
+/** Records that bytes were sent. It is news if nodes refused them for a reason that was not recorded before. */
 export async function noteSent(
   db: Database,
   hash: string,
   { isTaken, isUnfunded, refusal }: Reception,
-): Promise<boolean> {
-  const [row] = await db.query<{ is_news: boolean }>(
+): Promise<{ readonly isNews: boolean; readonly network: string; readonly settler: string }> {
+  const [row] = await db.query<{ is_news: boolean; network: string; settler: string }>(
     `update broadcasts b set first_sent_at = coalesce(b.first_sent_at, clock()), last_sent_at = clock(),
        taken_at = case when $2::boolean then coalesce(b.taken_at, clock()) else b.taken_at end,
        unfunded_at = case when $3::boolean then coalesce(b.unfunded_at, clock()) when not $2::boolean then b.unfunded_at end,
        refusal = coalesce($4::text, b.refusal)
      from broadcasts old where b.hash = $1 and old.hash = b.hash
-     returning $4::text is not null and case when $3::boolean then old.unfunded_at is null
+     returning b.network, b.settler, $4::text is not null and case when $3::boolean then old.unfunded_at is null
        else old.refusal is distinct from $4::text end as is_news`,
     [hash, isTaken, isUnfunded, refusal],
   )
-  return row?.is_news ?? false
+  return { isNews: row?.is_news ?? false, network: row?.network ?? '', settler: row?.settler ?? '' }
 }
 
 /** Mined transactions whose cost is not known yet, each with the hash of everything signed for its nonce. */
@@ -126,21 +126,22 @@ export async function listUncosted(
 
 /**
  * Records what mined transactions cost. Their calls share the cost equally, and each share is charged to the store of
- * its payment, whether it had effect or not. Those without effect are marked as failed.
+ * its payment, whether it had effect or not. Those without effect are marked as failed. Returns the transactions that
+ * this call recorded, each with the number of its payments.
  */
 export async function noteCosts(
   db: Database,
   network: string,
   settler: string,
   costs: readonly { readonly nonce: number; readonly wei: bigint }[],
-): Promise<void> {
-  await db.query(
+): Promise<{ readonly nonce: number; readonly payments: number }[]> {
+  const rows = await db.query<{ nonce: string; payments: number }>(
     `with costed as (
        update transactions t set cost_wei = i.wei from json_to_recordset($3) as i (nonce bigint, wei numeric)
        where t.network = $1 and t.settler = $2 and t.nonce = i.nonce and t.mined_at is not null and t.cost_wei is null
        returning t.nonce, t.cost_wei
      ), calls as (
-       select c.asset, c.payer, c.nonce, a.store_id, a.is_credited,
+       select c.settler_nonce, c.asset, c.payer, c.nonce, a.store_id, a.is_credited,
          trunc(t.cost_wei / count(*) over (partition by t.nonce)) as share
        from costed t
        join transaction_calls c on c.network = $1 and c.settler = $2 and c.settler_nonce = t.nonce
@@ -161,15 +162,18 @@ export async function noteCosts(
        from calls where store_id is not null group by store_id order by store_id
        on conflict (store_id, network, day) do update set spent = g.spent + excluded.spent,
          payments = g.payments + excluded.payments, failures = g.failures + excluded.failures
+     ), summed as (
+       insert into settler_gas as g (network, settler, hour, spent, payments, failures)
+       select $1, $2, date_trunc('hour', clock()), sum(cost_wei), (select count(*) from calls),
+         (select count(*) from calls where not is_credited)
+       from costed having count(*) > 0
+       on conflict (network, settler, hour) do update set spent = g.spent + excluded.spent,
+         payments = g.payments + excluded.payments, failures = g.failures + excluded.failures
      )
-     insert into settler_gas as g (network, settler, hour, spent, payments, failures)
-     select $1, $2, date_trunc('hour', clock()), sum(cost_wei), (select count(*) from calls),
-       (select count(*) from calls where not is_credited)
-     from costed having count(*) > 0
-     on conflict (network, settler, hour) do update set spent = g.spent + excluded.spent,
-       payments = g.payments + excluded.payments, failures = g.failures + excluded.failures`,
+     select t.nonce, (select count(*)::integer from calls c where c.settler_nonce = t.nonce) as payments from costed t`,
     [network, settler, JSON.stringify(costs.map(({ nonce, wei }) => ({ nonce, wei: wei.toString() })))],
   )
+  return rows.map(({ nonce, payments }) => ({ nonce: Number.parseInt(nonce, 10), payments }))
 }
 
 /** What settlers spent in the last 24 hours and how many payments had effect, by `network address`. */

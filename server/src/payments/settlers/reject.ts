@@ -1,6 +1,7 @@
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { reportEnded } from '../report-ended.ts'
 import { rejectAuthorizations } from '../rows.ts'
 
 export type Refused = {
@@ -18,9 +19,11 @@ export async function reject(
   updateStatus: UpdateStatus,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    const changed = await rejectAuthorizations(tx, network, refused)
+    const rejected = await rejectAuthorizations(tx, network, refused)
     crashPoint(ctx, 'reject-before-commit')
+    const changed = rejected.flatMap(({ checkoutId }) => checkoutId ?? [])
     if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
+    reportEnded(ctx, tx, network, 'refused', rejected)
   })
   crashPoint(ctx, 'reject-after-commit')
   ctx.db.wakeUps.send('outcomes')

@@ -55,7 +55,7 @@ export function describeRunway({ nativeCurrency }: Network, runway: Runway): str
   return `${cost}, ${paymentsLeft} payments left${hours}${isUnfunded ? '; nodes say that it cannot pay' : ''}`
 }
 
-/** Updates the metrics. They are numbers in the native currency, so the last digits are lost. */
+/** Updates the metrics of the settlers. They are numbers in the native currency, so the last digits are lost. */
 export async function measureRunways(ctx: Context, rails: readonly Rail[]): Promise<void> {
   const { settlerBalance, settlerUnfunded, paymentCost, paymentsLeft, hoursLeft } = ctx.metrics
   for (const rail of rails) {

@@ -12,6 +12,7 @@ import { type Authorized, listClaimed, readSentUnits } from '../rows.ts'
 import { broadcast } from '../settlers/broadcast.ts'
 import { enterLane } from '../settlers/enter-lane.ts'
 import { type Refused, reject } from '../settlers/reject.ts'
+import { reportSent } from '../settlers/report-sent.ts'
 import * as settlers from '../settlers/rows.ts'
 import { listToSendAgain, listUnrecorded, recordSend } from './rows.ts'
 import { reasonOf } from './verify.ts'
@@ -190,6 +191,7 @@ async function commit(ctx: Context, { chain, signer, holder }: SvmLane, epoch: b
       bytes: `0x${Buffer.from(bytes).toString('hex')}`,
       keys: locked.keys,
     })
+    reportSent(ctx, tx, { network, settler: signer.address, nonce: locked.nonce }, hash, [payment])
     crashPoint(ctx, 'send-before-commit')
     return { hash, bytes }
   })

@@ -1,3 +1,4 @@
+import { openFailures } from '../../chains/note-failures.ts'
 import { releaseFollower } from '../../chains/rows.ts'
 import { checkSvmChain, openSvmChain, type SvmChain } from '../../chains/svm/chain.ts'
 import { nodesOf } from '../../config.ts'
@@ -24,7 +25,8 @@ const settlementsLeftMin = 200
 
 /** Solana: transactions that one of our settlers must sign too, watched by their hashes. */
 export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
-  const chain = openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now)
+  const nodes = nodesOf(ctx.config, network.id)
+  const chain = openSvmChain(network, nodes, ctx.now, openFailures(ctx, network.id, nodes))
   const feePayers = openFeePayers(ctx)
   const settlementCost =
     signaturesCost + (BigInt(network.computeUnitsMax) * network.computeUnitPriceMax) / 1_000_000n
@@ -55,15 +57,15 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
  * per key.
  */
 function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }: Settling): Loop[] {
-  const { caip2, blockTimeMs } = chain.network
-  const check = openCheck(ctx, caip2, () => checkSvmChain(chain))
+  const { caip2, id, blockTimeMs } = chain.network
+  const check = openCheck(ctx, id, () => checkSvmChain(chain))
   const own = signers.filter((signer) => signer.family === 'SOLANA')
-  const noteDoubt = openDoubts(ctx, caip2, 'payments get 503 and nothing is decided')
+  const noteDoubt = openDoubts(ctx, id, 'payments get 503 and nothing is decided')
   const lookForReferences = openReferences(
     ctx,
     chain,
     updateStatus,
-    openDoubts(ctx, caip2, 'transfers by reference wait'),
+    openDoubts(ctx, id, 'transfers by reference wait'),
   )
   return [
     {

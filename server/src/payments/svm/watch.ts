@@ -124,7 +124,7 @@ async function credit(
     const value = readPaid(chain, one, one.landed)
     if (value === null) {
       ctx.log.error(
-        { txHash: one.hash },
+        { network: chain.network.id, checkoutId: one.checkoutId, txHash: one.hash },
         'a node returned a transaction that differs from the one we signed; it is not credited, check the node',
       )
       continue
@@ -216,6 +216,7 @@ async function orphanOrBury(
     await ctx.db.transaction(async (tx) => {
       await lockFollower(tx, network)
       const changed = await credits.orphanCredits(tx, network, gone)
+      tx.afterCommit(() => ctx.metrics.reorganisations.inc({ network: chain.network.id }))
       if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
       crashPoint(ctx, 'orphan-before-commit')
     })

@@ -13,6 +13,8 @@ export type Block = {
   readonly statuses: readonly string[]
   /** The block needs something that a test does not have: a domain, a service manager, real money. */
   readonly isElsewhere: boolean
+  /** Everything after the language. */
+  readonly words: readonly string[]
   readonly text: string
 }
 
@@ -39,6 +41,7 @@ function blocksOf(source: string): Block[] {
       fileName: fileNameOf(words.join(' ')),
       statuses: words.filter((word) => /^\d{3}$/.test(word)),
       isElsewhere: words.includes('elsewhere'),
+      words,
       text,
     })
   })

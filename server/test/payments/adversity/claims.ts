@@ -56,7 +56,8 @@ export function keyOf({ signed: { authorization } }: Prepared, asset: string) {
 export async function reject(shop: Driven, payment: Prepared): Promise<number> {
   return await shop.ctx.db.transaction(async (tx) => {
     const refused = [{ ...keyOf(payment, shop.chain.token), reason: 'refused' }]
-    const changed = await rejectAuthorizations(tx, shop.engine.chain.network.caip2, refused)
+    const rejected = await rejectAuthorizations(tx, shop.engine.chain.network.caip2, refused)
+    const changed = rejected.flatMap(({ checkoutId }) => checkoutId ?? [])
     if (changed.length > 0) await shop.engine.look(tx, changed, shop.ctx.now())
     return changed.length
   })

@@ -77,7 +77,9 @@ test('an authorization is either rejected or broadcast, never both', async () =>
     } else if (i % 3 === 1) {
       // The rejection holds the row; the send skips it.
       const rejection = openHeld(db, async (tx) => {
-        const changed = await rejectAuthorizations(tx, network, [{ ...keyOf(payment, token), reason: 'x' }])
+        const refused = [{ ...keyOf(payment, token), reason: 'x' }]
+        const rejected = await rejectAuthorizations(tx, network, refused)
+        const changed = rejected.flatMap(({ checkoutId }) => checkoutId ?? [])
         await look(tx, changed, shop.ctx.now())
         return changed.length
       })

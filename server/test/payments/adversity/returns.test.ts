@@ -57,8 +57,9 @@ async function giveUp(payments: readonly Prepared[]): Promise<void> {
     reason: 'authorization_expired',
   }))
   await within(async (tx) => {
-    const changed = await buryAuthorizations(tx, network, dead)
+    const buried = await buryAuthorizations(tx, network, dead)
     await reverseCredits(tx, network, dead)
+    const changed = buried.flatMap(({ checkoutId }) => checkoutId ?? [])
     await look(tx, changed, shop.ctx.now())
   })
 }

@@ -1,0 +1,59 @@
+import { toStored } from '../chains/families.ts'
+import type { Context } from '../context.ts'
+import { paymentOutcomes } from '../metrics.ts'
+import type { Network } from '../networks.ts'
+import { countUnmatched } from './credits/rows.ts'
+import type { Rail } from './rail.ts'
+import { readReadiness } from './settlers/gas-rows.ts'
+import { openReadiness } from './settlers/readiness.ts'
+import { measureRunways } from './settlers/runway.ts'
+
+/** Counting more would say nothing else, and takes long. */
+const unmatchedMax = 10_000
+
+/**
+ * Looks at every network as an operator would: what its settlers hold, how old its head is, what money waits for a
+ * decision, and whether it can settle. The first three become metrics. The last becomes a metric, and a log line when
+ * it changes and the next look confirms it: a lane that has just started, or a block that is a little late, is no news.
+ */
+export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise<void> {
+  const readiness = openReadiness(ctx, new Map(rails.map((rail) => [rail.network.caip2, rail])))
+  const before = new Map<string, { seen: string | null; told: string | null }>()
+  // A counter that appears with its first increase hides that increase from Prometheus.
+  for (const { network } of rails) {
+    ctx.metrics.reorganisations.inc({ network: network.id }, 0)
+    for (const outcome of paymentOutcomes) ctx.metrics.payments.inc({ network: network.id, outcome }, 0)
+  }
+  return async () => {
+    await measureRunways(ctx, rails)
+    for (const { network } of rails) {
+      const { id, caip2 } = network
+      const { headAgeSeconds } = await readReadiness(ctx.db, caip2)
+      if (headAgeSeconds !== null) ctx.metrics.headAge.set({ network: id }, headAgeSeconds)
+      await measureUnmatched(ctx, network)
+      const why = await readiness(caip2)
+      ctx.metrics.canSettle.set({ network: id }, why === null ? 1 : 0)
+      const { seen, told } = before.get(id) ?? { seen: null, told: null }
+      const isNews = why === seen && why !== told
+      before.set(id, { seen: why, told: isNews ? why : told })
+      if (isNews && why === null) ctx.log.info({ network: id }, 'payments can be settled again')
+      else if (isNews)
+        ctx.log.error(
+          { network: id, why },
+          'payments are refused with 503: they cannot be settled; run doctor',
+        )
+    }
+  }
+}
+
+async function measureUnmatched(ctx: Context, { id, caip2, assets }: Network): Promise<void> {
+  for (const { address, decimals, symbol } of assets) {
+    // A hundredth of a token is a cent; less is dust.
+    const dust = 10n ** BigInt(decimals - 2)
+    const asset = toStored(caip2, address)
+    const { payments, units } = await countUnmatched(ctx.db, caip2, asset, dust, unmatchedMax)
+    const labels = { network: id, asset: symbol }
+    ctx.metrics.unmatched.set(labels, payments)
+    ctx.metrics.unmatchedAmount.set(labels, Number.parseInt(units, 10) / 10 ** decimals)
+  }
+}

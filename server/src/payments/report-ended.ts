@@ -1,0 +1,26 @@
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { idOfNetwork } from '../networks.ts'
+import type { Ended } from './rows.ts'
+
+const sentences = {
+  refused: 'payment refused before it was sent: it would have failed; the payer may sign again',
+  failed: 'payment given up: it can never be paid; the payer may sign again',
+} as const
+
+/** Tells the operator about claims that will not be paid, one line each, once that is committed. */
+export function reportEnded(
+  ctx: Context,
+  tx: Transaction,
+  caip2: string,
+  outcome: keyof typeof sentences,
+  ended: readonly Ended[],
+): void {
+  const network = idOfNetwork(caip2)
+  tx.afterCommit(() => {
+    for (const { checkoutId, reason } of ended) {
+      ctx.metrics.payments.inc({ network, outcome })
+      ctx.log.info({ checkoutId, network, reason }, sentences[outcome])
+    }
+  })
+}

@@ -1,0 +1,20 @@
+import type { Context } from '../../context.ts'
+import type { Transaction } from '../../database/db.ts'
+import { idOfNetwork } from '../../networks.ts'
+
+/** Tells the operator which payments a transaction carries, in one line, once its bytes are committed. */
+export function reportSent(
+  ctx: Context,
+  tx: Transaction,
+  { network, settler, nonce }: { readonly network: string; readonly settler: string; readonly nonce: number },
+  txHash: string,
+  carried: readonly { readonly checkoutId: string | null }[],
+): void {
+  const checkoutIds = carried.flatMap(({ checkoutId }) => checkoutId ?? [])
+  tx.afterCommit(() =>
+    ctx.log.info(
+      { network: idOfNetwork(network), settler, nonce, txHash, payments: carried.length, checkoutIds },
+      'payments sent in one transaction',
+    ),
+  )
+}

@@ -1,0 +1,86 @@
+/** The files in ops/ that operators copy: each is checked by the program that reads it, and against the docs. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { parse } from 'yaml'
+import { openMetrics } from '../src/metrics.ts'
+import { atEnd } from './support/at-end.ts'
+
+const root = new URL('../../', import.meta.url).pathname
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+type Alert = {
+  readonly alert: string
+  readonly expr: string
+  readonly labels: { readonly severity: string }
+  readonly annotations: { readonly summary: string; readonly runbook: string }
+}
+const alerts: readonly Alert[] = parse(read('ops/prometheus/alerts.yml')).groups[0].rules
+
+test('Prometheus accepts the scrape configuration and the alerts', () => {
+  execFileSync('promtool', ['check', 'config', 'prometheus.yml'], {
+    cwd: join(root, 'ops/prometheus'),
+    stdio: 'pipe',
+  })
+})
+
+test('the runbook has one section for each alert, and each alert names its section', () => {
+  const sections = [...read('docs/runbook.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title)
+  assert.deepEqual(
+    alerts.map(({ alert }) => alert),
+    sections,
+  )
+  for (const { alert, annotations, labels } of alerts) {
+    assert.equal(annotations.runbook, `docs/runbook.md#${alert.toLowerCase()}`)
+    assert.match(labels.severity, /^(page|ticket)$/)
+  }
+})
+
+test('alerts and dashboard use only metrics and labels that exist', () => {
+  const known = new Map(
+    openMetrics()
+      .registry.getMetricsAsArray()
+      .map((metric) => [metric.name, (metric as unknown as { labelNames: readonly string[] }).labelNames]),
+  )
+  const expressions = [
+    ...alerts.map(({ expr }) => expr),
+    ...[...read('ops/grafana/farthing.json').matchAll(/"expr": ("(?:[^"\\]|\\.)*")/g)].map(([, text]) =>
+      JSON.parse(text ?? ''),
+    ),
+  ]
+  assert(expressions.length > 40)
+  for (const expression of expressions) {
+    const names = [
+      ...expression.matchAll(/\b((?:farthing|http_server)_\w+?)(?:_bucket|_sum|_count)?\b(?=[[{)\s]|$)/g),
+    ]
+    for (const [, name = ''] of names) assert(known.has(name), `${name} in ${expression}`)
+    const labels = names.flatMap(([, name = '']) => known.get(name) ?? [])
+    const scraped = ['le', 'job', 'instance']
+    for (const [, by = ''] of expression.matchAll(/ by \(([^)]*)\)/g))
+      for (const label of by.split(', '))
+        assert([...labels, ...scraped].includes(label), `${label} in ${expression}`)
+  }
+})
+
+test('systemd accepts the units, and they give away little', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'farthing-units-'))
+  atEnd(() => rmSync(folder, { recursive: true }))
+  const units = readdirSync(join(root, 'ops/systemd'))
+  assert.equal(units.length, 4)
+  for (const unit of units) {
+    // This machine has Node elsewhere, and none of the folders, users and other services of a deployment.
+    const text = read(`ops/systemd/${unit}`)
+      .replaceAll('/usr/local/bin/node', process.execPath)
+      .replaceAll(/^(After|Wants|Documentation)=.*\n/gm, '')
+    writeFileSync(join(folder, unit.replace('@', '@8402')), text)
+  }
+  const files = readdirSync(folder).map((unit) => join(folder, unit))
+  const verified = spawnSync('systemd-analyze', ['verify', '--man=no', ...files], { encoding: 'utf8' })
+  const said = verified.stderr.split('\n').filter((line) => line.includes('farthing'))
+  assert.deepEqual(said, [])
+  for (const file of files.filter((name) => name.endsWith('.service')))
+    execFileSync('systemd-analyze', ['security', '--offline=yes', '--threshold=20', file], { stdio: 'pipe' })
+})
