@@ -156,7 +156,7 @@ export async function payCheckout(
     const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
     const required = await requirePayment(engine, view, request.resourceUrl, error)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
-    if (refused) noteRefused(ctx, checkout.id, refused)
+    if (refused && !known) noteRefused(ctx, checkout.id, refused)
     if (!payment || refused) return { kind: 'required', required, refused }
 
     crashPoint(ctx, 'verify-before')
