@@ -14,7 +14,7 @@ const examples: readonly [addition: string, example: RegExp, filesMax: number][]
   ['a Solana network', /solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1|solana:devnet/, 1],
   ['a token', /0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913/, 1],
   ['an endpoint', /dismissPayment|\/dismiss\b/, 5],
-  ['an event type', /payment\.reorged|'reorged'/, 4],
+  ['an event type', /payment\.unmatched/, 4],
   ['a setting', /drainSeconds|DRAIN_SECONDS/, 3],
   ['a page language', /\bchinese\b|zh\.ts/, 2],
 ]
