@@ -41,7 +41,7 @@ export function openMetrics() {
     }),
     payments: new Counter<'network' | 'outcome'>({
       name: 'farthing_payments_total',
-      help: 'Payments by outcome: claimed; credited (in a block, and applied to its checkout); late, overpaid, underpaid, unmatched (in a block, and the store decides); refused (never sent); failed (sent or claimed, and can never be paid); reorged (its block was replaced); reversed (for good). One payment can have several, and credited again after reorged.',
+      help: 'Payments by outcome: claimed; credited (in a block, and applied to its checkout); late, overpaid, underpaid, unmatched (in a block, and the store decides); refused (never sent); failed (sent or claimed, and can never be paid); reorged (its block was replaced); reversed (for good). One payment can have several, and credited again if a reorganisation moved it to another block.',
       labelNames: ['network', 'outcome'],
       registers,
     }),

@@ -156,7 +156,7 @@ export async function payCheckout(
     const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
     const required = await requirePayment(engine, view, request.resourceUrl, error)
     if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
-    if (refused && !known) noteRefused(ctx, checkout.id, refused)
+    if (refused && !known) noteRefused(ctx, checkout, refused)
     if (!payment || refused) return { kind: 'required', required, refused }
 
     crashPoint(ctx, 'verify-before')
@@ -196,7 +196,10 @@ async function verify(
 ) {
   const rail = engine.rails.get(payment.network)
   const isOffered = checkout.options.some(({ network }) => network === payment.network)
-  if (!isOffered) return { isValid: false, reason: 'invalid_network', isBehind: false } as const
+  if (!isOffered) {
+    engine.budgets.noteFailure(payment.payer, address)
+    return { isValid: false, reason: 'invalid_network', isBehind: false } as const
+  }
   if (!rail || rail.providers === 0) throw unsettled('This deployment has no node for that network.')
   const mismatch = await rail.verifier.findMismatch(checkout.id, checkout.options, payment, ctx.now())
   if (mismatch !== null) {
@@ -292,9 +295,13 @@ function refusal(payment: Payment, reason: string): Refused {
   return { reason, network: payment.network, payer: toShown(payment.network, payment.payer) }
 }
 
-/** Nothing was claimed, so nothing is written down but this. */
-function noteRefused(ctx: Context, checkoutId: string, { network: caip2, reason }: Refused): void {
-  const network = idOfNetwork(caip2)
+/** Nothing was claimed, so nothing is written down but this. A payer may name any network: only ours are repeated. */
+function noteRefused(
+  ctx: Context,
+  { id: checkoutId, options }: Checkout,
+  { network: caip2, reason }: Refused,
+): void {
+  const network = options.some((option) => option.network === caip2) ? idOfNetwork(caip2) : 'other'
   ctx.metrics.payments.inc({ network, outcome: 'refused' })
   ctx.log.info(
     { checkoutId, network, reason },

@@ -19,12 +19,13 @@ export type Reported = {
   readonly changed: readonly { readonly key: string }[]
 }
 
-type Step = 'credited' | 'undecided' | 'safe' | 'finalized' | 'reorged' | 'reversed'
+type Step = 'credited' | 'undecided' | 'safe' | 'confirmed' | 'finalized' | 'reorged' | 'reversed'
 
 const sentences: Readonly<Record<Step, string>> = {
   credited: 'payment credited: it is in a block',
   undecided: 'payment in a block, but it does not pay its checkout; its store decides about it',
   safe: 'payment safe: its block is not expected to be replaced',
+  confirmed: 'payment confirmed: enough nodes report it, and its checkout completed with that',
   finalized: 'payment finalized, and its checkout completed with that',
   reorged:
     'payment removed by a reorganisation of the chain; it is sent again or found again, or else reversed',
@@ -34,7 +35,8 @@ const sentences: Readonly<Record<Step, string>> = {
 /**
  * Tells the operator what became of payments, once it is committed: one log line for each step of each payment, and the
  * counters. Not every payment takes every step: on chains whose blocks are safe when they are read, `credited` is one
- * with `safe`, and `finalized` is told only where a checkout waits for it.
+ * with `safe`; `finalized` is reported only where a checkout waits for it, and `confirmed` only if too few nodes reported
+ * the payment at first, or its block was replaced for a while.
  */
 export function report(ctx: Context, tx: Transaction, evaluated: readonly Reported[]): void {
   const told = evaluated.flatMap((one) =>
@@ -57,9 +59,8 @@ function stepOf({ checkout, status, changed }: Reported, credit: Reported['credi
   if (credit.isNew || changed.some(({ key }) => key === credit.key))
     return credit.disposition === 'exact' ? 'credited' : 'undecided'
   if (credit.isNewlySafe) return 'safe'
-  return credit.disposition === 'exact' && checkout.status !== status && status === 'COMPLETED'
-    ? 'finalized'
-    : null
+  if (credit.disposition !== 'exact' || checkout.status === status || status !== 'COMPLETED') return null
+  return finalityOf(credit) === 'finalized' ? 'finalized' : 'confirmed'
 }
 
 function tell(
@@ -82,7 +83,7 @@ function tell(
   }
   if (step === 'reorged' || step === 'reversed') ctx.log.warn(fields, sentences[step])
   else ctx.log.info(fields, sentences[step])
-  if (step === 'safe' || step === 'finalized') return
+  if (step === 'safe' || step === 'confirmed' || step === 'finalized') return
   ctx.metrics.payments.inc({ network, outcome: step === 'undecided' ? disposition : step })
   if (step === 'credited' && claimedAt !== null)
     ctx.metrics.paymentSeconds.observe(

@@ -76,16 +76,15 @@ export function openDatabase(options: {
       const client = await pool.connect().catch(refuseUnavailable)
       const committed: (() => void)[] = []
       let broken = false
+      let result: Awaited<ReturnType<typeof work>>
       try {
         await client.query('begin')
-        const result = await work({
+        result = await work({
           query: (text, values = []) => run(client, text, values),
           script: async (text) => void (await client.query(text)),
           afterCommit: (then) => committed.push(then),
         })
         await client.query('commit')
-        for (const then of committed) then()
-        return result
       } catch (error) {
         broken = isConnectionError(error)
         if (!broken)
@@ -96,6 +95,15 @@ export function openDatabase(options: {
       } finally {
         client.release(broken)
       }
+      for (const then of committed) {
+        try {
+          then()
+        } catch (error) {
+          // The transaction is committed, whatever is wrong with what was to be said about it.
+          process.emitWarning(error as Error)
+        }
+      }
+      return result
     },
     async close() {
       await Promise.all([...pipelined.map((slot) => slot.close()), pool.end(), wakeUps.close()])

@@ -4,8 +4,8 @@ import { idOfNetwork } from '../networks.ts'
 import type { Ended } from './rows.ts'
 
 const sentences = {
-  refused: 'payment refused before it was sent: it would have failed; the payer may sign again',
-  failed: 'payment given up: it can never be paid; the payer may sign again',
+  refused: 'payment refused before it was sent: it would have failed',
+  failed: 'payment given up: it can never be paid',
 } as const
 
 /** Tells the operator about claims that will not be paid, one line each, once that is committed. */

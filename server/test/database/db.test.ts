@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { openDatabase } from '../../src/database/db.ts'
@@ -71,4 +72,28 @@ test('a read-only database, such as a standby before its promotion, leads to 503
   await late.query(write)
   await late.transaction((tx) => tx.query(write))
   await Promise.all([early.close(), late.close()])
+})
+
+test('what is to be said after a commit is said only after it, never after a rollback, and cannot undo it', async () => {
+  const { url } = await freshDatabase()
+  const db = openDatabase({ url, connections: 2, name: 'after-commit' })
+  const said: string[] = []
+  const warned = once(process, 'warning')
+  const result = await db.transaction(async (tx) => {
+    tx.afterCommit(() => {
+      throw new Error('a bug in what was to be said')
+    })
+    tx.afterCommit(() => said.push('committed'))
+    assert.deepEqual(said, [])
+    return 'done'
+  })
+  assert.deepEqual([result, said], ['done', ['committed']])
+  assert.match(String(await warned), /a bug in what was to be said/)
+  const undone = db.transaction(async (tx) => {
+    tx.afterCommit(() => said.push('undone'))
+    throw new Error('no')
+  })
+  await assert.rejects(undone, /no/)
+  assert.deepEqual(said, ['committed'])
+  await db.close()
 })

@@ -56,7 +56,7 @@ test('the log tells each step of a payment in one line, with its ids, and counts
         txHash: transaction,
         payments: 2,
         checkoutIds: new Set(payments.map((one) => one.checkoutId)),
-        msg: 'payments sent in one transaction',
+        msg: 'payments signed in one transaction: it is broadcast next',
       },
     )
     const fields = { level: 'info', checkoutId, paymentId, network: 'LOCAL', txHash: transaction }
@@ -111,13 +111,31 @@ test('a refused payment is logged with the reason, whether it was claimed or not
     lines.map(({ msg, reason }) => [msg, reason]),
     [
       ['payment claimed: it is sent next', undefined],
-      [
-        'payment refused before it was sent: it would have failed; the payer may sign again',
-        'insufficient_funds',
-      ],
+      ['payment refused before it was sent: it would have failed', 'insufficient_funds'],
     ],
   )
   assert.equal(await countOf('refused'), 2)
+})
+
+test('payers who name networks of their own invention add no series to the metrics', async () => {
+  const [payment = assert.fail()] = await shop.prepare(1)
+  const series = async () => (await measured('farthing_payments_total')).length
+  const header = (network: string) => {
+    const named = JSON.parse(Buffer.from(payment.header, 'base64').toString())
+    Object.assign(named.accepted, { network })
+    return Buffer.from(JSON.stringify(named)).toString('base64')
+  }
+  assert.equal((await shop.pay({ ...payment, header: header('eip155:1') })).statusCode, 402)
+  const before = await series()
+  assert.equal((await shop.pay({ ...payment, header: header('eip155:999999') })).statusCode, 402)
+  assert.equal(await series(), before)
+  assert.deepEqual(
+    linesOf(payment.checkoutId).map(({ network, reason }) => [network, reason]),
+    [
+      ['other', 'invalid_network'],
+      ['other', 'invalid_network'],
+    ],
+  )
 })
 
 test('a payment that a reorganisation removes is logged as removed, and when it is found again as credited', async () => {
@@ -235,7 +253,7 @@ test('on Solana a payment is claimed, sent and credited in one line each', async
     ]),
     [
       ['payment claimed', 'SOLANA_LOCAL', undefined],
-      ['payments sent', 'SOLANA_LOCAL', undefined],
+      ['payments signed', 'SOLANA_LOCAL', undefined],
       ['payment credited', 'SOLANA_LOCAL', 'safe'],
     ],
   )

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { Problem } from '../../problems.ts'
+import { addressBucket, openLimiter } from '../limits.ts'
 import { prefersPage } from '../page/accept.ts'
 import type { Route } from '../route.ts'
 import { pageHeaders, script } from './assets.ts'
@@ -17,6 +18,9 @@ const pictureHeaders = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 }
 
+/** Per address: a search takes 20 ms, in the process that payments wait for. */
+const searchesPerSecond = 2
+
 /**
  * The docs for people and programs, made from the repository's files and from the routes: /docs and everything under it,
  * the Markdown of each page at its URL plus .md, /openapi.json and /llms.txt; and the page at /.
@@ -28,10 +32,17 @@ export function mountDocs(
   isReady: () => Promise<boolean>,
 ): void {
   const { baseUrl } = ctx.config
+  const searches = openLimiter('search', searchesPerSecond, ctx.now)
   let made: Promise<Site> | null = null
   // Loaded and made on the first request: few clients read the docs, and startup shouldn't wait for them.
   const open = () => {
-    made ??= import('./site.ts').then(({ makeSite }) => makeSite(routes, baseUrl))
+    made ??= import('./site.ts')
+      .then(({ makeSite }) => makeSite(routes, baseUrl))
+      .catch((error) => {
+        // The next request tries again.
+        made = null
+        throw error
+      })
     return made
   }
 
@@ -51,7 +62,8 @@ export function mountDocs(
   )
   app.get('/docs/search', async (request, reply) => {
     const { q } = request.query as { q?: unknown }
-    const query = typeof q === 'string' ? q.trim().slice(0, queryLengthMax) : ''
+    const query = typeof q === 'string' ? q.trim() : ''
+    searches.take(addressBucket(request.ip), reply)
     return reply.headers(pageHeaders).send(await (await open()).renderSearch(query))
   })
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -72,14 +84,12 @@ export function mountDocs(
   const onSend = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
     if (reply.statusCode !== 404 || !prefersPage(request.headers.accept)) return payload
     reply.headers({ ...pageHeaders, vary: 'accept' })
-    return await (await open()).renderNotFound(pathOf(request))
+    const canSearch = searches.tryTake(addressBucket(request.ip))
+    return await (await open()).renderNotFound(pathOf(request), canSearch)
   }
   app.get('/docs', { handler: answer, onSend })
   app.get('/docs/*', { handler: answer, onSend })
 }
-
-/** Longer questions are cut. */
-const queryLengthMax = 100
 
 function pathOf({ url }: FastifyRequest): string {
   return (url.split('?')[0] ?? '').replace(/\/$/, '')

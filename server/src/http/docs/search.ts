@@ -37,11 +37,14 @@ const emptyWords: ReadonlySet<string> = new Set(
 
 /** No question needs more, and each word costs a walk through the vocabulary. */
 const wordsMax = 8
-const queryLengthMax = 100
+/** Longer questions are cut. */
+export const queryLengthMax = 100
 const resultsMax = 20
 const resultsPerPageMax = 3
 /** Shorter words must match completely: too many words begin with two given letters. */
 const prefixLengthMin = 3
+/** Matches of a section that are compared for its excerpt. */
+const matchesMax = 50
 const excerptBefore = 70
 const excerptLength = 220
 
@@ -168,7 +171,11 @@ function wordsOf(text: string): string[] {
 /** The part of the text with the most different matches, each of them marked. */
 function excerptOf(text: string, marked: ReadonlySet<string>): Html {
   const isMarked = (word: string) => wordsOf(word).some((part) => marked.has(part))
-  const matches = [...text.matchAll(wordForm)].filter(([word]) => isMarked(word))
+  const matches = text
+    .matchAll(wordForm)
+    .filter(([word]) => isMarked(word))
+    .take(matchesMax)
+    .toArray()
   const differentFrom = (index: number) =>
     new Set(
       matches

@@ -6,7 +6,7 @@ import { arrangeChapters, type Chapter, type DocsPage, listPictures } from './ch
 import { makeErrorPages } from './errors.ts'
 import { renderLayout, sourceUrl } from './layout.ts'
 import { makeNotFoundPage, makeSearchPage } from './pages.ts'
-import { openSearch } from './search.ts'
+import { openSearch, queryLengthMax } from './search.ts'
 
 export type Site = ReturnType<typeof makeSite>
 
@@ -18,7 +18,10 @@ export function makeSite(routes: readonly Route[], baseUrl: string) {
   ])
   let index: ReturnType<typeof openSearch> | null = null
   const search = async (query: string) => {
-    index ??= openSearch(pages, (page) => weightOf(chapters, page))
+    index ??= openSearch(pages, (page) => weightOf(chapters, page)).catch((error) => {
+      index = null
+      throw error
+    })
     return (await index)(query)
   }
   return {
@@ -28,11 +31,15 @@ export function makeSite(routes: readonly Route[], baseUrl: string) {
     sources: new Map(pages.map((page) => [sourceUrl(page), page.source])),
     pictures: listPictures(),
     prepare: openPages(chapters),
-    renderSearch: async (query: string) =>
-      renderLayout(chapters, makeSearchPage(query, query === '' ? [] : await search(query))),
-    /** Suggests pages by the words of the path. */
-    renderNotFound: async (path: string) =>
-      renderLayout(chapters, makeNotFoundPage(path, await search(path.replace(/^\/docs|\.md$/g, '')))),
+    renderSearch: async (asked: string) => {
+      const query = asked.slice(0, queryLengthMax)
+      return renderLayout(chapters, makeSearchPage(query, query === '' ? [] : await search(query)))
+    },
+    /** Suggests pages by the words of the path, if there may be a search. */
+    renderNotFound: async (path: string, canSearch: boolean) => {
+      const found = canSearch ? await search(path.replace(/^\/docs|\.md$/g, '')) : []
+      return renderLayout(chapters, makeNotFoundPage(path, found))
+    },
   }
 }
 

@@ -101,17 +101,19 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
 async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): Promise<void> {
   const network = chain.network.caip2
   const unmatched = await credits.listUnannounced(tx, network)
+  const isNews = (row: (typeof unmatched)[number]) =>
+    row.ownerId !== null && row.amount >= dustUnits(chain, row.asset) && !row.dismissedAt
   for (const row of unmatched) {
-    if (row.ownerId === null || row.amount < dustUnits(chain, row.asset) || row.dismissedAt) continue
+    if (row.ownerId === null || !isNews(row)) continue
     const data = { checkout: null, payment: toPayment(row) }
     await appendEvent(tx, newEvent(ctx, row.ownerId, 'payment.unmatched', data, ctx.now()))
   }
   if (unmatched.length === 0) return
-  const found = new Map(unmatched.map((row) => [row.paymentId, row]))
-  await credits.noteAnnounced(tx, network, [...found.keys()])
+  await credits.noteAnnounced(tx, network, [...new Set(unmatched.map(({ paymentId }) => paymentId))])
+  // A payment has a row for each store that may decide about it.
+  const found = new Map(unmatched.filter(isNews).map((row) => [row.paymentId, row]))
   tx.afterCommit(() => {
-    for (const { paymentId, transaction, asset, amount } of found.values()) {
-      if (amount < dustUnits(chain, asset)) continue
+    for (const { paymentId, transaction, amount } of found.values()) {
       ctx.metrics.payments.inc({ network: chain.network.id, outcome: 'unmatched' })
       ctx.log.info(
         { paymentId, network: chain.network.id, txHash: transaction, amount: `${amount}` },

@@ -14,7 +14,7 @@ export function reportSent(
   tx.afterCommit(() =>
     ctx.log.info(
       { network: idOfNetwork(network), settler, nonce, txHash, payments: carried.length, checkoutIds },
-      'payments sent in one transaction',
+      'payments signed in one transaction: it is broadcast next',
     ),
   )
 }

@@ -15,8 +15,15 @@ const farthing = await openTestApp()
 const pages = readPages()
 const operating = pages.find(({ file }) => file === 'docs/operating.md')?.source ?? assert.fail()
 
-async function get(url: string, headers: Record<string, string> = {}) {
-  return await farthing.request({ url, headers })
+let readers = 0
+
+/** Each request comes from an address of its own, because searches are limited per address. */
+async function get(
+  url: string,
+  headers: Record<string, string> = {},
+  remoteAddress = `10.0.0.${++readers % 256}`,
+) {
+  return await farthing.request({ url, headers, remoteAddress })
 }
 
 /** All pages of this server that can be reached from /docs by links. */
@@ -132,6 +139,18 @@ test('a search finds the section that answers, marks the words, and shows no mar
   assert.match((await get('/docs/search?q=%3Cxyzzy%3E')).body, /Nothing found for “&#60;xyzzy&#62;”/)
   for (const query of ['', '?q=', '?q=%00', '?q=a&q=b', `?q=${'x%20'.repeat(400)}`])
     assert.equal((await get(`/docs/search${query}`)).statusCode, 200, query)
+})
+
+test('one address cannot keep the process busy with searches, not even by wrong addresses', async () => {
+  farthing.clock.now = new Date()
+  const address = '192.0.2.7'
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await get('/docs/search?q=pay', {}, address)).statusCode)
+  assert.deepEqual(statuses, [200, 200, 429])
+  const page = await get('/docs/webhook', browser, address)
+  assert.equal(page.statusCode, 404)
+  assert.match(page.body, /Page not found/)
+  assert.doesNotMatch(page.body, /Perhaps you meant/)
 })
 
 test('code is highlighted with classes alone', () => {
