@@ -33,13 +33,20 @@ const filesAtOnce = 3
 
 /** Half a minute or more each: in the gate they take turns. */
 const slow = [
+  '/test/containers.test.ts',
+  '/test/release.test.ts',
   '/test/dashboard.test.ts',
+  '/page/hostile.test.ts',
+  '/docs/looks.test.ts',
+  '/evm/matrix.test.ts',
+  '/evm/idle-calls.test.ts',
+  '/test/mcp.test.ts',
   '/crash/crash-points.test.ts',
   '/crash/svm-crash-points.test.ts',
   '/adversity/liars.test.ts',
   '/svm/liars.test.ts',
 ]
-const slowTurns = 2
+const slowTurns = 3
 
 /** Load tests have the machine to themselves, one after the other. */
 const loadTurns = 2
