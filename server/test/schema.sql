@@ -598,6 +598,8 @@ CREATE INDEX credits_told_alone ON public.credits USING btree (network) WHERE ((
 
 CREATE INDEX credits_unannounced ON public.credits USING btree (network) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL) AND (announced IS NULL));
 
+CREATE INDEX credits_undecided ON public.credits USING btree (network, asset, amount) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL) AND (dismissed_at IS NULL));
+
 CREATE INDEX credits_unmatched ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (checkout_id IS NULL));
 
 CREATE INDEX credits_withdrawn ON public.credits USING btree (network, orphaned_at) WHERE (log_index < 0);
