@@ -36,6 +36,8 @@ export type Call = {
 export type Settings = {
   readonly apiKey: string | undefined
   readonly url: string
+  /** Whether the user said so, or it is the default. */
+  readonly isUrlGiven: boolean
   readonly privateKey: string | undefined
   readonly stateFolder: string
 }

@@ -49,9 +49,11 @@ async function run(args: readonly string[]): Promise<number> {
       process.stdout.write(helpOf(command))
       return 0
     }
+    const url = (values.url as string | undefined) || process.env.FARTHING_URL
     const settings = {
       apiKey: process.env.FARTHING_API_KEY,
-      url: (values.url as string | undefined) || process.env.FARTHING_URL || 'http://127.0.0.1:8402',
+      url: url || 'http://127.0.0.1:8402',
+      isUrlGiven: Boolean(url),
       privateKey: process.env.FARTHING_PRIVATE_KEY,
       stateFolder: process.env.XDG_STATE_HOME ?? `${process.env.HOME}/.local/state`,
     }

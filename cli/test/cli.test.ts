@@ -13,6 +13,7 @@ import type { Checkout, Event, Payment, StoreCheckout, Wallet } from '@farthing/
 import type { PayResult } from '@farthing/sdk/pay'
 import { verifyWebhook } from '@farthing/sdk/webhooks'
 import { privateKeyToAccount } from 'viem/accounts'
+
 import { openPaidStore } from '../../sdk/test/support/shops.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { creditByHand } from '../../server/test/support/by-hand.ts'
@@ -341,6 +342,7 @@ test('a mistake is reported on stderr with what to do, and usage errors exit wit
     [['checkout', 'create', 'order-1', '-1'], 2, /Unknown option|ambiguous/],
     [['checkout', 'create', 'order-1', '1,5'], 1, /✖ priceAmount/],
     [['checkout', 'create', 'order-1', '1', '--redirect', 'x'], 1, /✖ --redirect/],
+    [['checkout', 'create', 'order-1', '1', '--cancel', 'x'], 1, /✖ --cancel/],
     [['checkout', 'list', '--status', 'paid'], 1, /✖ --status/],
     [['checkout', 'list', '--url', 'x'], 2, /not x. Set FARTHING_URL/],
     [['checkout', 'list', '--limit', 'x'], 2, /--limit must be a number/],

@@ -15,7 +15,8 @@ switch (result.outcome) {
     if (result.receipt === null) break
     // Keep the receipt: it proves that the store's server confirmed this payment for this checkout.
     const { transaction, payer } = result
-    const verified = await verifyReceipt(result.receipt, { expect: { transaction, payer } })
+    const expect = { resourceUrl: checkoutUrl, transaction, payer }
+    const verified = await verifyReceipt(result.receipt, { expect })
     process.stdout.write(
       verified.isValid ? `receipt signed by ${verified.host}\n` : `bad receipt: ${verified.detail}\n`,
     )

@@ -5,7 +5,7 @@ export function answer(value: object): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(value, null, 2) }] }
 }
 
-/** An answer that says what went wrong and that nothing was charged. */
+/** An answer that says what went wrong. Where money was at stake, `detail` must say what became of it. */
 export function refusal(code: string, detail: string): CallToolResult {
   return { ...answer({ outcome: 'refused', code, detail }), isError: true }
 }
@@ -13,6 +13,6 @@ export function refusal(code: string, detail: string): CallToolResult {
 export function elsewhere(urls: readonly string[]): CallToolResult {
   return refusal(
     'not_here',
-    `That is neither the id of a checkout (ch_…) nor the URL of one at ${urls.join(' or ')}. Only the person who runs this server can add a URL, in FARTHING_URL.`,
+    `That is neither the id of a checkout (ch_…) nor the URL of one below ${urls.join(' or ')}. Nothing was requested or paid. Only the person who runs this server can add a URL, in FARTHING_URL.`,
   )
 }

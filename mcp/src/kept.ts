@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { KeptPayments } from '@farthing/sdk/pay'
@@ -17,9 +18,10 @@ export function keptInFolder(folder: string): KeptPayments {
     async set(checkoutUrl, payment) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const file = fileOf(checkoutUrl)
-      // Atomic, because half a payment could not be submitted again.
-      await writeFile(`${file}.new`, payment, { mode: 0o600, flush: true })
-      await rename(`${file}.new`, file)
+      // Atomic, because half a payment could not be submitted again. Another process may be writing the same one.
+      const draft = `${file}.${randomUUID()}`
+      await writeFile(draft, payment, { mode: 0o600, flush: true })
+      await rename(draft, file)
     },
     delete: (checkoutUrl) => rm(fileOf(checkoutUrl), { force: true }),
   }

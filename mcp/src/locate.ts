@@ -1,16 +1,25 @@
 /**
  * The URL of a checkout that a tool was given as id or URL; null if it is neither, or is elsewhere. Tools go nowhere
- * but to the URLs in the settings: otherwise a text that a model has read could have it pay a stranger's server.
+ * but below the URLs in the settings: otherwise a text that a model has read could have it pay a stranger's server, or
+ * what a stranger has put at another path of the same host.
  */
 export function locateCheckout(urls: readonly string[], checkout: string): string | null {
   const [home = ''] = urls
   if (idForm.test(checkout)) return `${home}/api/v1/checkouts/${checkout}`
   if (!URL.canParse(checkout)) return null
-  const { origin, pathname, username } = new URL(checkout)
-  const isOurs = urls.some((url) => new URL(url).origin === origin)
-  return isOurs && username === '' && idForm.test(pathname.split('/').at(-1) ?? '')
-    ? `${origin}${pathname}`
-    : null
+  // Parsing has resolved `..`, also where it is written as %2e%2e or with backslashes.
+  const { origin, pathname, username, password } = new URL(checkout)
+  const isOurs = urls.some((url) => {
+    const base = new URL(`${url}/`)
+    return (
+      base.origin === origin &&
+      pathname.startsWith(base.pathname) &&
+      pathForm.test(pathname.slice(base.pathname.length))
+    )
+  })
+  return isOurs && `${username}${password}` === '' ? `${origin}${pathname}` : null
 }
 
 const idForm = /^ch_[0-9a-z]{28}$/
+/** Plain folders and an id. A server may read an escaped slash (%2f) as one, which would lead out of the base again. */
+const pathForm = /^([\w-]+\/)*ch_[0-9a-z]{28}$/

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { type Signer, solanaSigner } from '@farthing/sdk/pay'
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseDollars } from './dollars.ts'
@@ -34,8 +35,14 @@ export function readSettings(environment: Environment): Settings {
   const mistakes: string[] = []
   const urls = readUrls(environment.FARTHING_URL ?? 'http://127.0.0.1:8402', mistakes)
   const wallet = readWallet(environment, mistakes)
+  const folder = environment.XDG_STATE_HOME || `${environment.HOME ?? ''}/.local/state`
+  const isFolderKnown = isAbsolute(environment.XDG_STATE_HOME || environment.HOME || '')
+  // Elsewhere the day's sum would start again, and a payment that was signed would be signed again.
+  if (wallet && !isFolderKnown)
+    mistakes.push(
+      'Set HOME or XDG_STATE_HOME to an absolute path: what the wallet spends each day is recorded there.',
+    )
   if (mistakes.length > 0) throw new SettingsError(mistakes.join('\n'))
-  const folder = environment.XDG_STATE_HOME ?? `${environment.HOME ?? '.'}/.local/state`
   return { urls, wallet, apiKey: environment.FARTHING_API_KEY || null, stateFolder: `${folder}/farthing/mcp` }
 }
 
@@ -43,10 +50,11 @@ function readUrls(text: string, mistakes: string[]): string[] {
   const urls = text.split(',').map((each) => each.trim().replace(/\/+$/, ''))
   const isGood = (each: string) => {
     if (!URL.canParse(each)) return false
-    const { protocol, hostname, username, search, hash } = new URL(each)
+    const { protocol, hostname, username, password, search, hash } = new URL(each)
     const isLocal = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
     return (
-      (protocol === 'https:' || (protocol === 'http:' && isLocal)) && `${username}${search}${hash}` === ''
+      (protocol === 'https:' || (protocol === 'http:' && isLocal)) &&
+      `${username}${password}${search}${hash}` === ''
     )
   }
   if (!urls.every(isGood))

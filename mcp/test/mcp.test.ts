@@ -161,7 +161,7 @@ test('it goes to no other host, whatever URL or path it is given', async () => {
     for (const tool of ['pay_checkout', 'read_checkout']) {
       const { isError, text } = await call(tool, { checkout })
       assert.equal(isError, true, checkout)
-      assert.match(text, /not_here/)
+      assert.match(text, /not_here.*Nothing was requested or paid/s)
     }
   for (const path of ['/docs/../api/v1/store.md', `${elsewhere}/llms.txt`, '/metrics', '//x/llms.txt'])
     assert.equal((await call('read_docs', { path })).isError, true, path)
@@ -188,6 +188,11 @@ test('without a key it only reads, and mistakes are reported without repeating a
     [{ FARTHING_PRIVATE_KEY_FILE: file, ...limits }, /private key must be/],
     [{ FARTHING_PRIVATE_KEY_FILE: '/none', ...limits }, /FILE cannot be read: ENOENT/],
     [{ FARTHING_PRIVATE_KEY: payer.key, FARTHING_PRIVATE_KEY_FILE: file, ...limits }, /not both/],
+    [{ FARTHING_PRIVATE_KEY: payer.key, ...limits }, /Set HOME or XDG_STATE_HOME/],
+    [
+      { FARTHING_PRIVATE_KEY: payer.key, ...limits, HOME: '', XDG_STATE_HOME: 'state' },
+      /Set HOME or XDG_STATE/,
+    ],
     [{ FARTHING_URL: 'http://shop.example' }, /FARTHING_URL must be/],
     [{ FARTHING_URL: 'https://a.example,https://b.example?x' }, /FARTHING_URL must be/],
   ] as const)
@@ -197,7 +202,8 @@ test('without a key it only reads, and mistakes are reported without repeating a
     )
   writeFileSync(file, `${payer.key}\n`)
   assert.equal(
-    readSettings({ FARTHING_PRIVATE_KEY_FILE: file, ...limits }).wallet?.signer.address,
+    readSettings({ FARTHING_PRIVATE_KEY_FILE: file, ...limits, HOME: '/root' }).wallet?.signer.address,
     payer.address,
   )
+  assert.equal(readSettings({}).wallet, null)
 })

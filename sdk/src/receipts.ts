@@ -5,9 +5,10 @@ import type { Signed } from './wire.ts'
  *
  * 1. The key is named `did:web:HOST#KEY`, and HOST must be the host of the paid URL. Otherwise anyone could sign receipts
  *    for anyone's checkouts.
- * 2. HOST publishes its keys at https://HOST/.well-known/did.json. That document is fetched, or given for use offline.
- * 3. The signature must be that key's, over exactly these bytes.
- * 4. Then the fields are compared with what the caller expects.
+ * 2. The fields are compared with what the caller expects. Anyone can sign for their own host, so a caller that knows
+ *    the paid URL must expect it as `resourceUrl`. Whoever wrote the receipt chose HOST: it is asked for nothing before.
+ * 3. HOST publishes its keys at https://HOST/.well-known/did.json. That document is fetched, or given for use offline.
+ * 4. The signature must be that key's, over exactly these bytes.
  *
  * A receipt proves what the host said, not what the chain did: look the transaction up on its network if that matters.
  */
@@ -57,7 +58,7 @@ export type Verified<Content> =
 export type Flaw =
   /** Not a signed statement of the wanted kind. */
   | 'malformed'
-  /** The key is not one of the paid URL's host. */
+  /** The key is not one of the paid URL's host, or that host can't be asked safely. */
   | 'wrong_host'
   /** The host publishes no such key: it is foreign, or it was withdrawn. */
   | 'unknown_key'
@@ -65,13 +66,17 @@ export type Flaw =
   | 'bad_signature'
   /** The offer is over, or the receipt comes from the future. */
   | 'wrong_time'
-  /** Genuine, but about something else than expected. */
+  /** About something else than expected. Whether it is genuine was not checked. */
   | 'mismatch'
 
 export type VerifyOptions = {
   /** The host's DID document, to verify offline. Default: fetched from the host over https. */
   readonly did?: unknown
-  /** Fields that must have these values. Addresses in hexadecimal may differ in letter case. */
+  /**
+   * Fields that must have these values; addresses in hexadecimal may differ in letter case. Always pass `resourceUrl`, the
+   * URL that was paid: without it, a receipt that a stranger signed for a URL of their own is valid. Keys are fetched
+   * over http, from this machine alone, only if `resourceUrl` is given.
+   */
   readonly expect?: Readonly<Record<string, string>>
   /** Default: this machine's time. */
   readonly now?: Date
@@ -125,6 +130,19 @@ async function verify<Content extends { readonly resourceUrl: string }>(
   if (host === null || did !== `did:web:${encodeURIComponent(host)}`)
     return flaw('wrong_host', `The key ${keyId} does not belong to the host of ${content.resourceUrl}.`)
 
+  const { expect = {} } = options
+  for (const [name, wanted] of Object.entries(expect)) {
+    const found = statement.content[name]
+    if (!isSame(String(found), wanted))
+      return flaw('mismatch', `It is about another ${name}: ${String(found)}, not ${wanted}.`)
+  }
+  // Otherwise a receipt could have this machine's own services called.
+  if (options.did === undefined && expect.resourceUrl === undefined && !isHttps(content.resourceUrl))
+    return flaw(
+      'wrong_host',
+      `${content.resourceUrl} is not https: its keys are fetched only if you say that you expect this URL.`,
+    )
+
   const document = options.did ?? (await fetchDid(content.resourceUrl, options.fetch ?? fetch))
   const bytes = findKey(document, did, keyId)
   if (!bytes) return flaw('unknown_key', `${host} does not publish the key ${keyId}.`)
@@ -135,11 +153,6 @@ async function verify<Content extends { readonly resourceUrl: string }>(
   const now = Math.floor((options.now ?? new Date()).getTime() / 1_000)
   const wrongTime = findWrongTime(content, now)
   if (wrongTime !== null) return flaw('wrong_time', wrongTime)
-  for (const [name, wanted] of Object.entries(options.expect ?? {})) {
-    const found = statement.content[name]
-    if (!isSame(String(found), wanted))
-      return flaw('mismatch', `It is about another ${name}: ${String(found)}, not ${wanted}.`)
-  }
   return { isValid: true, content, host, keyId }
 }
 
@@ -199,7 +212,11 @@ function isText(value: unknown): boolean {
 function hostOf(url: string): string | null {
   if (!URL.canParse(url)) return null
   const { protocol, host } = new URL(url)
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(url)) ? host : null
+  return isHttps(url) || (protocol === 'http:' && isLoopback(url)) ? host : null
+}
+
+function isHttps(url: string): boolean {
+  return new URL(url).protocol === 'https:'
 }
 
 /** Only development runs there, without a certificate. */
@@ -222,11 +239,27 @@ async function fetchDid(resourceUrl: string, send: typeof fetch): Promise<unknow
   }).catch((cause: unknown) => {
     throw new Error(`The keys at ${url} can't be fetched.`, { cause })
   })
-  const text = answer.ok ? await answer.text() : ''
-  const document = text.length > didBytesMax ? undefined : parse(new TextEncoder().encode(text))
+  const bytes = answer.ok ? await readBytes(answer, didBytesMax) : null
+  const document = bytes === null ? undefined : parse(bytes)
   if (document === undefined)
     throw new Error(`${url} answered ${answer.status} without a document that holds keys.`)
   return document
+}
+
+/** The body, or null if it is longer than this: then the rest is not read. */
+async function readBytes({ body }: Response, most: number): Promise<Uint8Array | null> {
+  const bytes = new Uint8Array(most)
+  const reader = body?.getReader()
+  for (let length = 0; ; ) {
+    const chunk = await reader?.read()
+    if (!chunk || chunk.done) return bytes.subarray(0, length)
+    if (length + chunk.value.length > most) {
+      await reader?.cancel()
+      return null
+    }
+    bytes.set(chunk.value, length)
+    length += chunk.value.length
+  }
 }
 
 /** The 32 bytes of the key, if the document is the host's and publishes it for statements. */

@@ -17,7 +17,12 @@ export const checkoutCommands: readonly Command[] = [
         about: 'idempotency key: reusing it returns the same checkout',
       },
     },
-    fields: { successRedirectUrl: '--redirect', expiresInSeconds: '--expires', 'Idempotency-Key': '--key' },
+    fields: {
+      successRedirectUrl: '--redirect',
+      cancelUrl: '--cancel',
+      expiresInSeconds: '--expires',
+      'Idempotency-Key': '--key',
+    },
     notes: ['  farthing checkout create order-1 12.50 EUR'],
     async run(call) {
       const [orderId = '', priceAmount = '', priceCurrency = 'USD'] = call.positionals

@@ -19,11 +19,13 @@ export const verifyCommand: Command = {
   options: {
     did: { type: 'string', value: 'file', about: 'the host’s did.json, to check without a network' },
     payer: { type: 'string', value: 'address', about: 'the wallet that must have paid' },
-    checkout: { type: 'string', value: 'id', about: 'the checkout that it must be for' },
+    checkout: { type: 'string', value: 'url', about: 'the checkout that it must be for' },
   },
   notes: [
     'The file is what farthing pay --json printed, or its receipt, or a JWS.',
     'Without --did, the keys are fetched from the host that the receipt names.',
+    'Anyone can sign receipts of their own host: pass --checkout with the URL you',
+    'paid. An id is enough if FARTHING_URL is the host that signs.',
     'Exit codes: 0 genuine, 1 not.',
   ],
   async run(call) {
@@ -32,15 +34,17 @@ export const verifyCommand: Command = {
     const signed = findSigned(await readText(file))
     if (!signed) throw new UsageError(`${file} holds no signed receipt or offer.`)
     const payer = textOf(call, 'payer')
+    const resourceUrl = expectedUrl(call, signed)
     const did = await readDid(call)
-    const options = { ...(did !== undefined && { did }), ...(payer !== undefined && { expect: { payer } }) }
+    const expect = {
+      ...(resourceUrl !== undefined && { resourceUrl }),
+      ...(payer !== undefined && { payer }),
+    }
+    const options = { expect, ...(did !== undefined && { did }) }
     const asReceipt = await verifyReceipt(signed, options)
     // Whatever is not a receipt may be an offer; a receipt that fails must not be tried as anything else.
     const isReceipt = asReceipt.isValid || asReceipt.code !== 'malformed'
-    const result = forCheckout(
-      isReceipt ? asReceipt : await verifyOffer(signed, options),
-      textOf(call, 'checkout'),
-    )
+    const result = isReceipt ? asReceipt : await verifyOffer(signed, options)
     terminal.show({ kind: isReceipt ? 'receipt' : 'offer', ...result }, () => tell(terminal, result))
     return result.isValid ? 0 : 1
   },
@@ -78,15 +82,32 @@ function parse(text: string): unknown {
   }
 }
 
-function forCheckout(result: Result, checkout: string | undefined): Result {
-  if (!result.isValid || checkout === undefined) return result
-  const { resourceUrl } = result.content
-  if (resourceUrl.endsWith(`/${checkout}`) || resourceUrl === checkout) return result
-  return {
-    isValid: false,
-    code: 'mismatch',
-    detail: `It is about another checkout: ${resourceUrl}, not ${checkout}.`,
-  }
+/**
+ * The paid URL that the statement must name. An id alone proves nothing, because anyone can sign for a URL of their own
+ * host that ends with it: an id stands for a URL at FARTHING_URL's origin. There a checkout has two, and either will do.
+ */
+function expectedUrl(call: Call, signed: Signed): string | undefined {
+  const checkout = textOf(call, 'checkout')
+  if (checkout === undefined || /^https?:\/\//.test(checkout)) return checkout
+  const { url, isUrlGiven } = call.settings
+  if (!isUrlGiven || !URL.canParse(url))
+    throw new UsageError(
+      'An id does not say which host must have signed. Pass --checkout with the checkout’s whole URL, or set FARTHING_URL.',
+    )
+  const { origin } = new URL(url)
+  const claimed = claimedUrl(signed)
+  const isThere =
+    URL.canParse(claimed) &&
+    new URL(claimed).origin === origin &&
+    new URL(claimed).pathname.endsWith(`/${checkout}`)
+  return isThere ? claimed : `${origin}/…/${checkout}`
+}
+
+/** The URL that a statement names, unverified; empty if it names none. */
+function claimedUrl({ signature }: Signed): string {
+  const [, body = ''] = String(signature).split('.')
+  const content = parse(Buffer.from(body, 'base64url').toString()) as { resourceUrl?: unknown } | undefined
+  return String(content?.resourceUrl ?? '')
 }
 
 function tell(terminal: Terminal, result: Result): string[] {

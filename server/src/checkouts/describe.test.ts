@@ -20,6 +20,14 @@ test('a description names the checkout, its store, price, order and end', () => 
   assert.equal(describeCheckout(checkout, 'Tee & Kaffee “Zürich” 茶'), around('Tee & Kaffee “Zürich” 茶'))
 })
 
+test('a hostile order id is made plain as well', () => {
+  const orderId = 'A\u2028B\u{e0041}\u200bC'
+  assert.equal(
+    describeCheckout({ ...checkout, orderId }, 'Tea House'),
+    around('Tea House').replace('1042', 'A B C'),
+  )
+})
+
 test('a hostile store name becomes one short line of text that reads in one direction', () => {
   assert.equal(describeCheckout(checkout, ' A\r\n\u0000\u001b[2J\u202eB\u2066\u2028C '), around('A [2J B C'))
   assert.equal(describeCheckout(checkout, '😀'.repeat(100)), around(`${'😀'.repeat(59)}…`))

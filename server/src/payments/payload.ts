@@ -35,7 +35,8 @@ export type Payment = EvmPayment | SvmPayment
 
 export type ReadPayment =
   | {
-      readonly kind: 'none' /** Why the header that was sent instead is not read. */
+      readonly kind: 'none'
+      /** Why the header that was sent instead is not read. */
       readonly error?: string
     }
   | { readonly kind: 'unreadable'; readonly why: string }

@@ -104,10 +104,11 @@ test('the stock library finds and accepts our offers and receipts at both addres
 
     const { payTo, amount, asset, network } = content
     const expect = { payTo, amount, asset, network, payer: payer.toLowerCase(), transaction: paid }
-    const verified = await verifyReceipt(receipt, { expect })
+    const resourceUrl = `${doors[i]}/${id}`
+    const verified = await verifyReceipt(receipt, { expect: { ...expect, resourceUrl } })
     assert(verified.isValid, JSON.stringify(verified))
     assert.equal(verified.host, new URL(doors[i] ?? '').host)
-    assert((await verifyOffer(offer)).isValid)
+    assert((await verifyOffer(offer, { expect: { resourceUrl } })).isValid)
   }
 })
 
@@ -183,6 +184,40 @@ test('a receipt that was changed, signed by a foreign key or for another host is
     { format: 'jws', signature: 'x'.repeat(10_000) },
   ])
     assert.equal(await codeOf(malformed), 'malformed')
+})
+
+test('a host is asked for keys only for what was expected, and not for more than a document of keys', async () => {
+  const payment = { network: 'eip155:8453', payer, transaction: '0x', asset: '0x', amount: '1', payTo: '0x' }
+  const sign = (url: string) => {
+    const signed = openIssuer(write(privatePem(key)))?.signReceipt(url, payment as never, new Date())
+    assert(signed)
+    return signed['offer-receipt'].info.receipt
+  }
+  const asked: string[] = []
+  let chunks = 0
+  const endless = new ReadableStream({
+    pull(controller) {
+      chunks += 1
+      assert(chunks < 100, 'read on and on')
+      controller.enqueue(new Uint8Array(16_384).fill(32))
+    },
+  })
+  const send = async (url: unknown) => {
+    asked.push(String(url))
+    return new Response(endless)
+  }
+  const [far, near] = ['https://evil.example/ch_1', 'http://127.0.0.1:6379/ch_1']
+  for (const [url, expect, code] of [
+    [far, { resourceUrl: 'https://shop.example/ch_1' }, 'mismatch'],
+    [far, { payer: '0x' }, 'mismatch'],
+    [near, { payer }, 'wrong_host'],
+  ] as const) {
+    const verified = await verifyReceipt(sign(url), { expect, fetch: send })
+    assert.equal(verified.isValid || verified.code, code)
+  }
+  assert.deepEqual(asked, [])
+  await assert.rejects(verifyReceipt(sign(far), { fetch: send }), /without a document that holds keys/)
+  assert.equal(asked.length, 1)
 })
 
 test('an offer proves no payment, and is refused once it is over', async () => {
