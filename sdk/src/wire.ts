@@ -72,7 +72,7 @@ export type CreateCheckout = {
   /** ISO 4217 code, in upper or lower case. The checkout has it in upper case. */
   priceCurrency: string
   successRedirectUrl?: string | null
-  /** The payment page links to it until the checkout is paid. */
+  /** The payment page links to it while the checkout is open, expired or canceled. */
   cancelUrl?: string | null
   /** 300 to 604800. Default: 86400, or 3600 if an exchange rate is locked. */
   expiresInSeconds?: number

@@ -4,8 +4,8 @@ import type { Option, Terms } from '../terms.ts'
 const key = 'farthing network'
 
 /**
- * The option to show in place of the one that the server chose: the one on the remembered network, or else one that a
- * wallet in this browser can pay. Null if the page should stay as it is.
+ * The option to show in place of the one that the server chose: one that a wallet in this browser can pay, on the
+ * remembered network if possible. Null if the page should stay as it is.
  */
 export function betterOption(
   { options, chosen }: Terms,
@@ -14,7 +14,7 @@ export function betterOption(
   const shown = options.find(({ place }) => place === chosen)
   const known = options.find(({ accepted }) => accepted.network === remembered())
   const canPay = (option: Option | undefined) => wallets.some(({ family }) => family === option?.family)
-  const better = known ?? (canPay(shown) ? shown : options.find(canPay))
+  const better = [known, shown, ...options].find(canPay)
   return better && better !== shown ? better : null
 }
 

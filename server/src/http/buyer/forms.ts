@@ -54,8 +54,9 @@ export function mountForms(app: FastifyInstance, ctx: Context, rails: Rails, pat
     })
 
     scope.post(`${path}/:checkoutId/transaction`, async (request, reply) => {
-      pastes.take(addressBucket(request.ip), reply)
       const { checkout } = await findView(ctx, request)
+      if (!pastes.tryTake(addressBucket(request.ip)))
+        return lead(reply, request, path, { notice: 'unavailable' })
       const networks = [...new Set(checkout.options.map(({ network }) => network))]
       const text = fieldOf(request, 'hash') ?? ''
       const outcome = await pasteTransaction(ctx, rails, checkout.id, networks, text)

@@ -33,18 +33,25 @@ export function renderPage(
   const stage = stageOf(view, asked)
   const choice = stage === 'choose' ? chooseWay(view, asked) : null
   const shown = choice ? shownFor(choice) : shownAfter(view)
-  const acts: Readonly<Record<typeof stage, () => Html | null>> = {
-    choose: () =>
-      choice && renderWays(view, choice, asked, { path: place.path, url: `${place.url}/${checkout.id}` }),
-    announced: () => renderAnnounced(view, asked),
-    arrived: () => renderArrived(view, language),
-    over: () => html`${renderNotes(view, language)}${renderOutcome(view, language)}`,
-  }
-  const page = {
+  const terms = termsOf(ctx, view, accepts, {
     digest: digestOf(view),
     isPayable: choice !== null,
     chosen: choice?.place ?? null,
     now,
+  })
+  const acts: Readonly<Record<typeof stage, () => Html | null>> = {
+    choose: () =>
+      choice &&
+      renderWays(
+        view,
+        choice,
+        asked,
+        { path: place.path, url: `${place.url}/${checkout.id}` },
+        terms.options.some((option) => option.place === choice.place),
+      ),
+    announced: () => renderAnnounced(view, asked),
+    arrived: () => renderArrived(view, language),
+    over: () => html`${renderNotes(view, language)}${renderOutcome(view, language)}`,
   }
   const main = html`<main data-status="${checkout.status}">
 ${renderHead(view, shown, language, place.path, choice !== null)}
@@ -52,7 +59,7 @@ ${renderHead(view, shown, language, place.path, choice !== null)}
 ${acts[stage]()}
 </div>
 ${renderFacts(view, shown, language, choice !== null)}
-<script type="application/json" id="terms">${json(termsOf(ctx, view, accepts, page))}</script>
+<script type="application/json" id="terms">${json(terms)}</script>
 </main>`
   const title = titleOf(view, language, stage, choice, shown)
   const languageLinks = (lang: string) => queryOf(asked, { lang })

@@ -4,11 +4,10 @@ import type { Hex } from '../../chains/hex.ts'
 import { lockFollower, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { pasteLimits } from '../transfers/paste.ts'
 import { decidePasted, listPasted, type Pasted, writePasted } from '../transfers/paste-rows.ts'
 import { openListener } from './credit-blocks.ts'
 
-/** A transaction that is in no block by then never will be, or is not ours to wait for. */
-const patienceMinutes = 30
 /** Two blocks: by then most transactions that were still on their way are in one. */
 const againSeconds = 3
 const lookedUpPerRun = 20
@@ -22,7 +21,7 @@ const hintsPerPaymentMax = 10
  */
 export async function lookUpPasted(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Promise<number> {
   const network = chain.network.caip2
-  const pasted = await listPasted(ctx.db, network, patienceMinutes, againSeconds, lookedUpPerRun)
+  const pasted = await listPasted(ctx.db, network, pasteLimits.patienceMinutes, againSeconds, lookedUpPerRun)
   for (const each of pasted) await lookUp(ctx, chain, each, updateStatus)
   if (pasted.length > 0) ctx.db.wakeUps.send('outcomes')
   return pasted.length

@@ -7,8 +7,12 @@ export type PasteOutcome = 'looking' | 'applied' | 'hinted' | 'not_found'
 
 /**
  * Queues a transaction to be looked up for a checkout on each of its networks. False if too many were pasted for it. One
- * that was not found is looked up again only if the last lookup was a while ago. If too many of the store's are being
- * looked up, the oldest give way: they have been looked for longest.
+ * that was not found is looked up again only if the last lookup was a while ago.
+ *
+ * If too many of the store's are being looked up, some are put off: `looked_at` is set to the end of their patience, when
+ * the last lookup is due. They stay `looking`, because anybody can paste made-up hashes, and that must not make another
+ * buyer's page ask for a second payment. Each checkout's newest are kept first, then the newest of all, so that a few
+ * checkouts with many hashes put off their own.
  */
 export async function insertPasted(
   db: Database,
@@ -19,6 +23,7 @@ export async function insertPasted(
     readonly perCheckoutMax: number
     readonly perStoreMax: number
     readonly againAfterSeconds: number
+    readonly patienceMinutes: number
   },
 ): Promise<boolean> {
   const rows = await db.query(
@@ -35,18 +40,30 @@ export async function insertPasted(
            and coalesce(pasted_transactions.looked_at, '-infinity') <= clock() - make_interval(secs => $6)
        returning 1
      ), surplus as (
-       update pasted_transactions p set outcome = 'not_found'
-       from (select l.checkout_id, l.network, l.transaction_hash from pasted_transactions l
-             join checkouts c on c.id = l.checkout_id join locked on locked.store_id = c.store_id
-             where l.outcome = 'looking' order by l.pasted_at desc offset $5) oldest
-       where p.checkout_id = oldest.checkout_id and p.network = oldest.network
-         and p.transaction_hash = oldest.transaction_hash
+       select l.checkout_id, l.network, l.transaction_hash from pasted_transactions l
+       join checkouts c on c.id = l.checkout_id join locked on locked.store_id = c.store_id
+       where l.outcome = 'looking' and (l.looked_at is null or l.looked_at <= clock())
+       order by dense_rank() over (partition by l.checkout_id order by l.pasted_at desc), l.pasted_at desc offset $5
+     ), put_off as (
+       update pasted_transactions p set looked_at = p.pasted_at + make_interval(mins => $7)
+       from (select checkout_id, network, transaction_hash from pasted_transactions
+             where (checkout_id, network, transaction_hash) in (select * from surplus) and outcome = 'looking'
+             for update skip locked) l
+       where p.checkout_id = l.checkout_id and p.network = l.network and p.transaction_hash = l.transaction_hash
      ), shown as (
        update checkouts set page_version = page_version + 1 where id = $1 and exists (select 1 from made)
      )
      select 1 as one from locked
      where (select count(distinct transaction_hash) from known) < $4 or $3 in (select transaction_hash from known)`,
-    [checkoutId, networks, hash, limits.perCheckoutMax, limits.perStoreMax, limits.againAfterSeconds],
+    [
+      checkoutId,
+      networks,
+      hash,
+      limits.perCheckoutMax,
+      limits.perStoreMax,
+      limits.againAfterSeconds,
+      limits.patienceMinutes,
+    ],
   )
   return rows.length > 0
 }
@@ -141,6 +158,7 @@ export async function decidePasted(
   return row.applied > 0 ? 'applied' : row.hinted > 0 ? 'hinted' : 'not_found'
 }
 
+/** Locks the checkout before the pasted transaction, as `insertPasted` does, so that the two cannot deadlock. */
 export async function writePasted(
   db: Database | Transaction,
   network: string,
@@ -148,12 +166,14 @@ export async function writePasted(
   outcome: PasteOutcome,
 ): Promise<void> {
   await db.query(
-    `with written as (
-       update pasted_transactions set outcome = $4
-       where checkout_id = $1 and network = $2 and transaction_hash = $3
-       returning checkout_id
+    `with locked as (
+       select id from checkouts where id = $1 for no key update
+     ), written as (
+       update pasted_transactions p set outcome = $4 from locked
+       where p.checkout_id = locked.id and p.network = $2 and p.transaction_hash = $3
+       returning 1
      )
-     update checkouts set page_version = page_version + 1 where id in (select checkout_id from written)`,
+     update checkouts set page_version = page_version + 1 where id = $1 and exists (select 1 from written)`,
     [checkoutId, network, hash, outcome],
   )
 }

@@ -11,6 +11,8 @@ export const pasteLimits = {
   perStoreMax: 100,
   /** A buyer who sees "not found" may submit the form again at once. The answer would be the same. */
   againAfterSeconds: 60,
+  /** A transaction that is in no block by then never will be, or is not ours to wait for. */
+  patienceMinutes: 30,
 }
 /** Most transactions are already known or found at once, so the buyer gets an answer on the spot. */
 const patienceMs = 2_500

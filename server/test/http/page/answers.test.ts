@@ -138,6 +138,21 @@ test('in every way and language the page with its script is at most 20 KB, and t
     }
 })
 
+test('where nothing can be signed for on a network, the page says so and not that there is no wallet', async () => {
+  const { id } = await shop.create()
+  await farthing.ctx.db.query(
+    "update checkouts set options = replace(options::text, 'eip155:8453', 'eip155:31337')::json where id = $1",
+    [id],
+  )
+  for (const way of ['wallet', 'phone']) {
+    const { body } = await get(`${id}?way=${way}`)
+    assert.match(body, /This payment can’t be signed in a wallet on <bdi>Local chain<\/bdi> right now\./)
+    assert.doesNotMatch(body, /We found no wallet|class="(qr|apps)"/)
+    assert.match(body, /Pay from an exchange or another wallet/)
+  }
+  assert.match((await get(`${id}?way=send`)).body, /Show amount and address/)
+})
+
 test('the language is the requested one, or else the browser’s, or else English', async () => {
   const { id } = await shop.create()
   for (const [query, accepted, lang, dir] of [

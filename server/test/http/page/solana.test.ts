@@ -169,4 +169,11 @@ test('if the store accepts both families, the buyer chooses, and the choice is r
   await sending.locator('.exact').waitFor()
   assert.equal(await sending.locator('.address').count(), 1)
   assert.equal(await sending.locator('a[href^="solana:"]').count(), 0)
+
+  // A browser that has lost its Solana wallet since then still finds the one it has.
+  const fox = await openPage(browser, both, { wallets: [{ key: newPayer().key, name: 'Fox Wallet' }] })
+  const network = await again.evaluate("localStorage.getItem('farthing network')")
+  assert.match(String(network), /^solana:/)
+  await fox.context.addInitScript(`localStorage.setItem('farthing network', '${network}')`)
+  await payWith(await fox.openCheckout(await both.create('1.00')), 'Fox Wallet').waitFor()
 })

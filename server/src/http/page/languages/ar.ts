@@ -37,6 +37,7 @@ export const arabic: Language = {
     payWith: 'ادفع عبر {wallet}',
     unnamedWallet: 'محفظة المتصفح',
     noWallet: 'لم نجد محفظة في هذا المتصفح.',
+    unsignable: 'لا يمكن توقيع هذه الدفعة بمحفظة على {network} في الوقت الحالي.',
     usePhone: 'استخدم هاتفك',
     needsScript: 'الدفع بمحفظة في هذا المتصفح يحتاج إلى JavaScript، وهو متوقف هنا.',
 
@@ -166,7 +167,7 @@ export const arabic: Language = {
     checkout: 'رقم الإيصال',
     print: 'طباعة',
     returnTo: 'العودة إلى {host}',
-    leaving: 'العودة إلى المتجر خلال {seconds} ثوانٍ.',
+    leaving: 'العودة إلى المتجر خلال {seconds} ث.',
     stay: 'ابقَ هنا',
     checkAgain: 'تحقق من جديد',
   },

@@ -37,6 +37,7 @@ export const german: Language = {
     payWith: 'Mit {wallet} zahlen',
     unnamedWallet: 'Browser-Wallet',
     noWallet: 'In diesem Browser haben wir keine Wallet gefunden.',
+    unsignable: 'Diese Zahlung kann auf {network} gerade nicht mit einer Wallet unterschrieben werden.',
     usePhone: 'Mit dem Handy zahlen',
     needsScript:
       'Um mit einer Wallet in diesem Browser zu zahlen, ist JavaScript nötig. Es ist hier ausgeschaltet.',
@@ -195,7 +196,7 @@ export const german: Language = {
     checkout: 'Belegnummer',
     print: 'Drucken',
     returnTo: 'Zurück zu {host}',
-    leaving: 'In {seconds} Sekunden geht es zurück zum Shop.',
+    leaving: 'In {seconds} s geht es zurück zum Shop.',
     stay: 'Hier bleiben',
     checkAgain: 'Erneut prüfen',
   },

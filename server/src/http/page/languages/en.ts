@@ -37,6 +37,7 @@ export const english: Language = {
     payWith: 'Pay with {wallet}',
     unnamedWallet: 'browser wallet',
     noWallet: 'We found no wallet in this browser.',
+    unsignable: 'This payment can’t be signed in a wallet on {network} right now.',
     usePhone: 'Use your phone',
     needsScript: 'Paying with a wallet in this browser needs JavaScript, which is turned off here.',
 
@@ -185,7 +186,7 @@ export const english: Language = {
     checkout: 'Receipt number',
     print: 'Print',
     returnTo: 'Back to {host}',
-    leaving: 'Returning to the store in {seconds} seconds.',
+    leaving: 'Returning to the store in {seconds} s.',
     stay: 'Stay here',
     checkAgain: 'Check again',
   },

@@ -37,6 +37,7 @@ export const spanish: Language = {
     payWith: 'Pagar con {wallet}',
     unnamedWallet: 'la cartera del navegador',
     noWallet: 'No hemos encontrado ninguna cartera en este navegador.',
+    unsignable: 'Este pago no se puede firmar con una cartera en {network} en este momento.',
     usePhone: 'Usar el teléfono',
     needsScript:
       'Para pagar con una cartera de este navegador hace falta JavaScript, que aquí está desactivado.',
@@ -188,7 +189,7 @@ export const spanish: Language = {
     checkout: 'Número de recibo',
     print: 'Imprimir',
     returnTo: 'Volver a {host}',
-    leaving: 'Volverá a la tienda en {seconds} segundos.',
+    leaving: 'Volverá a la tienda en {seconds} s.',
     stay: 'Quedarme aquí',
     checkAgain: 'Comprobar de nuevo',
   },

@@ -37,6 +37,7 @@ export const french: Language = {
     payWith: 'Payer avec {wallet}',
     unnamedWallet: 'le portefeuille du navigateur',
     noWallet: 'Nous n’avons trouvé aucun portefeuille dans ce navigateur.',
+    unsignable: 'Ce paiement ne peut pas être signé avec un portefeuille sur {network} pour le moment.',
     usePhone: 'Utiliser votre téléphone',
     needsScript:
       'Pour payer avec un portefeuille de ce navigateur, il faut JavaScript, qui est désactivé ici.',
@@ -189,7 +190,7 @@ export const french: Language = {
     checkout: 'Numéro du reçu',
     print: 'Imprimer',
     returnTo: 'Retour à {host}',
-    leaving: 'Retour à la boutique dans {seconds} secondes.',
+    leaving: 'Retour à la boutique dans {seconds} s.',
     stay: 'Rester ici',
     checkAgain: 'Vérifier à nouveau',
   },

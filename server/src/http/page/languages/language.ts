@@ -39,6 +39,8 @@ type Texts = {
   readonly payWith: string
   readonly unnamedWallet: string
   readonly noWallet: string
+  /** Instead of wallets, if the network takes no signed payments now. */
+  readonly unsignable: string
   readonly usePhone: string
   readonly needsScript: string
 
@@ -93,6 +95,7 @@ type Texts = {
   readonly checkout: string
   readonly print: string
   readonly returnTo: string
+  /** With a unit that is the same for every number. */
   readonly leaving: string
   readonly stay: string
   readonly checkAgain: string

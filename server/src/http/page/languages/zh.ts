@@ -32,6 +32,7 @@ export const chinese: Language = {
     payWith: '用 {wallet} 支付',
     unnamedWallet: '浏览器钱包',
     noWallet: '在此浏览器中没有找到钱包。',
+    unsignable: '目前无法在 {network} 上用钱包签名支付这笔款项。',
     usePhone: '使用手机',
     needsScript: '使用此浏览器中的钱包付款需要 JavaScript，而它在此处已关闭。',
 

@@ -13,9 +13,16 @@ import { bdi, describeOption } from './summary.ts'
  * The ways to pay, of which one is chosen and shown. Each choice is a link; the script loads it without leaving the page.
  * What only fits a desk (a code for another device) or only a phone (links to apps) is left to the style to show.
  */
-export function renderWays(view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
+export function renderWays(
+  view: CheckoutView,
+  choice: Choice,
+  asked: Asked,
+  place: Place,
+  isSignable: boolean,
+): Html {
   const { texts } = asked.language
-  const chosen = { wallet: renderWallet, phone: renderPhone, send: renderSend }[choice.way]
+  const signed = isSignable ? { wallet: renderWallet, phone: renderPhone } : unsignable
+  const chosen = { ...signed, send: renderSend }[choice.way]
   return html`<section id="flow" aria-labelledby="status">
 <h2 id="status" tabindex="-1">${texts.chooseWay}</h2>
 <div role="status">${Object.entries(texts.states).map(([state, message]) => renderState(choice.option, state as State, message))}</div>
@@ -56,10 +63,24 @@ function renderNetworks({ checkout }: CheckoutView, choice: Choice, asked: Asked
   )}</nav>`
 }
 
+/** The chosen option can't be signed for now, whichever wallets there are. The list lets the script turn to another. */
+const unsignable = { wallet: renderUnsignable, phone: renderUnsignable }
+
+function renderUnsignable(_view: CheckoutView, { way, option }: Choice, asked: Asked): Html {
+  const { texts } = asked.language
+  return html`<h3 id="way" tabindex="-1">${way === 'phone' ? texts.appsTitle : texts.walletTitle}</h3>
+${way === 'wallet' && html`<div id="wallets"></div>`}
+<div class="empty"><p>${fill(texts.unsignable, { network: bdi(describeOption(option).name) })}</p>
+<div class="others">${renderOther('send', texts.sendTitle, asked)}</div></div>`
+}
+
+function renderOther(way: Way, text: string, asked: Asked): Html {
+  return html`<a class="button quiet" href="${queryOf(asked, { way })}" data-way="${way}">${text}</a>`
+}
+
 function renderWallet(_view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
   const { texts } = asked.language
-  const other = (way: Way, text: string) =>
-    html`<a class="button quiet" href="${queryOf(asked, { way })}" data-way="${way}">${text}</a>`
+  const other = (way: Way, text: string) => renderOther(way, text, asked)
   return html`<h3 id="way" tabindex="-1">${texts.walletTitle}</h3>
 <div data-script hidden>
 <p id="sign-once" class="about">${texts.walletAbout}</p>
