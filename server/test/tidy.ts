@@ -48,8 +48,8 @@ const decidesByFamily =
   /(^|\/)(evm|svm)\/|^(networks|chains\/families|chains\/wallet-links|payments\/payload|payments\/rails)\.ts$|^dev\//
 const familyWords = /\b(EVM|SOLANA|eip155)\b/
 
-/** Folders of server/test without a counterpart in server/src: support, load, and attacks on payments as a whole. */
-const unmirrored = /(^|\/)support(\/|$)|^(load|payments\/adversity|payments\/crash)(\/|$)/
+/** Folders of server/test without a counterpart in server/src: support, load, containers, and attacks on payments as a whole. */
+const unmirrored = /(^|\/)support(\/|$)|^(load|containers|payments\/adversity|payments\/crash)(\/|$)/
 
 export function findViolations(sources: readonly Source[]): string[] {
   return [...sources.flatMap(findViolationsInFile), ...findImportCycles(sources)]

@@ -336,7 +336,11 @@ test('payments are listed newest first, by page, by checkout and by disposition'
       data: Payment[]
     }
     const expected = all.filter((payment) => payment.disposition === disposition)
-    assert.deepEqual(data, expected.slice(0, 100))
+    // Their finality goes on between the two readings.
+    assert.deepEqual(
+      data.map(({ id }) => id),
+      expected.slice(0, 100).map(({ id }) => id),
+    )
   }
   const withCheckout = all.find(({ checkoutId }) => checkoutId !== null)
   const { data } = (await call(shop, 'GET', `?checkoutId=${withCheckout?.checkoutId}`)).json() as {
