@@ -60,7 +60,9 @@ export async function openDevChain(
     stateFile,
   })
   stops.push(stop)
-  const { address } = openSigner((await readFile(keysFile, 'utf8')).trim() as Hex)
+  // The first key is ours. `settler create` may have added others.
+  const [key = ''] = (await readFile(keysFile, 'utf8')).trim().split('\n')
+  const { address } = openSigner(key as Hex)
   await call(url, 'anvil_setBalance', [address, `0x${settlerWei.toString(16)}`])
   const data = encodeFunctionData({
     abi: parseAbi(['function mint(address to, uint256 value) returns (bool)']),
