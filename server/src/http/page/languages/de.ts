@@ -70,6 +70,8 @@ export const german: Language = {
       'Zieht Ihre Börse ihre Gebühr vom Betrag ab, schlagen Sie sie auf: Genau dieser Betrag muss ankommen.',
     sendCheck: 'Prüfen Sie nach dem Einfügen die ganze Adresse, auch die Mitte.',
     hashTitle: 'Gesendet, aber nichts passiert?',
+    hashAbout:
+      'Wenn ein anderer Betrag angekommen ist, können wir ihn nicht zuordnen. Senden Sie nicht noch einmal: Geben Sie den Transaktions-Hash ein, dann sieht der Shop die Zahlung.',
     hashLabel: 'Transaktions-Hash',
     hashButton: 'Meine Zahlung suchen',
     copy: 'Kopieren',

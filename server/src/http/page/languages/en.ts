@@ -68,6 +68,8 @@ export const english: Language = {
       'If your exchange takes its fee out of the amount, add the fee on top: exactly this amount has to arrive.',
     sendCheck: 'After pasting, check the whole address, including the middle.',
     hashTitle: 'Sent it but nothing happened?',
+    hashAbout:
+      'If a different amount arrived, we can’t tell that it’s yours. Don’t send again: enter the transaction hash, and the store will see it.',
     hashLabel: 'Transaction hash',
     hashButton: 'Find my payment',
     copy: 'Copy',

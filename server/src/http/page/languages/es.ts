@@ -70,6 +70,8 @@ export const spanish: Language = {
       'Si su exchange descuenta la comisión del importe, súmela: debe llegar exactamente esta cantidad.',
     sendCheck: 'Después de pegarla, compruebe la dirección entera, también la parte central.',
     hashTitle: '¿Lo ha enviado y no pasa nada?',
+    hashAbout:
+      'Si ha llegado otro importe, no podemos saber que es suyo. No envíe nada más: introduzca el hash de la transacción y la tienda lo verá.',
     hashLabel: 'Hash de la transacción',
     hashButton: 'Buscar mi pago',
     copy: 'Copiar',

@@ -70,6 +70,8 @@ export const french: Language = {
       'Si votre plateforme prélève ses frais sur le montant, ajoutez-les : c’est exactement ce montant qui doit arriver.',
     sendCheck: 'Après l’avoir collée, vérifiez l’adresse entière, y compris le milieu.',
     hashTitle: 'Envoyé, mais rien ne se passe ?',
+    hashAbout:
+      'Si un autre montant est arrivé, nous ne pouvons pas savoir qu’il vient de vous. N’envoyez rien de plus : saisissez le hash de la transaction et la boutique le verra.',
     hashLabel: 'Hash de la transaction',
     hashButton: 'Retrouver mon paiement',
     copy: 'Copier',

@@ -67,6 +67,7 @@ type Texts = {
   readonly sendFee: string
   readonly sendCheck: string
   readonly hashTitle: string
+  readonly hashAbout: string
   readonly hashLabel: string
   readonly hashButton: string
   readonly copy: string

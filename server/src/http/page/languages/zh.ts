@@ -60,6 +60,7 @@ export const chinese: Language = {
     sendFee: '如果交易所从金额中扣除手续费，请另外加上：到账金额必须与此完全一致。',
     sendCheck: '粘贴后请核对整个地址，包括中间部分。',
     hashTitle: '已转账但没有反应？',
+    hashAbout: '如果到账金额不同，我们无法确认是您的付款。请勿再次转账：请填写交易哈希，商家即可看到。',
     hashLabel: '交易哈希',
     hashButton: '查找我的付款',
     copy: '复制',

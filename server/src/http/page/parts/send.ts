@@ -53,6 +53,7 @@ function renderReserve({ checkout }: CheckoutView, action: string, texts: Langua
 function renderHashForm(action: string, texts: Language['texts']): Html {
   return html`<form class="hash" method="post" action="${action}" novalidate>
 <h4>${texts.hashTitle}</h4>
+<p class="hint">${texts.hashAbout}</p>
 <label for="hash">${texts.hashLabel}</label>
 <div class="row"><input id="hash" name="hash" dir="ltr" maxlength="100" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="0x…"><button class="quiet">${texts.hashButton}</button></div>
 </form>`
