@@ -83,6 +83,7 @@ async function follow(
   }
 
   const from = tip ? tip.number + 1 : await chooseFirst(chain, head.number)
+  if (from === null) return false
   const wanted = Array.from({ length: Math.min(blocksPerRead, head.number - from + 1) }, (_, i) => ({
     number: from + i,
     hash: from + i === head.number ? head.hash : null,
@@ -111,11 +112,12 @@ async function follow(
 
 /**
  * Where reading starts the first time. Nothing before the head of then can be ours, but the first block is one that is
- * never given up (see turn-back), so it must be one that the chain no longer replaces.
+ * never given up (see turn-back), so it must be one that the chain no longer replaces. Null if the node that reported the
+ * head is behind what is finalized: it may still be syncing, and everything since then would be read first.
  */
-async function chooseFirst(chain: Chain, head: number): Promise<number> {
+async function chooseFirst(chain: Chain, head: number): Promise<number | null> {
   const { finalized } = await readFinality(chain)
-  return Math.max(0, head - firstBlocksMax, Math.min(finalized, head))
+  return head < finalized ? null : Math.max(head - firstBlocksMax, finalized)
 }
 
 /** Reads blocks from every provider, decides what to believe of each, and puts those aside that were caught lying. */
