@@ -14,8 +14,11 @@ const farthing = await openLocalApp()
 const { ctx } = farthing
 const daySeconds = 86_400
 
-const typesOf = (received: readonly Received[]) =>
-  received.map(({ body }) => (JSON.parse(body.toString()) as Event).type)
+const eventOf = ({ body }: Received) => JSON.parse(body.toString()) as Event
+/** Requests to an endpoint that is not ordered are sent at once and arrive in any order. */
+const inLogOrder = (received: readonly Received[]) =>
+  received.toSorted((a, b) => eventOf(a).sequence - eventOf(b).sequence)
+const typesOf = (received: readonly Received[]) => inLogOrder(received).map((one) => eventOf(one).type)
 const at = (id: string, rest = '') => `/api/v1/webhook-endpoints/${id}${rest}`
 
 async function change(shop: HookShop, id: string, body: object): Promise<void> {
@@ -123,7 +126,7 @@ test('after secrets are rolled without overlap, the first one still checks these
   await shop.create()
   await deliverDue(ctx)
   const checked = await Promise.all(
-    receiver.received.map((received) =>
+    inLogOrder(receiver.received).map((received) =>
       verifyWebhook({ ...received, secrets: secret }).then(
         ({ type }) => type,
         () => 'refused',
