@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { type Hex, parseTransaction } from 'viem'
 import { batcher, readBatchCalldata } from '../server/src/chains/evm/batcher.ts'
-import { aggregateCalldata } from '../server/src/chains/evm/chain.ts'
 import { transferCalldata } from '../server/src/chains/evm/eip3009.ts'
+import { aggregateCalldata } from '../server/src/chains/evm/multicall.ts'
 
 export type Calldata = { readonly perPayment: number; readonly ratio: number }
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { encodeFunctionData, getAddress, type Hex, parseAbi } from 'viem'
-import { aggregateCalldata, decodeAggregate, multicall } from '../server/src/chains/evm/chain.ts'
 import { type Authorization, digest, transferCalldata } from '../server/src/chains/evm/eip3009.ts'
+import { aggregateCalldata, decodeAggregate, multicall } from '../server/src/chains/evm/multicall.ts'
 import { recoverSigner, signDigest } from '../server/src/chains/evm/recover.ts'
 import { type LocalChain, startLocalChain } from '../server/src/dev/local-chain.ts'
 import { networks } from '../server/src/networks.ts'
@@ -241,9 +241,9 @@ export type Counter = {
 
 /**
  * A proxy that counts the calls to a node. It only scans the bytes as they pass, because parsing HTTP would slow down
- * the side that makes the most calls.
+ * the side that makes the most calls. It can delay the node's answers.
  */
-export async function countCalls(target: string): Promise<Counter> {
+export async function countCalls(target: string, delayMs = 0): Promise<Counter> {
   const { hostname, port } = new URL(target)
   const calls = new Map<string, number>()
   const server = createServer((inward) => {
@@ -260,7 +260,9 @@ export async function countCalls(target: string): Promise<Counter> {
       // A name that is split between two chunks is found with the next chunk.
       rest = text.slice(Math.max(end, text.length - 64))
     })
-    inward.pipe(outward).pipe(inward)
+    inward.pipe(outward)
+    if (delayMs === 0) outward.pipe(inward)
+    else outward.on('data', (chunk) => setTimeout(() => inward.writable && inward.write(chunk), delayMs))
     for (const socket of [inward, outward]) {
       socket.setNoDelay(true)
       socket.on('error', () => {

@@ -67,6 +67,49 @@ export async function pay(payments: readonly Ready[], inFlight: number, limitMs:
   return { paid, latenciesMs, answers, elapsedMs }
 }
 
+/** One answer to one request, and when it came: ms since the request, and since the load began. */
+export type Timed = Answer & { readonly tookMs: number; readonly atMs: number }
+
+/**
+ * Keeps `inFlight` payers busy for some seconds: each sends one payment after the other, and repeats it as its
+ * Retry-After says until it is paid. Then nobody sends any more, and the requests under way have `graceMs` to be
+ * answered: one that is not counts as answered with status 0.
+ */
+export async function press(
+  payments: readonly Ready[],
+  inFlight: number,
+  seconds: number,
+  graceMs: number,
+): Promise<Timed[]> {
+  const answers: Timed[] = []
+  const agents = await openConnections(new URL('/', payments[0]?.url).href, inFlight)
+  const stopping = new AbortController()
+  const start = performance.now()
+  const end = start + seconds * 1_000
+  let next = 0
+
+  async function goOn(agent: Agent): Promise<void> {
+    for (let payment = payments[next++]; payment; payment = payments[next++]) {
+      for (;;) {
+        const sentAt = performance.now()
+        if (sentAt >= end) return
+        const headers = { 'payment-signature': payment.header }
+        const answer = await send(agent, 'POST', payment.url, headers, stopping.signal)
+        const now = performance.now()
+        answers.push({ ...answer, tookMs: now - sentAt, atMs: now - start })
+        if (!repeated.has(answer.status)) break
+        await wait(Math.max(0, Math.min(answer.retryAfterSeconds * 1_000 || repeatMs, end - now)))
+      }
+    }
+  }
+
+  const timer = setTimeout(() => stopping.abort(), seconds * 1_000 + graceMs)
+  await Promise.all(agents.map(goOn))
+  clearTimeout(timer)
+  for (const agent of agents) agent.destroy()
+  return answers
+}
+
 /** Each payer has its own connection, opened by a HEAD request. */
 async function openConnections(origin: string, count: number): Promise<Agent[]> {
   const agents = Array.from({ length: count }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
@@ -79,7 +122,7 @@ async function openConnections(origin: string, count: number): Promise<Agent[]> 
   return agents
 }
 
-type Answer = { readonly status: number; readonly reason: string }
+type Answer = { readonly status: number; readonly reason: string; readonly retryAfterSeconds: number }
 
 function send(
   agent: Agent,
@@ -90,7 +133,7 @@ function send(
 ): Promise<Answer> {
   return new Promise((resolve) => {
     const fail = (error: Error) =>
-      resolve({ status: 0, reason: signal.aborted ? 'out of time' : error.message })
+      resolve({ status: 0, reason: signal.aborted ? 'out of time' : error.message, retryAfterSeconds: 0 })
     const options = { method, agent, signal, headers: { ...headers, 'content-length': 0 } }
     const sent = request(url, options, (response) => {
       let body = ''
@@ -100,7 +143,11 @@ function send(
       response.on('error', fail)
       response.on('end', () => {
         const status = response.statusCode ?? 0
-        resolve({ status, reason: status === 200 ? '200' : `${status} ${reasonIn(body)}` })
+        resolve({
+          status,
+          reason: status === 200 ? '200' : `${status} ${reasonIn(body)}`,
+          retryAfterSeconds: Number.parseInt(response.headers['retry-after'] ?? '0', 10),
+        })
       })
     })
     sent.on('error', fail)

@@ -38,10 +38,16 @@ export type Side = {
 const settleTimeoutMs = 30_000
 const createsAtOnce = 64
 const reference = new URL('pay-reference.ts', import.meta.url).pathname
-/** One serve, one work, one settler. Base requires two nodes: here they are two proxies to the same node. */
-export async function openOurs(chain: Chain, stand: Stand): Promise<Side & { db: Database }> {
+
+export type Ours = Side & { readonly db: Database }
+
+/**
+ * One serve, one work, one settler. Base requires two nodes: here they are two proxies to the same node, which may
+ * delay its answers.
+ */
+export async function openOurs(chain: Chain, stand: Stand, nodeDelayMs = 0): Promise<Ours> {
   const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-  const counters = [await countCalls(chain.url), await countCalls(chain.url)]
+  const counters = [await countCalls(chain.url, nodeDelayMs), await countCalls(chain.url, nodeDelayMs)]
   const settler = await chain.fundedKey()
   const keysFile = join(stand.folder, 'settler-keys')
   await writeFile(keysFile, `0x${settler.key.toString('hex')}\n`)

@@ -35,10 +35,14 @@ const startTimeoutMs = 20_000
 const main = new URL('../server/src/main.ts', import.meta.url).pathname
 const execute = promisify(execFile)
 
-/** Sets up a stand, runs the measurement and cleans everything up, even when it is interrupted. */
+/**
+ * Sets up a stand, runs the measurement and cleans everything up, even when it is interrupted. `settings` are further
+ * ones for PostgreSQL.
+ */
 export async function onStand(
   sharedBuffers: string,
   measure: (stand: Stand) => Promise<void>,
+  settings: readonly string[] = [],
 ): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'farthing-bench-'))
   const cluster = await startCluster(folder, [
@@ -47,6 +51,7 @@ export async function onStand(
     'max_wal_size=4GB',
     'fsync=on',
     'synchronous_commit=on',
+    ...settings,
   ])
   const children = new Set<ChildProcess>()
   const interrupted = new Promise<never>((_, reject) => {

@@ -68,7 +68,8 @@ CREATE TABLE public.authorizations (
     CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
     CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
-);
+)
+WITH (fillfactor='50');
 
 CREATE TABLE public.blocks (
     network text NOT NULL COLLATE pg_catalog."C",
@@ -151,7 +152,8 @@ CREATE TABLE public.credits (
     CONSTRAINT credits_check CHECK (((disposition = 'unmatched'::text) OR (checkout_id IS NOT NULL))),
     CONSTRAINT credits_disposition_check CHECK ((disposition = ANY (ARRAY['exact'::text, 'late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text]))),
     CONSTRAINT credits_position_check CHECK (("position" >= 0))
-);
+)
+WITH (fillfactor='50');
 
 CREATE TABLE public.deliveries (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -449,7 +451,7 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.authorizations
-    ADD CONSTRAINT authorizations_pkey PRIMARY KEY (network, asset, payer, nonce);
+    ADD CONSTRAINT authorizations_pkey PRIMARY KEY (payer, nonce, asset, network);
 
 ALTER TABLE ONLY public.blocks
     ADD CONSTRAINT blocks_pkey PRIMARY KEY (network, number);
@@ -461,7 +463,7 @@ ALTER TABLE ONLY public.checkouts
     ADD CONSTRAINT checkouts_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.credits
-    ADD CONSTRAINT credits_pkey PRIMARY KEY (network, block_hash, log_index);
+    ADD CONSTRAINT credits_pkey PRIMARY KEY (block_hash, log_index, network);
 
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id);
@@ -527,7 +529,7 @@ ALTER TABLE ONLY public.token_accounts
     ADD CONSTRAINT token_accounts_pkey PRIMARY KEY (network, asset, owner);
 
 ALTER TABLE ONLY public.transaction_calls
-    ADD CONSTRAINT transaction_calls_pkey PRIMARY KEY (network, settler, settler_nonce, place);
+    ADD CONSTRAINT transaction_calls_pkey PRIMARY KEY (settler, settler_nonce, network, place);
 
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_pkey PRIMARY KEY (network, settler, nonce);
@@ -540,13 +542,13 @@ ALTER TABLE ONLY public.webhook_endpoints
 
 CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
 
-CREATE INDEX authorizations_by_checkout ON public.authorizations USING btree (checkout_id);
-
 CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
 
-CREATE INDEX authorizations_failed ON public.authorizations USING btree (network, payer, failed_at) WHERE (failed_at IS NOT NULL);
+CREATE INDEX authorizations_ended ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['rejected'::text, 'dead'::text]));
 
-CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (network, asset, payer) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
+CREATE INDEX authorizations_failed ON public.authorizations USING btree (payer, network, failed_at) WHERE (failed_at IS NOT NULL);
+
+CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (payer, asset, network) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
 
 CREATE UNIQUE INDEX authorizations_one_unresolved_per_checkout ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
@@ -554,7 +556,7 @@ CREATE INDEX authorizations_spent ON public.authorizations USING btree (network,
 
 CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE (state = 'claimed'::text);
 
-CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (network, valid_before) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
+CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (valid_before, network) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
 
 CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
 
@@ -568,27 +570,25 @@ CREATE INDEX checkouts_processing ON public.checkouts USING btree (id) WHERE (st
 
 CREATE INDEX checkouts_to_expire ON public.checkouts USING btree (expires_at) WHERE (status = 'OPEN'::text);
 
-CREATE INDEX credits_by_authorization ON public.credits USING btree (network, asset, payer, nonce);
-
 CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 
 CREATE INDEX credits_by_payment ON public.credits USING btree (payment_id);
 
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
 
-CREATE INDEX credits_by_transaction ON public.credits USING btree (transaction_hash);
-
 CREATE INDEX credits_by_wallet ON public.credits USING btree (pay_to, payment_id) WHERE (checkout_id IS NULL);
 
 CREATE INDEX credits_not_final ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (finalized_at IS NULL));
 
-CREATE INDEX credits_not_safe ON public.credits USING btree (network, block_number) WHERE ((orphaned_at IS NULL) AND (safe_at IS NULL));
-
 CREATE UNIQUE INDEX credits_one_exact_per_checkout ON public.credits USING btree (checkout_id) WHERE ((orphaned_at IS NULL) AND (disposition = 'exact'::text));
 
-CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree (network, asset, payer, nonce) WHERE ((orphaned_at IS NULL) AND (nonce IS NOT NULL));
+CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree (nonce, payer, asset, network) WHERE ((orphaned_at IS NULL) AND (nonce IS NOT NULL));
 
 CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (transaction_hash, network, asset, payer, pay_to, amount, "position") WHERE (orphaned_at IS NULL);
+
+CREATE INDEX credits_orphaned_by_authorization ON public.credits USING btree (nonce, payer, asset, network) WHERE ((orphaned_at IS NOT NULL) AND (nonce IS NOT NULL));
+
+CREATE INDEX credits_orphaned_by_transaction ON public.credits USING btree (transaction_hash) WHERE (orphaned_at IS NOT NULL);
 
 CREATE INDEX credits_taken_back ON public.credits USING btree (network) WHERE ((orphaned_at IS NOT NULL) AND (reversed_at IS NULL) AND (nonce IS NULL));
 
@@ -634,7 +634,7 @@ CREATE INDEX token_accounts_by_creation ON public.token_accounts USING btree (cr
 
 CREATE INDEX token_accounts_by_owner ON public.token_accounts USING btree (owner) WHERE (ready_at IS NOT NULL);
 
-CREATE INDEX transaction_calls_by_authorization ON public.transaction_calls USING btree (network, asset, payer, nonce);
+CREATE INDEX transaction_calls_by_authorization ON public.transaction_calls USING btree (nonce, payer, asset, network);
 
 CREATE INDEX transactions_to_cost ON public.transactions USING btree (network, settler, mined_at) WHERE ((mined_at IS NOT NULL) AND (cost_wei IS NULL));
 
@@ -659,14 +659,8 @@ CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkou
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
-ALTER TABLE ONLY public.authorizations
-    ADD CONSTRAINT authorizations_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
-
 ALTER TABLE ONLY public.broadcasts
     ADD CONSTRAINT broadcasts_network_settler_nonce_fkey FOREIGN KEY (network, settler, nonce) REFERENCES public.transactions(network, settler, nonce);
-
-ALTER TABLE ONLY public.credits
-    ADD CONSTRAINT credits_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
 
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES public.webhook_endpoints(id);
@@ -691,12 +685,6 @@ ALTER TABLE ONLY public.reserved_amounts
 
 ALTER TABLE ONLY public.store_gas
     ADD CONSTRAINT store_gas_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
-
-ALTER TABLE ONLY public.transaction_calls
-    ADD CONSTRAINT transaction_calls_network_asset_payer_nonce_fkey FOREIGN KEY (network, asset, payer, nonce) REFERENCES public.authorizations(network, asset, payer, nonce);
-
-ALTER TABLE ONLY public.transaction_calls
-    ADD CONSTRAINT transaction_calls_network_settler_settler_nonce_fkey FOREIGN KEY (network, settler, settler_nonce) REFERENCES public.transactions(network, settler, nonce);
 
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_network_settler_fkey FOREIGN KEY (network, settler) REFERENCES public.settlers(network, address);

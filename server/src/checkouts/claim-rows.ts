@@ -41,33 +41,31 @@ export async function claimAuthorizations(
          valid_after numeric, valid_before numeric, signature text, is_contract boolean, settler text,
          identifier text, event_id text, data json, now timestamptz)
      ), locked as (
-       select c.id, c.store_id from checkouts c
-       where c.id = any($2) and c.status = '${claiming.from}' and c.expires_at > clock()
-       order by c.id for no key update ${locking}
+       select i.*, c.store_id from (select * from input order by checkout_id) i
+       cross join lateral (select c.store_id from checkouts c
+         where c.id = i.checkout_id and c.status = '${claiming.from}' and c.expires_at > clock()
+         for no key update ${locking}) c
      ), claimed as (
        insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
          valid_after, valid_before, signature, is_contract, settler, payment_identifier, claimed_at)
-       select i.network, i.asset, i.payer, i.nonce, l.id, l.store_id, 'claimed', i.pay_to, i.amount,
-         i.valid_after, i.valid_before, decode(i.signature, 'hex'), i.is_contract, i.settler, i.identifier, clock()
-       from input i join locked l on l.id = i.checkout_id
-       order by i.network, i.asset, i.payer, i.nonce
+       select network, asset, payer, nonce, checkout_id, store_id, 'claimed', pay_to, amount,
+         valid_after, valid_before, decode(signature, 'hex'), is_contract, settler, identifier, clock()
+       from locked order by network, asset, payer, nonce
        on conflict do nothing
        returning network, asset, payer, nonce, checkout_id
      ), moved as (
        update checkouts c set status = '${claiming.to}', version = c.version + 1
-       from claimed where c.id = claimed.checkout_id
-       returning c.id, c.store_id, c.version
+       from claimed a where c.id = a.checkout_id
+       returning c.store_id, c.version, a.network, a.asset, a.payer, a.nonce, a.checkout_id
      ), told as (
        insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
-       select i.event_id, m.store_id, '${claiming.event}', m.id, m.version, i.data, i.now
-       from claimed a
-       join moved m on m.id = a.checkout_id
-       join input i on i.network = a.network and i.asset = a.asset and i.payer = a.payer and i.nonce = a.nonce
-         and i.checkout_id = a.checkout_id
+       select i.event_id, m.store_id, '${claiming.event}', m.checkout_id, m.version, i.data, i.now
+       from moved m join input i on i.network = m.network and i.asset = m.asset and i.payer = m.payer
+         and i.nonce = m.nonce and i.checkout_id = m.checkout_id
        returning id
      )
      select id as event_id from told`,
-    [JSON.stringify(batch.map(toInput)), batch.map(({ checkoutId }) => checkoutId)],
+    [JSON.stringify(batch.map(toInput))],
   )
   return new Set(rows.map(({ event_id }) => event_id))
 }

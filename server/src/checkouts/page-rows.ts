@@ -20,9 +20,11 @@ export async function findChangedPages(
     `select id as "checkoutId", stamp from (
        select c.id, i.stamp as before, concat_ws('.', c.version, c.page_version, case c.status
          when 'OPEN' then c.expires_at <= clock()
-         when 'PROCESSING' then exists (select 1 from authorizations a where a.checkout_id = c.id and a.state = 'sent')
+         when 'PROCESSING' then exists (select 1 from authorizations a where a.checkout_id = c.id and a.state = 'sent'
+           offset 0)
          end) as stamp
-       from unnest($1::text[], $2::text[]) as i (id, stamp) join checkouts c on c.id = i.id
+       from unnest($1::text[], $2::text[]) as i (id, stamp)
+       cross join lateral (select * from checkouts c where c.id = i.id offset 0) c
      ) now where stamp <> before`,
     [watched.map(({ checkoutId }) => checkoutId), watched.map(({ stamp }) => stamp)],
   )

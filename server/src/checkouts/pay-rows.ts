@@ -2,11 +2,11 @@ import type { Database } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
 import type { Payment } from '../payments/payload.ts'
-import { contractRest } from '../payments/rows.ts'
+import { authorizationOf, contractRest, inFlightUnits, liveCreditOf } from '../payments/rows.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, isRestoringSql, toCheckout } from './rows.ts'
 
-/** Everything that decides the answer to a payer, in one query. */
+/** Everything that decides the answer to a payer. */
 export type PayView = {
   readonly checkout: Checkout
   readonly storeName: string
@@ -25,6 +25,8 @@ export type PayView = {
     /** Whether it was mined without effect. */
     readonly hasFailed: boolean
   } | null
+  /** What the payer has authorized that is neither paid nor dead, in units of the payment's asset. */
+  readonly inFlight: bigint
   /** What settlements for the store have cost today on the payment's network. */
   readonly storeCost: bigint
   /** When this payer, a contract wallet one of whose payments failed on the chain, may pay by signature again. */
@@ -33,13 +35,17 @@ export type PayView = {
   readonly isIdentifierTaken: boolean
 }
 
-export async function readPayView(
+/** A request to pay: which checkout, and with which payment. */
+export type PayQuestion = { readonly checkoutId: CheckoutId; readonly payment: Payment | null }
+
+/** Reads what each of these requests needs, in one statement. Null where there is no such checkout. */
+export async function readPayViews(
   db: Database,
-  checkoutId: CheckoutId,
-  payment: Payment | null,
-): Promise<PayView | null> {
-  const [row] = await db.query<
+  questions: readonly PayQuestion[],
+): Promise<(PayView | null)[]> {
+  const rows = await db.query<
     CheckoutRow & {
+      place: number
       store_name: string
       is_past_expiry: boolean
       is_restoring: boolean
@@ -51,57 +57,63 @@ export async function readPayView(
       known_transaction: string | null
       known_failed: boolean | null
       is_identifier_taken: boolean
+      in_flight: string
       store_cost: string | null
       rests_until: Date | null
     }
   >(
-    `select c.*, s.name as store_name, c.expires_at <= clock() as is_past_expiry, ${creditJson('e')} as exact,
-       ${isRestoringSql} as is_restoring,
+    `select i.place::integer - 1 as place, c.*, s.name as store_name, c.expires_at <= clock() as is_past_expiry,
+       ${creditJson('e')} as exact, ${isRestoringSql} as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, ${creditJson('k')} as known_credit,
-       (select b.hash from transaction_calls tc join broadcasts b on b.network = tc.network and b.settler = tc.settler
-          and b.nonce = tc.settler_nonce
+       (select b.hash from transaction_calls tc
+        cross join lateral (select * from broadcasts b where b.network = tc.network and b.settler = tc.settler
+          and b.nonce = tc.settler_nonce offset 0) b
         where tc.network = a.network and tc.asset = a.asset and tc.payer = a.payer and tc.nonce = a.nonce
         order by b.created_at desc limit 1) as known_transaction, a.failed_at is not null as known_failed,
-       (select g.spent from store_gas g where g.store_id = c.store_id and g.network = $2
+       ${inFlightUnits('i')} as in_flight,
+       (select g.spent from store_gas g where g.store_id = c.store_id and g.network = i.network
           and g.day = (clock() at time zone 'utc')::date) as store_cost,
-       (select max(f.failed_at) + ${contractRest} from authorizations f where f.network = $2 and f.payer = $4
-          and f.is_contract and f.failed_at > clock() - ${contractRest}) as rests_until,
-       $6::text is not null and exists (select 1 from authorizations o where o.store_id = c.store_id
-         and o.payment_identifier = $6 and (o.network, o.asset, o.payer, o.nonce, o.checkout_id)
-           is distinct from ($2, $3, $4, $5, c.id)) as is_identifier_taken
-     from checkouts c join stores s on s.id = c.store_id
-     left join credits e on e.checkout_id = c.id and e.disposition = 'exact' and e.orphaned_at is null
-     left join authorizations a on a.network = $2 and a.asset = $3 and a.payer = $4 and a.nonce = $5
-     left join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
-       and k.orphaned_at is null and (k.checkout_id = c.id or (k.checkout_id is null and a.checkout_id = c.id
-         and 'landed_by_another' in (a.spent_reason, a.reason)))
-     where c.id = $1`,
+       (select max(f.failed_at) + ${contractRest} from authorizations f where f.network = i.network
+          and f.payer = i.payer and f.is_contract and f.failed_at > clock() - ${contractRest}) as rests_until,
+       i.identifier is not null and exists (select 1 from authorizations o where o.store_id = c.store_id
+         and o.payment_identifier = i.identifier and (o.network, o.asset, o.payer, o.nonce, o.checkout_id)
+           is distinct from (i.network, i.asset, i.payer, i.nonce, c.id) offset 0) as is_identifier_taken
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+       with ordinality as i (checkout_id, network, asset, payer, nonce, identifier, place)
+     cross join lateral (select * from checkouts c where c.id = i.checkout_id offset 0) c
+     join stores s on s.id = c.store_id
+     left join lateral (select * from credits e where e.checkout_id = c.id and e.disposition = 'exact'
+       and e.orphaned_at is null offset 0) e on true
+     left join ${authorizationOf('i')} on true
+     left join ${liveCreditOf('a')} on k.checkout_id = c.id or (k.checkout_id is null and a.checkout_id = c.id
+       and 'landed_by_another' in (a.spent_reason, a.reason))`,
     [
-      checkoutId,
-      payment?.network ?? null,
-      payment?.asset ?? null,
-      payment?.payer ?? null,
-      payment?.nonce ?? null,
-      payment?.identifier ?? null,
+      questions.map(({ checkoutId }) => checkoutId),
+      ...(['network', 'asset', 'payer', 'nonce', 'identifier'] as const).map((field) =>
+        questions.map(({ payment }) => payment?.[field] ?? null),
+      ),
     ],
   )
-  if (!row) return null
-  return {
-    checkout: toCheckout(row),
-    storeName: row.store_name,
-    isPastExpiry: row.is_past_expiry,
-    isRestoring: row.is_restoring,
-    payment: row.exact && creditFromJson(row.exact),
-    isIdentifierTaken: row.is_identifier_taken,
-    storeCost: BigInt(row.store_cost ?? '0'),
-    restsUntil: row.rests_until,
-    known: row.known_state && {
-      checkoutId: row.known_checkout_id,
-      state: row.known_state,
-      reason: row.known_reason,
-      credit: row.known_credit && creditFromJson(row.known_credit),
-      transaction: row.known_transaction,
-      hasFailed: row.known_failed === true,
-    },
-  }
+  const views: (PayView | null)[] = questions.map(() => null)
+  for (const row of rows)
+    views[row.place] = {
+      checkout: toCheckout(row),
+      storeName: row.store_name,
+      isPastExpiry: row.is_past_expiry,
+      isRestoring: row.is_restoring,
+      payment: row.exact && creditFromJson(row.exact),
+      isIdentifierTaken: row.is_identifier_taken,
+      inFlight: BigInt(row.in_flight),
+      storeCost: BigInt(row.store_cost ?? '0'),
+      restsUntil: row.rests_until,
+      known: row.known_state && {
+        checkoutId: row.known_checkout_id,
+        state: row.known_state,
+        reason: row.known_reason,
+        credit: row.known_credit && creditFromJson(row.known_credit),
+        transaction: row.known_transaction,
+        hasFailed: row.known_failed === true,
+      },
+    }
+  return views
 }

@@ -5,6 +5,7 @@ import { readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
+import { openBatcher } from '../database/batch.ts'
 import { isId } from '../ids.ts'
 import { idOfNetwork } from '../networks.ts'
 import type { Budgets } from '../payments/budget.ts'
@@ -15,23 +16,41 @@ import type { Issuer } from '../payments/receipts/issuer.ts'
 import { readInFlightUnits } from '../payments/rows.ts'
 import { nextDay } from '../payments/settlers/quota.ts'
 import { type Readiness, whyRestoring } from '../payments/settlers/readiness.ts'
+import type { Slots } from '../payments/slots.ts'
 import { toTerms } from '../payments/terms.ts'
 import type { Outcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { type Checkout, toStoreWire } from './checkout.ts'
 import type { Claim } from './claim.ts'
 import { describeCheckout } from './describe.ts'
-import { type PayView, readPayView } from './pay-rows.ts'
+import { type PayQuestion, type PayView, readPayViews } from './pay-rows.ts'
 
 /** What a request to pay needs. Opened once per process. */
 export type PayEngine = {
   readonly rails: Rails
+  readonly view: ReadPayView
   readonly claim: Claim
   readonly outcomes: Outcomes
   readonly readiness: Readiness
   readonly budgets: Budgets
+  readonly slots: Slots
   /** Null if offers and receipts are not signed. */
   readonly issuer: Issuer | null
+}
+
+export type ReadPayView = (question: PayQuestion) => Promise<PayView | null>
+
+const viewsPerStatement = 128
+const viewStatementsMax = 2
+
+/** Reads of requests that arrive together share statements. */
+export function openPayViews({ db }: Context): ReadPayView {
+  return openBatcher<PayQuestion, PayView | null>({
+    run: (questions) => readPayViews(db, questions),
+    runAlone: async (question) => (await readPayViews(db, [question]))[0] ?? null,
+    itemsMax: viewsPerStatement,
+    inFlightMax: viewStatementsMax,
+  })
 }
 
 /** The answer to a request to pay. Refusals other than a 402 are thrown as Problems. */
@@ -78,6 +97,24 @@ export async function payCheckout(
   checkoutId: string,
   request: PayRequest,
 ): Promise<PayAnswer> {
+  const slot: Slot = { free: null }
+  try {
+    return await answer(ctx, engine, checkoutId, request, slot)
+  } finally {
+    slot.free?.()
+  }
+}
+
+/** Taken before a payment is checked against the chain, and kept until its request is answered. */
+type Slot = { free: (() => void) | null }
+
+async function answer(
+  ctx: Context,
+  engine: PayEngine,
+  checkoutId: string,
+  request: PayRequest,
+  slot: Slot,
+): Promise<PayAnswer> {
   const payment = request.payment.kind === 'present' ? request.payment.payment : null
   const start = ctx.now().getTime()
   let otherUntil: number | null = null
@@ -94,7 +131,7 @@ export async function payCheckout(
   }
 
   for (let round = 0; round < roundsMax; round++) {
-    const view = isId('ch', checkoutId) ? await readPayView(ctx.db, checkoutId, payment) : null
+    const view = isId('ch', checkoutId) ? await engine.view({ checkoutId, payment }) : null
     if (!view) throw new Problem('not_found', 'No such checkout.')
     const { checkout, known } = view
 
@@ -153,14 +190,16 @@ export async function payCheckout(
     if (checkout.status !== 'OPEN' || view.isPastExpiry) throw closedProblem(checkout)
     if (view.isRestoring) throw restoringProblem()
 
-    const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
-    const required = await requirePayment(engine, view, request.resourceUrl, error)
-    if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
-    if (refused && !known) noteRefused(ctx, checkout, refused)
-    if (!payment || refused) return { kind: 'required', required, refused }
+    if (!payment || refused) {
+      const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
+      const required = await requirePayment(engine, view, request.resourceUrl, error)
+      if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
+      if (refused && !known) noteRefused(ctx, checkout, refused)
+      return { kind: 'required', required, refused }
+    }
 
     crashPoint(ctx, 'verify-before')
-    const verified = await verify(ctx, engine, view, payment, request.address)
+    const verified = await verify(ctx, engine, view, payment, request.address, slot)
     if (!verified.isValid) {
       if (!verified.isBehind) refused = refusal(payment, verified.reason)
       else if (++lags > lagsMax) throw unsettled('The node that we queried is behind the chain.')
@@ -190,9 +229,10 @@ export async function payCheckout(
 async function verify(
   ctx: Context,
   engine: PayEngine,
-  { checkout, storeCost, restsUntil }: PayView,
+  { checkout, storeCost, restsUntil, inFlight: inFlightBefore }: PayView,
   payment: Payment,
   address: string,
+  slot: Slot,
 ) {
   const rail = engine.rails.get(payment.network)
   const isOffered = checkout.options.some(({ network }) => network === payment.network)
@@ -215,8 +255,11 @@ async function verify(
   if (why !== null) throw unsettled(why)
   if (rail.storeCostPerDay !== null && storeCost >= rail.storeCostPerDay) throw overQuota(ctx.now())
   if (restsUntil !== null) throw resting(restsUntil, ctx.now())
-  await engine.budgets.slowDown(payment.payer, address)
-  const inFlight = await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.payer)
+  const hasWaited = await engine.budgets.slowDown(payment.payer, address)
+  const inFlight = hasWaited
+    ? await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.payer)
+    : inFlightBefore
+  slot.free ??= engine.slots.take()
   const verified = await orUnsettled(
     rail.verifier.verify(checkout.id, checkout.options, payment, inFlight, ctx.now()),
   )

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { idOfNetwork } from '../networks.ts'
 import { finalityOf } from '../payments/credits/credit.ts'
+import { safeSentence } from '../payments/credits/report-safe.ts'
 import type { Announcement } from '../payments/credits/rows.ts'
 import type { Checkout } from './checkout.ts'
 import type { FactCredit } from './status-rows.ts'
@@ -24,7 +25,7 @@ type Step = 'credited' | 'undecided' | 'safe' | 'confirmed' | 'finalized' | 'reo
 const sentences: Readonly<Record<Step, string>> = {
   credited: 'payment credited: it is in a block',
   undecided: 'payment in a block, but it does not pay its checkout; its store decides about it',
-  safe: 'payment safe: its block is not expected to be replaced',
+  safe: safeSentence,
   confirmed: 'payment confirmed: enough nodes report it, and its checkout completed with that',
   finalized: 'payment finalized, and its checkout completed with that',
   reorged:

@@ -241,11 +241,10 @@ export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promi
      ), moved as (
        update checkouts c set status = i.status, version = i.version
        from input i where c.id = i.id and c.version = i.version - 1
-       returning c.id, c.store_id
+       returning c.store_id, i.*
      ), told as (
        insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
-       select i.event_id, m.store_id, i.type, i.id, i.version, i.data, i.created_at
-       from input i join moved m on m.id = i.id
+       select event_id, store_id, type, id, version, data, created_at from moved
      )
      select count(*)::int as moved from moved`,
     [

@@ -1,6 +1,8 @@
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
+import { isFinalByAnnouncement } from '../payments/credits/rows.ts'
+import { authorizationOf } from '../payments/rows.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, toCheckout } from './rows.ts'
 
@@ -28,20 +30,25 @@ export async function lockCheckouts(tx: Transaction, ids: readonly string[]): Pr
   return rows.map(toCheckout)
 }
 
-/** Call this after locking the checkouts: everyone who changes these facts holds that lock too. */
+/**
+ * Call this after locking the checkouts: everyone who changes these facts holds that lock too. On a chain that is read
+ * block by block, a credit is final from the moment its block is; the fact is written with its announcement.
+ */
 export async function readFacts(tx: Transaction, ids: readonly string[]): Promise<StatusFacts> {
   const credits = await tx.query<
     RawCredit & { is_new: boolean; is_newly_safe: boolean; claimed_at: Date | null }
   >(
     `select k.*, k.orphaned_at is not null and exists (select 1 from credits o where o.payment_id = k.payment_id
-       and o.checkout_id = k.checkout_id and o.orphaned_at is null) as is_included_again,
-       c.claimed_at is not null as is_claimed, c.claimed_at,
+       and o.checkout_id = k.checkout_id and o.orphaned_at is null offset 0) as is_included_again,
+       a.claimed_at is not null as is_claimed, a.claimed_at,
+       coalesce(k.finalized_at, case when ${isFinalByAnnouncement} and k.block_number <= f.finalized_number
+         and f.witnesses is not null then clock() end) as finalized_at,
        k.included_at = clock() as is_new, coalesce(k.safe_at = clock(), false) as is_newly_safe,
        exists (select 1 from reserved_amounts r where r.checkout_id = k.checkout_id and r.network = k.network
          and r.asset = k.asset and r.pay_to = k.pay_to and r.amount = k.amount) as is_reserved
      from credits k
-     left join authorizations c on c.network = k.network and c.asset = k.asset and c.payer = k.payer
-       and c.nonce = k.nonce and c.checkout_id = k.checkout_id and c.state in ('claimed', 'sent')
+     left join followers f on f.network = k.network
+     left join ${authorizationOf('k')} on a.checkout_id = k.checkout_id and a.state in ('claimed', 'sent')
      where k.checkout_id = any($1)`,
     [ids],
   )
@@ -49,7 +56,8 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
     `select a.checkout_id from authorizations a
      where a.checkout_id = any($1) and a.state in ('claimed', 'sent')
        and not exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
-         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id = a.checkout_id)
+         and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id = a.checkout_id
+         offset 0)
      union
      select k.checkout_id from credits k
      where k.checkout_id = any($1) and k.disposition = 'exact' and k.orphaned_at is not null and k.reversed_at is null

@@ -153,6 +153,7 @@ async function announce(
   await writeAnnouncements(tx, told)
   await notePagesChanged(
     tx,
-    told.map(({ checkout_id }) => checkout_id),
+    // Pages do not show when a payment is final.
+    told.flatMap(({ announcement, checkout_id }) => (announcement === 'finalized' ? [] : checkout_id)),
   )
 }

@@ -3,7 +3,7 @@ import formats from 'ajv-formats'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { openClaim } from '../checkouts/claim.ts'
 import { openCreateCheckout } from '../checkouts/create.ts'
-import type { PayEngine } from '../checkouts/pay.ts'
+import { openPayViews, type PayEngine } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
 import { openEventWaits } from '../events/wait.ts'
 import { newId } from '../ids.ts'
@@ -11,6 +11,7 @@ import { openBudgets } from '../payments/budget.ts'
 import { openRails } from '../payments/rails.ts'
 import { openIssuer } from '../payments/receipts/issuer.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
+import { openSlots } from '../payments/slots.ts'
 import { openOutcomes } from '../payments/waits.ts'
 import { Problem, type ProblemCode } from '../problems.ts'
 import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
@@ -159,10 +160,12 @@ function openPayEngine(ctx: Context): PayEngine {
   const rails = openRails(ctx)
   return {
     rails,
+    view: openPayViews(ctx),
     claim: openClaim(ctx),
     outcomes: openOutcomes(ctx),
     readiness: openReadiness(ctx, rails),
     budgets: openBudgets(ctx),
+    slots: openSlots(),
     issuer: openIssuer(ctx.config.receiptKeysFile),
   }
 }

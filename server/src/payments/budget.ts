@@ -9,7 +9,8 @@ import type { Context } from '../context.ts'
  */
 export type Budgets = {
   noteFailure(payer: string, address: string): void
-  slowDown(payer: string, address: string): Promise<void>
+  /** Returns whether there was anything to wait for. */
+  slowDown(payer: string, address: string): Promise<boolean>
 }
 
 const freePayerFailures = 3
@@ -54,6 +55,7 @@ export function openBudgets(ctx: Context): Budgets {
         waitMs(`address ${address}`, freeAddressFailures, now),
       )
       if (ms > 0) await wait(ms)
+      return ms > 0
     },
   }
 }

@@ -8,7 +8,7 @@ import pg from 'pg'
 import { cancelCheckout } from '../../src/checkouts/cancel.ts'
 import { expireCheckouts } from '../../src/checkouts/expire.ts'
 import { findChangedPages } from '../../src/checkouts/page-rows.ts'
-import { readPayView } from '../../src/checkouts/pay-rows.ts'
+import { readPayViews } from '../../src/checkouts/pay-rows.ts'
 import { listPayments } from '../../src/checkouts/payments/list.ts'
 import { listCheckouts, readCheckout } from '../../src/checkouts/read.ts'
 import {
@@ -163,7 +163,7 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     create: ({ db }) => insertCheckouts(db, newBatch(big.storeIds), 1_000),
     'answer a repeat': ({ db }) => readStoredAnswer(db, storeId, route, key),
     'find the row just created': ({ db }) => checkoutExists(db, id),
-    'read by id': ({ db }) => readPayView(db, id, null),
+    'read by id': ({ db }) => readPayViews(db, [{ checkoutId: id, payment: null }]),
     'read by store and id': (ctx) => readCheckout(ctx, storeId, id),
     list: (ctx) => listCheckouts(ctx, storeId, page),
     'list from a cursor': (ctx) => listCheckouts(ctx, storeId, { ...page, cursor: id }),

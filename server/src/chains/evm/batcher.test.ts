@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { batchCalldata, batcher, isPackable, type Packed, readBatchCalldata } from './batcher.ts'
-import { aggregateCalldata, multicall } from './chain.ts'
 import { transferCalldata } from './eip3009.ts'
+import { aggregateCalldata, multicall } from './multicall.ts'
 import { readCalls } from './read-calls.ts'
 
 const hex = (length: number) =>

@@ -1,4 +1,3 @@
-import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
 import type { EvmNetwork } from '../../networks.ts'
 import type { Node } from '../../parse-setting.ts'
 import type { Hex } from '../hex.ts'
@@ -13,6 +12,7 @@ import {
   unwrap,
 } from '../rpc.ts'
 import type { RawHeader } from './header.ts'
+import { readGas } from './multicall.ts'
 
 /** One EVM chain and its nodes. All hex that is compared is lower case. */
 export type Chain = {
@@ -41,8 +41,6 @@ export type Log = {
   readonly transactionHash: Hex
   readonly logIndex: number
 }
-
-export const multicall: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
 
 export function openChain(
   network: EvmNetwork,
@@ -122,52 +120,6 @@ export function toLogs(raw: readonly RawLog[]): Log[] {
     .sort((a, b) => a.logIndex - b.logIndex)
 }
 
-export type Call = { readonly target: string; readonly callData: Hex }
-export type CallResult = { readonly success: boolean; readonly returnData: Hex }
-
-export const aggregate3 = [
-  {
-    type: 'function',
-    name: 'aggregate3',
-    stateMutability: 'payable',
-    inputs: [
-      {
-        name: 'calls',
-        type: 'tuple[]',
-        components: [
-          { name: 'target', type: 'address' },
-          { name: 'allowFailure', type: 'bool' },
-          { name: 'callData', type: 'bytes' },
-        ],
-      },
-    ],
-    outputs: [
-      {
-        name: 'returnData',
-        type: 'tuple[]',
-        components: [
-          { name: 'success', type: 'bool' },
-          { name: 'returnData', type: 'bytes' },
-        ],
-      },
-    ],
-  },
-] as const
-
-/** Multicall3 calldata for calls that may each fail alone. */
-export function aggregateCalldata(calls: readonly Call[]): Hex {
-  const args = calls.map(({ target, callData }) => ({ target: target as Hex, allowFailure: true, callData }))
-  return encodeFunctionData({ abi: aggregate3, functionName: 'aggregate3', args: [args] })
-}
-
-export function decodeAggregate(data: Hex): readonly CallResult[] {
-  try {
-    return decodeFunctionResult({ abi: aggregate3, functionName: 'aggregate3', data })
-  } catch (cause) {
-    throw new RpcUnavailableError('A node returned something that is not a Multicall3 result.', { cause })
-  }
-}
-
 /**
  * Code that is only called, never deployed. It returns the code size at each of the addresses that follow it, one word
  * per address: copy them to memory; for each word load it, EXTCODESIZE, store the size in its place; return them.
@@ -193,7 +145,7 @@ export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Prom
     })
   }
   const told = await chain.rpc.askAll(
-    [{ method: 'eth_call', params: [{ data, gas: simulationGas }, 'latest'] }],
+    [{ method: 'eth_call', params: [{ data, gas: readGas }, 'latest'] }],
     (some) => some.length >= witnessesMin && !agreed(some).includes(null),
   )
   return agreed(told).map((hasCode) => {
@@ -208,16 +160,4 @@ function wordsIn(outcome: RpcOutcome | undefined, count: number): [bigint[]] | n
   return [
     Array.from({ length: count }, (_, i) => BigInt(`0x${String(answer).slice(2 + i * 64, 66 + i * 64)}`)),
   ]
-}
-
-/** Generous for a simulation, and below what common nodes allow. */
-const simulationGas = '0x2625a00'
-
-/** Parameters for many reads in one eth_call, at a block tag or, by hash, at exactly one block. */
-export function readManyParams(
-  calls: readonly Call[],
-  from: string,
-  at: string | { blockHash: Hex },
-): readonly unknown[] {
-  return [{ from, to: multicall, data: aggregateCalldata(calls), gas: simulationGas }, at]
 }

@@ -1,7 +1,8 @@
 import type { Hex } from '../hex.ts'
 import { batcher, readHasBatcher } from './batcher.ts'
-import { type Chain, multicall } from './chain.ts'
+import type { Chain } from './chain.ts'
 import { domainSeparator } from './eip3009.ts'
+import { multicall } from './multicall.ts'
 
 const domainSeparatorCall: Hex = '0x3644e515'
 const decimalsCall: Hex = '0x313ce567'

@@ -1,8 +1,29 @@
 import { decodeFunctionData } from 'viem/utils'
 import type { Hex } from '../hex.ts'
 import { batcher, readBatchCalldata } from './batcher.ts'
-import { aggregate3, multicall } from './chain.ts'
 import { readTransferCalldata } from './eip3009.ts'
+import { multicall } from './multicall.ts'
+
+/** The part of Multicall3 that lanes use where a chain has no batcher. */
+const aggregate3 = [
+  {
+    type: 'function',
+    name: 'aggregate3',
+    stateMutability: 'payable',
+    inputs: [
+      {
+        name: 'calls',
+        type: 'tuple[]',
+        components: [
+          { name: 'target', type: 'address' },
+          { name: 'allowFailure', type: 'bool' },
+          { name: 'callData', type: 'bytes' },
+        ],
+      },
+    ],
+    outputs: [],
+  },
+] as const
 
 type TransferCall = {
   readonly payer: Hex

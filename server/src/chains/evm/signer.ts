@@ -4,7 +4,8 @@ import { keccak256, serializeTransaction } from 'viem/utils'
 import type { EvmNetwork } from '../../networks.ts'
 import type { Hex } from '../hex.ts'
 import { batcher, deployData, deployer } from './batcher.ts'
-import { type Chain, multicall } from './chain.ts'
+import type { Chain } from './chain.ts'
+import { multicall } from './multicall.ts'
 import { signDigest } from './recover.ts'
 
 /** A settler's key. It pays gas and cannot redirect money: the signed transfers fix recipient and amount. */

@@ -2,15 +2,9 @@ import { decodeErrorResult } from 'viem/utils'
 import { openBatcher } from '../../database/batch.ts'
 import type { Hex } from '../hex.ts'
 import { RpcAnswerError, type RpcOutcome, RpcUnavailableError, type Told, unwrap } from '../rpc.ts'
-import {
-  type Call,
-  type CallResult,
-  type Chain,
-  decodeAggregate,
-  multicall,
-  readManyParams,
-} from './chain.ts'
+import type { Chain } from './chain.ts'
 import { type Authorization, authorizationStateCalldata, transferCalldata } from './eip3009.ts'
+import { type Call, type CallResult, decodeAggregate, multicall, readManyParams } from './multicall.ts'
 import { isUnfunded } from './refusals.ts'
 
 /**
@@ -195,26 +189,36 @@ function stateCalls({ asset, authorization: { from, nonce } }: SignedTransfer): 
   ]
 }
 
-function callsFor(transfers: readonly SignedTransfer[], withPending: boolean) {
+/** Everything that is asked about transfers, each question once: most go to the same few recipients and tokens. */
+function questionsAbout(transfers: readonly SignedTransfer[]): ReadonlyMap<string, Call> {
   const calls: Call[] = [
     { target: multicall, callData: getBlockNumber },
     { target: multicall, callData: getBlockTime },
-    ...transfers.flatMap((transfer) => [
-      ...stateCalls(transfer),
-      { target: transfer.asset, callData: paused },
-      { target: transfer.asset, callData: withAddress(isBlacklisted, transfer.authorization.from) },
-      { target: transfer.asset, callData: withAddress(isBlacklisted, transfer.authorization.to) },
-    ]),
+    ...transfers.flatMap((transfer) => [...stateCalls(transfer), ...refusalCalls(transfer)]),
   ]
-  const pending = transfers.flatMap((transfer) => stateCalls(transfer).slice(0, 1))
-  const method = 'eth_call'
+  return new Map(calls.map((call) => [keyOf(call), call]))
+}
+
+function keyOf({ target, callData }: Call): string {
+  return `${target} ${callData}`
+}
+
+function refusalCalls({ asset, authorization: { from, to } }: SignedTransfer): Call[] {
   return [
-    { method, params: readManyParams(calls, nobody, 'latest') },
-    ...(withPending ? [{ method, params: readManyParams(pending, nobody, 'pending') }] : []),
+    { target: asset, callData: paused },
+    { target: asset, callData: withAddress(isBlacklisted, from) },
+    { target: asset, callData: withAddress(isBlacklisted, to) },
   ]
 }
 
-const callsPerTransfer = 5
+function callsFor(transfers: readonly SignedTransfer[], withPending: boolean) {
+  const pending = transfers.flatMap((transfer) => stateCalls(transfer).slice(0, 1))
+  const method = 'eth_call'
+  return [
+    { method, params: readManyParams([...questionsAbout(transfers).values()], nobody, 'latest') },
+    ...(withPending ? [{ method, params: readManyParams(pending, nobody, 'pending') }] : []),
+  ]
+}
 
 /** Null if the provider answered with an error, or with something that is no answer. */
 function orNull<Answer>(read: () => Answer): Answer | null {
@@ -227,15 +231,17 @@ function orNull<Answer>(read: () => Answer): Answer | null {
 }
 
 function parse(transfers: readonly Asked[], outcomes: readonly RpcOutcome[]): Simulated[] {
-  const [block, time, ...results] = decodeAggregate(unwrap<Hex>(outcomes[0]))
+  const results = decodeAggregate(unwrap<Hex>(outcomes[0]))
+  const [block, time] = results
+  const answers = new Map([...questionsAbout(transfers).keys()].map((key, i) => [key, results[i]]))
+  const answersTo = (calls: readonly Call[]) => calls.map((call) => answers.get(keyOf(call)))
   // Not every node has a pending block; without one, a nonce that is on its way is seen once it is in a block.
   const pending = outcomes[1] && 'result' in outcomes[1] ? decodeAggregate(unwrap<Hex>(outcomes[1])) : []
   const seconds = BigInt(time?.returnData ?? '0x0')
-  return transfers.map(({ authorization, inFlightUnits = 0n }, i) => {
-    const [state, balance, isPaused, ...blacklisted] = results.slice(
-      i * callsPerTransfer,
-      (i + 1) * callsPerTransfer,
-    )
+  return transfers.map((transfer, i) => {
+    const { authorization, inFlightUnits = 0n } = transfer
+    const [state, balance] = answersTo(stateCalls(transfer))
+    const [isPaused, ...blacklisted] = answersTo(refusalCalls(transfer))
     if (!state?.success || !balance?.success) throw notToken()
     const units = toUnits(balance)
     const revertReason = whyRefused(authorization, units - inFlightUnits, seconds, isPaused, blacklisted)
@@ -255,7 +261,7 @@ function whyRefused(
   balance: bigint,
   seconds: bigint,
   isPaused: CallResult | undefined,
-  blacklisted: readonly CallResult[],
+  blacklisted: readonly (CallResult | undefined)[],
 ): string {
   if (seconds <= validAfter) return 'authorization is not yet valid'
   if (seconds >= validBefore) return 'authorization is expired'

@@ -1,6 +1,7 @@
 import type { Disposition, EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../../database/db.ts'
-import type { StoreId } from '../../ids.ts'
+import type { CheckoutId, StoreId } from '../../ids.ts'
+import { liveCreditOf } from '../rows.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsFor, modeOf, ownersOf } from './owner-rows.ts'
 
@@ -87,15 +88,19 @@ export async function upsertCredits(
        select * from json_to_recordset($2)
          as i (transaction_hash text, position integer, asset text, payer text, nonce text, pay_to text, amount numeric)
      ), found as (
-       select k.block_hash, k.log_index from input i join credits k on k.network = $1 and k.orphaned_at is null
+       select k.block_hash, k.log_index from input i
+       cross join lateral (select * from credits k where k.network = $1 and k.orphaned_at is null
          and k.transaction_hash = i.transaction_hash and k.asset = i.asset and k.payer = i.payer
-         and k.pay_to = i.pay_to and k.amount = i.amount and k.position = i.position
+         and k.pay_to = i.pay_to and k.amount = i.amount and k.position = i.position offset 0) k
+       where k.block_hash <> $3
        union
-       select k.block_hash, k.log_index from input i join credits k on k.network = $1 and k.orphaned_at is null
-         and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce
+       select k.block_hash, k.log_index from input i
+       cross join lateral (select * from credits k where k.network = $1 and k.orphaned_at is null
+         and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce offset 0) k
+       where k.block_hash <> $3
      )
      update credits k set orphaned_at = clock() from found f
-     where k.network = $1 and k.block_hash = f.block_hash and k.log_index = f.log_index and k.block_hash <> $3`,
+     where k.network = $1 and k.block_hash = f.block_hash and k.log_index = f.log_index`,
     [network, input, block.hash],
   )
   const rows = await tx.query<{ checkout_id: string | null }>(
@@ -115,11 +120,7 @@ export async function upsertCredits(
          max(o.checkout_id) as checkout_id, max(o.store_id) as store_id, max(o.accepted_at) as accepted_at,
          max(o.dismissed_at) as dismissed_at, max(o.sender) as sender, max(o.sender_nonce) as sender_nonce
        from (
-         select * from credits where network = $1 and asset = i.asset and payer = i.payer and nonce = i.nonce
-         union all
-         select * from credits where network = $1 and transaction_hash = i.transaction_hash and asset = i.asset
-           and payer = i.payer and pay_to = i.pay_to and amount = i.amount and position = i.position
-           and nonce is null and i.nonce is null
+         ${each('orphaned_at is null')} union all ${each('orphaned_at is not null')}
        ) o) e
      on conflict (network, block_hash, log_index) do update set
        orphaned_at = null,
@@ -141,15 +142,22 @@ export async function upsertCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
+/** SQL: the credits of the transfer `i` that are live, or that are orphaned: each have their own indexes. */
+function each(liveness: string): string {
+  return `select * from credits where network = $1 and asset = i.asset and payer = i.payer and nonce = i.nonce and ${liveness}
+    union all
+    select * from credits where network = $1 and transaction_hash = i.transaction_hash and asset = i.asset
+      and payer = i.payer and pay_to = i.pay_to and amount = i.amount and position = i.position
+      and nonce is null and i.nonce is null and ${liveness}`
+}
+
 /** Assigns live credits that had no claim when they were seen to claims made since. Returns the checkouts affected. */
 export async function adoptUnmatched(tx: Transaction, network: string): Promise<string[]> {
   const rows = await tx.query<{ checkout_id: string }>(
     `with waiting as (
        select a.checkout_id, a.store_id, a.network, a.asset, a.payer, a.nonce
-       from authorizations a join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer
-         and k.nonce = a.nonce and k.orphaned_at is null and k.checkout_id is null
-         and k.pay_to = a.pay_to and k.amount = a.amount
-       where a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited and a.checkout_id is not null
+       from authorizations a cross join ${liveCreditOf('a')}
+       where k.checkout_id is null and k.pay_to = a.pay_to and k.amount = a.amount and a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited and a.checkout_id is not null
          and a.spent_reason is distinct from 'landed_by_another'
      ), locked as (
        select id from checkouts where id in (select checkout_id from waiting) order by id for no key update
@@ -178,22 +186,54 @@ export async function orphanCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** Records the finality that blocks have reached. Returns the checkouts affected. */
+/** A payment that has become safe on the chain, and whose checkout is COMPLETED and stays so. */
+export type NewlySafe = {
+  readonly checkoutId: CheckoutId
+  readonly paymentId: string
+  readonly transaction: string
+  readonly blockNumber: string
+  readonly disposition: Disposition
+}
+
+/**
+ * SQL: whether the credit `k` completes a checkout. The announcement that such a credit is final is written together
+ * with the fact, so it is left to that: see `readFacts` and `writeAnnouncements`.
+ */
+export const isFinalByAnnouncement = `k.disposition = 'exact' and k.orphaned_at is null and k.witnessed_at is not null`
+
+/**
+ * Records the finality that blocks have reached. Returns the checkouts to evaluate again, and the payments that have
+ * become safe where there is nothing to evaluate: more finality does not change a COMPLETED checkout.
+ */
 export async function advanceCredits(
   tx: Transaction,
   network: string,
   safe: number,
   finalized: number,
-): Promise<string[]> {
-  const rows = await tx.query<{ checkout_id: string | null }>(
-    `update credits set safe_at = coalesce(safe_at, clock()),
-       finalized_at = case when block_number <= $3 then coalesce(finalized_at, clock()) end
-     where network = $1 and orphaned_at is null
-       and ((safe_at is null and block_number <= $2) or (finalized_at is null and block_number <= $3))
-     returning checkout_id`,
+): Promise<{ readonly checkoutIds: readonly string[]; readonly safe: readonly NewlySafe[] }> {
+  const rows = await tx.query<NewlySafe & { isDone: boolean }>(
+    `with advanced as (
+       update credits k set safe_at = coalesce(k.safe_at, clock()),
+         finalized_at = case when k.block_number <= $3 and not (${isFinalByAnnouncement}) then clock() end
+       where k.network = $1 and k.orphaned_at is null and k.finalized_at is null
+         and k.block_number <= greatest($2::bigint, $3::bigint)
+         and (k.safe_at is null or (k.block_number <= $3 and not (${isFinalByAnnouncement})))
+       returning k.checkout_id, k.payment_id, k.transaction_hash, k.block_number, k.disposition
+     ), final as (
+       select k.checkout_id, k.payment_id, k.transaction_hash, k.block_number, k.disposition from credits k
+       where k.network = $1 and k.orphaned_at is null and k.finalized_at is null and k.block_number <= $3
+         and ${isFinalByAnnouncement}
+     )
+     select a.checkout_id as "checkoutId", a.payment_id as "paymentId", a.transaction_hash as "transaction",
+       a.block_number as "blockNumber", a.disposition,
+       a.block_number > $3 and (select c.status from checkouts c where c.id = a.checkout_id) = 'COMPLETED' as "isDone"
+     from (table advanced union table final) a where a.checkout_id is not null`,
     [network, safe, finalized],
   )
-  return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+  return {
+    checkoutIds: [...new Set(rows.filter(({ isDone }) => !isDone).map(({ checkoutId }) => checkoutId))],
+    safe: rows.filter(({ isDone }) => isDone),
+  }
 }
 
 /**
@@ -328,7 +368,9 @@ export async function writeAnnouncements(tx: Transaction, told: readonly Announc
          event_id text, store_id text, type text, checkout_id text, checkout_version integer, data json,
          created_at timestamptz)
      ), marked as (
-       update credits k set announced = i.announcement from input i
+       update credits k set announced = i.announcement,
+         finalized_at = case when i.announcement = 'finalized' then coalesce(k.finalized_at, clock()) else k.finalized_at end
+       from input i
        where k.network = i.network and k.block_hash = i.block_hash and k.log_index = i.log_index
      )
      insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { batchCalldata, batcher, isPackable } from '../../chains/evm/batcher.ts'
-import { aggregateCalldata, multicall } from '../../chains/evm/chain.ts'
 import { transferCalldata } from '../../chains/evm/eip3009.ts'
+import { aggregateCalldata, multicall } from '../../chains/evm/multicall.ts'
 import type { Unsigned } from '../../chains/evm/signer.ts'
 import { contractGas } from '../../chains/evm/simulate.ts'
 import { markerOf } from '../../ids.ts'

@@ -1,6 +1,7 @@
-import { type Chain, decodeAggregate, readManyParams } from '../../chains/evm/chain.ts'
+import type { Chain } from '../../chains/evm/chain.ts'
 import { type Authorization, authorizationStateCalldata, topics } from '../../chains/evm/eip3009.ts'
 import { readBlocksAgain } from '../../chains/evm/follower.ts'
+import { decodeAggregate, readManyParams } from '../../chains/evm/multicall.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { isWitnessedUpTo, readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'

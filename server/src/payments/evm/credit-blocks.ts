@@ -10,6 +10,7 @@ import { appendEvent, newEvent } from '../../events/append.ts'
 import { idOfNetwork } from '../../networks.ts'
 import { limitsAlone } from '../credits/alone.ts'
 import { toPayment } from '../credits/credit.ts'
+import { reportSafe } from '../credits/report-safe.ts'
 import * as credits from '../credits/rows.ts'
 import { allowAlone, isAnyNotFinal, withdrawUntold } from '../credits/witness-rows.ts'
 import { writeCredits } from '../credits/write.ts'
@@ -83,11 +84,13 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
     onNonces: (tx, accounts) => noteMined(tx, network, accounts),
     awaitsFinality: () => isAnyNotFinal(ctx.db, network),
     async onFinality(tx, safe, finalized) {
-      const changed = await credits.advanceCredits(tx, network, safe, finalized)
-      changed.push(...(await claimByAmount(tx, network, boundPattern)))
-      if (changed.length > 0) await updateStatus(tx, [...new Set(changed)], ctx.now())
+      const advanced = await credits.advanceCredits(tx, network, safe, finalized)
+      const claimed = await claimByAmount(tx, network, boundPattern)
+      const changed = new Set([...advanced.checkoutIds, ...claimed])
+      if (changed.size > 0) await updateStatus(tx, [...changed], ctx.now())
       await announceUnmatched(ctx, tx, chain)
-      return changed.length > 0
+      reportSafe(ctx, tx, network, advanced.safe)
+      return changed.size > 0 || advanced.safe.length > 0
     },
     onCommit() {
       ctx.db.wakeUps.send('outcomes')

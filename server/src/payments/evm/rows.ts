@@ -5,6 +5,7 @@ import type { Concern, Seen, SeenPlain } from '../credits/rows.ts'
 import {
   type AuthorizationRow,
   type Authorized,
+  authorizationOf,
   isUncredited,
   isUncreditedHere,
   toAuthorized,
@@ -52,7 +53,7 @@ export async function listResolvedWithOrphanedCredit(
      where c.status = 'PROCESSING' and ${isUncreditedHere}
        and exists (select 1 from credits k where k.network = a.network and k.asset = a.asset and k.payer = a.payer
          and k.nonce = a.nonce and k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is not null
-         and k.reversed_at is null)
+         and k.reversed_at is null offset 0)
        and (a.valid_before <= $2 or a.spent_block_number <= $3)
      order by a.valid_before limit $4`,
     [network, Math.floor(at.time.getTime() / 1_000), at.number, limit],
@@ -69,7 +70,7 @@ export async function hintForeign(tx: Transaction, network: string, blockHash: H
   await tx.query(
     `insert into payment_hints (payment_id, checkout_id, disposition, created_at)
      select k.payment_id, a.checkout_id, 'unmatched', clock() from credits k
-     join authorizations a on a.network = k.network and a.asset = k.asset and a.payer = k.payer and a.nonce = k.nonce
+     cross join ${authorizationOf('k')}
      where k.network = $1 and k.block_hash = $2 and k.checkout_id is null and a.spent_reason = 'landed_by_another'
        and a.checkout_id is not null
      on conflict do nothing`,
@@ -132,7 +133,7 @@ export async function findConcerns(
        a.sends = 0 and a.nonce not like $4 and exists (select 1 from wallets w where w.store_id = a.store_id
          and w.pay_to = a.pay_to and w.shared_elsewhere) as is_foreign
      from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
-     left join authorizations a on a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
+     left join ${authorizationOf('i', '$1')} on true
      where a.nonce is not null or ${isOurs('$3')}
      order by i.place`,
     [

@@ -1,5 +1,6 @@
 import { parseTransaction } from 'viem/utils'
-import { type Chain, multicall } from '../../chains/evm/chain.ts'
+import type { Chain } from '../../chains/evm/chain.ts'
+import { multicall } from '../../chains/evm/multicall.ts'
 import { isHeld, isUnfunded } from '../../chains/evm/refusals.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import type { Hex } from '../../chains/hex.ts'

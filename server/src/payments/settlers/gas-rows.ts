@@ -1,4 +1,5 @@
 import type { Database } from '../../database/db.ts'
+import { authorizationOf } from '../rows.ts'
 
 /** SQL for what settlements cost: what settlers hold, what mined transactions took from them, and for whom. */
 export type LaneState = {
@@ -145,13 +146,13 @@ export async function noteCosts(
          trunc(t.cost_wei / count(*) over (partition by t.nonce)) as share
        from costed t
        join transaction_calls c on c.network = $1 and c.settler = $2 and c.settler_nonce = t.nonce
-       join authorizations a on a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
+       cross join ${authorizationOf('c')}
      ), locked as (
        -- Never waits for a transaction that locks several authorizations in another order.
-       select a.asset, a.payer, a.nonce from authorizations a
-       join calls c on a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
-       where a.network = $1 and not c.is_credited and a.failed_at is null
-       for no key update of a skip locked
+       select a.asset, a.payer, a.nonce from calls c
+       cross join lateral (select * from authorizations a where a.network = $1 and a.asset = c.asset
+         and a.payer = c.payer and a.nonce = c.nonce and a.failed_at is null for no key update skip locked) a
+       where not c.is_credited
      ), failed as (
        update authorizations a set failed_at = clock() from locked l
        where a.network = $1 and a.asset = l.asset and a.payer = l.payer and a.nonce = l.nonce

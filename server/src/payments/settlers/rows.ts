@@ -1,6 +1,6 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { isUncredited } from '../rows.ts'
+import { authorizationOf, isUncreditedOf } from '../rows.ts'
 
 /** SQL for settlers, their nonces and the transactions signed with them. */
 export type Settler = {
@@ -187,24 +187,24 @@ export async function lockForSending(
     ],
   )
   if (!row) return null
+  const isFree = new Set(row.payers)
   const keys = await tx.query<Key>(
-    `with unsettled as (
-       select a.asset, a.payer, sum(a.amount) as units from authorizations a
-       where a.network = $1 and a.payer = any($3) and a.state = 'sent' and ${isUncredited}
-       group by a.asset, a.payer
-     )
-     select a.asset, a.payer, a.nonce from authorizations a
-     join json_to_recordset($2) as i (asset text, payer text, nonce text, sends integer, unsettled numeric)
-       on a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.sends = i.sends
-     left join unsettled u on u.asset = a.asset and u.payer = a.payer
-     where a.network = $1 and (a.state = 'claimed' or (a.state = 'sent' and a.sends < 2))
-       and a.payer = any($3) and coalesce(u.units, 0) <= i.unsettled
-     order by a.asset, a.payer, a.nonce
-     for no key update of a skip locked`,
+    `select a.asset, a.payer, a.nonce
+     from (select * from json_to_recordset($2) as i (asset text, payer text, nonce text, sends integer,
+       unsettled numeric) order by asset, payer, nonce) i
+     cross join lateral (select a.asset, a.payer, a.nonce from authorizations a
+       where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.sends = i.sends
+         and (a.state = 'claimed' or (a.state = 'sent' and a.sends < 2))
+         and i.unsettled >= (select coalesce(sum(u.amount), 0) from authorizations u where u.network = $1
+           and u.asset = i.asset and u.payer = i.payer and u.state = 'sent' and ${isUncreditedOf('u')})
+       for no key update skip locked) a`,
     [
       settler.network,
-      JSON.stringify(wanted.map((one) => ({ ...one, unsettled: one.unsettled.toString() }))),
-      row.payers,
+      JSON.stringify(
+        wanted
+          .filter(({ payer }) => isFree.has(payer))
+          .map((one) => ({ ...one, unsettled: one.unsettled.toString() })),
+      ),
     ],
   )
   return { nonce: Number.parseInt(row.next_nonce, 10), keys }
@@ -284,8 +284,8 @@ export async function listUnmined(
      from transactions t
      cross join lateral (select bool_or(a.state = 'sent') as is_wanted,
          bool_or(a.is_contract or a.sends > 1) as is_alone
-       from transaction_calls c join authorizations a on a.network = c.network and a.asset = c.asset
-         and a.payer = c.payer and a.nonce = c.nonce
+       from transaction_calls c
+       cross join ${authorizationOf('c')}
        where c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce) carried
      cross join lateral (select * from broadcasts b where b.network = t.network and b.settler = t.settler
        and b.nonce = t.nonce order by b.created_at desc limit 1) b

@@ -1,6 +1,7 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Concern, Seen } from '../credits/rows.ts'
+import { authorizationOf, liveCreditOf } from '../rows.ts'
 
 /** SQL that only Solana needs. */
 export type FeePayer = { readonly address: string; readonly isAlive: boolean }
@@ -39,9 +40,8 @@ export async function listWatched(db: Database, network: string, limit: number):
      from transactions t
      join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
      join transaction_calls c on c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
-     join authorizations a on a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
-     left join credits k on k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
-       and k.orphaned_at is null
+     cross join ${authorizationOf('c')}
+     left join ${liveCreditOf('a')} on true
      where t.network = $1 and t.mined_at is null
      order by t.created_at limit $2`,
     [network, limit],
@@ -101,7 +101,7 @@ export async function listToSendAgain(
     `select b.hash, b.bytes from transactions t
      join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
      join transaction_calls c on c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
-     join authorizations a on a.network = c.network and a.asset = c.asset and a.payer = c.payer and a.nonce = c.nonce
+     cross join ${authorizationOf('c')}
      where t.network = $1 and t.settler = $2 and t.mined_at is null and a.state = 'sent' and a.sends < 2
        and not a.is_credited and (b.last_sent_at is null or b.last_sent_at <= clock() - make_interval(secs => $3))
      order by t.nonce limit $4`,
