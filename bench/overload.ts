@@ -21,6 +21,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { median, round, say, whole } from './figures.ts'
+import { meterSettings } from './meter.ts'
 import { type Chain, openChain } from './pay-chain.ts'
 import { press, type Ready, type Timed } from './pay-load.ts'
 import { type Ours, openOurs } from './pay-sides.ts'
@@ -67,7 +68,7 @@ await onStand(
     }
   },
   [
-    'shared_preload_libraries=pg_stat_statements',
+    ...meterSettings,
     // A database whose tables have just grown has no statistics yet.
     'autovacuum=off',
     ...(fault === 'disk' ? ['commit_delay=50000', 'commit_siblings=0'] : []),
@@ -79,7 +80,7 @@ process.exit()
 type Run = { readonly answers: readonly Timed[]; readonly perSecond: number }
 
 async function measure(chain: Chain, stand: Stand): Promise<void> {
-  const ours = await openOurs(chain, stand, fault === 'node' ? 300 : 0)
+  const ours = await openOurs(chain, stand, { nodeDelayMs: fault === 'node' ? 300 : 0 })
   const loads = [
     { level: smallLevel, seconds: smallSeconds },
     ...levels.map((level) => ({ level, seconds: rampSeconds + seconds })),

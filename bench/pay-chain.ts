@@ -40,12 +40,8 @@ export type Payer = { readonly key: Buffer; readonly address: Hex }
 export type Receipt = { readonly gasUsed: bigint; readonly isGood: boolean; readonly logs: number }
 export type Chain = Awaited<ReturnType<typeof openChain>>
 
-export async function openChain() {
-  const local: LocalChain = await startLocalChain({
-    chainId,
-    blockTimeSeconds,
-    assets,
-  })
+export async function openChain(hasTransactionCap = true) {
+  const local: LocalChain = await startLocalChain({ chainId, blockTimeSeconds, assets, hasTransactionCap })
   const { url } = local
   const blocks = await watchBlocks(url)
 

@@ -49,7 +49,12 @@ export async function makeHistory(db: Database, copies: number): Promise<void> {
       select id || '_' || g, store_id, -row_number() over (), type, checkout_id || '_' || g, checkout_version, data,
         created_at - ${day}
       from events, ${series} where checkout_id in (select checkout_id from credits);
-      analyze;
     `)
+    // Versions from before several nodes had to agree have no such column.
+    const [column] = await tx.query(
+      `select 1 from information_schema.columns where table_name = 'credits' and column_name = 'witnessed_at'`,
+    )
+    if (column) await tx.query('update credits set witnessed_at = included_at where witnessed_at is null')
+    await tx.script('analyze')
   })
 }

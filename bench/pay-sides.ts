@@ -1,14 +1,14 @@
 /** The two sides that `pay.ts` compares, each in its own processes: Farthing and the stock x402 packages. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { PaymentRequired } from '@farthing/sdk'
 import { getAddress } from 'viem'
 import { openSigner } from '../server/src/chains/evm/signer.ts'
 import type { Database } from '../server/src/database/db.ts'
-import { insertSettler } from '../server/src/payments/settlers/rows.ts'
 import {
   asset,
   type Chain,
@@ -20,10 +20,10 @@ import {
   units,
 } from './pay-chain.ts'
 import type { Ready } from './pay-load.ts'
-import { makeDatabase, makeStore, type Stand, settingsFor, startServer } from './stand.ts'
+import { makeDatabase, type Stand, settingsFor, startServer } from './stand.ts'
 
 export type Side = {
-  readonly name: 'ours' | 'reference'
+  readonly name: 'ours' | 'other' | 'reference'
   readonly payTo: string
   /** The processes whose processor time is counted. */
   readonly pids: () => readonly number[]
@@ -35,34 +35,55 @@ export type Side = {
   readonly settleDown: () => Promise<boolean>
 }
 
-const settleTimeoutMs = 30_000
+const settleTimeoutMs = 60_000
 const createsAtOnce = 64
 const reference = new URL('pay-reference.ts', import.meta.url).pathname
+const root = new URL('..', import.meta.url).pathname
+const otherPayTo = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
+const execute = promisify(execFile)
 
 export type Ours = Side & { readonly db: Database }
 
+type OursOptions = {
+  /** How long the nodes wait before they answer. */
+  readonly nodeDelayMs?: number
+  /** The folder of another version of Farthing, to compare with. */
+  readonly tree?: string
+}
+
 /**
- * One serve, one work, one settler. Base requires two nodes: here they are two proxies to the same node, which may
- * delay its answers.
+ * One serve, one work, one settler, set up by the operator's commands. Base requires two nodes: here they are two
+ * proxies to the same node.
  */
-export async function openOurs(chain: Chain, stand: Stand, nodeDelayMs = 0): Promise<Ours> {
-  const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+export async function openOurs(
+  chain: Chain,
+  stand: Stand,
+  { nodeDelayMs = 0, tree }: OursOptions = {},
+): Promise<Ours> {
+  const name = tree === undefined ? 'ours' : 'other'
+  const payTo = name === 'ours' ? '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' : otherPayTo
   const counters = [await countCalls(chain.url, nodeDelayMs), await countCalls(chain.url, nodeDelayMs)]
   const settler = await chain.fundedKey()
-  const keysFile = join(stand.folder, 'settler-keys')
+  const keysFile = join(stand.folder, `${name}-settler-keys`)
   await writeFile(keysFile, `0x${settler.key.toString('hex')}\n`)
   await chmod(keysFile, 0o600)
-  const { url, db } = await makeDatabase(stand.cluster, 'farthing')
+  const { url, db } = await makeDatabase(stand.cluster, name, false)
   const environment = {
     ...settingsFor(url),
     NETWORKS: 'BASE_MAINNET',
     BASE_MAINNET_RPC_URLS: counters.map((counter) => counter.url).join(','),
     SETTLER_KEYS_FILE: keysFile,
   }
-  const key = await makeStore(db, environment, payTo)
-  await insertSettler(db, network, openSigner(`0x${settler.key.toString('hex')}`).address, 0)
-  const serve = await startServer(stand, 'serve', environment)
-  const work = await startServer(stand, 'work', environment)
+  const main = join(tree ?? root, 'server/src/main.ts')
+  const command = async (...words: string[]) =>
+    (await execute(process.execPath, [main, ...words], { env: environment })).stdout
+  await command('migrate')
+  const said = await command('store', 'create', '--name', 'Bench', '--evm-wallet', payTo)
+  const key = /\bsk_\w+/.exec(said)?.[0] ?? ''
+  assert(key !== '', said)
+  await command('settler', 'add', 'BASE_MAINNET', openSigner(`0x${settler.key.toString('hex')}`).address)
+  const serve = await startServer(stand, 'serve', environment, main)
+  const work = await startServer(stand, 'work', environment, main)
   const { address } = serve
   let accepted: PaymentRequired['accepts'][number] | undefined
 
@@ -78,7 +99,7 @@ export async function openOurs(chain: Chain, stand: Stand, nodeDelayMs = 0): Pro
   }
 
   return {
-    name: 'ours',
+    name,
     db,
     payTo,
     pids: () => [serve, work].map(({ child }) => child.pid ?? 0),
@@ -97,7 +118,10 @@ export async function openOurs(chain: Chain, stand: Stand, nodeDelayMs = 0): Pro
     },
     async settleDown() {
       const deadline = Date.now() + settleTimeoutMs
-      const isBusy = "select 1 as one from checkouts where status = 'PROCESSING' limit 1"
+      // Until every payment is final on the chain and every event has its number.
+      const isBusy = `select 1 as one where exists (select 1 from checkouts where status = 'PROCESSING')
+        or exists (select 1 from credits where orphaned_at is null and finalized_at is null)
+        or exists (select 1 from events where sequence is null)`
       while ((await db.query(isBusy)).length > 0 && Date.now() < deadline) await chain.blocks.next()
       return false
     },

@@ -1,5 +1,6 @@
 /**
  * Settled payments, compared with the stock x402 packages: `npm run bench:pay`, or `-- --short` for a one-minute run.
+ * With `-- --beside FOLDER` another version of Farthing takes its turn too.
  *
  * Our side is one `serve` and one `work` process on a private PostgreSQL (fsync on), settling from one key. The
  * reference (`pay-reference.ts`) keeps nothing on disk: it verifies, sends and waits for the receipt. Both settle on
@@ -14,6 +15,10 @@
  * - latencyRatio: median time of a single payment; both sides start at the same points between two blocks.
  * - rpcCallsPerPayment, cpuMsPerPayment: at the largest number in flight; cpu is user and system time of serve and
  *   work. PostgreSQL's is reported separately.
+ * - walBytesPerPayment, statementsPerPayment, commitsPerPayment: what PostgreSQL wrote and did, from the request until the
+ *   payment is final and its events are numbered; without the checkout's creation.
+ * - with another version beside: throughput, processor time (ours and PostgreSQL's), WAL and statements, each divided by
+ *   the other version's.
  * Absolute figures from different runs, or from a busy machine, are not comparable; ratios within a run are.
  */
 import assert from 'node:assert/strict'
@@ -24,6 +29,7 @@ import { parseArgs } from 'node:util'
 import type { Hex } from 'viem'
 import type { Database } from '../server/src/database/db.ts'
 import { median, quantile, round, say } from './figures.ts'
+import { meterSettings, readUse, subtract, type Use, watchSteal } from './meter.ts'
 import { type Calldata, measureCalldata } from './pay-calldata.ts'
 import { type Chain, openChain, type Payer, units } from './pay-chain.ts'
 import { historySettler, makeHistory } from './pay-history.ts'
@@ -31,7 +37,13 @@ import { cpuMs, findChild, pay } from './pay-load.ts'
 import { openOurs, openReference, type Side } from './pay-sides.ts'
 import { onStand, type Stand } from './stand.ts'
 
-const { values: options } = parseArgs({ options: { short: { type: 'boolean', default: false } } })
+const { values: options } = parseArgs({
+  options: {
+    short: { type: 'boolean', default: false },
+    /** The folder of another version of Farthing, with its dependencies installed. */
+    beside: { type: 'string' },
+  },
+})
 const samples = options.short ? 6 : 30
 /** How many payments are in flight, how many there are in total, and how long each side may take. */
 const stages = options.short
@@ -53,6 +65,7 @@ const sampleLimitMs = 20_000
 const warmLimitMs = 60_000
 const batchMin = 25
 const singles = 5
+const none: Use = { walBytes: 0, commits: 0, statements: 0 }
 
 type Name = Side['name']
 /** The results of one side in one stage, or in several. */
@@ -64,55 +77,74 @@ type Measured = {
   readonly databaseCpuMs: number
   readonly nodeCpuMs: number
   readonly calls: number
+  /** Nothing for the reference, which has no database. */
+  readonly use: Use
 }
 
-await onStand('1GB', async (stand) => {
-  const chain = await openChain()
+await onStand('1GB', run, meterSettings)
+// Sockets of killed processes may still be closing.
+process.exit()
+
+async function run(stand: Stand): Promise<void> {
+  // Versions from before Base capped the gas of a transaction send larger batches.
+  const chain = await openChain(options.beside === undefined)
   try {
     await measure(chain, stand)
   } finally {
     await chain.close()
   }
-})
-// Sockets of killed processes may still be closing.
-process.exit()
+}
 
 async function measure(chain: Chain, stand: Stand): Promise<void> {
+  const readSteal = watchSteal()
   const ours = await openOurs(chain, stand)
+  const other = options.beside === undefined ? null : await openOurs(chain, stand, { tree: options.beside })
   const reference = await openReference(chain, stand)
+  const sides = [ours, ...(other ? [other] : []), reference]
   const perSide = samples + stages.reduce((sum, { payments }) => sum + payments + warmPayments, warmPayments)
-  const payers = await chain.fundedPayers(perSide * 2 + singles)
+  const payers = await chain.fundedPayers(perSide * sides.length + singles)
   const take = (count: number) => payers.splice(0, count)
   tell(`${payers.length} payers are funded`)
-  for (const side of [ours, reference]) await warmUp(side, take(warmPayments))
+  for (const side of sides) await warmUp(side, take(warmPayments))
   await chain.ask('anvil_setNonce', [historySettler, `0x${(historyCopies + 1).toString(16)}`])
-  await makeHistory(ours.db, historyCopies)
+  for (const { db } of [ours, ...(other ? [other] : [])]) await makeHistory(db, historyCopies)
   tell(`${historyCopies * warmPayments} payments dated yesterday are in the database`)
 
-  const latency = await measureLatency(chain, [ours, reference], take)
+  const latency = await measureLatency(chain, sides, take)
   const measured: { inFlight: number; name: Name; figures: Measured }[] = []
   for (const [i, stage] of stages.entries()) {
     // The order is reversed in every other stage.
-    for (const side of i % 2 === 0 ? [ours, reference] : [reference, ours]) {
-      const figures = await measureStage(chain, stand, side, stage, take(stage.payments))
+    for (const side of i % 2 === 0 ? sides : sides.toReversed()) {
+      const { figures, isRestarted } = await measureStage(chain, stand, side, stage, take(stage.payments))
       measured.push({ inFlight: stage.inFlight, name: side.name, figures })
-      if ((await side.settleDown()) && i + 1 < stages.length) await warmUp(side, take(warmPayments))
+      if (isRestarted && i + 1 < stages.length) await warmUp(side, take(warmPayments))
     }
   }
   const gas = await readGas(chain, ours.db, take(singles), ours.payTo)
   await ours.db.close()
+  await other?.db.close()
   const levels = [...Map.groupBy(measured, ({ inFlight }) => inFlight)].map(([inFlight, stages]) => {
     const of = (name: Name) =>
       add(stages.filter((stage) => stage.name === name).map((stage) => stage.figures))
-    return { inFlight, ours: of('ours'), reference: of('reference') }
+    return { inFlight, ours: of('ours'), other: other && of('other'), reference: of('reference') }
   })
-  report(levels, latency, gas)
+  const steal = readSteal()
+  if (steal.warning) tell(steal.warning)
+  report(levels, latency, gas, steal.stealPercent)
+}
+
+type Level = {
+  readonly inFlight: number
+  readonly ours: Measured
+  readonly other: Measured | null
+  readonly reference: Measured
 }
 
 function report(
-  levels: readonly { inFlight: number; ours: Measured; reference: Measured }[],
+  levels: readonly Level[],
   latency: Record<Name, number[]>,
   gas: Gas,
+  stealPercent: number,
 ): void {
   const heads = [
     'in flight',
@@ -125,19 +157,27 @@ function report(
     'cpu ms',
     'database',
     'node',
+    'statements',
+    'commits',
+    'WAL bytes',
   ]
-  const names = ['ours', 'reference'] as const
+  const names = (['ours', 'other', 'reference'] as const).filter((name) => levels[0]?.[name])
   const rows = [
     ...names.map((name) => ['1', name, `${samples}`, '', `${Math.round(median(latency[name]))}`]),
-    ...levels.flatMap((level) => names.map((name) => [`${level.inFlight}`, name, ...cells(level[name])])),
+    ...levels.flatMap((level) =>
+      names.map((name) => {
+        const figures = level[name]
+        return [`${level.inFlight}`, name, ...(figures ? cells(figures) : [])]
+      }),
+    ),
   ]
-  for (const row of [heads, ...rows]) say(row.map((cell) => cell.padStart(10)).join(''))
+  for (const row of [heads, ...rows]) say(row.map((cell) => cell.padStart(11)).join(''))
   say(
     `gas per payment: ${gas.batched} in ${gas.batches} batches of ${batchMin} to ${gas.largest}, ${gas.single} alone`,
   )
   const top = levels.at(-1)
   assert(top)
-  const { ours: mine, reference: theirs, inFlight } = top
+  const { ours: mine, other, reference: theirs, inFlight } = top
   say(
     JSON.stringify({
       // If the reference completed no payment, count one.
@@ -151,6 +191,16 @@ function report(
       referenceRpcCallsPerPayment: each(theirs, theirs.calls),
       referenceCpuMsPerPayment: each(theirs, theirs.cpuMs),
       databaseCpuMsPerPayment: each(mine, mine.databaseCpuMs),
+      walBytesPerPayment: each(mine, mine.use.walBytes),
+      statementsPerPayment: each(mine, mine.use.statements),
+      commitsPerPayment: each(mine, mine.use.commits),
+      ...(other && {
+        besideThroughputRatio: round(perSecond(mine) / perSecond(other), 2),
+        besideCpuRatio: ratioOf(mine, other, ({ cpuMs, databaseCpuMs }) => cpuMs + databaseCpuMs),
+        besideWalRatio: ratioOf(mine, other, ({ use }) => use.walBytes),
+        besideStatementsRatio: ratioOf(mine, other, ({ use }) => use.statements),
+      }),
+      stealPercent,
       perSecond: perSecond(mine),
       referencePerSecond: perSecond(theirs),
       completed: mine.completed,
@@ -166,18 +216,25 @@ function report(
 }
 
 function cells(figures: Measured): string[] {
-  const { completed, latenciesMs, calls, cpuMs, databaseCpuMs, nodeCpuMs } = figures
+  const { completed, latenciesMs, calls, cpuMs, databaseCpuMs, nodeCpuMs, use } = figures
   return [
     completed,
     perSecond(figures),
     Math.round(median(latenciesMs)),
     Math.round(quantile(latenciesMs, 0.99)),
     ...[calls, cpuMs, databaseCpuMs, nodeCpuMs].map((total) => each(figures, total)),
+    ...[use.statements, use.commits].map((total) => each(figures, total)),
+    Math.round(use.walBytes / Math.max(1, completed)),
   ].map(String)
 }
 
 function perSecond({ completed, elapsedMs }: Measured): number {
   return round((completed * 1_000) / elapsedMs, 1)
+}
+
+/** A cost per payment, divided by the other version's. */
+function ratioOf(mine: Measured, other: Measured, cost: (figures: Measured) => number): number {
+  return round(cost(mine) / mine.completed / (cost(other) / Math.max(1, other.completed)), 2)
 }
 
 function each({ completed }: Measured, total: number): number {
@@ -193,6 +250,11 @@ function add(stages: readonly Measured[]): Measured {
     databaseCpuMs: sum.databaseCpuMs + next.databaseCpuMs,
     nodeCpuMs: sum.nodeCpuMs + next.nodeCpuMs,
     calls: sum.calls + next.calls,
+    use: {
+      walBytes: sum.use.walBytes + next.use.walBytes,
+      commits: sum.use.commits + next.use.commits,
+      statements: sum.use.statements + next.use.statements,
+    },
   }))
 }
 
@@ -200,7 +262,7 @@ function add(stages: readonly Measured[]): Measured {
 async function warmUp(side: Side, payers: readonly Payer[]): Promise<void> {
   const { paid, answers } = await pay(await side.prepare(payers), payers.length, warmLimitMs)
   // The reference loses some of its concurrent payments, here as in the stages.
-  const leastPaid = side.name === 'ours' ? payers.length : 1
+  const leastPaid = side.name === 'reference' ? 1 : payers.length
   assert(paid.length >= leastPaid, `${side.name}: ${describe(answers)}`)
 }
 
@@ -213,7 +275,7 @@ async function measureLatency(
   sides: readonly Side[],
   take: (count: number) => Payer[],
 ): Promise<Record<Name, number[]>> {
-  const found: Record<Name, number[]> = { ours: [], reference: [] }
+  const found: Record<Name, number[]> = { ours: [], other: [], reference: [] }
   for (let i = 0; i < samples; i++) {
     const phaseMs = ((0.5 + i * 0.618034) % 1) * blockMs
     for (const side of i % 2 === 0 ? sides : sides.toReversed()) {
@@ -242,8 +304,9 @@ async function measureStage(
   side: Side,
   { inFlight, limitMs }: { inFlight: number; limitMs: number },
   payers: readonly Payer[],
-): Promise<Measured> {
+): Promise<{ figures: Measured; isRestarted: boolean }> {
   const payments = await side.prepare(payers)
+  const useOf = () => ('db' in side ? readUse(side.db as Database) : none)
   const [postgres, anvil] = [await postmaster(folder), findChild('anvil')]
   const use = () => ({
     own: side.pids().reduce((sum, pid) => sum + cpuMs(pid), 0),
@@ -253,12 +316,14 @@ async function measureStage(
   })
   const received = await chain.balance(side.payTo)
   await chain.blocks.next()
+  const usedBefore = await useOf()
   const before = use()
   const load = await pay(payments, inFlight, limitMs)
   const after = use()
   const completed = await chain.countPaid(load.paid)
   assert.equal(completed, load.paid.length, `${side.name} answered 200 although the money has not moved`)
   assert((await chain.balance(side.payTo)) - received >= BigInt(completed) * units)
+  const isRestarted = await side.settleDown()
   const calls = [...after.calls].map(([method, n]) => [method, n - (before.calls.get(method) ?? 0)] as const)
   const figures: Measured = {
     completed,
@@ -268,12 +333,13 @@ async function measureStage(
     databaseCpuMs: after.database - before.database,
     nodeCpuMs: after.node - before.node,
     calls: calls.reduce((sum, [, n]) => sum + n, 0),
+    use: subtract(await useOf(), usedBefore),
   }
   tell(
     `${inFlight} in flight, ${side.name}: ${perSecond(figures)} per second, ${Math.round(load.elapsedMs)} ms, ` +
       `${describe(load.answers)}; ${calls.map(([method, n]) => `${method} ${n}`).join(', ')}`,
   )
-  return figures
+  return { figures, isRestarted }
 }
 
 type Gas = { batched: number; batches: number; largest: number; single: number; calldata: Calldata }

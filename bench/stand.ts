@@ -67,13 +67,17 @@ export async function onStand(
   }
 }
 
-export async function makeDatabase(cluster: Cluster, name: string): Promise<{ url: string; db: Database }> {
+export async function makeDatabase(
+  cluster: Cluster,
+  name: string,
+  isMigrated = true,
+): Promise<{ url: string; db: Database }> {
   const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'bench' })
   await admin.query(`create database ${name}`)
   await admin.close()
   const url = cluster.url(name)
   const db = openDatabase({ url, connections: 4, name: 'bench' })
-  await migrate(db)
+  if (isMigrated) await migrate(db)
   return { url, db }
 }
 
@@ -116,10 +120,11 @@ export async function startServer(
   { folder, children }: Stand,
   command: 'serve' | 'work',
   environment: Readonly<Record<string, string>>,
+  program = main,
 ): Promise<Server> {
   const path = join(folder, `${command}-${children.size}.log`)
   const log = openSync(path, 'w')
-  const child = spawn(process.execPath, [main, command], {
+  const child = spawn(process.execPath, [program, command], {
     stdio: ['ignore', log, 'inherit'],
     env: { ...environment },
   })

@@ -30,6 +30,8 @@ type LocalChainOptions = {
   readonly port?: number
   /** Where the chain is kept between runs. Without it nothing is kept. */
   readonly stateFile?: string
+  /** False: a transaction may use as much gas as a block. */
+  readonly hasTransactionCap?: boolean
   /** Extra arguments for anvil. */
   readonly extraArgs?: readonly string[]
 }
@@ -92,13 +94,14 @@ export async function readArtifacts(): Promise<Artifacts> {
 }
 
 function anvilArguments(
-  { chainId, blockTimeSeconds, port, stateFile, extraArgs = [] }: LocalChainOptions,
+  { chainId, blockTimeSeconds, port, stateFile, hasTransactionCap = true, extraArgs = [] }: LocalChainOptions,
   folder: string,
 ): string[] {
   return [
     ...['--host', '127.0.0.1', '--port', `${port ?? 0}`, '--chain-id', `${chainId}`],
     ...(blockTimeSeconds === null ? ['--no-mining'] : ['--block-time', `${blockTimeSeconds}`]),
-    ...['--gas-limit', `${blockGasLimit}`, '--enable-tx-gas-limit'],
+    ...['--gas-limit', `${blockGasLimit}`],
+    ...(hasTransactionCap ? ['--enable-tx-gas-limit'] : []),
     ...['--slots-in-an-epoch', `${slotsInAnEpoch}`],
     ...['--max-persisted-states', `${statesKept}`, '--cache-path', folder],
     ...(stateFile === undefined ? [] : ['--state', stateFile]),
