@@ -288,4 +288,16 @@ export const catalog: readonly Planted[] = [
     file: `${payments}/adversity/attacks/base-fee-spike.test.ts`,
     test: 'no payment is claimed while the base fee is above the fee cap',
   },
+  {
+    name: 'slot-kept',
+    about: 'A payment keeps its place after it is answered, so a process takes ever fewer payments.',
+    file: `${tests}/checkouts/pay-availability.test.ts`,
+    test: '11. more payments than a process takes: 503 with Retry-After and nothing claimed; a repeat needs no place',
+  },
+  {
+    name: 'final-too-early',
+    about: 'A payment counts as final before its block is.',
+    file: `${payments}/credits/finality.test.ts`,
+    test: 'above an amount for which the store asks for safe or finalized: 202 first, 200 once it is; smaller amounts at once',
+  },
 ]

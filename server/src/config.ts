@@ -32,6 +32,7 @@ export type Config = {
   readonly trustedProxies: readonly string[]
   readonly keyRequestsPerSecond: number
   readonly addressRequestsPerSecond: number
+  readonly paymentsAtOnce: number
   readonly liveConnectionsMax: number
   readonly liveConnectionsPerAddress: number
   readonly bodyLimitBytes: number
@@ -141,6 +142,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
       'Requests per second without a valid key that one address (IPv6: one /64) may make to one process.',
     fallback: '20',
     parse: integer(1, 1_000_000),
+  },
+  paymentsAtOnce: {
+    name: 'PAYMENTS_AT_ONCE',
+    about:
+      'Payments that one process checks, claims and waits for at a time. Payers beyond that are told to come back in a few seconds.',
+    fallback: '2000',
+    parse: integer(1, 100_000),
   },
   liveConnectionsMax: {
     name: 'LIVE_CONNECTIONS_MAX',

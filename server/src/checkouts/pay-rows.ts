@@ -2,7 +2,7 @@ import type { Database } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
 import type { Payment } from '../payments/payload.ts'
-import { authorizationOf, contractRest, inFlightUnits, liveCreditOf } from '../payments/rows.ts'
+import { authorizationOf, contractRest, type InFlight, inFlightOf, liveCreditOf } from '../payments/rows.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, isRestoringSql, toCheckout } from './rows.ts'
 
@@ -25,8 +25,8 @@ export type PayView = {
     /** Whether it was mined without effect. */
     readonly hasFailed: boolean
   } | null
-  /** What the payer has authorized that is neither paid nor dead, in units of the payment's asset. */
-  readonly inFlight: bigint
+  /** What the payer has in flight in the payment's asset. */
+  readonly inFlight: InFlight
   /** What settlements for the store have cost today on the payment's network. */
   readonly storeCost: bigint
   /** When this payer, a contract wallet one of whose payments failed on the chain, may pay by signature again. */
@@ -57,7 +57,8 @@ export async function readPayViews(
       known_transaction: string | null
       known_failed: boolean | null
       is_identifier_taken: boolean
-      in_flight: string
+      in_flight_units: string
+      in_flight_payments: number
       store_cost: string | null
       rests_until: Date | null
     }
@@ -70,7 +71,7 @@ export async function readPayViews(
           and b.nonce = tc.settler_nonce offset 0) b
         where tc.network = a.network and tc.asset = a.asset and tc.payer = a.payer and tc.nonce = a.nonce
         order by b.created_at desc limit 1) as known_transaction, a.failed_at is not null as known_failed,
-       ${inFlightUnits('i')} as in_flight,
+       in_flight.units as in_flight_units, in_flight.payments as in_flight_payments,
        (select g.spent from store_gas g where g.store_id = c.store_id and g.network = i.network
           and g.day = (clock() at time zone 'utc')::date) as store_cost,
        (select max(f.failed_at) + ${contractRest} from authorizations f where f.network = i.network
@@ -85,6 +86,7 @@ export async function readPayViews(
      left join lateral (select * from credits e where e.checkout_id = c.id and e.disposition = 'exact'
        and e.orphaned_at is null offset 0) e on true
      left join ${authorizationOf('i')} on true
+     cross join ${inFlightOf('i')}
      left join ${liveCreditOf('a')} on k.checkout_id = c.id or (k.checkout_id is null and a.checkout_id = c.id
        and 'landed_by_another' in (a.spent_reason, a.reason))`,
     [
@@ -103,7 +105,7 @@ export async function readPayViews(
       isRestoring: row.is_restoring,
       payment: row.exact && creditFromJson(row.exact),
       isIdentifierTaken: row.is_identifier_taken,
-      inFlight: BigInt(row.in_flight),
+      inFlight: { units: BigInt(row.in_flight_units), payments: row.in_flight_payments },
       storeCost: BigInt(row.store_cost ?? '0'),
       restsUntil: row.rests_until,
       known: row.known_state && {

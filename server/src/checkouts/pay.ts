@@ -13,9 +13,8 @@ import { toPayment } from '../payments/credits/credit.ts'
 import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payload.ts'
 import type { Prepared, Rails } from '../payments/rail.ts'
 import type { Issuer } from '../payments/receipts/issuer.ts'
-import { readInFlightUnits } from '../payments/rows.ts'
-import { nextDay } from '../payments/settlers/quota.ts'
-import { type Readiness, whyRestoring } from '../payments/settlers/readiness.ts'
+import { inFlightMax, readInFlight } from '../payments/rows.ts'
+import type { Readiness } from '../payments/settlers/readiness.ts'
 import type { Slots } from '../payments/slots.ts'
 import { toTerms } from '../payments/terms.ts'
 import type { Outcomes } from '../payments/waits.ts'
@@ -24,6 +23,17 @@ import { type Checkout, toStoreWire } from './checkout.ts'
 import type { Claim } from './claim.ts'
 import { describeCheckout } from './describe.ts'
 import { type PayQuestion, type PayView, readPayViews } from './pay-rows.ts'
+import {
+  closedProblem,
+  inProgress,
+  MalformedPayment,
+  notApplied,
+  overQuota,
+  resting,
+  restoringProblem,
+  tooManyInFlight,
+  unsettled,
+} from './refusals.ts'
 
 /** What a request to pay needs. Opened once per process. */
 export type PayEngine = {
@@ -257,11 +267,12 @@ async function verify(
   if (restsUntil !== null) throw resting(restsUntil, ctx.now())
   const hasWaited = await engine.budgets.slowDown(payment.payer, address)
   const inFlight = hasWaited
-    ? await readInFlightUnits(ctx.db, payment.network, payment.asset, payment.payer)
+    ? await readInFlight(ctx.db, payment.network, payment.asset, payment.payer)
     : inFlightBefore
+  if (inFlight.payments > inFlightMax) throw tooManyInFlight()
   slot.free ??= engine.slots.take()
   const verified = await orUnsettled(
-    rail.verifier.verify(checkout.id, checkout.options, payment, inFlight, ctx.now()),
+    rail.verifier.verify(checkout.id, checkout.options, payment, inFlight.units, ctx.now()),
   )
   if (verified.isValid) return verified
   // A node that is behind what we have read may not have seen the payer's money arrive.
@@ -292,48 +303,6 @@ async function orUnsettled<Answer>(asked: Promise<Answer>): Promise<Answer> {
   }
 }
 
-function unsettled(detail: string, cause?: unknown): Problem {
-  return new Problem('settlement_unavailable', `${detail} Nothing was charged.`, {
-    retryAfterSeconds: 5,
-    cause,
-  })
-}
-
-/** The refusal of a payment to a store whose settlements have cost too much today. */
-function overQuota(now: Date): Problem {
-  const reset = nextDay(now)
-  return new Problem(
-    'settlement_unavailable',
-    `This store’s payments have used up their allowance of network fees for today. It is renewed at ${reset.toISOString()}. Nothing was charged.`,
-    { retryAfterSeconds: secondsUntil(reset, now) },
-  )
-}
-
-/** The refusal of a contract wallet one of whose payments failed on the chain. */
-function resting(until: Date, now: Date): Problem {
-  return new Problem(
-    'rate_limited',
-    `A payment of this contract wallet failed on the chain, so it can pay by signature again only from ${until.toISOString()}. It can still pay by sending the money itself. Nothing was charged.`,
-    { retryAfterSeconds: secondsUntil(until, now) },
-  )
-}
-
-function secondsUntil(time: Date, now: Date): number {
-  return Math.max(1, Math.ceil((time.getTime() - now.getTime()) / 1_000))
-}
-
-/**
- * A payment header that cannot be parsed. The payer may send it again in the right form, so the refusal includes the
- * terms.
- */
-export class MalformedPayment extends Problem {
-  readonly required: PaymentRequired
-  constructor(required: PaymentRequired, why: string) {
-    super('malformed_payment', `The PAYMENT-SIGNATURE header cannot be parsed: ${why}.`)
-    this.required = required
-  }
-}
-
 function refusal(payment: Payment, reason: string): Refused {
   return { reason, network: payment.network, payer: toShown(payment.network, payment.payer) }
 }
@@ -360,38 +329,6 @@ function pending(checkout: Checkout, payment: Payment, transaction: string | nul
     network: payment.network,
     payer: toShown(payment.network, payment.payer),
   }
-}
-
-function notApplied(payment: WirePayment): Problem {
-  return new Problem('payment_not_applied', `The payment was recorded as ${payment.disposition}.`, {
-    members: { payment },
-  })
-}
-
-/** The refusal of payments while a restored database is being compared with the chains. */
-export function restoringProblem(): Problem {
-  return unsettled(whyRestoring)
-}
-
-/** The refusal of a payment for a checkout that cannot be paid. */
-export function closedProblem({ status, expiresAt }: Checkout): Problem {
-  switch (status) {
-    case 'COMPLETED':
-      return new Problem('already_paid', 'The checkout is already paid. This payment was not charged.')
-    case 'PROCESSING':
-      return inProgress()
-    case 'CANCELED':
-      return new Problem('checkout_canceled', 'The store canceled this checkout.')
-    case 'OPEN':
-    case 'EXPIRED':
-      return new Problem('checkout_expired', `This checkout expired at ${expiresAt.toISOString()}.`)
-  }
-}
-
-function inProgress(): Problem {
-  return new Problem('payment_in_progress', 'A payment is being settled. Do not pay again.', {
-    retryAfterSeconds: 5,
-  })
 }
 
 async function requirePayment(

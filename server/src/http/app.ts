@@ -165,7 +165,7 @@ function openPayEngine(ctx: Context): PayEngine {
     outcomes: openOutcomes(ctx),
     readiness: openReadiness(ctx, rails),
     budgets: openBudgets(ctx),
-    slots: openSlots(),
+    slots: openSlots(ctx.config.paymentsAtOnce),
     issuer: openIssuer(ctx.config.receiptKeysFile),
   }
 }

@@ -74,25 +74,39 @@ export const isUncredited = isUncreditedOf('a')
 /** The nonce has moved no money for its own checkout. */
 export const isUncreditedHere = isUnsettled('a', 'and k.checkout_id is not distinct from a.checkout_id')
 
-/**
- * SQL: what the payer of `i` has authorized in its asset that is neither paid nor dead. The balance must cover it in
- * addition to the next payment.
- */
-export const inFlightUnits = (i: string) => `(select coalesce(sum(f.amount), 0) from authorizations f
-  where f.network = ${i}.network and f.asset = ${i}.asset and f.payer = ${i}.payer and f.state in ('claimed', 'sent')
-    and ${isUncreditedOf('f')})`
+/** What a payer has authorized that is neither paid nor dead, up to `inFlightMax` payments and one more. */
+export type InFlight = {
+  /** The balance must cover these in addition to the next payment. */
+  readonly units: bigint
+  readonly payments: number
+}
 
-export async function readInFlightUnits(
+/**
+ * A wallet may have this many payments in progress in one asset. About a third of them can be on their way to the chain
+ * at a time, so more would only wait; and adding them up for each of its payments would hold up everybody else's.
+ */
+export const inFlightMax = 500
+
+/** SQL: `units` and `payments` of what the payer of `i` has in flight. */
+export const inFlightOf = (
+  i: string,
+) => `lateral (select coalesce(sum(amount), 0) as units, count(*)::integer as payments
+  from (select f.amount from authorizations f where f.network = ${i}.network and f.asset = ${i}.asset
+      and f.payer = ${i}.payer and f.state in ('claimed', 'sent') and ${isUncreditedOf('f')}
+    limit ${inFlightMax + 1}) f) in_flight`
+
+export async function readInFlight(
   db: Database,
   network: string,
   asset: string,
   payer: string,
-): Promise<bigint> {
-  const [row] = await db.query<{ units: string }>(
-    `select ${inFlightUnits('i')} as units from (select $1::text as network, $2::text as asset, $3::text as payer) i`,
+): Promise<InFlight> {
+  const [row] = await db.query<{ units: string; payments: number }>(
+    `select in_flight.* from (select $1::text as network, $2::text as asset, $3::text as payer) i
+     cross join ${inFlightOf('i')}`,
     [network, asset, payer],
   )
-  return BigInt(row?.units ?? '0')
+  return { units: BigInt(row?.units ?? '0'), payments: row?.payments ?? 0 }
 }
 
 /** A transfer reverts in a block later than validBefore, and the next block is about two seconds away. */

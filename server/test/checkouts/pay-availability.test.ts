@@ -28,17 +28,22 @@ const slow = await startPayment(silent)
 const shop = await openShop({ blockTimeSeconds: null })
 let stopWork = shop.stopWork
 
-async function startPayment(at: Shop) {
+async function signPayment(at: Shop) {
   const payer = await at.fund()
   const id = await at.create()
-  const header = await at.sign(id, payer)
-  return { id, payer, header, answer: at.pay(id, header) }
+  return { id, payer, header: await at.sign(id, payer) }
+}
+
+async function startPayment(at: Shop) {
+  const payment = await signPayment(at)
+  return { ...payment, answer: at.pay(payment.id, payment.header) }
 }
 
 /** A freshly started process, which remembers nothing; optionally with its own nodes and database. */
-function openServe(changes: { nodes?: string[]; db?: typeof shop.ctx.db } = {}) {
+function openServe(changes: { nodes?: string[]; db?: typeof shop.ctx.db; paymentsAtOnce?: number } = {}) {
   const config = {
     ...shop.ctx.config,
+    ...(changes.paymentsAtOnce && { paymentsAtOnce: changes.paymentsAtOnce }),
     ...(changes.nodes && { nodes: { LOCAL: changes.nodes.map(parseNode) } }),
   }
   const app = buildApp({ ...shop.ctx, config, ...(changes.db && { db: changes.db }) }, { isDraining: false })
@@ -204,6 +209,51 @@ test('11. the database cannot be reached: 503, with or without a payment', async
   const answer = await openServe({ db })(id, header)
   assertProblem(answer, 503, 'unavailable')
   assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/)
+})
+
+test('11. more payments than a process takes: 503 with Retry-After and nothing claimed; a repeat needs no place', async () => {
+  const serve = openServe({ paymentsAtOnce: 1 })
+  const [first, second] = [await signPayment(shop), await signPayment(shop)]
+  const paying = serve(first.id, first.header)
+  await until(async () => (await shop.read(first.id)).status === 'PROCESSING', 'the first claim')
+  const refused = await serve(second.id, second.header)
+  assertProblem(refused, 503, 'settlement_unavailable')
+  assert.match(String(refused.headers['retry-after']), /^[1-9]\d*$/)
+  assert.equal((await shop.read(second.id)).status, 'OPEN')
+  const repeating = serve(first.id, first.header)
+  // A payment that the token would refuse is told so, and leaves the place free.
+  assertPaid(await settle(paying))
+  assertPaid(await repeating)
+  const poor = await shop.create()
+  assertRefused(
+    shop,
+    await serve(poor, await shop.sign(poor, newPayer())),
+    'invalid_exact_evm_insufficient_balance',
+  )
+  assertPaid(await settle(serve(second.id, second.header)))
+})
+
+test('a wallet with too many payments in progress is told to wait, and others are not', async () => {
+  const rich = await signPayment(shop)
+  await shop.ctx.db.query(
+    `insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+       valid_after, valid_before, signature, claimed_at)
+     select o.network, o.asset, $2, '0x' || md5(g::text) || md5('x' || g), $1 || g, c.store_id, 'sent', o.pay_to, 1, 0,
+       extract(epoch from clock())::bigint + 600, '', clock()
+     from checkouts c, generate_series(1, 501) g, (select network, asset, pay_to from authorizations limit 1) o
+     where c.id = $1`,
+    [rich.id, rich.payer.address.toLowerCase()],
+  )
+  const refused = await openServe()(rich.id, rich.header)
+  assertProblem(refused, 429, 'rate_limited')
+  assert.match(String(refused.headers['retry-after']), /^[1-9]\d*$/)
+  assert.equal((await shop.read(rich.id)).status, 'OPEN')
+  const other = await signPayment(shop)
+  assertPaid(await settle(openServe()(other.id, other.header)))
+  await shop.ctx.db.query("delete from authorizations where signature = '' and payer = $1", [
+    rich.payer.address.toLowerCase(),
+  ])
+  assertPaid(await settle(openServe()(rich.id, rich.header)))
 })
 
 test('12. a good payment: 200 with the settlement and the COMPLETED checkout once its block is mined', async () => {

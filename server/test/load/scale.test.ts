@@ -32,7 +32,7 @@ import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { adoptUnmatched, advanceCredits, listUnannounced } from '../../src/payments/credits/rows.ts'
 import { forgetSpentAbove, listPerhapsDead } from '../../src/payments/evm/rows.ts'
-import { listClaimed, readInFlightUnits, readSentUnits } from '../../src/payments/rows.ts'
+import { listClaimed, readInFlight, readSentUnits } from '../../src/payments/rows.ts'
 import { listPasted } from '../../src/payments/transfers/paste-rows.ts'
 import { claimByAmount, freeReserved, listOrphanedTransfers } from '../../src/payments/transfers/rows.ts'
 import { fill, paid } from './fill.ts'
@@ -185,7 +185,7 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     expire: (ctx) => expireCheckouts(ctx, now),
     review: ({ db }) => listProcessing(db, '', 500),
     'list payments that wait for a lane': ({ db }) => listClaimed(db, network, now, 150),
-    'sum what a payer has in flight': ({ db }) => readInFlightUnits(db, network, asset, oftenBy),
+    'sum what a payer has in flight': ({ db }) => readInFlight(db, network, asset, oftenBy),
     'sum what payers have sent': ({ db }) => readSentUnits(db, network, [asset], [oftenBy]),
     'list payments that may be dead': ({ db }) => listPerhapsDead(db, network, head, 200),
     'forget nonces spent in orphaned blocks': ({ db }) =>

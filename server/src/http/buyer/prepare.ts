@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { closedProblem, type PayEngine, preparePayment, restoringProblem } from '../../checkouts/pay.ts'
+import { type PayEngine, preparePayment } from '../../checkouts/pay.ts'
+import { closedProblem, restoringProblem } from '../../checkouts/refusals.ts'
 import { isPayable } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { toTerms } from '../../payments/terms.ts'

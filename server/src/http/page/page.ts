@@ -1,6 +1,6 @@
 import { brotliCompressSync, constants } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { restoringProblem } from '../../checkouts/pay.ts'
+import { restoringProblem } from '../../checkouts/refusals.ts'
 import { isPayable, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import type { Rails } from '../../payments/rail.ts'
