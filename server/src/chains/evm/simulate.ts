@@ -106,9 +106,19 @@ export async function checkTransfers(
 ): Promise<(Simulated | null)[]> {
   if (transfers.length === 0) return []
   const { witnessesMin } = chain.network
+  // Each provider's answers are looked at more than once, as those of others arrive.
+  const parsed = new Map<Told, Simulated[] | null>()
+  const parseOnce = (told: Told) => {
+    if (!parsed.has(told))
+      parsed.set(
+        told,
+        orNull(() => parse(transfers, told.outcomes)),
+      )
+    return parsed.get(told) ?? null
+  }
   const agreed = (told: readonly Told[]) => {
-    const answers = told.flatMap(({ outcomes }) => {
-      const answer = orNull(() => parse(transfers, outcomes))
+    const answers = told.flatMap((one) => {
+      const answer = parseOnce(one)
       return answer ? [answer] : []
     })
     return transfers.map((_, i) =>

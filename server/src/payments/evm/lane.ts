@@ -53,6 +53,8 @@ export type Lane = {
   resting?: Map<string, number>
   /** The head when rests were last looked at. */
   restedAt?: number
+  /** What is in flight, by hash. */
+  sent?: ReadonlyMap<Hex, Sent>
   /** Whether it was reported that the settler cannot pay for a single payment. */
   isBroke?: boolean
 }
@@ -203,8 +205,7 @@ async function takeAffordable(
 ): Promise<readonly Chosen[]> {
   const upFront = (gas: bigint, maxFeePerGas: bigint, data: Hex) =>
     gas * maxFeePerGas + (settler.dataFeeWei * BigInt(data.length)) / BigInt(2 * fullBatch.bytes)
-  const inFlight = unmined
-    .map(({ bytes }) => parseTransaction(bytes))
+  const inFlight = readSent(lane, unmined)
     .map(({ gas = 0n, maxFeePerGas = 0n, data = '0x' }) => upFront(gas, maxFeePerGas, data))
     .reduce((sum, cost) => sum + cost, 0n)
   const costOf = (batch: readonly Chosen[]) => {
@@ -225,6 +226,15 @@ async function takeAffordable(
     )
   lane.isBroke = isBroke
   return batch
+}
+
+type Sent = ReturnType<typeof parseTransaction>
+
+/** The transactions in flight. Each is parsed once: a full batch has 25 KB, and is looked at with every send after it. */
+function readSent(lane: Lane, unmined: readonly settlers.Unmined[]): readonly Sent[] {
+  const known = lane.sent
+  lane.sent = new Map(unmined.map(({ hash, bytes }) => [hash, known?.get(hash) ?? parseTransaction(bytes)]))
+  return [...lane.sent.values()]
 }
 
 async function send(ctx: Context, lane: Lane, step: Step, chosen: readonly Chosen[]): Promise<boolean> {
