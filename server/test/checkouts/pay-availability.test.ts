@@ -233,6 +233,31 @@ test('11. more payments than a process takes: 503 with Retry-After and nothing c
   assertPaid(await settle(serve(second.id, second.header)))
 })
 
+test('11. payments that cannot be sent soon because too many wallets wait: 503, and one wallet cannot cause it', async () => {
+  const waiting = async (wallets: number) =>
+    await shop.ctx.db.query(
+      `insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
+         valid_after, valid_before, signature, claimed_at)
+       select o.network, o.asset, '0xdead' || (g % $1), '0xdead' || g, 'dead' || g, 'dead', 'claimed', o.pay_to, 1, 0, 0,
+         '', clock() - interval '7 seconds'
+       from generate_series(1, 320) g, (select network, asset, pay_to from authorizations limit 1) o`,
+      [wallets],
+    )
+  const forget = () => shop.ctx.db.query("delete from authorizations where payer like '0xdead%'")
+  const { id, header } = await signPayment(shop)
+  await waiting(320)
+  const refused = await openServe()(id, header)
+  assertProblem(refused, 503, 'settlement_unavailable')
+  assert.match(refused.json().detail, /waiting/)
+  assert.equal((await shop.read(id)).status, 'OPEN')
+  await forget()
+  await waiting(1)
+  const paying = openServe()(id, header)
+  await until(async () => (await shop.read(id)).status === 'PROCESSING', 'the claim')
+  await forget()
+  assertPaid(await settle(paying))
+})
+
 test('a wallet with too many payments in progress is told to wait, and others are not', async () => {
   const rich = await signPayment(shop)
   await shop.ctx.db.query(

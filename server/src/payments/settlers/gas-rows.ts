@@ -14,6 +14,11 @@ export type LaneState = {
   readonly dataFeeWei: bigint
 }
 
+/** A claim is usually sent with the next block. */
+const overdueSeconds = 6
+/** Bounds what is read; a wallet with many payments in progress may have most of them. */
+const overdueRead = 2_000
+
 /** Everything that decides whether a network can settle now, in one query. */
 export async function readReadiness(
   db: Database,
@@ -24,6 +29,8 @@ export async function readReadiness(
   baseFee: bigint
   /** Payments that are claimed and neither paid nor dead. */
   waiting: number
+  /** Ordinary wallets whose payments have been waiting to be sent for longer than that, counted up to a limit. */
+  overdue: number
   isRestoring: boolean
   /** How many providers reported the head; null where that is not counted. */
   witnesses: number | null
@@ -40,6 +47,7 @@ export async function readReadiness(
     head_age: number | null
     base_fee: string | null
     waiting: number
+    overdue: number
     is_restoring: boolean
     witnesses: number | null
     dispute: string | null
@@ -50,6 +58,10 @@ export async function readReadiness(
        extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee, f.witnesses, f.dispute,
        (select count(*)::integer from authorizations a where a.network = f.network
           and a.state in ('claimed', 'sent') and not a.is_credited) as waiting,
+       (select count(distinct payer)::integer from (select a.payer from authorizations a where a.network = f.network
+          and a.state = 'claimed' and not a.is_contract and a.spent_block_number is null
+          and a.claimed_at < clock() - interval '${overdueSeconds} seconds'
+          order by a.claimed_at limit ${overdueRead}) waited) as overdue,
        exists (select 1 from restores r where r.network = f.network and r.finished_at is null) as is_restoring
      from followers f left join settlers s on s.network = f.network and s.state = 'active'
      left join lateral (
@@ -64,6 +76,7 @@ export async function readReadiness(
     headAgeSeconds: rows[0]?.head_age ?? null,
     baseFee: BigInt(rows[0]?.base_fee ?? '0'),
     waiting: rows[0]?.waiting ?? 0,
+    overdue: rows[0]?.overdue ?? 0,
     isRestoring: rows[0]?.is_restoring ?? false,
     witnesses: rows[0]?.witnesses ?? null,
     dispute: rows[0]?.dispute ?? null,

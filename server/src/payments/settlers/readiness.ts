@@ -11,13 +11,18 @@ const laneSilenceSecondsMax = 15
 const unminedSecondsMax = 60
 /** If the head has not moved for longer than this, the chain has halted or we are cut off from it. */
 const headAgeSecondsMax = 30
+/**
+ * If this many wallets have been waiting to be sent for longer than usual, two full batches are held up, and whoever is
+ * claimed next waits longer still. Wallets are counted, not payments: one wallet can hold back its own.
+ */
+const overdueMax = 2 * 160
 const rememberedMs = 500
 
 export const whyRestoring = 'The database was restored and is being compared with the chain.'
 
 /**
  * Whether a payment can be settled on a network now: null if so, or a sentence that says why not. Without an amount, the
- * answer is for any.
+ * answer is about the network, however many payments wait.
  */
 export type Readiness = (network: string, amount?: Amount) => Promise<string | null>
 
@@ -35,8 +40,10 @@ export function openReadiness(ctx: Context, rails: Rails): Readiness {
     now: ctx.now,
   })
   return async (network, amount) => {
-    const { obstacle, aloneLeft } = await get(network)
-    if (obstacle !== null || aloneLeft === null || !amount) return obstacle
+    const { obstacle, aloneLeft, isBehind } = await get(network)
+    if (obstacle !== null || !amount) return obstacle
+    if (isBehind) return 'More payments are waiting than can be settled soon.'
+    if (aloneLeft === null) return null
     const left = aloneLeft.get(amount.asset.toLowerCase()) ?? 0n
     return amount.units <= left ? null : 'A payment of this amount needs a second node, and only one answers.'
   }
@@ -46,14 +53,21 @@ type Look = {
   readonly obstacle: string | null
   /** What may still complete while one provider alone reports it, in units per asset; null if enough providers do. */
   readonly aloneLeft: ReadonlyMap<string, bigint> | null
+  /** Whether so many payments wait that a further one would not be settled soon. */
+  readonly isBehind: boolean
 }
 
 async function look(ctx: Context, network: string, rail: Rail | undefined): Promise<Look> {
-  if (!rail) return { obstacle: 'This deployment does not support that network.', aloneLeft: null }
+  if (!rail)
+    return {
+      obstacle: 'This deployment does not support that network.',
+      aloneLeft: null,
+      isBehind: false,
+    }
   const read = await readReadiness(ctx.db, network)
   const isAlone = read.witnesses !== null && read.witnesses < rail.network.witnessesMin
   const aloneLeft = isAlone ? await readAloneLeft(ctx.db, network, limitsAlone(ctx, rail.network)) : null
-  return { obstacle: findObstacle(rail, read), aloneLeft }
+  return { obstacle: findObstacle(rail, read), aloneLeft, isBehind: read.overdue >= overdueMax }
 }
 
 type Read = Awaited<ReturnType<typeof readReadiness>>
