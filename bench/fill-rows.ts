@@ -96,8 +96,7 @@ export async function makeFacts(db: Database, plan: Plan, storeIds: readonly Sto
          select n, $2::bigint + $3::bigint * n as created_ms, $4::bigint - ($2::bigint + $3::bigint * n) as age_ms,
            floor(10000 * fill.share('kind', n)) as drawn,
            199 + floor(30000 * power(fill.share('price', n), 3))::bigint as cents,
-           -- A few stores have most of the checkouts.
-           1 + floor(power(fill.share('store', n), 2) * cardinality($1::text[]))::integer as store
+           1 + floor(fill.share('store', n) * cardinality($1::text[]))::integer as store
          from generate_series(1, $5::bigint) as n
        ), sorted as (
          select *, case when age_ms < ${3 * hourMs} then 'open' when drawn < ${shares.paid} then 'paid'

@@ -53,8 +53,8 @@ const batchRows = 32
 const warmUpBatches = (checkoutCount * 0.05) / batchRows
 const measuredBatches = 100
 const ratioMax = 1.3
-/** Buffers of 8 KB. A page of 100 events occupies about 55. */
-const readBuffersMax = 150
+/** Buffers of 8 KB. A page of 100 events occupies about 55; a page of payments looks up the owners of unmatched ones. */
+const readBuffersMax = 300
 /**
  * Work that may touch more buffers. Events of a rare type are found by reading through the store's log until there are
  * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers and creating
