@@ -148,9 +148,8 @@ export async function makeFacts(db: Database, plan: Plan, storeIds: readonly Sto
        from timed order by n`,
       [storeIds, plan.startMs, plan.spacingMs, plan.untilMs, plan.checkouts, plan.perTransaction],
     )
-    await tx.script('alter table fill.facts add primary key (n)')
+    await tx.script('alter table fill.facts add primary key (n); analyze fill.facts')
   })
-  await db.query('analyze fill.facts')
 }
 
 const isCarried = `f.kind in ('paid', 'failed')`
@@ -264,6 +263,11 @@ export async function fillEvents(db: Database, plan: Plan, first: number, last: 
       from (select store_id, count(*) as events from added group by store_id) a where c.store_id = a.store_id;
     `)
   })
+}
+
+/** Without the limit on the time of a statement. */
+export async function analyze(db: Database): Promise<void> {
+  await db.transaction((tx) => tx.script('set local statement_timeout = 0; analyze'))
 }
 
 export async function tidyUp(db: Database): Promise<void> {

@@ -18,7 +18,7 @@ import { type Database, openDatabase } from '../server/src/database/db.ts'
 import type { StoreId } from '../server/src/ids.ts'
 import { whole } from './figures.ts'
 import { filled, genesisSeconds, type Plan } from './fill-functions.ts'
-import { fillCheckouts, fillEvents, makeFacts, makeStores, tidyUp } from './fill-rows.ts'
+import { analyze, fillCheckouts, fillEvents, makeFacts, makeStores, tidyUp } from './fill-rows.ts'
 
 export type FillOptions = {
   readonly stores: number
@@ -43,7 +43,7 @@ const busySpacingMs = 900_000
 const paymentsPerTransaction = 4
 const monthMs = 30 * 86_400_000
 
-/** Returns the ids of the stores, in order. */
+/** Returns the ids of the stores, in order. `db` must have four connections or more, half of which run transactions. */
 export async function fill(db: Database, options: FillOptions): Promise<StoreId[]> {
   const { stores, checkouts, seed, until, chunk = chunkDefault } = options
   const spacingMs = Math.max(1, Math.floor(monthMs / Math.max(1, checkouts)))
@@ -107,7 +107,7 @@ if (import.meta.main) {
   const checkouts = whole('checkouts', values.checkouts, 0, 100_000_000)
   const until = values.until === undefined ? new Date() : new Date(values.until)
   assert(!Number.isNaN(until.getTime()), '--until must be an ISO 8601 time')
-  const db = openDatabase({ url: values.database, connections: 2, name: 'fill' })
+  const db = openDatabase({ url: values.database, connections: 4, name: 'fill' })
   const start = performance.now()
   try {
     await fill(db, {
@@ -121,7 +121,7 @@ if (import.meta.main) {
           `${done} of ${checkouts} checkouts, ${Math.round((performance.now() - start) / 1_000)} s\n`,
         ),
     })
-    await db.query('analyze')
+    await analyze(db)
   } finally {
     await db.close()
   }
