@@ -179,7 +179,7 @@ export function renderAddress(address: string, attributes: Html | false = false)
   return html`<bdi class="address"${attributes}>${groups.map((group) => html`<span>${group}</span>`)}</bdi>`
 }
 
-/** One for each language: making a format costs a hundred times as much as using it. */
+/** Two for each language of the page: making a format takes fifty times as long as using it. */
 const timeFormats = new Map<string, Intl.DateTimeFormat>()
 
 function timeFormat(tag: string, exact: boolean): Intl.DateTimeFormat {
