@@ -1,5 +1,4 @@
-import type { PaymentRequired, Settlement } from '@farthing/sdk'
-import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http'
+import type { Settlement } from '@farthing/sdk'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isFinal, toWire } from '../checkouts/checkout.ts'
 import { type PayAnswer, type PayEngine, payCheckout } from '../checkouts/pay.ts'
@@ -8,7 +7,7 @@ import type { Context } from '../context.ts'
 import { readPaymentHeader } from '../payments/payload.ts'
 import { Problem } from '../problems.ts'
 import { addressBucket } from './limits.ts'
-import { type Route, sendJson } from './route.ts'
+import { type Route, sendJson, sendText } from './route.ts'
 import * as schemas from './schemas.ts'
 import { TermsSchema } from './terms-schemas.ts'
 
@@ -125,7 +124,7 @@ async function pay(
   }).catch((error) => {
     if (!(error instanceof MalformedPayment)) throw error
     throw new Problem(error.code, error.message, {
-      headers: { 'payment-required': encodeRequired(error.required), link: docsLink(ctx) },
+      headers: { 'payment-required': encode(JSON.stringify(error.required)), link: docsLink(ctx) },
     })
   })
   return render(ctx, engine, resourceUrl, answer, reply)
@@ -136,9 +135,9 @@ function docsLink({ config }: Context): string {
   return `<${config.baseUrl}/llms.txt>; rel="describedby"; type="text/plain"`
 }
 
-/** The library types a network as `namespace:reference`; ours are plain strings from a table. */
-function encodeRequired(required: PaymentRequired): string {
-  return encodePaymentRequiredHeader(required as Parameters<typeof encodePaymentRequiredHeader>[0])
+/** As x402 puts JSON into a header. Its own library takes 50 µs for the same, a fifth of a whole 402. */
+function encode(json: string): string {
+  return Buffer.from(json).toString('base64')
 }
 
 function render(
@@ -150,7 +149,8 @@ function render(
 ): FastifyReply {
   switch (answer.kind) {
     case 'required': {
-      reply.header('payment-required', encodeRequired(answer.required)).header('link', docsLink(ctx))
+      const terms = JSON.stringify(answer.required)
+      reply.header('payment-required', encode(terms)).header('link', docsLink(ctx))
       if (answer.refused) {
         const { reason, network, payer } = answer.refused
         reply.header(
@@ -158,7 +158,7 @@ function render(
           encodeSettlement({ success: false, errorReason: reason, transaction: '', network, payer }),
         )
       }
-      return sendJson(reply, 402, answer.required)
+      return sendText(reply, 402, terms)
     }
     case 'paid': {
       const { checkout, payment } = answer
@@ -185,5 +185,5 @@ function render(
 const pendingRetrySeconds = 4
 
 function encodeSettlement(settlement: Settlement): string {
-  return encodePaymentResponseHeader(settlement as Parameters<typeof encodePaymentResponseHeader>[0])
+  return encode(JSON.stringify(settlement))
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkout, PaymentRequired } from '@farthing/sdk'
-import { decodePaymentRequiredHeader } from '@x402/core/http'
+import { encodePaymentRequiredHeader } from '@x402/core/http'
 import { replaceRates } from '../../src/rates/rows.ts'
 import { sources } from '../../src/rates/sources.ts'
 import { openTestApp } from '../support/app.ts'
@@ -180,7 +180,8 @@ test('orderId is echoed byte for byte in any script, and a 402 that describes it
       answer.json<PaymentRequired>().resource.description,
       /: 1\d?\.\d\d USD for order .*, payable until/,
     )
-    assert.deepEqual(decodePaymentRequiredHeader(String(answer.headers['payment-required'])), answer.json())
+    // To the byte what the protocol's own library writes, whatever characters are in it.
+    assert.equal(answer.headers['payment-required'], encodePaymentRequiredHeader(answer.json()))
   }
 })
 

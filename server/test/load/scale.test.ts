@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
+import { blockAt, fill } from '../../../bench/fill.ts'
+import { filled } from '../../../bench/fill-functions.ts'
 import { cancelCheckout } from '../../src/checkouts/cancel.ts'
 import { expireCheckouts } from '../../src/checkouts/expire.ts'
 import { findChangedPages } from '../../src/checkouts/page-rows.ts'
@@ -35,7 +37,6 @@ import { forgetSpentAbove, listPerhapsDead } from '../../src/payments/evm/rows.t
 import { listClaimed, readInFlight, readSentUnits } from '../../src/payments/rows.ts'
 import { listPasted } from '../../src/payments/transfers/paste-rows.ts'
 import { claimByAmount, freeReserved, listOrphanedTransfers } from '../../src/payments/transfers/rows.ts'
-import { fill, paid } from './fill.ts'
 
 /**
  * Behaviour with many rows: every statement still uses an index, and a create costs as much as on an empty database.
@@ -52,8 +53,8 @@ const batchRows = 32
 const warmUpBatches = (checkoutCount * 0.05) / batchRows
 const measuredBatches = 100
 const ratioMax = 1.3
-/** Buffers of 8 KB. A page of 100 events occupies about 55. */
-const readBuffersMax = 150
+/** Buffers of 8 KB. A page of 100 events occupies about 55; a page of payments looks up the owners of unmatched ones. */
+const readBuffersMax = 300
 /**
  * Work that may touch more buffers. Events of a rare type are found by reading through the store's log until there are
  * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers and creating
@@ -89,7 +90,13 @@ async function open(name: string, checkouts: number): Promise<Filled> {
   await admin.close()
   const db = openDatabase({ url: cluster.url(name), connections: 4, name: 'test-scale' })
   await migrate(db)
-  const storeIds = await db.transaction((tx) => fill(tx, { stores: storeCount, checkouts, now }))
+  const storeIds = await fill(db, {
+    stores: storeCount,
+    checkouts,
+    seed: 'scale',
+    until: now,
+    answersHours: 30 * 24,
+  })
   const client = new pg.Client({ connectionString: cluster.url(name) })
   await client.connect()
   await client.query('vacuum analyze')
@@ -157,8 +164,8 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
   const log = { after: null, type: null, checkoutId: null, limit: 100 }
   const monthAgo = new Date(now.getTime() - 20 * 86_400_000)
   const route = 'POST /api/v1/checkouts'
-  const { network, asset, oftenBy } = paid
-  const head = { time: now, number: checkoutCount }
+  const { network, asset, oftenBy } = filled
+  const head = { time: now, number: blockAt(now) }
   return {
     create: ({ db }) => insertCheckouts(db, newBatch(big.storeIds), 1_000),
     'answer a repeat': ({ db }) => readStoredAnswer(db, storeId, route, key),
@@ -189,7 +196,7 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     'sum what payers have sent': ({ db }) => readSentUnits(db, network, [asset], [oftenBy]),
     'list payments that may be dead': ({ db }) => listPerhapsDead(db, network, head, 200),
     'forget nonces spent in orphaned blocks': ({ db }) =>
-      db.transaction((tx) => forgetSpentAbove(tx, network, checkoutCount)),
+      db.transaction((tx) => forgetSpentAbove(tx, network, head.number)),
     'advance finality': ({ db }) =>
       db.transaction((tx) => advanceCredits(tx, network, head.number, head.number)),
     'match credits with later claims': ({ db }) => db.transaction((tx) => adoptUnmatched(tx, network)),
