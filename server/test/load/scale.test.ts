@@ -54,7 +54,7 @@ const warmUpBatches = (checkoutCount * 0.05) / batchRows
 const measuredBatches = 100
 const ratioMax = 1.3
 /** Buffers of 8 KB. A page of 100 events occupies about 55; a page of payments looks up the owners of unmatched ones. */
-const readBuffersMax = 300
+const readBuffersMax = 200
 /**
  * Work that may touch more buffers. Events of a rare type are found by reading through the store's log until there are
  * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers and creating
