@@ -48,7 +48,7 @@ async function measure({ cluster, folder }: Stand): Promise<void> {
         await writeFile(path, scriptOf(side === 'with' ? withEvent : withoutEvent, rows))
         // Each client has its own counter, which starts higher in every round.
         const define = `c=${1_000_000_000 * (10 * (i + 1) + batches.indexOf(rows))}`
-        rate[side] = await runPgbench(sides[side].url, path, { clients, seconds, define })
+        rate[side] = (await runPgbench(sides[side].url, path, { clients, seconds, define })).perSecond
         rates[`${side}${rows}`] = [...(rates[`${side}${rows}`] ?? []), rate[side]]
       }
       ratios.get(rows)?.push(rate.with / rate.without)
