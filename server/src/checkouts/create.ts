@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { CreateCheckout, FinalityRule, Checkout as WireCheckout } from '@farthing/sdk'
+import type { CreateCheckout, FinalityRule } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { openBatcher } from '../database/batch.ts'
@@ -77,7 +77,7 @@ export function openCreateCheckout(ctx: Context, authenticator: Authenticator): 
         crashPoint(ctx, 'create-before')
         const isMade = await insert(draft)
         crashPoint(ctx, 'create-after')
-        if (isMade) return { id: draft.checkout.id, body: JSON.stringify(draft.answer), isReplay: false }
+        if (isMade) return { id: draft.checkout.id, body: draft.answer, isReplay: false }
         const replay = await findReplay(ctx, store, idempotency)
         if (replay) return replay
       }
@@ -194,14 +194,13 @@ async function draftCheckout(
     createdAt: now,
     expiresAt: new Date(now.getTime() + lifetime * 1_000),
   }
-  const answer: WireCheckout = toWire(ctx, checkout)
   return {
     checkout,
     rate: quote,
     revision: store.revision,
-    event: { id: newId('evt', ctx.config.cell, now), data: { checkout: { ...answer, payment: null } } },
+    eventId: newId('evt', ctx.config.cell, now),
     idempotency,
-    answer,
+    answer: JSON.stringify(toWire(ctx, checkout)),
   }
 }
 

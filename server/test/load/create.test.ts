@@ -308,8 +308,8 @@ function newRow(key: string): NewCheckout {
     checkout,
     rate: null,
     revision: 3,
-    event: { id: newId('evt', '00', now), data: { checkout: { id: checkout.id } } },
+    eventId: newId('evt', '00', now),
     idempotency: { route: 'create', key, bodyHash: Buffer.alloc(32) },
-    answer: { id: checkout.id },
+    answer: JSON.stringify({ id: checkout.id }),
   }
 }

@@ -361,9 +361,9 @@ function newBatch(storeIds: readonly StoreId[]): NewCheckout[] {
       },
       rate: null,
       revision: 1,
-      event: { id: newId('evt', '00', at), data: { checkout: { ...answer, payment: null } } },
+      eventId: newId('evt', '00', at),
       idempotency: { route: 'POST /api/v1/checkouts', key: randomUUID(), bodyHash: Buffer.alloc(32) },
-      answer,
+      answer: JSON.stringify(answer),
     }
   })
 }
