@@ -30,7 +30,12 @@ const lockTimeoutMs = 5_000
 /** How often a create starts over because its store changed. Each time means another change by the store's owner. */
 const revisionTriesMax = 5
 
-export type IdempotencyKey = { readonly route: string; readonly key: string; readonly bodyHash: Buffer }
+export type IdempotencyKey = {
+  readonly route: string
+  readonly key: string
+  /** SHA-256 of the body, in base64. */
+  readonly bodyHash: string
+}
 
 type Created = {
   readonly id: CheckoutId
@@ -120,7 +125,7 @@ async function findReplay(
   if (!idempotency) return null
   const stored = await readStoredAnswer(ctx.db, store.id, idempotency.route, idempotency.key)
   if (!stored) return null
-  if (!stored.bodyHash.equals(idempotency.bodyHash)) {
+  if (stored.bodyHash !== idempotency.bodyHash) {
     throw new Problem(
       'idempotency_key_reused',
       'This Idempotency-Key belongs to a request with a different body.',

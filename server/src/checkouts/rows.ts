@@ -30,14 +30,14 @@ export type NewCheckout = {
   /** The revision of the store that the checkout was computed from. */
   readonly revision: number
   readonly eventId: string
-  readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: Buffer } | null
+  readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: string } | null
   /** The response body, a JSON object: stored byte for byte, and part of the event. */
   readonly answer: string
 }
 
 export type StoredAnswer = {
   readonly resourceId: CheckoutId
-  readonly bodyHash: Buffer
+  readonly bodyHash: string
   readonly body: string
 }
 
@@ -66,7 +66,7 @@ const inputs: readonly (readonly [
   ['event_id', 'text', ({ eventId }) => eventId],
   ['route', 'text', ({ idempotency }) => idempotency?.route],
   ['key', 'text', ({ idempotency }) => idempotency?.key],
-  ['body_hash', 'text', ({ idempotency }) => idempotency?.bodyHash.toString('base64')],
+  ['body_hash', 'text', ({ idempotency }) => idempotency?.bodyHash],
   ['answer', 'text', ({ answer }) => answer],
 ]
 
@@ -145,8 +145,9 @@ export async function readStoredAnswer(
   route: string,
   key: string,
 ): Promise<StoredAnswer | null> {
-  const [row] = await db.query<{ resource_id: CheckoutId; body_hash: Buffer; body: string }>(
-    'select resource_id, body_hash, answer as body from idempotency_keys where store_id = $1 and route = $2 and key = $3',
+  const [row] = await db.query<{ resource_id: CheckoutId; body_hash: string; body: string }>(
+    `select resource_id, encode(body_hash, 'base64') as body_hash, answer as body from idempotency_keys
+     where store_id = $1 and route = $2 and key = $3`,
     [storeId, route, key],
   )
   return row ? { resourceId: row.resource_id, bodyHash: row.body_hash, body: row.body } : null

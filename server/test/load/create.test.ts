@@ -183,7 +183,9 @@ for (const keyed of [true, false]) {
     const ctx: Context = { ...app.ctx, db }
     const create = openCreateCheckout(ctx, openAuthenticator(ctx))
     const orderId = `lost reply ${keyed}`
-    const idempotency = keyed ? { route: 'create', key: randomUUID(), bodyHash: Buffer.alloc(32) } : null
+    const idempotency = keyed
+      ? { route: 'create', key: randomUUID(), bodyHash: Buffer.alloc(32).toString('base64') }
+      : null
 
     proxy.loseReplyTo(orderId)
     const created = await create(caller(), order(orderId, 600), idempotency, ctx.now())
@@ -309,7 +311,7 @@ function newRow(key: string): NewCheckout {
     rate: null,
     revision: 3,
     eventId: newId('evt', '00', now),
-    idempotency: { route: 'create', key, bodyHash: Buffer.alloc(32) },
+    idempotency: { route: 'create', key, bodyHash: Buffer.alloc(32).toString('base64') },
     answer: JSON.stringify({ id: checkout.id }),
   }
 }

@@ -362,7 +362,11 @@ function newBatch(storeIds: readonly StoreId[]): NewCheckout[] {
       rate: null,
       revision: 1,
       eventId: newId('evt', '00', at),
-      idempotency: { route: 'POST /api/v1/checkouts', key: randomUUID(), bodyHash: Buffer.alloc(32) },
+      idempotency: {
+        route: 'POST /api/v1/checkouts',
+        key: randomUUID(),
+        bodyHash: Buffer.alloc(32).toString('base64'),
+      },
       answer: JSON.stringify(answer),
     }
   })
