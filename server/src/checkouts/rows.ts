@@ -43,7 +43,7 @@ export type StoredAnswer = {
 
 /**
  * What the inserting statement gets for each checkout. Each column is one parameter, its values joined by `separator`:
- * PostgreSQL splits that for a third of what it costs to take JSON apart, which was a third of a create.
+ * PostgreSQL splits that for half of what it costs to take JSON apart, which was a third of its work for a create.
  */
 const inputs: readonly (readonly [
   name: string,
@@ -89,6 +89,7 @@ function joinColumn(
     .join(separator)
 }
 
+// "is true" keeps the planner, which expects ten rows, from comparing every row of a batch with every other.
 const insertSql = `with patience as materialized (
        select set_config('lock_timeout', $${inputs.length + 1}, true)
      ), input as (
@@ -115,7 +116,7 @@ const insertSql = `with patience as materialized (
        insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
        select event_id, store_id, 'checkout.created', id, 1,
               ('{"checkout":' || left(answer, -1) || ',"payment":null}}')::json, created_at
-       from input where id in (select id from made)
+       from input where (id in (select id from made)) is true
      )
      select id from made`
 
