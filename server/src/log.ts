@@ -28,7 +28,7 @@ function openStandardOutput(): DestinationStream {
   return blocks
 }
 
-/** A write for every line would cost a create more than a twentieth of its processor time. */
+/** A write for every line takes about a twentieth of the processor time of a busy `serve`. */
 const blockCharacters = 8_192
 /** How long a line may wait for others. A process that is killed loses what was waiting, and nothing else does. */
 const blockMs = 200

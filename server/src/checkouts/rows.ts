@@ -43,7 +43,7 @@ export type StoredAnswer = {
 
 /**
  * What the inserting statement gets for each checkout. Each column is one parameter, its values joined by `separator`:
- * PostgreSQL splits that for half of what it costs to take JSON apart, which was a third of its work for a create.
+ * splitting that costs PostgreSQL far less than taking JSON apart, which would be a third of its work for a create.
  */
 const inputs: readonly (readonly [
   name: string,

@@ -160,6 +160,37 @@ function unordered(db: Database): Database {
   }
 }
 
+test('text with quotes, commas, braces or backslashes is stored as it is, next to values that are missing', async () => {
+  const { ctx } = app
+  const create = openCreateCheckout(ctx, openAuthenticator(ctx))
+  const orderIds = ['a"b', "a'b", 'a\\b', 'a,b', '{a}', 'NULL', 'ü 🙂', '\\x1f'].map(
+    (text) => `plain ${text}`,
+  )
+  const made = await Promise.all(
+    orderIds.map((orderId, i) => {
+      const bodyHash = Buffer.alloc(32, i).toString('base64')
+      const key = i % 2 === 0 ? { route: 'create', key: `{"plain,${i}\\`, bodyHash } : null
+      return create(caller(), order(orderId, 600), key, ctx.now())
+    }),
+  )
+  assert.deepEqual(await storedOrders('plain %'), orderIds.toSorted())
+  for (const [i, { id, body }] of made.entries()) {
+    const [row] = await ctx.db.query<{ order_id: string; data: string; answer: string | null }>(
+      `select c.order_id, e.data::text as data, k.answer from checkouts c join events e on e.checkout_id = c.id
+       left join idempotency_keys k on k.resource_id = c.id where c.id = $1`,
+      [id],
+    )
+    const data = JSON.stringify({ checkout: { ...JSON.parse(body), payment: null } })
+    assert.deepEqual(row, { order_id: orderIds[i], data, answer: i % 2 === 0 ? body : null })
+  }
+})
+
+test('a value with the separator of columns is refused before it can move another checkout’s values', async () => {
+  const [good, bad] = [newRow(randomUUID()), newRow(randomUUID())]
+  const checkout = { ...bad.checkout, orderId: 'a\u001fb' }
+  await assert.rejects(insertCheckouts(app.ctx.db, [good, { ...bad, checkout }], lockTimeoutMs), /joined/)
+})
+
 test('one bad row does not affect the other rows of its batch', async () => {
   const { ctx } = app
   const create = openCreateCheckout(ctx, openAuthenticator(ctx))
