@@ -2,24 +2,28 @@
  * How fast checkouts are created compared with bare inserts in PostgreSQL: `npm run bench:create -- --seconds 5`.
  *
  * The numerator is durable creates per second over HTTP by one `serve` process, each with an API key to check, a fresh
- * Idempotency-Key, a stored answer and an event. The denominator is `pgbench` inserting the same row, and nothing else,
- * into an identical table on the same server. Both commit to disk (fsync on) and share this machine with the load
- * generator. The ratio is the median of five rounds; rates from different runs are not comparable.
+ * Idempotency-Key, a stored answer and an event. There are two denominators, both `pgbench` on the same server and tables
+ * like ours (see create-bare.ts): for `ratio` it inserts the same three rows in one transaction, for `ratioOneRow` only
+ * the checkout. All commit to disk (fsync on) and share this machine with their load generator. The ratios are medians of
+ * five rounds; rates from different runs are not comparable. The goals are 1.0 and 0.7.
+ *
+ * `cpuMsPerCreate` is the processor time of PostgreSQL and `serve` (and `work`, if there is one) for a create, without
+ * wrk, which stands for the stores. `bareCpuMsPerCreate` is that of PostgreSQL and pgbench for the three rows: pgbench
+ * counts because it is the database's client there. Both exclude what the kernel does outside of a process.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import type { Database } from '../server/src/database/db.ts'
+import { type Bare, type BareRun, bareClients, findPostgres, prepareBare, runBare } from './create-bare.ts'
 import { median, round, say, whole } from './figures.ts'
+import { watchSteal } from './meter.ts'
 import { cpuMs } from './pay-load.ts'
 import {
   makeDatabase,
   makeStore,
   onStand,
-  runPgbench,
   type Server,
   type Stand,
   settingsFor,
@@ -28,7 +32,7 @@ import {
 
 const { values: options } = parseArgs({
   options: {
-    /** Length of each measurement. A round has three: two with pgbench, one with creates. */
+    /** Length of each measurement. A round has five: four with pgbench, one with creates. */
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '5' },
     /** `serve` processes, each with its own wrk. The headline is one. */
@@ -44,8 +48,8 @@ const workers = whole('work', options.work, 0, 4)
 
 /** All load generators together. */
 const connections = 64
-const warmUpSeconds = 15
-const pgbenchClients = [16, 64] as const
+/** A short run warms up for less time, too. */
+const warmUpSeconds = Math.min(15, 5 * seconds)
 const script = new URL('create.lua', import.meta.url).pathname
 const execute = promisify(execFile)
 
@@ -57,6 +61,9 @@ type Load = {
   p50Ms: number
   p99Ms: number
 }
+
+type Ours = Load & { perSecond: number; serveMs: number; postgresMs: number }
+type Round = { ours: Ours; oneRow: BareRun; threeRows: BareRun }
 
 await onStand('1GB', measure)
 
@@ -71,22 +78,31 @@ async function measure(stand: Stand): Promise<void> {
 
   // Measure a server that has been up for a while, with its code compiled and its statements prepared.
   await create(serving, key, 'warm', warmUpSeconds)
-  const insert = await prepareBare(db, stand.folder)
-  let acknowledged = 0
-  const cpu = () => [...stand.children].reduce((sum, { pid }) => sum + (pid ? cpuMs(pid) : 0), 0)
-  let cpuTotalMs = 0
-  const results: { bare: number; creates: number; p50Ms: number; p99Ms: number }[] = []
+  const scripts = await prepareBare(db, stand.folder)
+  const postgres = await findPostgres(stand.folder)
+  const serveCpu = () => [...stand.children].reduce((sum, { pid }) => sum + (pid ? cpuMs(pid) : 0), 0)
+  const stolen = watchSteal()
+  const results: Round[] = []
+  let bareRuns = 0
   for (let i = 0; i < rounds; i++) {
-    const bare: number[] = []
-    let load: Load | null = null
+    const bare: Record<Bare, BareRun[]> = { oneRow: [], threeRows: [] }
+    let ours: Ours | null = null
     const steps = [
-      ...pgbenchClients.map((clients) => async () => {
-        bare.push(await insertBare(url, insert, clients, i))
-      }),
+      ...(['oneRow', 'threeRows'] as const).flatMap((kind) =>
+        bareClients.map((clients) => async () => {
+          const base = 1_000_000_000 + 100_000_000 * bareRuns++
+          bare[kind].push(await runBare(stand, url, scripts[kind], { clients, seconds, base }))
+        }),
+      ),
       async () => {
-        const before = cpu()
-        load = await create(serving, key, `r${i}`, seconds)
-        cpuTotalMs += cpu() - before
+        const before = { serve: serveCpu(), postgres: cpuMs(postgres) }
+        const load = await create(serving, key, `r${i}`, seconds)
+        ours = {
+          ...load,
+          perSecond: load.requests / (load.microseconds / 1e6),
+          serveMs: serveCpu() - before.serve,
+          postgresMs: cpuMs(postgres) - before.postgres,
+        }
       },
     ]
     // The order is reversed in every other round.
@@ -94,26 +110,44 @@ async function measure(stand: Stand): Promise<void> {
       await db.query('checkpoint')
       await step()
     }
-    const { requests, microseconds, p50Ms, p99Ms } = load as unknown as Load
-    acknowledged += requests
-    results.push({ bare: Math.max(...bare), creates: requests / (microseconds / 1e6), p50Ms, p99Ms })
-    const last = results.at(-1)
+    const result: Round = {
+      ours: ours as unknown as Ours,
+      oneRow: fastest(bare.oneRow),
+      threeRows: fastest(bare.threeRows),
+    }
+    results.push(result)
     say(
-      `round ${i + 1}: ${Math.round(last?.creates ?? 0)} creates/s, bare ${bare.map(Math.round).join(' and ')}/s (${pgbenchClients.join(' and ')} clients)`,
+      `round ${i + 1}: ${Math.round(result.ours.perSecond)} creates/s, bare ${Math.round(result.threeRows.perSecond)}/s with three rows, ${Math.round(result.oneRow.perSecond)}/s with one`,
     )
   }
+  const { stealPercent, warning } = stolen()
+  const acknowledged = sum(results, ({ ours }) => ours.requests)
   await verify(db, serving, acknowledged)
   await Promise.all([...stand.children].map(stop))
   await db.close()
+  if (warning) say(warning)
+  const ratios = (kind: Bare) => results.map((one) => one.ours.perSecond / one[kind].perSecond)
+  const each = (ms: (one: Ours) => number) => round(sum(results, ({ ours }) => ms(ours)) / acknowledged, 3)
   say(
     JSON.stringify({
-      ratio: round(median(results.map(({ creates, bare }) => creates / bare)), 2),
-      ratios: results.map(({ creates, bare }) => round(creates / bare, 2)),
-      createsPerSecond: Math.round(median(results.map(({ creates }) => creates))),
-      barePerSecond: Math.round(median(results.map(({ bare }) => bare))),
-      p50Ms: median(results.map(({ p50Ms }) => p50Ms)),
-      p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
-      cpuMsPerCreate: round(cpuTotalMs / acknowledged, 3),
+      ratio: round(median(ratios('threeRows')), 2),
+      ratios: ratios('threeRows').map((ratio) => round(ratio, 2)),
+      ratioOneRow: round(median(ratios('oneRow')), 2),
+      ratiosOneRow: ratios('oneRow').map((ratio) => round(ratio, 2)),
+      createsPerSecond: Math.round(median(results.map(({ ours }) => ours.perSecond))),
+      barePerSecond: Math.round(median(results.map(({ threeRows }) => threeRows.perSecond))),
+      bareOneRowPerSecond: Math.round(median(results.map(({ oneRow }) => oneRow.perSecond))),
+      p50Ms: round(median(results.map(({ ours }) => ours.p50Ms)), 1),
+      p99Ms: round(median(results.map(({ ours }) => ours.p99Ms)), 1),
+      cpuMsPerCreate: each(({ serveMs, postgresMs }) => serveMs + postgresMs),
+      serveCpuMsPerCreate: each(({ serveMs }) => serveMs),
+      postgresCpuMsPerCreate: each(({ postgresMs }) => postgresMs),
+      bareCpuMsPerCreate: round(
+        sum(results, ({ threeRows }) => threeRows.cpuMs) /
+          sum(results, ({ threeRows }) => threeRows.transactions),
+        3,
+      ),
+      stealPercent,
       serveProcesses: servers,
       workProcesses: workers,
       connections,
@@ -121,6 +155,14 @@ async function measure(stand: Stand): Promise<void> {
       rounds,
     }),
   )
+}
+
+function fastest(runs: readonly BareRun[]): BareRun {
+  return runs.reduce((best, run) => (run.perSecond > best.perSecond ? run : best))
+}
+
+function sum<Item>(items: readonly Item[], amount: (item: Item) => number): number {
+  return items.reduce((total, item) => total + amount(item), 0)
 }
 
 async function stop(child: ChildProcess): Promise<void> {
@@ -162,37 +204,6 @@ async function create(serving: readonly Server[], key: string, run: string, leng
   assert.equal(total.refused, 0, 'an answer was not 2xx')
   assert.equal(total.broken, 0, 'a connection broke')
   return total
-}
-
-/**
- * Creates a table like `checkouts`, with its checks and indexes, and writes the statement that fills it. Everything but
- * the id and the order is constant in the statement; ids increase with time and end in random digits, as real ones do.
- */
-async function prepareBare(db: Database, folder: string): Promise<string> {
-  await db.query('create table bare (like checkouts including all)')
-  const [row] = await db.query<Record<string, string | null>>(
-    `select store_id, price_amount, price_currency, options::text as options, finality from checkouts limit 1`,
-  )
-  assert(row)
-  const path = join(folder, 'bare.sql')
-  await writeFile(
-    path,
-    `\\set n :n + 1
-\\set r random(1000000000000000, 9999999999999999)
-insert into bare (id, store_id, order_id, price_amount, price_currency, success_redirect_url, options, rate, finality,
-  status, version, created_at, expires_at)
-values ('ch_00' || :n::text || :r::text, '${row.store_id}', 'order-r0-0-' || :n::text,
-  '${row.price_amount}', '${row.price_currency}', 'https://shop.example/thanks?order=r0-0-' || :n::text,
-  '${row.options}', null, '${row.finality}', 'OPEN', 1, now(), now() + interval '1 day');
-`,
-  )
-  return path
-}
-
-function insertBare(url: string, insert: string, clients: number, i: number): Promise<number> {
-  // Each run starts above the previous one, so that ids keep increasing.
-  const first = 1_000_000_000 * (1 + i) + 100_000_000 * pgbenchClients.indexOf(clients as 16 | 64)
-  return runPgbench(url, insert, { clients, seconds, define: `n=${first}` })
 }
 
 /** Every acknowledged checkout is stored with its event and its answer, and the server answered nothing but 201. */

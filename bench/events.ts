@@ -48,7 +48,7 @@ async function measure({ cluster, folder }: Stand): Promise<void> {
         await writeFile(path, scriptOf(side === 'with' ? withEvent : withoutEvent, rows))
         // Each client has its own counter, which starts higher in every round.
         const define = `c=${1_000_000_000 * (10 * (i + 1) + batches.indexOf(rows))}`
-        rate[side] = await runPgbench(sides[side].url, path, { clients, seconds, define })
+        rate[side] = (await runPgbench(sides[side].url, path, { clients, seconds, define })).perSecond
         rates[`${side}${rows}`] = [...(rates[`${side}${rows}`] ?? []), rate[side]]
       }
       ratios.get(rows)?.push(rate.with / rate.without)
@@ -99,21 +99,42 @@ async function readStatements(): Promise<{ withEvent: string; withoutEvent: stri
   return { withEvent, withoutEvent }
 }
 
-/** The statement for `pgbench`. Ids increase with time and end in random digits, as real ones do. */
+/**
+ * The statement for `pgbench`, with an expression in place of each parameter. Ids increase with time and end in random
+ * digits, as real ones do.
+ */
 function scriptOf(statement: string, rows: number): string {
-  const checkout = `'id', 'ch_00' || :n::text || '-' || i, 'store_id', '${storeId}', 'revision', 1,
-    'order_id', 'order-' || :n::text, 'price_amount', '12.50', 'price_currency', 'USD',
-    'options', json_build_array(json_build_object('network', 'eip155:8453', 'asset', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-      'amount', '12500000', 'payTo', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8')),
-    'finality', 'included', 'created_at', now(), 'expires_at', now() + interval '1 day',
-    'event_id', 'evt_00' || :n::text || '-' || i`
-  const object = `json_build_object('id', 'ch_00' || :n::text || '-' || i, 'orderId', 'order-' || :n::text,
-    'priceAmount', '12.50', 'priceCurrency', 'USD', 'status', 'OPEN', 'expiresAt', now(),
-    'checkoutUrl', 'https://farthing.example/pay/ch_00' || :n::text, 'createdAt', now(), 'successRedirectUrl', null)`
-  const input = `(select json_agg(json_build_object(${checkout}, 'event_data', json_build_object('checkout', ${object}),
-    'route', 'POST /api/v1/checkouts', 'key', 'key-' || :r::text || '-' || :n::text || '-' || i,
-    'body_hash', 'MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=', 'answer', ${object})) from generate_series(1, ${rows}) i)`
-  const text = statement.replace('$1', input).replace('$2', "'5000'")
+  const id = `'ch_00' || :n::text || '-' || i`
+  const values: Readonly<Record<string, string>> = {
+    id,
+    store_id: `'${storeId}'`,
+    revision: `'1'`,
+    order_id: `'order-' || :n::text`,
+    price_amount: `'12.50'`,
+    price_currency: `'USD'`,
+    options: `json_build_array(json_build_object('network', 'eip155:8453', 'asset',
+      '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 'amount', '12500000',
+      'payTo', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'))::text`,
+    finality: `'included'`,
+    created_at: 'now()::text',
+    expires_at: `(now() + interval '1 day')::text`,
+    event_id: `'evt_00' || :n::text || '-' || i`,
+    route: `'POST /api/v1/checkouts'`,
+    key: `'key-' || :r::text || '-' || :n::text || '-' || i`,
+    body_hash: `'MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='`,
+    answer: `json_build_object('id', ${id}, 'orderId', 'order-' || :n::text, 'priceAmount', '12.50',
+      'priceCurrency', 'USD', 'status', 'OPEN', 'expiresAt', now(),
+      'checkoutUrl', 'https://farthing.example/pay/ch_00' || :n::text, 'createdAt', now(), 'successRedirectUrl', null)::text`,
+  }
+  const [, names = ''] = / as i \(([^)]*)\)/.exec(statement) ?? []
+  const parameters = names.split(', ').map((name) => {
+    // Columns that are not listed are null, which an empty text stands for.
+    return `(select string_agg(${values[name] ?? "''"}, E'\\x1f') from generate_series(1, ${rows}) i)`
+  })
+  const text = statement
+    // pgbench would take it for one of its variables.
+    .replace(':null', ': null')
+    .replace(/\$(\d+)/g, (_, n) => parameters[Number.parseInt(n, 10) - 1] ?? "'5000'")
   return `\\set c :c + 1\n\\set r random(100000, 999999)\n\\set n :c * 1000 + :client_id\n${text};\n`
 }
 

@@ -1,6 +1,7 @@
 /** What a measurement costs PostgreSQL and the machine. */
 import { readFileSync } from 'node:fs'
 import type { Database } from '../server/src/database/db.ts'
+import { round } from './figures.ts'
 
 /** Settings for PostgreSQL that `readUse` needs. */
 export const meterSettings = ['shared_preload_libraries=pg_stat_statements']
@@ -34,7 +35,10 @@ export function watchSteal(): () => { readonly stealPercent: number; readonly wa
   const before = readTimes()
   return () => {
     const after = readTimes()
-    const stealPercent = Math.round((100 * (after.steal - before.steal)) / (after.total - before.total || 1))
+    const stealPercent = round(
+      (100 * (after.steal - before.steal)) / Math.max(1, after.total - before.total),
+      1,
+    )
     const warning =
       stealPercent > stealPercentMax
         ? `${stealPercent} % of the processors' time went to other machines: compare ratios only`
@@ -48,4 +52,15 @@ function readTimes(): { readonly total: number; readonly steal: number } {
   // user nice system idle iowait irq softirq steal; guest time is part of user time.
   const times = line.split(/\s+/).slice(1, 9).map(Number)
   return { total: times.reduce((sum, time) => sum + time, 0), steal: times[7] ?? 0 }
+}
+
+const ticksPerSecond = 100
+
+/** User and system time of this process's children that have exited, in ms. */
+export function endedChildrenCpuMs(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  // Counted from the state field, which follows the name in brackets: cutime and cstime are the 14th and 15th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const ticks = Number.parseInt(fields[13] ?? '', 10) + Number.parseInt(fields[14] ?? '', 10)
+  return (ticks * 1_000) / ticksPerSecond
 }

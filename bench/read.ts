@@ -22,6 +22,7 @@ import { openMetrics } from '../server/src/metrics.ts'
 import { createKey } from '../server/src/stores/api-keys.ts'
 import { median, round, say, whole } from './figures.ts'
 import { fill } from './fill.ts'
+import { watchSteal } from './meter.ts'
 import { cpuMs } from './pay-load.ts'
 import type { Sample } from './read-floor.ts'
 import { makeDatabase, onStand, type Stand, settingsFor, startServer } from './stand.ts'
@@ -40,7 +41,6 @@ const warmUpSeconds = options.short ? 1 : 5
 
 const connections = 64
 const checkoutsAsked = 32
-const stealPercentMax = 10
 const script = new URL('read.lua', import.meta.url).pathname
 const floor = new URL('read-floor.ts', import.meta.url).pathname
 const execute = promisify(execFile)
@@ -103,7 +103,8 @@ async function measure(stand: Stand): Promise<void> {
       })
       say(`round ${i + 1}, ${read}: ${last.join('; ')}`)
     }
-  const stealPercent = steal()
+  const { stealPercent, warning } = steal()
+  if (warning) say(warning)
   await db.close()
   report((side, read) => loads.get(`${side} ${read}`) ?? [], stealPercent)
 }
@@ -193,20 +194,6 @@ async function load(
   }
 }
 
-/** Returns the share of the processors' time that the host gave to others since the call, in percent. */
-function watchSteal(): () => number {
-  const read = () => {
-    const fields =
-      readFileSync('/proc/stat', 'utf8').split('\n')[0]?.trim().split(/\s+/).slice(1, 9).map(Number) ?? []
-    return { steal: fields[7] ?? 0, all: fields.reduce((sum, ticks) => sum + ticks, 0) }
-  }
-  const before = read()
-  return () => {
-    const after = read()
-    return round((100 * (after.steal - before.steal)) / Math.max(1, after.all - before.all), 1)
-  }
-}
-
 function report(of: (side: Side['name'], read: Read) => readonly Load[], stealPercent: number): void {
   const middle = (loads: readonly Load[], field: keyof Load, digits: number) =>
     round(median(loads.map((load) => load[field])), digits)
@@ -217,8 +204,6 @@ function report(of: (side: Side['name'], read: Read) => readonly Load[], stealPe
     )
   const each = <Value>(make: (read: Read) => Value) =>
     Object.fromEntries(reads.map((read) => [read, make(read)]))
-  if (stealPercent > stealPercentMax)
-    say(`the host gave ${stealPercent} % of the processor time to others: rates and ratios are not reliable`)
   say(
     JSON.stringify({
       ...Object.fromEntries(reads.map((read) => [`ratio${read}`, ratio(read, 'bare')])),

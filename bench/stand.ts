@@ -141,18 +141,19 @@ export async function startServer(
   throw new Error(`${command} did not start: ${await readFile(path, 'utf8')}`)
 }
 
-/** Runs a script with `pgbench`. Returns transactions per second; throws if any transaction failed. */
+/** Runs a script with `pgbench`. Throws if any transaction failed. */
 export async function runPgbench(
   databaseUrl: string,
   script: string,
   options: { readonly clients: number; readonly seconds: number; readonly define: string },
-): Promise<number> {
+): Promise<{ readonly perSecond: number; readonly transactions: number }> {
   const { pathname, hostname, port, username } = new URL(databaseUrl)
   const { stdout } = await execute('pgbench', [
     ...['-n', '-M', 'prepared', '-j', '2', '-c', String(options.clients), '-T', String(options.seconds)],
     ...['-D', options.define, '-f', script, '-h', hostname, '-p', port, '-U', username, pathname.slice(1)],
   ])
   const [, rate] = /^tps = ([\d.]+)/m.exec(stdout) ?? []
-  if (!rate || !/failed transactions: 0 /.test(stdout)) throw new Error(stdout)
-  return Number.parseFloat(rate)
+  const [, count] = /^number of transactions actually processed: (\d+)/m.exec(stdout) ?? []
+  if (!rate || !count || !/failed transactions: 0 /.test(stdout)) throw new Error(stdout)
+  return { perSecond: Number.parseFloat(rate), transactions: Number.parseInt(count, 10) }
 }

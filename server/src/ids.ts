@@ -58,13 +58,19 @@ export function randomText(length: number): string {
   return text
 }
 
+// Under load, several ids are made in the same millisecond.
+let encoded = { milliseconds: Number.NaN, text: '' }
+
 function encodeTime(time: Date): string {
-  let milliseconds = time.getTime()
+  const milliseconds = time.getTime()
+  if (milliseconds === encoded.milliseconds) return encoded.text
+  let rest = milliseconds
   let text = ''
   for (let i = 0; i < timeLength; i++) {
-    text = alphabet[milliseconds % 32] + text
-    milliseconds = Math.floor(milliseconds / 32)
+    text = alphabet[rest % 32] + text
+    rest = Math.floor(rest / 32)
   }
+  encoded = { milliseconds, text }
   return text
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { openLog } from './log.ts'
+import { openBlocks, openLog } from './log.ts'
 
 const hex = (digits: number) => `0x${'ab12'.repeat(digits / 4)}`
 const payment = Buffer.from(JSON.stringify({ x402Version: 2, payload: { signature: hex(132) } })).toString(
@@ -58,3 +59,84 @@ test('ids, transaction hashes and page URLs stay readable', () => {
       written.includes('st_0001m7efak1kgh4wpwtpq3y5e84j'),
   )
 })
+
+test('a line after a pause leaves at once, and those that follow leave together within 200 ms', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { log, written } = openBlockedLog()
+  log.info('first')
+  assert.equal(written.length, 1)
+  for (let i = 0; i < 10; i++) log.info({ i }, 'further')
+  t.mock.timers.tick(199)
+  assert.equal(written.length, 1)
+  t.mock.timers.tick(1)
+  assert.equal(written.length, 2)
+  assert.equal(written[1]?.trim().split('\n').length, 10)
+  log.info('right after a block')
+  assert.equal(written.length, 2)
+  t.mock.timers.tick(200)
+  assert.equal(written.length, 3)
+  t.mock.timers.tick(200)
+  log.info('after a pause')
+  assert.equal(written.length, 4)
+})
+
+test('lines leave as soon as they are 8 KiB', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { log, written } = openBlockedLog()
+  log.info('first')
+  for (let i = 0; i < 100; i++) log.info({ pad: 'x'.repeat(400) }, 'further')
+  assert(written.length > 4 && written.length < 10)
+  for (const block of written.slice(1)) assert(block.length >= 8_192 && block.length < 8_192 + 600)
+})
+
+test('an error leaves at once, with the lines before it', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { log, written } = openBlockedLog()
+  log.info('first')
+  for (const level of ['error', 'fatal'] as const) {
+    log.info('before')
+    log.warn('before')
+    log[level]({ err: new Error('broken') }, 'it broke')
+    const lines = (written.at(-1) ?? '').trim().split('\n')
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line).level),
+      ['info', 'warn', level],
+    )
+  }
+})
+
+function openBlockedLog() {
+  const written: string[] = []
+  const log = openLog('info', openBlocks({ write: (lines) => void written.push(lines) }))
+  return { log, written }
+}
+
+const logger = `
+  import { openLog } from ${JSON.stringify(new URL('log.ts', import.meta.url).href)}
+  const log = openLog('info')
+  for (let i = 0; i < 100; i++) log.info({ i }, 'line')
+`
+const endings: readonly [how: string, code: string, exitCode: number][] = [
+  ['has nothing left to do', '', 0],
+  ['exits', 'process.exit(3)', 3],
+  ['exits while lines are being written', 'setImmediate(() => { log.info("last"); process.exit(3) })', 3],
+  ['throws', 'throw new Error("broken")', 1],
+]
+
+for (const [how, code, exitCode] of endings) {
+  test(`no line is lost when a process ${how}`, () => {
+    const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', logger + code], {
+      encoding: 'utf8',
+    })
+    assert.equal(status, exitCode)
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    assert.deepEqual(
+      lines.filter(({ i }) => i !== undefined).map(({ i }) => i),
+      Array.from({ length: 100 }, (_, i) => i),
+    )
+    assert.equal(lines.length, code.includes('last') ? 101 : 100)
+  })
+}

@@ -6,7 +6,7 @@ export type Log = Logger
  * JSON lines on standard output. Secrets are redacted from the final text of every line: API keys, webhook secrets,
  * signatures, payment headers, private keys, and the credentials in a URL.
  */
-export function openLog(level: string, stream: DestinationStream = destination({ fd: 1, sync: false })): Log {
+export function openLog(level: string, stream: DestinationStream = openStandardOutput()): Log {
   return pino(
     {
       level,
@@ -17,6 +17,60 @@ export function openLog(level: string, stream: DestinationStream = destination({
     },
     stream,
   )
+}
+
+function openStandardOutput(): DestinationStream {
+  const output = destination({ fd: 1, sync: false })
+  const blocks = openBlocks(output)
+  // Before pino's own listeners, which write what the output holds.
+  process.prependListener('beforeExit', blocks.leave)
+  process.prependListener('exit', blocks.leave)
+  return blocks
+}
+
+/** A write for every line takes about a twentieth of the processor time of a busy `serve`. */
+const blockCharacters = 8_192
+/** How long a line may wait for others. A process that is killed loses what was waiting, and nothing else does. */
+const blockMs = 200
+
+/**
+ * Collects lines that follow each other closely, and writes them together. A line after a pause leaves at once, and so
+ * does an error, with everything before it. The order stays.
+ */
+export function openBlocks(output: DestinationStream): DestinationStream & { readonly leave: () => void } {
+  let block = ''
+  let timer: NodeJS.Timeout | null = null
+
+  function leave(): void {
+    if (block === '') return
+    const lines = block
+    block = ''
+    output.write(lines)
+  }
+
+  function wait(): void {
+    timer = setTimeout(() => {
+      timer = null
+      if (block === '') return
+      leave()
+      wait()
+    }, blockMs)
+    // Lines that wait don't keep a process alive: they leave when it ends.
+    timer.unref()
+  }
+
+  return {
+    leave,
+    write(line) {
+      block += line
+      if (timer === null || block.length >= blockCharacters || isError(line)) leave()
+      if (timer === null) wait()
+    },
+  }
+}
+
+function isError(line: string): boolean {
+  return line.startsWith('{"level":"error"') || line.startsWith('{"level":"fatal"')
 }
 
 const secrets: readonly [RegExp, string][] = [
@@ -33,7 +87,11 @@ const secrets: readonly [RegExp, string][] = [
   [/([?&](?:key|apikey|api_key|token|secret)=)[^&\s"]+/gi, '$1[redacted]'],
 ]
 
+/** Something of this is in every text that a pattern above matches. Most lines have none of it. */
+const signs = /sk_|whsec_|0x|eyJ|:\/\/|[?&]/
+
 function redact(text: string): string {
+  if (!signs.test(text)) return text
   let clean = text
   for (const [pattern, replacement] of secrets) clean = clean.replace(pattern, replacement)
   return clean

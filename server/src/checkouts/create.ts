@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { CreateCheckout, FinalityRule, Checkout as WireCheckout } from '@farthing/sdk'
+import type { CreateCheckout, FinalityRule } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { openBatcher } from '../database/batch.ts'
@@ -30,7 +30,12 @@ const lockTimeoutMs = 5_000
 /** How often a create starts over because its store changed. Each time means another change by the store's owner. */
 const revisionTriesMax = 5
 
-export type IdempotencyKey = { readonly route: string; readonly key: string; readonly bodyHash: Buffer }
+export type IdempotencyKey = {
+  readonly route: string
+  readonly key: string
+  /** SHA-256 of the body, in base64. */
+  readonly bodyHash: string
+}
 
 type Created = {
   readonly id: CheckoutId
@@ -77,7 +82,7 @@ export function openCreateCheckout(ctx: Context, authenticator: Authenticator): 
         crashPoint(ctx, 'create-before')
         const isMade = await insert(draft)
         crashPoint(ctx, 'create-after')
-        if (isMade) return { id: draft.checkout.id, body: JSON.stringify(draft.answer), isReplay: false }
+        if (isMade) return { id: draft.checkout.id, body: draft.answer, isReplay: false }
         const replay = await findReplay(ctx, store, idempotency)
         if (replay) return replay
       }
@@ -120,7 +125,7 @@ async function findReplay(
   if (!idempotency) return null
   const stored = await readStoredAnswer(ctx.db, store.id, idempotency.route, idempotency.key)
   if (!stored) return null
-  if (!stored.bodyHash.equals(idempotency.bodyHash)) {
+  if (stored.bodyHash !== idempotency.bodyHash) {
     throw new Problem(
       'idempotency_key_reused',
       'This Idempotency-Key belongs to a request with a different body.',
@@ -194,14 +199,13 @@ async function draftCheckout(
     createdAt: now,
     expiresAt: new Date(now.getTime() + lifetime * 1_000),
   }
-  const answer: WireCheckout = toWire(ctx, checkout)
   return {
     checkout,
     rate: quote,
     revision: store.revision,
-    event: { id: newId('evt', ctx.config.cell, now), data: { checkout: { ...answer, payment: null } } },
+    eventId: newId('evt', ctx.config.cell, now),
     idempotency,
-    answer,
+    answer: JSON.stringify(toWire(ctx, checkout)),
   }
 }
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
@@ -28,38 +29,74 @@ export type NewCheckout = {
   readonly rate: object | null
   /** The revision of the store that the checkout was computed from. */
   readonly revision: number
-  readonly event: { readonly id: string; readonly data: object }
-  readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: Buffer } | null
-  readonly answer: object
+  readonly eventId: string
+  readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: string } | null
+  /** The response body, a JSON object: stored byte for byte, and part of the event. */
+  readonly answer: string
 }
 
 export type StoredAnswer = {
   readonly resourceId: CheckoutId
-  readonly bodyHash: Buffer
+  readonly bodyHash: string
   readonly body: string
 }
 
 /**
- * Inserts a batch in one statement: the idempotency row first, the checkout only if that row is ours, the event only if
- * the checkout is. Returns the ids inserted by this call. A row is skipped if its key is taken, if its id exists (from
- * our own earlier try), or if its store has changed since it was computed.
- * Keys are inserted in order: two batches that wait for each other's keys in opposite order would deadlock. If another
- * transaction holds a key, the statement waits up to `lockTimeoutMs`, which applies to this transaction only.
+ * What the inserting statement gets for each checkout. Each column is one parameter, its values joined by `separator`:
+ * splitting that costs PostgreSQL far less than taking JSON apart, which would be a third of its work for a create.
  */
-export async function insertCheckouts(
-  db: Reader,
+const inputs: readonly (readonly [
+  name: string,
+  type: string,
+  read: (row: NewCheckout) => string | null | undefined,
+])[] = [
+  ['id', 'text', ({ checkout }) => checkout.id],
+  ['store_id', 'text', ({ checkout }) => checkout.storeId],
+  ['revision', 'integer', ({ revision }) => String(revision)],
+  ['order_id', 'text', ({ checkout }) => checkout.orderId],
+  ['price_amount', 'text', ({ checkout }) => checkout.priceAmount],
+  ['price_currency', 'text', ({ checkout }) => checkout.priceCurrency],
+  ['success_redirect_url', 'text', ({ checkout }) => checkout.successRedirectUrl],
+  ['cancel_url', 'text', ({ checkout }) => checkout.cancelUrl],
+  ['options', 'json', ({ checkout }) => JSON.stringify(checkout.options)],
+  ['rate', 'json', ({ rate }) => rate && JSON.stringify(rate)],
+  ['finality', 'text', ({ checkout }) => checkout.finality],
+  ['created_at', 'timestamptz', ({ checkout }) => checkout.createdAt.toISOString()],
+  ['expires_at', 'timestamptz', ({ checkout }) => checkout.expiresAt.toISOString()],
+  ['event_id', 'text', ({ eventId }) => eventId],
+  ['route', 'text', ({ idempotency }) => idempotency?.route],
+  ['key', 'text', ({ idempotency }) => idempotency?.key],
+  ['body_hash', 'text', ({ idempotency }) => idempotency?.bodyHash],
+  ['answer', 'text', ({ answer }) => answer],
+]
+
+/** The unit separator: no value contains a control character, because none of ours does and a store's are refused. */
+const separator = '\u001f'
+const separatorSql = "E'\\x1f'"
+
+/** All of a batch's values for one column. An empty one stands for null. */
+function joinColumn(
   batch: readonly NewCheckout[],
-  lockTimeoutMs: number,
-): Promise<Set<CheckoutId>> {
-  const rows = await db.query<{ id: CheckoutId }>(
-    `with patience as materialized (
-       select set_config('lock_timeout', $2, true)
+  read: (row: NewCheckout) => string | null | undefined,
+): string {
+  return batch
+    .map((row) => {
+      const value = read(row) ?? null
+      // A value with a separator would move the values of other checkouts, an empty one would be lost.
+      assert(value === null || (value !== '' && !value.includes(separator)), 'a value cannot be joined')
+      return value ?? ''
+    })
+    .join(separator)
+}
+
+// "is true" keeps the planner, which expects ten rows, from comparing every row of a batch with every other.
+const insertSql = `with patience as materialized (
+       select set_config('lock_timeout', $${inputs.length + 1}, true)
      ), input as (
-       select i.* from patience, json_to_recordset($1) as i (
-         id text, store_id text, revision integer, order_id text, price_amount text, price_currency text,
-         success_redirect_url text, cancel_url text, options json, rate json, finality text, created_at timestamptz,
-         expires_at timestamptz, event_id text, event_data json, route text, key text, body_hash text, answer text)
-       join stores s on s.id = i.store_id and s.revision = i.revision
+       select ${inputs.map(([name, type]) => (type === 'text' ? `i.${name}` : `i.${name}::${type}`)).join(', ')}
+       from patience, unnest(${inputs.map((_, i) => `string_to_array($${i + 1}, ${separatorSql}, '')`).join(', ')})
+         as i (${inputs.map(([name]) => name).join(', ')})
+       join stores s on s.id = i.store_id and s.revision = i.revision::integer
      ), keyed as (
        insert into idempotency_keys (store_id, route, key, body_hash, resource_id, answer, created_at)
        select store_id, route, key, decode(body_hash, 'base64'), id, answer, created_at
@@ -77,39 +114,29 @@ export async function insertCheckouts(
        returning id
      ), told as (
        insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
-       select event_id, store_id, 'checkout.created', id, 1, event_data, created_at
-       from input where id in (select id from made)
+       select event_id, store_id, 'checkout.created', id, 1,
+              ('{"checkout":' || left(answer, -1) || ',"payment":null}}')::json, created_at
+       from input where (id in (select id from made)) is true
      )
-     select id from made`,
-    [JSON.stringify(batch.map(toInput)), String(lockTimeoutMs)],
-  )
-  return new Set(rows.map(({ id }) => id))
-}
+     select id from made`
 
-function toInput({ checkout, rate, revision, event, idempotency, answer }: NewCheckout) {
-  return {
-    id: checkout.id,
-    store_id: checkout.storeId,
-    revision,
-    order_id: checkout.orderId,
-    price_amount: checkout.priceAmount,
-    price_currency: checkout.priceCurrency,
-    success_redirect_url: checkout.successRedirectUrl,
-    cancel_url: checkout.cancelUrl,
-    options: checkout.options,
-    rate,
-    finality: checkout.finality,
-    created_at: checkout.createdAt,
-    expires_at: checkout.expiresAt,
-    event_id: event.id,
-    event_data: event.data,
-    ...(idempotency && {
-      route: idempotency.route,
-      key: idempotency.key,
-      body_hash: idempotency.bodyHash.toString('base64'),
-      answer,
-    }),
-  }
+/**
+ * Inserts a batch in one statement: the idempotency row first, the checkout only if that row is ours, the event only if
+ * the checkout is. Returns the ids inserted by this call. A row is skipped if its key is taken, if its id exists (from
+ * our own earlier try), or if its store has changed since it was computed.
+ * Keys are inserted in order: two batches that wait for each other's keys in opposite order would deadlock. If another
+ * transaction holds a key, the statement waits up to `lockTimeoutMs`, which applies to this transaction only.
+ */
+export async function insertCheckouts(
+  db: Reader,
+  batch: readonly NewCheckout[],
+  lockTimeoutMs: number,
+): Promise<Set<CheckoutId>> {
+  const rows = await db.query<{ id: CheckoutId }>(insertSql, [
+    ...inputs.map(([, , read]) => joinColumn(batch, read)),
+    String(lockTimeoutMs),
+  ])
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** The answer to the first request with this key, byte for byte. */
@@ -119,8 +146,9 @@ export async function readStoredAnswer(
   route: string,
   key: string,
 ): Promise<StoredAnswer | null> {
-  const [row] = await db.query<{ resource_id: CheckoutId; body_hash: Buffer; body: string }>(
-    'select resource_id, body_hash, answer as body from idempotency_keys where store_id = $1 and route = $2 and key = $3',
+  const [row] = await db.query<{ resource_id: CheckoutId; body_hash: string; body: string }>(
+    `select resource_id, encode(body_hash, 'base64') as body_hash, answer as body from idempotency_keys
+     where store_id = $1 and route = $2 and key = $3`,
     [storeId, route, key],
   )
   return row ? { resourceId: row.resource_id, bodyHash: row.body_hash, body: row.body } : null

@@ -19,28 +19,56 @@ export function parseBody(bytes: Buffer): unknown {
   }
 }
 
-/** One pass over the text. Invalid JSON may pass this check; JSON.parse rejects it afterwards. */
+/**
+ * One pass over the text, by character codes: with a regular expression it took four times as long as JSON.parse.
+ * Invalid JSON may pass this check; JSON.parse rejects it afterwards.
+ */
 function checkNesting(text: string): void {
   const keys: (Set<string> | null)[] = []
-  // An unterminated string matches too. Otherwise every quote in it would start another search to the end.
-  const token = /"(?:[^"\\]|\\.?)*"?|[{}[\]]/gs
-  const colon = /\s*:/y
-  for (let match = token.exec(text); match; match = token.exec(text)) {
-    const [found] = match
-    if (found === '{' || found === '[') {
-      keys.push(found === '{' ? new Set() : null)
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === brace.open || code === bracket.open) {
+      keys.push(code === brace.open ? new Set() : null)
       if (keys.length > depthMax) throw malformed(`it is nested more than ${depthMax} levels deep`)
-    } else if (found === '}' || found === ']') {
+    } else if (code === brace.close || code === bracket.close) {
       keys.pop()
-    } else {
+    } else if (code === quote) {
+      const end = endOfString(text, i)
       const seen = keys.at(-1)
-      colon.lastIndex = token.lastIndex
-      if (!seen || !colon.test(text)) continue
-      const key = JSON.parse(found) as string
-      if (seen.has(key)) throw malformed(`the key ${found} appears twice`)
-      seen.add(key)
+      if (seen && isColonNext(text, end)) {
+        const found = text.slice(i, end)
+        // Two spellings of one key are the same key.
+        const key = found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1)
+        if (seen.has(key)) throw malformed(`the key ${found} appears twice`)
+        seen.add(key)
+      }
+      i = end - 1
     }
   }
+}
+
+const brace = { open: 0x7b, close: 0x7d }
+const bracket = { open: 0x5b, close: 0x5d }
+const quote = 0x22
+const backslash = 0x5c
+const colon = 0x3a
+const space = 0x20
+
+/** Where the string that starts at `start` ends: after its closing quote, or at the end of the text if it has none. */
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === backslash) i++
+    else if (code === quote) return i + 1
+  }
+  return text.length
+}
+
+function isColonNext(text: string, from: number): boolean {
+  let i = from
+  // JSON's white space; other characters up to the space are not valid here.
+  while (text.charCodeAt(i) <= space) i++
+  return text.charCodeAt(i) === colon
 }
 
 function malformed(why: string): Problem {

@@ -17,5 +17,5 @@ export function readIdempotencyKey(request: FastifyRequest, route: string): Idem
       detail: 'Must be 1 to 255 visible ASCII characters.',
     })
   }
-  return { route, key, bodyHash: hash('sha256', request.bodyBytes, 'buffer') }
+  return { route, key, bodyHash: hash('sha256', request.bodyBytes, 'base64') }
 }

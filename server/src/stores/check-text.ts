@@ -30,8 +30,8 @@ export function checkWebUrl(pointer: string, text: string, mode: Mode): Mistake[
   // URL parsers strip whitespace and control characters, each in its own way: "java\tscript:" is javascript:. Without
   // its two slashes, "https:shop" is a host to one parser and, on an https page, a path to another.
   const isPlain = /^[a-z]+:\/\/[^/?#@]/i.test(text) && !/[\s\p{Cc}\\]/u.test(text) && text.isWellFormed()
-  if (!isPlain || !URL.canParse(text)) return mistake('Must be an absolute URL without spaces.')
-  const url = new URL(text)
+  const url = isPlain ? URL.parse(text) : null
+  if (!url) return mistake('Must be an absolute URL without spaces.')
   if (url.username !== '' || url.password !== '') return mistake('Must not contain a user name or password.')
   const isLoopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)
   if (url.protocol === 'https:' || (url.protocol === 'http:' && mode === 'test' && isLoopback)) return []

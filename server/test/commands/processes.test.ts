@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { makeStore, openTestApp } from '../support/app.ts'
 import { freshDatabase } from '../support/database.ts'
 import { startProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 const order = { orderId: 'order-1', priceAmount: '1', priceCurrency: 'USD' }
 
@@ -50,6 +52,26 @@ test('a request in progress when serve is told to stop still gets its answer, an
   await ended
   assert.match(answer, /HTTP\/1\.1 201 Created/)
   assert.equal(await stopped, 0)
+})
+
+test('serve logs every request before it exits, and loses at most the last moment when it is killed', async () => {
+  const { url } = await freshDatabase()
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const serve = await startProcess('serve', { DATABASE_URL: url })
+    const ask = () => fetch(`${serve.started.address}/api/v1/networks`).then(({ headers }) => headers)
+    const ids = async (count: number) =>
+      (await Promise.all(Array.from({ length: count }, ask))).map((headers) => headers.get('x-request-id'))
+    const isLogged = (id: string | null) => serve.output().includes(`"requestId":"${id}"`)
+    const early = await ids(20)
+    // A line waits for others for 200 ms at most, so it is out long before the process is killed.
+    if (signal === 'SIGKILL') await until('the log has every request', async () => early.every(isLogged))
+    const late = await ids(20)
+    const closed = once(serve.child, 'close')
+    await serve.kill(signal)
+    await closed
+    assert(early.every(isLogged))
+    if (signal === 'SIGTERM') assert(late.every(isLogged) && serve.output().includes('"stopped"'))
+  }
 })
 
 test('work exits with 0 when it is told to stop', async () => {

@@ -368,9 +368,13 @@ function newBatch(storeIds: readonly StoreId[]): NewCheckout[] {
       },
       rate: null,
       revision: 1,
-      event: { id: newId('evt', '00', at), data: { checkout: { ...answer, payment: null } } },
-      idempotency: { route: 'POST /api/v1/checkouts', key: randomUUID(), bodyHash: Buffer.alloc(32) },
-      answer,
+      eventId: newId('evt', '00', at),
+      idempotency: {
+        route: 'POST /api/v1/checkouts',
+        key: randomUUID(),
+        bodyHash: Buffer.alloc(32).toString('base64'),
+      },
+      answer: JSON.stringify(answer),
     }
   })
 }
