@@ -28,7 +28,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Hex } from 'viem'
 import type { Database } from '../server/src/database/db.ts'
-import { median, quantile, round, say } from './figures.ts'
+import { median, quantile, round, say, whole } from './figures.ts'
 import { meterSettings, readUse, subtract, type Use, watchSteal } from './meter.ts'
 import { type Calldata, measureCalldata } from './pay-calldata.ts'
 import { type Chain, openChain, type Payer, units } from './pay-chain.ts'
@@ -42,21 +42,26 @@ const { values: options } = parseArgs({
     short: { type: 'boolean', default: false },
     /** The folder of another version of Farthing, with its dependencies installed. */
     beside: { type: 'string' },
+    /** Only one stage, with this many in flight. */
+    'in-flight': { type: 'string' },
   },
 })
-const samples = options.short ? 6 : 30
+const only = options['in-flight'] === undefined ? null : whole('in-flight', options['in-flight'], 1, 2_000)
+const samples = options.short ? 6 : only ? 10 : 30
 /** How many payments are in flight, how many there are in total, and how long each side may take. */
-const stages = options.short
-  ? [
-      { inFlight: 50, payments: 100, limitMs: 10_000 },
-      { inFlight: 200, payments: 600, limitMs: 15_000 },
-    ]
-  : [
-      { inFlight: 100, payments: 400, limitMs: 30_000 },
-      { inFlight: 500, payments: 2_000, limitMs: 40_000 },
-      { inFlight: 2_000, payments: 6_000, limitMs: 60_000 },
-      { inFlight: 2_000, payments: 6_000, limitMs: 60_000 },
-    ]
+const stages = only
+  ? [{ inFlight: only, payments: 3 * only, limitMs: 60_000 }]
+  : options.short
+    ? [
+        { inFlight: 50, payments: 100, limitMs: 10_000 },
+        { inFlight: 200, payments: 600, limitMs: 15_000 },
+      ]
+    : [
+        { inFlight: 100, payments: 400, limitMs: 30_000 },
+        { inFlight: 500, payments: 2_000, limitMs: 40_000 },
+        { inFlight: 2_000, payments: 6_000, limitMs: 60_000 },
+        { inFlight: 2_000, payments: 6_000, limitMs: 60_000 },
+      ]
 const warmPayments = 25
 /** Copies, dated the day before, of each payment of the first warm-up. */
 const historyCopies = options.short ? 100 : 400
