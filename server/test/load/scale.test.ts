@@ -58,9 +58,15 @@ const readBuffersMax = 200
 /**
  * Work that may touch more buffers. Events of a rare type are found by reading through the store's log until there are
  * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers and creating
- * checkouts touch many rows.
+ * checkouts touch many rows, and freeing looks at every reserved amount.
  */
-const longWorks = ['read events by type', 'number events', 'forget answers', 'create']
+const longWorks = [
+  'read events by type',
+  'number events',
+  'forget answers',
+  'create',
+  'free reserved amounts',
+]
 const bigTables = ['checkouts', 'events', 'idempotency_keys', 'authorizations', 'credits']
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-scale-'))
