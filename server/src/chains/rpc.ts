@@ -32,7 +32,11 @@ export type Rpc = {
    * Like batchAll, with the names of the providers. Returns as soon as `isEnough`, and never waits long for a provider
    * that is much slower than the others.
    */
-  askAll(calls: readonly RpcCall[], isEnough?: (told: readonly Told[]) => boolean): Promise<readonly Told[]>
+  askAll(
+    calls: readonly RpcCall[],
+    isEnough?: (told: readonly Told[]) => boolean,
+    isIdentified?: boolean,
+  ): Promise<readonly Told[]>
   /** Leaves a provider out of every question for a while. */
   setAside(provider: string): void
   /** Names of the providers, in the order of the setting. */
@@ -122,9 +126,14 @@ export function openRpc(
     return await response.json()
   }
 
-  async function ask(endpoint: Endpoint, calls: readonly RpcCall[]): Promise<RpcOutcome[]> {
+  async function ask(
+    endpoint: Endpoint,
+    calls: readonly RpcCall[],
+    isIdentified = false,
+  ): Promise<RpcOutcome[]> {
     const askedAt = now().getTime()
-    if (askedAt < endpoint.identifiedUntil && calls.every(({ method }) => blockReads.has(method)))
+    const isKnown = !isIdentified && askedAt < endpoint.identifiedUntil
+    if (isKnown && calls.every(({ method }) => blockReads.has(method)))
       return check(calls, parse(await post(endpoint, calls.map(request)), calls.length))
     const asked = [{ method: identity.method, params: [] }, ...calls]
     const [chain, ...outcomes] = parse(await post(endpoint, asked.map(request)), asked.length)
@@ -158,11 +167,15 @@ export function openRpc(
       .toSorted((a, b) => (a.restUntil > at ? 1 : 0) - (b.restUntil > at ? 1 : 0))
   }
 
-  async function tryInTurn(calls: readonly RpcCall[], order: readonly Endpoint[]): Promise<RpcOutcome[]> {
+  async function tryInTurn(
+    calls: readonly RpcCall[],
+    order: readonly Endpoint[],
+    isIdentified = false,
+  ): Promise<RpcOutcome[]> {
     const failures: string[] = []
     for (const endpoint of order) {
       try {
-        return await ask(endpoint, calls)
+        return await ask(endpoint, calls, isIdentified)
       } catch (error) {
         fail(endpoint, error, failures)
       }
@@ -173,6 +186,7 @@ export function openRpc(
   async function askAll(
     calls: readonly RpcCall[],
     isEnough: (told: readonly Told[]) => boolean = () => false,
+    isIdentified = false,
   ): Promise<readonly Told[]> {
     if (calls.length === 0) return []
     const told: Told[] = []
@@ -181,7 +195,7 @@ export function openRpc(
     let laggards: NodeJS.Timeout | undefined
     const asked = providers.map(async (provider) => {
       try {
-        told.push({ provider, outcomes: await tryInTurn(calls, inOrder(0, [provider])) })
+        told.push({ provider, outcomes: await tryInTurn(calls, inOrder(0, [provider]), isIdentified) })
       } catch (error) {
         if (!(error instanceof RpcUnavailableError)) throw error
         failures.push(error.message)

@@ -9,7 +9,8 @@ import type { Account } from './listener.ts'
  * null, which reads as block 0.
  */
 export async function readFinality(chain: Chain): Promise<{ safe: number; finalized: number }> {
-  const told = await chain.rpc.askAll([blockCall('safe'), blockCall('finalized')])
+  // Only from a provider that shows in the same answer that it is on our chain: another one may be further ahead.
+  const told = await chain.rpc.askAll([blockCall('safe'), blockCall('finalized')], undefined, true)
   const reached = (place: number) => {
     const numbers = told.map(({ outcomes }) => blockIn(outcomes[place])?.number ?? 0)
     return reachedBy(numbers, chain.network.witnessesMin) ?? 0

@@ -152,12 +152,15 @@ export async function readAccounts(
   })
 }
 
-/** The headers of blocks alone, from every provider. */
+/**
+ * The headers of blocks alone, from every provider that shows in the same answer that it is on our chain: unlike a new
+ * block, which must name our last one as its parent, they may take blocks away.
+ */
 export async function readHeaders(
   chain: Chain,
   numbers: readonly number[],
 ): Promise<readonly (readonly Account[])[]> {
-  const told = inOrder(await chain.rpc.askAll(numbers.map(blockCall)), chain.rpc.providers)
+  const told = inOrder(await chain.rpc.askAll(numbers.map(blockCall), undefined, true), chain.rpc.providers)
   return numbers.map((_, i) =>
     told.map(({ provider, outcomes }) => ({
       provider,

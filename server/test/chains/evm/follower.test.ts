@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { forgetChain } from '../../../src/chains/rows.ts'
 import { openTwoNodes } from '../../payments/adversity/attacks/support/two-nodes.ts'
+import type { Call } from '../../support/faulty-node.ts'
 
 const shop = await openTwoNodes()
 
@@ -19,6 +20,37 @@ test('a chain that is reorganised right after it was first read, below the head 
   const head = await shop.chain.client.getBlockNumber()
   assert(head > first)
   assert.deepEqual(follower, { head_number: `${head}`, dispute: null })
+})
+
+test('what takes blocks away or makes them final comes with the id of the chain it is from', async () => {
+  const requests: (readonly Call[])[] = []
+  for (const node of shop.nodes)
+    node.choose = (calls) => {
+      requests.push(calls)
+      return null
+    }
+  // Within the seconds for which new blocks are read without asking again which chain a node is on.
+  await shop.mine()
+  await shop.mine()
+  await shop.chain.reorg(2)
+  await shop.mine()
+  await shop.mine()
+  for (const node of shop.nodes) node.heal()
+  const isLatest = ({ method, params: [at] }: Call) => method === 'eth_getBlockByNumber' && at === 'latest'
+  const isHeader = ({ method }: Call) => method === 'eth_getBlockByNumber'
+  const decisive = requests.filter(
+    (calls) => calls.filter(isHeader).length > 1 && !calls.some(({ method }) => method === 'eth_getLogs'),
+  )
+  assert(decisive.length > 0)
+  for (const calls of decisive)
+    assert(
+      calls.some(({ method }) => method === 'eth_chainId'),
+      JSON.stringify(calls),
+    )
+  assert(
+    requests.some((calls) => calls.some(isLatest) && !calls.some(({ method }) => method === 'eth_chainId')),
+    'new blocks are read without it',
+  )
 })
 
 test('a node that is far behind when the chain is first read does not decide where reading starts', async () => {
