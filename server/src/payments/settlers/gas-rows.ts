@@ -17,7 +17,7 @@ export type LaneState = {
 /** A claim is usually sent with the next block. */
 const overdueSeconds = 6
 /** Bounds what is read; a wallet with many payments in progress may have most of them. */
-const overdueRead = 2_000
+const overdueRead = 640
 
 /** Everything that decides whether a network can settle now, in one query. */
 export async function readReadiness(
