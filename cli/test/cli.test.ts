@@ -230,8 +230,8 @@ test('with nobody there, pay says so within seconds, and whether anything is sig
   assert.match(err, /Nobody answers at 127\.0\.0\.1:\d+\.[\s\S]*Nothing was signed/)
   await until('it says what it waits for', async () => resumed.ran.err !== '')
   assert.match(resumed.ran.err, /Nobody answers at [\s\S]*signed and kept/)
-  // Three seconds, and the start of a process on a busy machine.
-  assert(ms < 15_000, `after ${ms} ms`)
+  // Three seconds, and the start of a process on a busy machine. If it did not give up, it would take two minutes.
+  assert(ms < 60_000, `after ${ms} ms`)
   resumed.child.kill('SIGINT')
   await resumed.ended
   await rm(kept)
@@ -243,7 +243,7 @@ test('while the server cannot settle, pay says within seconds what it waits for,
   const checkoutUrl = `${idle.baseUrl}/pay/${await idle.create('0.10')}`
   const wallet = { FARTHING_PRIVATE_KEY: payer.key }
   const paying = start(['pay', checkoutUrl, '--yes', '--text'], wallet)
-  await until('it says what it waits for', async () => paying.ran.err !== '', 15_000)
+  await until('it says what it waits for', async () => paying.ran.err !== '')
   assert.match(paying.ran.err, /Waiting: [\s\S]*signed and kept/)
   paying.child.kill('SIGINT')
   await paying.ended

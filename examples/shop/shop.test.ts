@@ -7,9 +7,8 @@ import { openBrowser } from '../../server/test/http/page/support/browser.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
 import { freshDatabase } from '../../server/test/support/database.ts'
 import { freePort } from '../../server/test/support/free-port.ts'
+import { patienceMs } from '../../server/test/support/patience.ts'
 import { until } from '../../server/test/support/until.ts'
-
-const patienceMs = 60_000
 
 const { url: databaseUrl } = await freshDatabase()
 const dev = await startDev(await freshFolder(), { DATABASE_URL: databaseUrl })
@@ -34,7 +33,7 @@ test('a buyer fills the cart, pays on Farthing’s page and returns to an order 
 
   await page.getByRole('button', { name: 'Pay with Test wallet' }).click()
   const isPaid = async () => shop.output().includes(`${order} is paid (by webhook)`)
-  await until('the webhook has arrived', isPaid, patienceMs)
+  await until('the webhook has arrived', isPaid)
   await page.getByRole('link', { name: 'Back to 127.0.0.1' }).click()
   await page.getByText(`We are packing ${order}.`).waitFor()
   assert.equal(shop.output().match(/is paid/g)?.length, 1)
@@ -61,6 +60,6 @@ async function openShop() {
       output += chunk
     })
   }
-  await until('the shop is open', async () => output.includes('The shop is open'), patienceMs)
+  await until('the shop is open', async () => output.includes('The shop is open'))
   return { url, output: () => output }
 }

@@ -10,6 +10,7 @@ import { openBrowser } from '../http/page/support/browser.ts'
 import { openTestApp } from '../support/app.ts'
 import { paymentHeader } from '../support/chain/evm-payment.ts'
 import { freshDatabase } from '../support/database.ts'
+import { patienceMs } from '../support/patience.ts'
 import { startProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { freshFolder, processesIn, startDev } from './support/running.ts'
@@ -21,12 +22,13 @@ test('dev leads to a payment by one click; Ctrl-C leaves no process; the next st
   const first = await startDev(folder)
   const browser = await openBrowser()
   const page = await browser.newPage()
+  page.setDefaultTimeout(patienceMs)
   const complaints: string[] = []
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
   page.on('pageerror', (error) => complaints.push(String(error)))
   await page.goto(first.checkoutUrl)
   await page.getByRole('button', { name: 'Pay with Test wallet' }).click()
-  await page.getByRole('heading', { name: 'Payment received', exact: true }).waitFor({ timeout: 60_000 })
+  await page.getByRole('heading', { name: 'Payment received', exact: true }).waitFor()
   await page.close()
   assert.deepEqual(complaints, [])
   const paid = await first.call(`/checkouts/${idOf(first.checkoutUrl)}`)
@@ -61,9 +63,9 @@ test('a payment survives a killed worker and moves the money once', async () => 
   await until('the payment is claimed', async () => (await call(`/checkouts/${id}`)).status === 'PROCESSING')
   const pid = Number.parseInt(await readFile(join(folder, '.dev/work.pid'), 'utf8'), 10)
   process.kill(pid, 'SIGKILL')
-  await until('the worker is back', async () => output().includes('work is back'), 60_000)
+  await until('the worker is back', async () => output().includes('work is back'))
   assert([200, 202].includes((await answer).status))
-  await until('the checkout is paid', async () => (await pay()).status === 200, 60_000)
+  await until('the checkout is paid', async () => (await pay()).status === 200)
   assert.equal((await call(`/checkouts/${id}`)).status, 'COMPLETED')
   const [option] = required.accepts
   await untilHolds(folder, option?.asset, 1_000_000_000n - BigInt(option?.amount ?? 0))
@@ -75,7 +77,7 @@ test('closing the terminal leaves no process behind', async () => {
   const { child } = await startDev(folder, { DATABASE_URL: url })
   child.stdout.destroy()
   child.kill('SIGHUP')
-  await until('dev has exited', async () => child.exitCode !== null, 60_000)
+  await until('dev has exited', async () => child.exitCode !== null)
   assert.deepEqual([child.exitCode, processesIn(folder)], [0, []])
 })
 

@@ -273,7 +273,7 @@ test('a duplicate key in a JSON object is rejected, however it is escaped and sp
     }
 })
 
-test('a body that is crafted to parse slowly is rejected within a second', async () => {
+test('a body that is crafted to parse slowly is rejected within a second of processor time', async () => {
   for (const body of [
     `"${'\\"'.repeat(32_000)}`,
     `{"a":"${'\\"'.repeat(32_000)}`,
@@ -283,9 +283,10 @@ test('a body that is crafted to parse slowly is rejected within a second', async
     '{"":'.repeat(16_000),
     `[${'"a",'.repeat(16_000)}`,
   ]) {
-    const startedAt = performance.now()
+    const before = process.cpuUsage()
     assertProblem(await shop.call('POST', '/api/v1/checkouts', body), 400, 'malformed_json')
-    assert(performance.now() - startedAt < 1_000, body.slice(0, 20))
+    const { user, system } = process.cpuUsage(before)
+    assert(user + system < 1_000_000, body.slice(0, 20))
   }
 })
 

@@ -80,10 +80,8 @@ async function run(deployment: Deployment): Promise<number[]> {
     await pause(10)
   }
   const well = [...written].filter(([, at]) => !Number.isNaN(at))
-  await until(
-    'every event of a healthy endpoint was tried',
-    async () => well.every(([id]) => arrivals.has(id)),
-    60_000,
+  await until('every event of a healthy endpoint was tried', async () =>
+    well.every(([id]) => arrivals.has(id)),
   )
   return well.map(([id, at]) => (arrivals.get(id) ?? 0) - at)
 }

@@ -3,12 +3,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Event, PaymentRequired } from '@farthing/sdk'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Hex } from 'viem'
+import { patienceMs } from './patience.ts'
 import type { Shop } from './shop.ts'
 
 export type Answer = LightMyRequestResponse
 
-/** Longer than anything takes on a busy machine, so only what never happens times out. */
-const patienceMs = 30_000
 const lookEveryMs = 20
 
 /** Repeats `look` until it finds something, for effects that happen in the background. */

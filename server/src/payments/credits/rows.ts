@@ -120,7 +120,7 @@ export async function upsertCredits(
          max(o.checkout_id) as checkout_id, max(o.store_id) as store_id, max(o.accepted_at) as accepted_at,
          max(o.dismissed_at) as dismissed_at, max(o.sender) as sender, max(o.sender_nonce) as sender_nonce
        from (
-         ${each('orphaned_at is null')} union all ${each('orphaned_at is not null')}
+         ${creditsOfTransfer('orphaned_at is null')} union all ${creditsOfTransfer('orphaned_at is not null')}
        ) o) e
      on conflict (network, block_hash, log_index) do update set
        orphaned_at = null,
@@ -142,9 +142,10 @@ export async function upsertCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** SQL: the credits of the transfer `i` that are live, or that are orphaned: each have their own indexes. */
-function each(liveness: string): string {
-  return `select * from credits where network = $1 and asset = i.asset and payer = i.payer and nonce = i.nonce and ${liveness}
+/** SQL: the credits of the transfer `i`, live or orphaned ones: these have different indexes. */
+function creditsOfTransfer(liveness: string): string {
+  return `select * from credits where network = $1 and asset = i.asset and payer = i.payer and nonce = i.nonce
+      and ${liveness}
     union all
     select * from credits where network = $1 and transaction_hash = i.transaction_hash and asset = i.asset
       and payer = i.payer and pay_to = i.pay_to and amount = i.amount and position = i.position
@@ -157,7 +158,8 @@ export async function adoptUnmatched(tx: Transaction, network: string): Promise<
     `with waiting as (
        select a.checkout_id, a.store_id, a.network, a.asset, a.payer, a.nonce
        from authorizations a cross join ${liveCreditOf('a')}
-       where k.checkout_id is null and k.pay_to = a.pay_to and k.amount = a.amount and a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited and a.checkout_id is not null
+       where k.checkout_id is null and k.pay_to = a.pay_to and k.amount = a.amount and a.network = $1
+         and a.state in ('claimed', 'sent') and not a.is_credited and a.checkout_id is not null
          and a.spent_reason is distinct from 'landed_by_another'
      ), locked as (
        select id from checkouts where id in (select checkout_id from waiting) order by id for no key update

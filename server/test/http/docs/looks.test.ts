@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import axe from 'axe-core'
 import { openTestApp } from '../../support/app.ts'
+import { patienceMs } from '../../support/patience.ts'
 import { openBrowser } from '../page/support/browser.ts'
 
 const { app } = await openTestApp()
@@ -32,6 +33,7 @@ const windows = [
 for (const { name, viewport, colorScheme } of windows) {
   test(`on ${name} screen nothing overflows, breaks the content security policy, or fails the axe checks`, async () => {
     const context = await browser.newContext({ viewport, colorScheme })
+    context.setDefaultTimeout(patienceMs)
     const page = await context.newPage()
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
@@ -57,6 +59,7 @@ for (const { name, viewport, colorScheme } of windows) {
 
 test('a block of code is copied with one click', async () => {
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+  context.setDefaultTimeout(patienceMs)
   const page = await context.newPage()
   await page.goto(`${url}/docs/sdk`)
   const block = page.locator('figure.code').first()

@@ -160,7 +160,8 @@ test('long polls and streams end when the application closes', async () => {
   const began = performance.now()
   await neighbour.app.close()
   await Promise.all(waiting)
-  assert(performance.now() - began < 10_000)
+  // Less than the 30 s that the first request would have waited.
+  assert(performance.now() - began < 25_000)
 })
 
 test('numbering takes turns between stores: no store waits for all stores with lower ids', async () => {

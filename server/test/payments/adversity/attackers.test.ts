@@ -5,6 +5,7 @@ import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { readArtifacts } from '../../../src/dev/local-chain.ts'
 import { stepLane } from '../../../src/payments/evm/lane.ts'
 import { encodeTransfer, newPayer, type Signed, signAuthorization } from '../../support/chain/evm-payment.ts'
+import { patienceMs } from '../../support/patience.ts'
 import { payTo } from '../../support/shop.ts'
 import { openDriven, type Prepared, runInside } from './driven.ts'
 import { checkInvariants } from './invariants.ts'
@@ -21,7 +22,7 @@ const sendsMax = 2n
 const plainGas = 82_000n
 const contractGas = 500_000n
 /** The longest a buyer waits while attackers interfere. The promise is 10 s, but the machine may be busy. */
-const boundMs = 60_000
+const boundMs = patienceMs
 const budget = { gas: 0n }
 const [lane = assert.fail()] = shop.engine.lanes
 

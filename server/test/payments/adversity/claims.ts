@@ -10,7 +10,6 @@ import type { Transfer } from '../../../src/payments/rail.ts'
 import { rejectAuthorizations } from '../../../src/payments/rows.ts'
 import { until } from '../../support/until.ts'
 import type { Driven, Prepared } from './driven.ts'
-import { patienceMs } from './size.ts'
 
 /** The claim that `serve` writes for a payment that passed, for tests that decide when to write it. */
 export async function claimOf(
@@ -94,7 +93,7 @@ export async function untilBlocked(db: Database): Promise<void> {
       `select 1 as one from pg_locks l join pg_stat_activity a on a.pid = l.pid
        where not l.granted and a.datname = current_database()`,
     )
-  await until('one transaction waits for the other', async () => (await blocked()).length > 0, patienceMs)
+  await until('one transaction waits for the other', async () => (await blocked()).length > 0)
 }
 
 /** A block, its logs, and a way to pick the logs of one payer. */

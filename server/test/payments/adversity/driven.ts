@@ -24,7 +24,6 @@ import {
 } from '../../support/chain/evm-payment.ts'
 import { openShop, payTo, type Shop, type ShopOptions } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { patienceMs } from './size.ts'
 
 /** A payment that is signed but not yet presented. */
 export type Prepared = {
@@ -110,11 +109,7 @@ export async function openDriven({ withoutBatcher = false, ...options }: Options
     async present(payments: readonly Prepared[]): Promise<Promise<LightMyRequestResponse>[]> {
       const answers = payments.map((payment) => pay(payment))
       const nonces = payments.map(({ signed }) => signed.authorization.nonce)
-      await until(
-        'claimed',
-        async () => (await countClaims(shop.ctx.db, nonces)) === nonces.length,
-        patienceMs,
-      )
+      await until('claimed', async () => (await countClaims(shop.ctx.db, nonces)) === nonces.length)
       return answers
     },
     /** Puts a stranger's transactions into the pool. */

@@ -8,7 +8,7 @@ import { rounds } from '../crash/rounds.ts'
 import { openFleet, type Reply, tally } from './fleet.ts'
 import { type Flood, openFlood } from './flood.ts'
 import { checkInvariants } from './invariants.ts'
-import { patienceMs, print, trials } from './size.ts'
+import { print, trials } from './size.ts'
 
 const sockets = 200
 const fleet = await openFleet({ serves: 2, works: 2, sockets })
@@ -86,7 +86,7 @@ test('every other checkout refuses an authorization before, during and after its
   for (const { child } of fleet.works()) child.kill('SIGSTOP')
   const settling = fleet.payUntilKnown(checkoutId, header)
   const claimed = () => db.query('select 1 as one from authorizations where checkout_id = $1', [checkoutId])
-  await until('claimed', async () => (await claimed()).length === 1, patienceMs)
+  await until('claimed', async () => (await claimed()).length === 1)
   const before = await replay()
   const sent = await db.query('select 1 as one from transaction_calls where payer = $1', [
     payer.address.toLowerCase(),

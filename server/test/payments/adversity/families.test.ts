@@ -17,7 +17,7 @@ import { newSettler } from '../../support/chain/svm.ts'
 import { svmHeader } from '../../support/chain/svm-payment.ts'
 import { payTo, svmPayTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
-import { patienceMs, print, trials } from './size.ts'
+import { print, trials } from './size.ts'
 
 const evm = await openChain({ blockTimeSeconds: 1 })
 const svm = await openChain({ network: 'SOLANA_LOCAL', slotMs: 400 })
@@ -129,16 +129,12 @@ test('if both families pay at once, one pays, the other is refused, and the stor
       }),
     )
   }
-  await until(
-    'one live credit per checkout',
-    async () => {
-      const [row] = await ctx.db.query<{ count: number }>(
-        'select count(*)::integer as count from credits where orphaned_at is null',
-      )
-      return row?.count === count + 2
-    },
-    patienceMs,
-  )
+  await until('one live credit per checkout', async () => {
+    const [row] = await ctx.db.query<{ count: number }>(
+      'select count(*)::integer as count from credits where orphaned_at is null',
+    )
+    return row?.count === count + 2
+  })
   const after = await balances()
   t.diagnostic(
     print({

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { decodePaymentResponseHeader } from '@x402/core/http'
 import { atEnd } from '../../support/at-end.ts'
 import { fundedKey } from '../../support/chain/evm.ts'
+import { patienceMs } from '../../support/patience.ts'
 import { type Running, startProcess } from '../../support/process.ts'
 import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { type Call, openGate } from './gate.ts'
 import type { Answered } from './invariants.ts'
-import { patienceMs } from './size.ts'
 
 export type Reply = {
   readonly status: number
@@ -74,7 +74,7 @@ export async function openFleet(options: {
         `select 1 as one from settlers s join followers f on f.network = s.network and f.head_time is not null
          where s.balance_wei is not null and s.alive_at > clock() - interval '5 seconds'`,
       )
-    await until('a live lane', async () => (await live()).length > 0, patienceMs)
+    await until('a live lane', async () => (await live()).length > 0)
   }
 
   /** Presents a payment to the next process in turn. */

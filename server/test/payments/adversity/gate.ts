@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { atEnd } from '../../support/at-end.ts'
-import { patienceMs } from './size.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 export type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] }
 

@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import { encodeFunctionData } from 'viem'
 import { tokenAbi } from '../../support/chain/evm.ts'
 import { newPayer, type Payer, paymentHeader } from '../../support/chain/evm-payment.ts'
+import { patienceMs } from '../../support/patience.ts'
 import { openShop } from '../../support/shop.ts'
 import { checkInvariants } from './invariants.ts'
-import { patienceMs, print, trials } from './size.ts'
+import { print, trials } from './size.ts'
 
 /** Everything as in production: a worker, and one block per second. */
 const shop = await openShop()

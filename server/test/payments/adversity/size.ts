@@ -7,6 +7,3 @@ export function trials(some: number, all: number): number {
 export function print(figures: object): string {
   return JSON.stringify(figures, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
 }
-
-/** Generous, because the machine may be busy with something else. */
-export const patienceMs = 120_000

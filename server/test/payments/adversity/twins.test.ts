@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts'
 import { openDriven, type Prepared } from './driven.ts'
 import { type Call, openGate } from './gate.ts'
 import { checkInvariants } from './invariants.ts'
-import { patienceMs, print, trials } from './size.ts'
+import { print, trials } from './size.ts'
 
 const shop = await openDriven({ settlers: 2 })
 const { db } = shop.ctx
@@ -51,7 +51,7 @@ test('a duplicate that simulates after its twin was mined gets the twin’s answ
     )
     const payers = payments.map(({ payer }) => payer.address.slice(2).toLowerCase())
     // They have read an open checkout and now ask the node whether the payment would succeed.
-    await until('asked', async () => payers.every((payer) => asked.includes(payer)), patienceMs)
+    await until('asked', async () => payers.every((payer) => asked.includes(payer)))
     await held.arrived
     const twins = await shop.present(payments)
     await shop.send()
@@ -60,7 +60,7 @@ test('a duplicate that simulates after its twin was mined gets the twin’s answ
     held.open()
     // In the other rounds the money has moved, but nobody has seen it yet.
     if (round % 2 === 0) {
-      await until('simulated', async () => gate.pending() === 0, patienceMs)
+      await until('simulated', async () => gate.pending() === 0)
       await shop.follow()
     }
     const answers = await Promise.all(duplicates)

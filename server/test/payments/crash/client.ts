@@ -4,8 +4,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Checkout, PaymentRequired } from '@farthing/sdk'
 import { decodePaymentResponseHeader } from '@x402/core/http'
 import { type Payer, paymentHeader } from '../../support/chain/evm-payment.ts'
+import { patienceMs } from '../../support/patience.ts'
 import type { Answered } from '../adversity/invariants.ts'
-import { patienceMs, until } from './processes.ts'
+import { until } from './processes.ts'
 
 type Body = Readonly<Record<string, unknown>>
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { CrashPoint } from '../../../src/crash.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 const main = new URL('../../../src/main.ts', import.meta.url).pathname
 
@@ -14,9 +15,6 @@ const main = new URL('../../../src/main.ts', import.meta.url).pathname
 const compileCache = await mkdtemp(join(tmpdir(), 'farthing-compiled-'))
 after(() => rm(compileCache, { recursive: true, force: true }))
 execFileSync(process.execPath, [main, 'help'], { env: { NODE_COMPILE_CACHE: compileCache } })
-
-/** How long anything may take on a busy machine before a test gives up on it. */
-export const patienceMs = 240_000
 
 /** Repeats `look` until it finds something, and returns that. */
 export async function until<Result>(

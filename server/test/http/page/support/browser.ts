@@ -10,9 +10,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { atEnd } from '../../../support/at-end.ts'
-
-/** Long enough for slow machines: an event that takes longer than this is not going to happen. */
-const patienceMs = 30_000
+import { patienceMs } from '../../../support/patience.ts'
 
 const walletScript = await readFile(new URL('wallet.js', import.meta.url), 'utf8')
 const standardWalletScript = await readFile(new URL('standard-wallet.js', import.meta.url), 'utf8')
