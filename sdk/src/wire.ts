@@ -171,6 +171,12 @@ export type EventType =
   | 'wallet.retired'
   | 'key.created'
   | 'key.revoked'
+  | 'member.invited'
+  | 'member.joined'
+  | 'member.recovered'
+  | 'member.removed'
+  | 'member.passkey_added'
+  | 'member.passkey_removed'
   | 'webhook_endpoint.created'
   | 'webhook_endpoint.updated'
   | 'webhook_endpoint.deleted'
@@ -181,11 +187,15 @@ export type EventType =
 /** An API key as it appears in events, without its secret. */
 export type ApiKey = { id: string; createdAt: string; expiresAt: string | null; revokedAt: string | null }
 
+/** Somebody who acts for the store, as they appear in events. */
+export type Member = { id: string; name: string; role: 'owner' | 'manager' | 'developer' | 'viewer' }
+
 export type EventObject =
   | { checkout: StoreCheckout }
   | { checkout: StoreCheckout | null; payment: Payment }
   | { wallet: Wallet }
   | { key: ApiKey }
+  | { member: Member }
   | { webhookEndpoint: WebhookEndpoint }
   | { webhookEndpoint: WebhookEndpoint; eventId: string }
 

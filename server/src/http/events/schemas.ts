@@ -34,6 +34,12 @@ const eventTypes = [
   'wallet.retired',
   'key.created',
   'key.revoked',
+  'member.invited',
+  'member.joined',
+  'member.recovered',
+  'member.removed',
+  'member.passkey_added',
+  'member.passkey_removed',
   'webhook_endpoint.created',
   'webhook_endpoint.updated',
   'webhook_endpoint.deleted',
@@ -200,6 +206,17 @@ export const Redelivered = of<Wire.Redelivered>()(
   ),
 )
 
+const Member = of<Wire.Member>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with mem_.' }),
+      name: Type.String(),
+      role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
+    },
+    closed,
+  ),
+)
+
 const Event = of<Wire.Event>()(
   Type.Object(
     {
@@ -214,6 +231,7 @@ const Event = of<Wire.Event>()(
         Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
         Type.Object({ wallet: Wallet }, closed),
         Type.Object({ key: ApiKey }, closed),
+        Type.Object({ member: Member }, closed),
         Type.Object({ webhookEndpoint: WebhookEndpoint }, closed),
         Type.Object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }, closed),
       ]),
