@@ -78,6 +78,7 @@ async function showInvitation(form: HTMLFormElement): Promise<void> {
   }
   for (const each of document.querySelectorAll<HTMLElement>('[data-shown-for]'))
     each.hidden = each.dataset.shownFor !== (invited.isRecovery ? 'recovery' : 'joining')
+  form.hidden = false
   for (const button of form.querySelectorAll('button')) button.disabled = false
 }
 

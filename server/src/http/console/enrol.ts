@@ -15,7 +15,11 @@ export function mountEnrol(scope: FastifyInstance, ctx: Context): void {
     sendPage(ctx, request, reply, {
       title: 'Your invitation',
       isAlone: true,
-      main: html`<div data-shown-for="joining" hidden>
+      main: html`<div data-shown-for="opening">
+<h1>Your invitation</h1>
+<p class="soft">If you have a passkey already, <a href="/sign-in">sign in</a>.</p>
+</div>
+<div data-shown-for="joining" hidden>
 <h1>Join <span data-invited="store"></span></h1>
 <p>You are invited as <strong data-invited="name"></strong>, with the role <strong data-invited="role"></strong>.</p>
 <p class="soft">You need no password. This device makes a passkey, which you unlock with your fingerprint, face or PIN each time you sign in.</p>
@@ -24,7 +28,7 @@ export function mountEnrol(scope: FastifyInstance, ctx: Context): void {
 <h1>A new passkey for <span data-invited="store"></span></h1>
 <p>This link is for <strong data-invited="name"></strong>. It makes a passkey on this device. All your earlier passkeys stop working, and you are signed out everywhere else.</p>
 </div>
-<form data-passkey="enrol"><button disabled>Create a passkey</button></form>
+<form data-passkey="enrol" hidden><button>Create a passkey</button></form>
 <noscript><p class="notice">Passkeys need JavaScript. Allow it for this site, then open the link again.</p></noscript>`,
     }),
   )

@@ -254,7 +254,7 @@ const timed: readonly [what: string, ask: (isFirst: boolean) => Asked][] = [
 
 for (const [what, ask] of timed) {
   test(`the time of a refusal does not tell how much of a ${what} was right`, async (t) => {
-    const pairs = runs(1_000, 100_000).numRuns / 2
+    const pairs = runs(600, 100_000).numRuns / 2
     const found = await compareTimes(pairs, (isFirst) => send(ask(isFirst)))
     t.diagnostic(JSON.stringify({ refusals: pairs * 2, t: Math.round(found * 100) / 100 }))
     assert(Math.abs(found) < leakT, `t = ${found}`)
