@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
-import { isId, type StoreId } from '../../ids.ts'
 import { readTouch } from '../../members/confirm.ts'
 import {
   inviteMember,
@@ -8,7 +7,7 @@ import {
   type NewInvitation,
   withdrawInvitation,
 } from '../../members/invite.ts'
-import { type Invitation, isRole, roles, type StoreMember } from '../../members/member.ts'
+import { type Invitation, isRole, type Membership, roles, type StoreMember } from '../../members/member.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { removeMember } from '../../members/remove.ts'
 import { listInvitations, listMemberships, listStoreMembers } from '../../members/rows.ts'
@@ -24,10 +23,9 @@ const path = '/stores/:storeId/members'
 /** A store's members. All of them see who else there is; owners invite and remove. */
 export function mountTeam(scope: FastifyInstance, ctx: Context): void {
   scope.get(path, async (request, reply) => {
-    const storeId = storeOf(request)
     const { member } = sessionOf(request)
-    const own = (await listMemberships(ctx.db, member.id)).find((each) => each.storeId === storeId)
-    if (!own) throw new Refusal('not_found')
+    const own = await findStore(ctx, request)
+    const { storeId } = own
     const isOwner = own.role === 'owner'
     const [members, open] = await Promise.all([
       listStoreMembers(ctx.db, storeId),
@@ -45,45 +43,52 @@ ${isOwner && renderInvite(storeId, store)}
   })
 
   scope.post(path, async (request, reply) => {
+    const { storeId } = await findStore(ctx, request)
     const fields = fieldsOf(request)
     const [name, role, email] = [readName(fields, 'name'), textOf(fields, 'role'), textOf(fields, 'email')]
     if (!isRole(role)) throw new Refusal('invalid')
     if (email !== '') refuse('E-mail', checkEmail('email', email))
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     const invitee = { name, role, email: email === '' ? null : email }
-    const made = await inviteMember(ctx, storeOf(request), touch, invitee, ctx.now())
+    const made = await inviteMember(ctx, storeId, touch, invitee, ctx.now())
     return sendLink(ctx, request, reply, made)
   })
 
   scope.post(`${path}/recover`, async (request, reply) => {
+    const { storeId } = await findStore(ctx, request)
     const fields = fieldsOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     const memberId = textOf(fields, 'memberId')
-    const made = await inviteToRecover(ctx, storeOf(request), touch, memberId, ctx.now())
+    const made = await inviteToRecover(ctx, storeId, touch, memberId, ctx.now())
     return sendLink(ctx, request, reply, made)
   })
 
   scope.post(`${path}/remove`, async (request, reply) => {
+    const { storeId } = await findStore(ctx, request)
     const fields = fieldsOf(request)
-    const storeId = storeOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     await removeMember(ctx, storeId, touch, textOf(fields, 'memberId'), ctx.now())
     return reply.code(303).header('location', `/stores/${storeId}/members`).send()
   })
 
   scope.post(`${path}/withdraw`, async (request, reply) => {
-    const storeId = storeOf(request)
+    const { storeId } = await findStore(ctx, request)
     const invitationId = textOf(fieldsOf(request), 'invitationId')
     await withdrawInvitation(ctx, storeId, sessionOf(request).member.id, invitationId)
     return reply.code(303).header('location', `/stores/${storeId}/members`).send()
   })
 }
 
-/** A store in the path that is none, and one that the member does not belong to, are the same to them. */
-function storeOf({ params }: FastifyRequest): StoreId {
-  const { storeId } = params as { storeId: string }
-  if (!isId('st', storeId)) throw new Refusal('not_found')
-  return storeId
+/**
+ * The store in the path, to one of its members. A store that does not exist and one that they do not belong to are the
+ * same to everybody else. What a member may do there is for the verb to say, in its transaction.
+ */
+async function findStore(ctx: Context, request: FastifyRequest): Promise<Membership> {
+  const { storeId } = request.params as { storeId: string }
+  const memberships = await listMemberships(ctx.db, sessionOf(request).member.id)
+  const found = memberships.find((each) => each.storeId === storeId)
+  if (!found) throw new Refusal('not_found')
+  return found
 }
 
 /** In the answer itself and in no URL: the link is a secret, and it is shown once. */
