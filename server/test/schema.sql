@@ -37,6 +37,10 @@ CREATE TABLE public.api_keys (
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     revoked_at timestamp with time zone,
+    label text,
+    scopes text[],
+    addresses text[] DEFAULT '{}'::text[] NOT NULL,
+    last_used_at timestamp with time zone,
     CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
 );
 
@@ -203,6 +207,7 @@ CREATE TABLE public.events (
     checkout_version integer,
     data json NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    actor json,
     CONSTRAINT events_check CHECK (((checkout_id IS NULL) = (checkout_version IS NULL)))
 );
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Checkout } from '@farthing/sdk'
 import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
+import { operatorActor } from '../events/actor.ts'
 import type { StoreId } from '../ids.ts'
 import { createKey } from '../stores/api-keys.ts'
 import { createStore } from '../stores/create.ts'
@@ -14,6 +15,8 @@ import { testPayer } from './chain.ts'
 /** The second account of the well-known test mnemonic, whose key is public. */
 const storeWallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const order = { orderId: 'demo', priceAmount: '4.99', priceCurrency: 'EUR' }
+
+const actor = operatorActor('dev')
 
 export type Demo = { readonly baseUrl: string; readonly key: string; readonly checkoutUrl: string }
 
@@ -26,7 +29,7 @@ export async function makeDemoStore(ctx: Context): Promise<StoreId> {
     )
   const store = stores[0] ?? (await createStore(ctx, { name: 'Demo store', mode: 'test' }, now))
   const wallet = { walletAddress: storeWallet, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(ctx, store.id, 'EVM', wallet, now)
+  await registerWallet(ctx, store.id, actor, 'EVM', wallet, now)
   return store.id
 }
 
@@ -46,7 +49,7 @@ export async function makeDemoCheckout(ctx: Context, store: StoreId, folder: str
   let key = kept
   let answer = await create(key)
   if (answer.status === 401) {
-    key = (await createKey(ctx, store, ctx.now())).text
+    key = (await createKey(ctx, store, { actor, limit: null }, { label: 'dev' }, ctx.now())).text
     answer = await create(key)
   }
   assert.equal(answer.status, 201, 'the demo checkout was refused')
