@@ -13,7 +13,7 @@ export const eventsCommand: Command = {
     type: {
       type: 'string',
       value: 'type',
-      about: 'only this type: checkout.completed, or wallet.* for all of a kind',
+      about: 'only this type, or all of a kind: wallet.*',
     },
     actor: { type: 'string', value: 'id', about: 'only what this key, member or operator caused' },
     checkout: { type: 'string', value: 'id', about: 'only events of this checkout' },

@@ -22,7 +22,8 @@ export const keyCommands: readonly Command[] = [
     fields: { scopes: '--scope', addresses: '--address' },
     notes: [
       'A key can do no more than the key that creates it.',
-      'Scopes: checkouts, payments, refunds, wallets, webhooks, reports and keys, each with :read or :write.',
+      'Scopes: checkouts, payments, refunds, wallets, webhooks, reports, keys,',
+      'each with :read or :write.',
     ],
     async run(call) {
       const label = textOf(call, 'label')

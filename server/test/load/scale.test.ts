@@ -60,10 +60,17 @@ const readBuffersMax = 150
 const moreBuffers: Readonly<Record<string, number>> = { 'list payments': 180, 'free reserved amounts': 250 }
 /**
  * Work that may touch more buffers. Events of a rare type or actor are found by reading through the store's log until there are
- * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers and creating
- * checkouts touch many rows.
+ * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers, creating
+ * checkouts and expiring those whose time has passed touch many rows.
  */
-const longWorks = ['read events by type', 'read events by actor', 'number events', 'forget answers', 'create']
+const longWorks = [
+  'expire',
+  'read events by type',
+  'read events by actor',
+  'number events',
+  'forget answers',
+  'create',
+]
 const bigTables = ['checkouts', 'events', 'idempotency_keys', 'authorizations', 'credits']
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-scale-'))
