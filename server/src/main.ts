@@ -1,4 +1,6 @@
+import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
+import type { Actor } from '@farthing/sdk'
 import { examine, render } from './commands/doctor.ts'
 import { memberCommand } from './commands/members.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
@@ -7,6 +9,7 @@ import { ConfigError, readConfig } from './config.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './database/db.ts'
 import { checkSchema, migrate, SchemaError } from './database/migrate.ts'
+import { operatorActor } from './events/actor.ts'
 import { openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
 import { listConnected, openRails } from './payments/rails.ts'
@@ -26,7 +29,8 @@ straight into its own wallet.
                                --evm-wallet ADDRESS and --solana-wallet ADDRESS to register wallets,
                                --support-email EMAIL and --support-url URL for its buyers
   store list                   list the stores
-  key create STORE             create another key
+  key create STORE             create another key, which may do everything, or --preset create or read,
+                               or --scopes LIST; --label NAME; --addresses LIST to use it from only
   key list STORE               list the store's keys
   key rotate KEY               create a new key; the old one expires after --overlap-hours (default 24)
   key revoke KEY               revoke a key now
@@ -44,6 +48,7 @@ straight into its own wallet.
   settler drain ADDRESS        give an account no new payments, and retire it when it is done;
                                --network NETWORK if it settles on several
 
+store and key changes are recorded in the store's event log with your user name, or --as NAME.
 Settings come from the environment: see .env.example.
 `
 
@@ -115,6 +120,11 @@ async function run(): Promise<void> {
           'solana-wallet': { type: 'string' },
           'overlap-hours': { type: 'string' },
           network: { type: 'string' },
+          as: { type: 'string' },
+          preset: { type: 'string' },
+          scopes: { type: 'string' },
+          label: { type: 'string' },
+          addresses: { type: 'string' },
           out: { type: 'string' },
           role: { type: 'string' },
           email: { type: 'string' },
@@ -124,13 +134,13 @@ async function run(): Promise<void> {
         store: storeCommand,
         key: keyCommand,
         member: memberCommand,
-        settler: (ctx: Context, words: readonly string[], options: typeof values) =>
+        settler: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
           settlerCommand(ctx, words, options, () => readSigners(ctx.config.settlerKeysFile)),
       }[command]
       return await briefly(async (ctx) => {
         // A key can be made before there is a database.
         if (command !== 'settler' || positionals[0] !== 'create') await checkSchema(ctx.db)
-        print(await perform(ctx, positionals, values))
+        print(await perform(ctx, operatorActor(values.as ?? userInfo().username), positionals, values))
       })
     }
     default:

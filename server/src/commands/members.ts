@@ -1,7 +1,6 @@
-import { userInfo } from 'node:os'
+import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { StoreId } from '../ids.ts'
-import type { Actor } from '../members/announce.ts'
 import { inviteAsOperator } from '../members/invite.ts'
 import { isRole, roles } from '../members/member.ts'
 import { Refusal } from '../members/refusal.ts'
@@ -16,16 +15,17 @@ const usage =
 /** The operator's commands about people. Each returns the text to print. */
 export async function memberCommand(
   ctx: Context,
+  actor: Actor,
   [verb, store, member]: readonly string[],
   options: Options,
 ): Promise<string> {
   if (!verb || !store) throw new UsageError(usage)
   const storeId = parseStore(store)
   try {
-    if (verb === 'invite') return await invite(ctx, storeId, options)
+    if (verb === 'invite') return await invite(ctx, storeId, actor, options)
     if (verb === 'list') return await list(ctx, storeId)
     if (verb === 'remove' && member) {
-      const { name, role } = await removeAsOperator(ctx, storeId, operator(), member, ctx.now())
+      const { name, role } = await removeAsOperator(ctx, storeId, actor, member, ctx.now())
       return `${name} (${role}) is not a member of ${storeId} any more. The store's log says so.`
     }
   } catch (error) {
@@ -35,7 +35,12 @@ export async function memberCommand(
   throw new UsageError(usage)
 }
 
-async function invite(ctx: Context, storeId: StoreId, options: Options): Promise<string> {
+async function invite(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  options: Options,
+): Promise<string> {
   const { name, email = null, role = 'owner' } = options
   if (ctx.config.consoleUrl === '')
     throw new UsageError('There is no console to invite anybody to: set CONSOLE_URL first.')
@@ -45,7 +50,7 @@ async function invite(ctx: Context, storeId: StoreId, options: Options): Promise
   if (typeof role !== 'string' || !isRole(role))
     throw new UsageError(`--role must be one of ${roles.join(', ')}.`)
   const invitee = { name, email: typeof email === 'string' ? email : null, role }
-  const { link } = await inviteAsOperator(ctx, storeId, operator(), invitee, ctx.now())
+  const { link } = await inviteAsOperator(ctx, storeId, actor, invitee, ctx.now())
   return `${link}\nSend this link to ${name}. It works once, for 24 hours, and is shown only now. Whoever has it can use it.`
 }
 
@@ -72,9 +77,4 @@ function explain({ reason, message }: Refusal, storeId: StoreId): string {
   if (reason === 'has_owner')
     return `The store has an owner, who invites people in the console. If all its owners have lost their passkeys, remove them first: member list ${storeId}, then member remove ${storeId} MEMBER. The store is told.`
   return message
-}
-
-function operator(): Actor {
-  const { username } = userInfo()
-  return { type: 'operator', id: username, name: username }
 }

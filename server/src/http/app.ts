@@ -1,3 +1,4 @@
+import type { Scope } from '@farthing/sdk'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -13,7 +14,9 @@ import { openReadiness } from '../payments/settlers/readiness.ts'
 import { openSlots } from '../payments/slots.ts'
 import { openOutcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
+import { isInside } from '../stores/addresses.ts'
 import { openAuthenticator } from '../stores/authenticate.ts'
+import { mayDo } from '../stores/scopes.ts'
 import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
@@ -167,12 +170,13 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
     const limitAddress = () => addresses.take(addressBucket(request.ip), reply)
     // Probes arrive every second from one address and must not be rate-limited. Answering them costs next to nothing.
     if (request.url === '/livez' || request.url === '/readyz') return
-    if (!route?.isKeyed) return limitAddress()
+    if (!route || route.scope === null) return limitAddress()
     const header = request.headers['x-api-key']
     const caller = await authenticator.authenticate(
       typeof header === 'string' ? header : undefined,
       limitAddress,
     )
+    refuseElsewhere(caller, request.ip, limitAddress)
     keys.take(caller.keyId, reply)
     const needsFresh = route.needsFreshCaller ?? route.method !== 'GET'
     request.caller = needsFresh ? await authenticator.refresh(caller) : caller
@@ -180,7 +184,20 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
     if (storeId !== undefined && storeId !== caller.holder.store.id) {
       throw new Problem('not_found', 'No such store.')
     }
+    refuseUnscoped(request.caller, route.scope)
   }
+}
+
+/** Counts against the address, so that a stolen key cannot use up what its owner may ask for. */
+function refuseElsewhere({ holder: { key } }: Caller, address: string, limitAddress: () => void): void {
+  if (key.addresses.length === 0 || isInside(key.addresses, address)) return
+  limitAddress()
+  throw new Problem('address_not_allowed', `The key may not be used from ${address}.`)
+}
+
+function refuseUnscoped({ holder: { key } }: Caller, scope: Scope | 'any'): void {
+  if (scope === 'any' || mayDo(key.scopes, scope)) return
+  throw new Problem('scope_required', `The key lacks the scope ${scope}.`, { members: { scope } })
 }
 
 function refuseUnknown(routes: readonly Route[], request: FastifyRequest): never {

@@ -1,16 +1,9 @@
-import type { EventType } from '@farthing/sdk'
+import type { Actor, EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import { memberToWire, type Session, type StoreMember } from './member.ts'
-
-/** Who causes a change of a store's members. */
-export type Actor = {
-  readonly type: 'member' | 'operator'
-  readonly id: string
-  readonly name: string | null
-}
 
 export function actorOf({ id, name }: { readonly id: MemberId; readonly name: string }): Actor {
   return { type: 'member', id, name }
@@ -25,10 +18,10 @@ export async function announce(
   ctx: Context,
   tx: Transaction,
   storeId: StoreId,
-  _actor: Actor,
+  actor: Actor,
   type: Extract<EventType, `member.${string}`>,
   member: Pick<StoreMember, 'id' | 'name' | 'role'>,
   now: Date,
 ): Promise<void> {
-  await appendEvent(tx, newEvent(ctx, storeId, type, { member: memberToWire(member) }, now))
+  await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
 }

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memberCommand } from '../../src/commands/members.ts'
 import { enrolWith, openConsole, tokenOf } from '../http/console/support/console.ts'
+import { operator } from '../support/operator.ts'
 import { openStore } from '../support/store.ts'
 
 const console = await openConsole()
 const { farthing, url } = console
-const run = (words: string, options = {}) => memberCommand(farthing.ctx, words.split(' '), options)
+const run = (words: string, options = {}) => memberCommand(farthing.ctx, operator, words.split(' '), options)
 
 test('`member invite` prints the link of a store’s first owner, `member list` shows them, `member remove` removes them', async () => {
   const store = await openStore(farthing, { evmWallet: null })
@@ -49,5 +50,5 @@ test('wrong commands say what is wrong', async () => {
   for (const [words, options, says] of wrong)
     await assert.rejects(run(words, options), { name: 'UsageError', message: says })
   const off = { ...farthing.ctx, config: { ...farthing.ctx.config, consoleUrl: '' } }
-  await assert.rejects(memberCommand(off, ['invite', store.id], { name: 'Olga' }), /set CONSOLE_URL first/)
+  await assert.rejects(memberCommand(off, operator, ['invite', store.id], { name: 'Olga' }), /set CONSOLE_URL first/)
 })

@@ -8,14 +8,15 @@ import { openAuthenticator } from '../../src/stores/authenticate.ts'
 import { openTestApp } from '../support/app.ts'
 import { compareTimes, leakT } from '../support/compare-times.ts'
 import { openCount, runs } from '../support/full.ts'
+import { byOperator } from '../support/operator.ts'
 import { assertProblem, openStore, send } from '../support/store.ts'
 
 const farthing = await openTestApp()
 const { ctx } = farthing
 const { authenticate } = openAuthenticator(ctx)
 const live = await openStore(farthing)
-const revoked = await createKey(ctx, live.store.id, new Date())
-await revokeKey(ctx, revoked.key.id, new Date())
+const revoked = await createKey(ctx, live.store.id, byOperator, {}, new Date())
+await revokeKey(ctx, null, byOperator, revoked.key.id, new Date())
 const right = [live.key, (await openStore(farthing, { mode: 'test' })).key]
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

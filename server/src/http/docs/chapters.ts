@@ -36,6 +36,7 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
       'docs/api/guide.md',
       '/docs/api',
       'docs/sdk.md',
+      'docs/keys.md',
       'docs/webhooks.md',
       'docs/x402.md',
       '/docs/errors',

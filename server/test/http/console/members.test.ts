@@ -6,13 +6,13 @@ import { inviteAsOperator } from '../../../src/members/invite.ts'
 import { removeAsOperator } from '../../../src/members/remove.ts'
 import { listStoreMembers } from '../../../src/members/rows.ts'
 import { hashToken } from '../../../src/members/token.ts'
+import { operator } from '../../support/operator.ts'
 import { openAuthenticator } from './support/authenticator.ts'
 import {
   enrolWith,
   inviteBy,
   openConsole,
   openInvitedStore,
-  operator,
   signInWith,
   TestBrowser,
   tokenOf,
@@ -177,8 +177,16 @@ test('an owner invites, helps with a lost passkey, and removes; nobody else does
   await owner.browser.done(`${path}/remove`, { memberId, touch: removing })
   assert.equal((await back.browser.get('/')).statusCode, 303)
   await assert.rejects(signInWith(console, back.authenticator), /401/)
-  const types = (await store.events()).map(({ type }) => type)
-  assert.deepEqual(types.slice(-4), ['member.joined', 'member.invited', 'member.recovered', 'member.removed'])
+  const told = (await store.events()).map(({ type, actor }) => [type, actor?.type, actor?.name])
+  assert.deepEqual(told.slice(-7), [
+    ['member.invited', 'operator', 'test'],
+    ['member.joined', 'member', 'Olga'],
+    ['member.invited', 'member', 'Olga'],
+    ['member.joined', 'member', 'Max'],
+    ['member.invited', 'member', 'Olga'],
+    ['member.recovered', 'member', 'Max'],
+    ['member.removed', 'member', 'Olga'],
+  ])
 })
 
 test('the last owner cannot leave in the console, and an operator who removes them leaves a trace', async () => {
