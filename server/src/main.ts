@@ -48,7 +48,7 @@ straight into its own wallet.
   settler drain ADDRESS        give an account no new payments, and retire it when it is done;
                                --network NETWORK if it settles on several
 
-store and key changes are recorded in the store's event log with your user name, or --as NAME.
+store, key and member changes are recorded in the store's event log with your user name, or --as NAME.
 Settings come from the environment: see .env.example.
 `
 

@@ -35,12 +35,7 @@ export async function memberCommand(
   throw new UsageError(usage)
 }
 
-async function invite(
-  ctx: Context,
-  storeId: StoreId,
-  actor: Actor,
-  options: Options,
-): Promise<string> {
+async function invite(ctx: Context, storeId: StoreId, actor: Actor, options: Options): Promise<string> {
   const { name, email = null, role = 'owner' } = options
   if (ctx.config.consoleUrl === '')
     throw new UsageError('There is no console to invite anybody to: set CONSOLE_URL first.')
