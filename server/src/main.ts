@@ -2,7 +2,6 @@ import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Actor } from '@farthing/sdk'
 import { examine, render } from './commands/doctor.ts'
-import { memberCommand } from './commands/members.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
 import { readSigners, serve, work } from './commands/processes.ts'
 import { ConfigError, readConfig } from './config.ts'
@@ -133,7 +132,9 @@ async function run(): Promise<void> {
       const perform = {
         store: storeCommand,
         key: keyCommand,
-        member: memberCommand,
+        // Loaded only here: it brings the whole of WebAuthn, which work never needs.
+        member: async (ctx: Context, actor: Actor, words: readonly string[], options: typeof values) =>
+          (await import('./commands/members.ts')).memberCommand(ctx, actor, words, options),
         settler: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
           settlerCommand(ctx, words, options, () => readSigners(ctx.config.settlerKeysFile)),
       }[command]
