@@ -174,6 +174,12 @@ export type EventType =
   | 'wallet.retired'
   | 'key.created'
   | 'key.revoked'
+  | 'member.invited'
+  | 'member.joined'
+  | 'member.recovered'
+  | 'member.removed'
+  | 'member.passkey_added'
+  | 'member.passkey_removed'
   | 'webhook_endpoint.created'
   | 'webhook_endpoint.updated'
   | 'webhook_endpoint.deleted'
@@ -238,12 +244,16 @@ export type Actor = {
   name: string | null
 }
 
+/** Somebody who acts for the store, as they appear in events. */
+export type Member = { id: string; name: string; role: 'owner' | 'manager' | 'developer' | 'viewer' }
+
 export type EventObject =
   | { checkout: StoreCheckout }
   | { checkout: StoreCheckout | null; payment: Payment }
   | { wallet: Wallet }
   | { key: ApiKey }
   | { store: Store }
+  | { member: Member }
   | { webhookEndpoint: WebhookEndpoint }
   | { webhookEndpoint: WebhookEndpoint; eventId: string }
 

@@ -2,6 +2,7 @@ import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Actor } from '@farthing/sdk'
 import { examine, render } from './commands/doctor.ts'
+import { memberCommand } from './commands/members.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
 import { readSigners, serve, work } from './commands/processes.ts'
 import { ConfigError, readConfig } from './config.ts'
@@ -33,6 +34,11 @@ straight into its own wallet.
   key list STORE               list the store's keys
   key rotate KEY               create a new key; the old one expires after --overlap-hours (default 24)
   key revoke KEY               revoke a key now
+  member invite STORE --name NAME
+                               print a link with which the store's first owner enrols in the console;
+                               --role ROLE (owner, manager, developer or viewer), --email EMAIL
+  member list STORE            list the store's members and open invitations
+  member remove STORE MEMBER   remove a member; with the last owner gone you can invite another
   reconcile                    compare a restored database with the chains; run it before serve and work
   settler create NETWORK       make a key that pays for settlements, e.g. on BASE_MAINNET, and append it
                                to --out FILE (default: SETTLER_KEYS_FILE); prints its address
@@ -100,6 +106,7 @@ async function run(): Promise<void> {
       })
     case 'store':
     case 'key':
+    case 'member':
     case 'settler': {
       const { values, positionals } = parseArgs({
         args: rest,
@@ -119,11 +126,14 @@ async function run(): Promise<void> {
           label: { type: 'string' },
           addresses: { type: 'string' },
           out: { type: 'string' },
+          role: { type: 'string' },
+          email: { type: 'string' },
         },
       })
       const perform = {
         store: storeCommand,
         key: keyCommand,
+        member: memberCommand,
         settler: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
           settlerCommand(ctx, words, options, () => readSigners(ctx.config.settlerKeysFile)),
       }[command]

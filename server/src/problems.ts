@@ -48,7 +48,7 @@ export const problems = {
   cross_site: [
     403,
     'The form was submitted from another site',
-    'Open the payment page and submit the form there.',
+    'Open the page that the form belongs to, and submit it there.',
   ],
   method_not_allowed: [405, 'Method not allowed', 'Use one of the methods in the Allow header.'],
   request_timeout: [

@@ -20,7 +20,7 @@ import { registerWallet } from '../stores/wallets.ts'
 import { createSettler } from './create-settler.ts'
 
 /** The operator's commands. Each returns the text to print. */
-type Options = Readonly<Record<string, string | boolean | undefined>>
+export type Options = Readonly<Record<string, string | boolean | undefined>>
 
 /** Thrown for a wrong command line; the message says what is wrong. */
 export class UsageError extends Error {
@@ -30,7 +30,7 @@ export class UsageError extends Error {
 /** The option that registers a wallet, for each family. */
 const wallets = families.map((family) => [`${family.toLowerCase()}-wallet`, family] as const)
 
-function refuse(mistakes: readonly Mistake[]): void {
+export function refuse(mistakes: readonly Mistake[]): void {
   const [mistake] = mistakes
   if (mistake) throw new UsageError(`${mistake.pointer}: ${mistake.detail}`)
 }
@@ -224,7 +224,7 @@ function findRail(ctx: Context, id: string | undefined, usage: string): Rail {
   )
 }
 
-function parseStore(text: string): StoreId {
+export function parseStore(text: string): StoreId {
   if (!isId('st', text))
     throw new UsageError(`${text} is not a store id, which begins with st_. Run: store list`)
   return text

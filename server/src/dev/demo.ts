@@ -6,6 +6,8 @@ import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { operatorActor } from '../events/actor.ts'
 import type { StoreId } from '../ids.ts'
+import { inviteAsOperator } from '../members/invite.ts'
+import { listStoreMembers } from '../members/rows.ts'
 import { createKey } from '../stores/api-keys.ts'
 import { createStore } from '../stores/create.ts'
 import { listStores } from '../stores/rows.ts'
@@ -31,6 +33,15 @@ export async function makeDemoStore(ctx: Context): Promise<StoreId> {
   const wallet = { walletAddress: storeWallet, custodialType: 'NON_CUSTODIAL' } as const
   await registerWallet(ctx, store.id, actor, 'EVM', wallet, now)
   return store.id
+}
+
+/** Where to enrol as the demo store's owner; once there is one, where to sign in. */
+export async function inviteToDemo(ctx: Context, store: StoreId): Promise<{ readonly consoleUrl: string }> {
+  const members = await listStoreMembers(ctx.db, store)
+  if (members.some(({ role }) => role === 'owner')) return { consoleUrl: ctx.config.consoleUrl }
+  const owner = { name: 'Demo owner', email: null, role: 'owner' } as const
+  const { link } = await inviteAsOperator(ctx, store, actor, owner, ctx.now())
+  return { consoleUrl: link }
 }
 
 /**

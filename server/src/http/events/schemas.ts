@@ -38,6 +38,12 @@ const eventTypes = [
   'wallet.retired',
   'key.created',
   'key.revoked',
+  'member.invited',
+  'member.joined',
+  'member.recovered',
+  'member.removed',
+  'member.passkey_added',
+  'member.passkey_removed',
   'webhook_endpoint.created',
   'webhook_endpoint.updated',
   'webhook_endpoint.deleted',
@@ -218,6 +224,17 @@ const Actor = of<Wire.Actor>()(
   ),
 )
 
+const Member = of<Wire.Member>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with mem_.' }),
+      name: Type.String(),
+      role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
+    },
+    closed,
+  ),
+)
+
 const Event = of<Wire.Event>()(
   Type.Object(
     {
@@ -234,6 +251,7 @@ const Event = of<Wire.Event>()(
         Type.Object({ wallet: Wallet }, closed),
         Type.Object({ key: ApiKey }, closed),
         Type.Object({ store: Store }, closed),
+        Type.Object({ member: Member }, closed),
         Type.Object({ webhookEndpoint: WebhookEndpoint }, closed),
         Type.Object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }, closed),
       ]),
