@@ -13,6 +13,7 @@ import { migrate } from '../server/src/database/migrate.ts'
 import { type Cluster, startCluster } from '../server/src/dev/postgres.ts'
 import { openLog } from '../server/src/log.ts'
 import { openMetrics } from '../server/src/metrics.ts'
+import { createKeyFile } from '../server/src/secrets/key-file.ts'
 import { createKey } from '../server/src/stores/api-keys.ts'
 import { createStore } from '../server/src/stores/create.ts'
 import { registerWallet } from '../server/src/stores/wallets.ts'
@@ -53,6 +54,7 @@ export async function onStand(
     'synchronous_commit=on',
     ...settings,
   ])
+  await createKeyFile(secretsKeyFile(folder))
   const children = new Set<ChildProcess>()
   const interrupted = new Promise<never>((_, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -65,6 +67,10 @@ export async function onStand(
     await cluster.stop()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+function secretsKeyFile(folder: string): string {
+  return join(folder, 'secrets.keys')
 }
 
 export async function makeDatabase(
@@ -126,7 +132,7 @@ export async function startServer(
   const log = openSync(path, 'w')
   const child = spawn(process.execPath, [program, command], {
     stdio: ['ignore', log, 'inherit'],
-    env: { ...environment },
+    env: { SECRETS_KEY_FILE: secretsKeyFile(folder), ...environment },
   })
   closeSync(log)
   children.add(child)

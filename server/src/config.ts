@@ -52,6 +52,7 @@ export type Config = {
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
   readonly receiptKeysFile: string
+  readonly secretsKeyFile: string
   readonly webhookPrivateNetworks: readonly string[]
   readonly crashAt: string
 }
@@ -258,6 +259,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     name: 'RECEIPT_KEYS_FILE',
     about:
       'The file with the Ed25519 keys, in PEM form, that sign offers and receipts: the first signs, all are published. Only serve reads it. Empty: nothing is signed.',
+    fallback: '',
+    parse: anyText,
+  },
+  secretsKeyFile: {
+    name: 'SECRETS_KEY_FILE',
+    about:
+      'The file with the keys that seal webhook secrets in the database, made by secrets create: the first seals, all open. serve and work need the same one. Required where a live network is in NETWORKS. Empty: secrets are stored as they are.',
     fallback: '',
     parse: anyText,
   },

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { examine, render } from './commands/doctor.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
 import { readSigners, serve, work } from './commands/processes.ts'
+import { secretsCommand } from './commands/secrets.ts'
 import { ConfigError, readConfig } from './config.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './database/db.ts'
@@ -37,6 +38,10 @@ straight into its own wallet.
   settler list                 list the settlers and their balances
   settler drain ADDRESS        give an account no new payments, and retire it when it is done;
                                --network NETWORK if it settles on several
+  secrets create               make the key that seals webhook secrets, in --out FILE (default:
+                               SECRETS_KEY_FILE), which must not exist yet
+  secrets rotate               seal all webhook secrets with the first key of SECRETS_KEY_FILE,
+                               while serve and work run
 
 Settings come from the environment: see .env.example.
 `
@@ -95,7 +100,8 @@ async function run(): Promise<void> {
       })
     case 'store':
     case 'key':
-    case 'settler': {
+    case 'settler':
+    case 'secrets': {
       const { values, positionals } = parseArgs({
         args: rest,
         allowPositionals: true,
@@ -114,12 +120,14 @@ async function run(): Promise<void> {
       const perform = {
         store: storeCommand,
         key: keyCommand,
+        secrets: secretsCommand,
         settler: (ctx: Context, words: readonly string[], options: typeof values) =>
           settlerCommand(ctx, words, options, () => readSigners(ctx.config.settlerKeysFile)),
       }[command]
       return await briefly(async (ctx) => {
         // A key can be made before there is a database.
-        if (command !== 'settler' || positionals[0] !== 'create') await checkSchema(ctx.db)
+        const isFileOnly = (command === 'settler' || command === 'secrets') && positionals[0] === 'create'
+        if (!isFileOnly) await checkSchema(ctx.db)
         print(await perform(ctx, positionals, values))
       })
     }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { atEnd } from './at-end.ts'
+import { secretsKeyFile } from './secrets-key.ts'
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname
 
@@ -28,6 +29,7 @@ export async function startProcess(
       OPERATIONS_PORT: '0',
       ECB_RATES_URL: 'http://127.0.0.1:9/ecb',
       EXCHANGE_RATES_URL: 'http://127.0.0.1:9/exchange',
+      SECRETS_KEY_FILE: secretsKeyFile,
       ...environment,
     },
   })
