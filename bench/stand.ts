@@ -98,6 +98,8 @@ export function settingsFor(databaseUrl: string): Record<string, string> {
     OPERATIONS_PORT: '0',
     KEY_REQUESTS_PER_SECOND: '1000000',
     ADDRESS_REQUESTS_PER_SECOND: '1000000',
+    SETTLER_ETH_PER_DAY: '',
+    SETTLER_ETH_PER_TRANSACTION: '',
     ECB_RATES_URL: '',
     EXCHANGE_RATES_URL: '',
   }

@@ -103,6 +103,8 @@ export async function openStand(
       OPERATIONS_PORT: '0',
       KEY_REQUESTS_PER_SECOND: '1000000',
       ADDRESS_REQUESTS_PER_SECOND: '1000000',
+      SETTLER_ETH_PER_DAY: '',
+      SETTLER_ETH_PER_TRANSACTION: '',
       ECB_RATES_URL: '',
       EXCHANGE_RATES_URL: '',
       SECRETS_KEY_FILE: secretsKeyFile,

@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util'
 import { examine, render } from './commands/doctor.ts'
+import { openAllSigners } from './commands/open-signers.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
-import { readSigners, serve, work } from './commands/processes.ts'
+import { serve, work } from './commands/processes.ts'
 import { secretsCommand } from './commands/secrets.ts'
-import { ConfigError, readConfig } from './config.ts'
+import { signer } from './commands/signer.ts'
+import { ConfigError, readConfig, readSignerChoices } from './config.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './database/db.ts'
 import { checkSchema, migrate, SchemaError } from './database/migrate.ts'
@@ -18,7 +20,9 @@ straight into its own wallet.
 
   serve                        answer HTTP requests
   work                         run background work: settling, following chains, expiry, events, rates
-  dev                          run both, with a private database, a local chain and a demo store
+  signer                       hold the settlers' keys for work, and sign what a settler may sign;
+                               listens on SIGNER_SOCKET
+  dev                          run serve and work, with a private database, a local chain and a demo store
   migrate                      update the database schema
   doctor                       check the deployment; print what is wrong and what to do
 
@@ -72,6 +76,10 @@ async function run(): Promise<void> {
       await (ctx.config.migrateOnStart ? migrateBy(ctx) : checkSchema(ctx.db))
       return await (command === 'serve' ? serve(ctx) : work(ctx))
     }
+    case 'signer': {
+      const config = readSignerChoices()
+      return await signer(config, openLog(config.logLevel), () => new Date())
+    }
     case 'dev': {
       // Loaded only here: a process that accepts real payments contains none of it.
       const { dev } = await import('./dev/dev.ts')
@@ -86,7 +94,7 @@ async function run(): Promise<void> {
       })
     case 'doctor':
       return await briefly(async (ctx) => {
-        const findings = await examine(ctx, () => readSigners(ctx.config.settlerKeysFile))
+        const findings = await examine(ctx, () => openAllSigners(ctx))
         print(render(findings))
         if (findings.some(({ fix }) => fix !== null)) process.exitCode = 1
       })
@@ -122,7 +130,7 @@ async function run(): Promise<void> {
         key: keyCommand,
         secrets: secretsCommand,
         settler: (ctx: Context, words: readonly string[], options: typeof values) =>
-          settlerCommand(ctx, words, options, () => readSigners(ctx.config.settlerKeysFile)),
+          settlerCommand(ctx, words, options, () => openAllSigners(ctx)),
       }[command]
       return await briefly(async (ctx) => {
         // A key can be made before there is a database.

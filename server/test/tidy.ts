@@ -21,6 +21,7 @@ export const floors: readonly (readonly string[])[] = [
   ['context.ts'],
   ['database', 'secrets'],
   ['config.ts'],
+  ['signing-settings.ts'],
   ['parse-setting.ts'],
   ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts'],
 ]

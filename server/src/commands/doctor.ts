@@ -1,6 +1,7 @@
 import { isNative } from '../chains/evm/recover.ts'
 import { listFaults, readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import { SignerAwayError } from '../chains/signers/signing.ts'
 import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { checkSchema, SchemaError } from '../database/migrate.ts'
@@ -248,11 +249,21 @@ async function examineSettlers(
     return [{ what, says: 'none is active, so nothing can be settled', fix }]
   }
   const findings: Finding[] = []
-  // The setting exists only where work runs; serve holds no keys.
-  if (ctx.config.settlerKeysFile !== '') {
-    const keys = new Set((await readSigners()).map(({ address }) => address))
+  // These settings exist only where work runs; serve holds no keys.
+  const { settlerKeysFile, signerSocket } = ctx.config
+  if (settlerKeysFile !== '' || signerSocket !== '') {
+    const held = await readSigners().catch((error: unknown) => {
+      if (error instanceof SignerAwayError) return error
+      throw error
+    })
+    if (held instanceof Error) {
+      const fix = 'Start signer, with the same SIGNER_SOCKET. Payments get 503 until it runs.'
+      return [{ what, says: held.message, fix }]
+    }
+    const keys = new Set(held.map(({ address }) => address))
+    const place = settlerKeysFile || 'the SETTLER_KEYS_FILE of signer, and restart signer'
     for (const { address } of settlers.filter(({ address }) => !keys.has(address))) {
-      const fix = `Put its key into ${ctx.config.settlerKeysFile}, or drain it: npm run server settler drain ${address} -- --network ${id}`
+      const fix = `Put its key into ${place}, or drain it: npm run server settler drain ${address} -- --network ${id}`
       findings.push({ what, says: `the key of ${address} is missing`, fix })
     }
   }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -7,10 +6,10 @@ import { type Config, ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { type Health, openOperations } from '../http/operations.ts'
 import { type Network, networks } from '../networks.ts'
-import type { AnySigner } from '../payments/rail.ts'
-import { listConnected, openRails, readSigner } from '../payments/rails.ts'
+import { listConnected, openRails } from '../payments/rails.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { startWorker } from '../worker.ts'
+import { openLaneSigners } from './open-signers.ts'
 
 /** How long work in flight may take after a stop signal; orchestrators kill after 30 s by default. */
 const stopTimeoutMs = 25_000
@@ -26,8 +25,8 @@ export async function work(ctx: Context): Promise<void> {
   const { operations, signers } = await orEnd(ctx, async () => {
     requireWitnesses(ctx)
     requireSecretsKey(ctx)
-    const read = await readSigners(ctx.config.settlerKeysFile)
-    return { operations: await openOperations(ctx, health), signers: read }
+    const opened = await openLaneSigners(ctx)
+    return { operations: await openOperations(ctx, health), signers: opened }
   })
   const worker = startWorker(ctx, signers)
   ctx.log.info({ operationsPort: portOf(operations) }, 'working')
@@ -126,20 +125,6 @@ function refuseFixedRates({ config }: Context): void {
 
 export function findLive({ networks: enabled }: Config): Network | undefined {
   return networks.find(({ id, mode }) => mode === 'live' && enabled.includes(id))
-}
-
-/** The settlers' keys, one per line. Empty lines and # comments are skipped. */
-export async function readSigners(file: string): Promise<AnySigner[]> {
-  if (file === '') return []
-  const lines = (await readFile(file, 'utf8')).split('\n').map((line) => line.trim())
-  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'))
-  return keys.map((key) => {
-    const signer = readSigner(key)
-    if (signer) return signer
-    throw new ConfigError(
-      `SETTLER_KEYS_FILE (${file}) must hold one key per line: 0x and 64 hexadecimal digits, or 64 numbers in brackets.`,
-    )
-  })
 }
 
 function portOf(server: Server): number {

@@ -53,6 +53,8 @@ export function startProgram(
       PATH: process.env.PATH ?? '',
       NODE_COMPILE_CACHE: compileCache,
       SECRETS_KEY_FILE: secretsKeyFile,
+      SETTLER_ETH_PER_DAY: '',
+      SETTLER_SOL_PER_DAY: '',
       ...environment,
       ...(crashAt && { CRASH_AT: crashAt }),
     },
