@@ -50,5 +50,8 @@ test('wrong commands say what is wrong', async () => {
   for (const [words, options, says] of wrong)
     await assert.rejects(run(words, options), { name: 'UsageError', message: says })
   const off = { ...farthing.ctx, config: { ...farthing.ctx.config, consoleUrl: '' } }
-  await assert.rejects(memberCommand(off, operator, ['invite', store.id], { name: 'Olga' }), /set CONSOLE_URL first/)
+  await assert.rejects(
+    memberCommand(off, operator, ['invite', store.id], { name: 'Olga' }),
+    /set CONSOLE_URL first/,
+  )
 })
