@@ -57,7 +57,7 @@ straight into its own wallet.
   secrets rotate               seal all webhook secrets with the first key of SECRETS_KEY_FILE,
                                while serve and work run
 
-store and key changes are recorded in the store's event log with your user name, or --as NAME.
+store, key and member changes are recorded in the store's event log with your user name, or --as NAME.
 Settings come from the environment: see .env.example.
 `
 

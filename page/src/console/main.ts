@@ -9,6 +9,7 @@ const unsupported = 'This browser cannot use passkeys. Update it, or use another
 const handlers: Readonly<Record<string, (form: HTMLFormElement) => Promise<void>>> = {
   'sign-in': signIn,
   enrol,
+  join,
   'add-passkey': addPasskey,
 }
 
@@ -86,6 +87,12 @@ async function enrol(): Promise<void> {
   // The options shown on opening may be older than a challenge lives.
   const { options } = await post('/enrol/options', { invitation })
   const { to } = await post('/enrol', { invitation, answer: await create(options) })
+  location.assign(to)
+}
+
+async function join(): Promise<void> {
+  const confirmed = await confirmation('invitation.accept', { invitation })
+  const { to } = await post('/enrol/join', { invitation, touch: confirmed })
   location.assign(to)
 }
 

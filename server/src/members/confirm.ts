@@ -27,6 +27,7 @@ export const actions = [
   'member.invite',
   'member.recover',
   'member.remove',
+  'invitation.accept',
 ] as const
 
 /** A passkey's answer in a session, before it is known what it was asked for. */

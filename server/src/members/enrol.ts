@@ -2,10 +2,19 @@ import type { Context } from '../context.ts'
 import type { PasskeyId } from '../ids.ts'
 import { actorOf, announce } from './announce.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
+import { type Touch, useTouch } from './confirm.ts'
 import type { Invitation } from './member.ts'
 import { deleteOtherPasskeys } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
-import { enrolPasskey, listMemberships, lockMember, readInvitation, withdrawBy, withdrawFor } from './rows.ts'
+import {
+  acceptInvitation,
+  enrolPasskey,
+  listMemberships,
+  lockMember,
+  readInvitation,
+  withdrawBy,
+  withdrawFor,
+} from './rows.ts'
 import { type Browser, openSession } from './session.ts'
 import { deleteSessions } from './session-rows.ts'
 import { hashToken, isToken } from './token.ts'
@@ -58,6 +67,28 @@ export async function enrol(
       await announce(ctx, tx, used.storeId, actorOf(member), 'member.joined', member, now)
     }
     return await openSession(ctx, tx, member.id, passkey.id as PasskeyId, browser, now)
+  })
+}
+
+/** A member of another store uses an invitation with the passkey that they have. */
+export async function joinStore(
+  ctx: Context,
+  touch: Touch,
+  invitationToken: unknown,
+  now: Date,
+): Promise<void> {
+  if (!isToken(invitationToken)) throw new Refusal('invitation')
+  const { session } = touch
+  await ctx.db.transaction(async (tx) => {
+    await lockMember(tx, session.member.id)
+    await useTouch(ctx, tx, touch, 'invitation.accept', { invitation: invitationToken }, now)
+    const joined = await acceptInvitation(tx, hashToken(invitationToken), session.member.id, now)
+    if (!joined) throw new Refusal('invitation')
+    if (!joined.isNew) throw new Refusal('is_member')
+    // An owner who could replace their passkeys until now must not get into this store by it.
+    await withdrawFor(tx, session.member.id)
+    const member = { ...session.member, role: joined.role }
+    await announce(ctx, tx, joined.storeId, actorOf(member), 'member.joined', member, now)
   })
 }
 

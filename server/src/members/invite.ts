@@ -85,6 +85,8 @@ export async function inviteToRecover(
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
     await useTouch(ctx, tx, touch, 'member.recover', { storeId, memberId }, now)
+    // They must not join another store between this look and our commit.
+    await rows.lockMember(tx, member.id)
     const own = await rows.listMemberships(tx, session.member.id)
     const isOwned = (id: StoreId) => own.some((each) => each.storeId === id && each.role === 'owner')
     const theirs = await rows.listMemberships(tx, member.id)

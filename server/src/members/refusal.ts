@@ -13,6 +13,7 @@ const refusals = {
   has_members: 'The store has members. Its owner invites people in the console.',
   other_stores:
     'This member also belongs to a store that you do not own, so their passkeys are not yours to replace. Remove them here and invite them again.',
+  is_member: 'You are a member of this store already.',
   members_max: 'The store has as many members and open invitations as one store may have.',
   not_found: 'There is nothing here, or it is not yours.',
   invalid: 'Some of what you entered cannot be used.',

@@ -205,6 +205,34 @@ export async function enrolPasskey(
   return row ? toInvitation(row) : null
 }
 
+/**
+ * Uses an invitation for a member who exists, in one statement. Null if it cannot be used, or is for replacing somebody's
+ * passkeys; `isNew` is false if they belong to the store already: then roll back.
+ */
+export async function acceptInvitation(
+  tx: Transaction,
+  tokenHash: Buffer,
+  memberId: MemberId,
+  now: Date,
+): Promise<{ readonly storeId: StoreId; readonly role: Role; readonly isNew: boolean } | null> {
+  const [row] = await tx.query<{ storeId: StoreId; role: Role; isNew: boolean }>(
+    `with used as (
+       update invitations set used_at = $3
+       where token_hash = $1 and used_at is null and expires_at > clock() and not is_recovery
+       returning store_id, role
+     ), joined as (
+       insert into memberships (store_id, member_id, role, created_at)
+       select store_id, $2, role, $3 from used
+       on conflict do nothing
+       returning store_id
+     )
+     select u.store_id as "storeId", u.role, j.store_id is not null as "isNew"
+     from used u left join joined j using (store_id)`,
+    [tokenHash, memberId, now],
+  )
+  return row ?? null
+}
+
 export function toMember(row: MemberRow): Member {
   return { id: row.id, name: row.name, email: row.email, isOperator: row.is_operator }
 }

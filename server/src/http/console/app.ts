@@ -92,6 +92,7 @@ const statuses: Readonly<Record<Reason, number>> = {
   has_owner: 409,
   has_members: 409,
   other_stores: 409,
+  is_member: 409,
   members_max: 409,
   not_found: 404,
   invalid: 422,
@@ -114,7 +115,14 @@ function sendError(ctx: Context, error: unknown, request: FastifyRequest, reply:
 }
 
 function describe(ctx: Context, error: unknown, request: FastifyRequest) {
-  if (error instanceof Refusal) return { status: statuses[error.reason], text: error.message, headers: null }
+  if (error instanceof Refusal) {
+    const { reason, message, cause } = error
+    ctx.log.debug(
+      { requestId: request.id, reason, cause: String(cause ?? '') },
+      'refused a request to the console',
+    )
+    return { status: statuses[reason], text: message, headers: null }
+  }
   const { status, code, headers } = noteProblem(ctx, error, request)
   const text = error instanceof Problem ? error.message : problems[code][1]
   const retry = headers['retry-after']

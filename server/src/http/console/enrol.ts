@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.ts'
-import { enrol, openEnrolment } from '../../members/enrol.ts'
+import { readTouch } from '../../members/confirm.ts'
+import { enrol, joinStore, openEnrolment } from '../../members/enrol.ts'
 import { html } from '../page/html.ts'
 import { describeBrowser } from './browser.ts'
 import { sendPage } from './document.ts'
-import { fieldsOf } from './fields.ts'
-import { browserOf, startSession } from './visitor.ts'
+import { fieldsOf, touchOf } from './fields.ts'
+import { browserOf, sessionOf, startSession } from './visitor.ts'
 
 /** Where an invitation's link leads. Its token follows the #, so only the script sees it. */
 export function mountEnrol(scope: FastifyInstance, ctx: Context): void {
@@ -29,6 +30,10 @@ export function mountEnrol(scope: FastifyInstance, ctx: Context): void {
 <p>This link is for <strong data-invited="name"></strong>. It makes a passkey on this device. All your earlier passkeys stop working, and you are signed out everywhere else.</p>
 </div>
 <form data-passkey="enrol" hidden><button>Create a passkey</button></form>
+${
+  request.visitor.session &&
+  html`<form data-passkey="join" data-shown-for="joining" hidden><button class="quiet">Join as ${request.visitor.session.member.name}, with the passkey you have</button></form>`
+}
 <noscript><p class="notice">Passkeys need JavaScript. Allow it for this site, then open the link again.</p></noscript>`,
     }),
   )
@@ -38,6 +43,13 @@ export function mountEnrol(scope: FastifyInstance, ctx: Context): void {
     const { invitation, options } = await openEnrolment(ctx, token, fieldsOf(request).invitation)
     const { name, role, storeName: store, isRecovery } = invitation
     return { name, role, store, isRecovery, options }
+  })
+
+  scope.post('/enrol/join', { config: { isAttempt: true } }, async (request) => {
+    const fields = fieldsOf(request)
+    const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
+    await joinStore(ctx, touch, fields.invitation, ctx.now())
+    return { to: '/' }
   })
 
   scope.post('/enrol', attempt, async (request, reply) => {

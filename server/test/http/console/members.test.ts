@@ -6,13 +6,13 @@ import { inviteAsOperator } from '../../../src/members/invite.ts'
 import { removeAsOperator } from '../../../src/members/remove.ts'
 import { listStoreMembers } from '../../../src/members/rows.ts'
 import { hashToken } from '../../../src/members/token.ts'
+import { operator } from '../../support/operator.ts'
 import { openAuthenticator } from './support/authenticator.ts'
 import {
   enrolWith,
   inviteBy,
   openConsole,
   openInvitedStore,
-  operator,
   signInWith,
   TestBrowser,
   tokenOf,
@@ -177,8 +177,16 @@ test('an owner invites, helps with a lost passkey, and removes; nobody else does
   await owner.browser.done(`${path}/remove`, { memberId, touch: removing })
   assert.equal((await back.browser.get('/')).statusCode, 303)
   await assert.rejects(signInWith(console, back.authenticator), /401/)
-  const types = (await store.events()).map(({ type }) => type)
-  assert.deepEqual(types.slice(-4), ['member.joined', 'member.invited', 'member.recovered', 'member.removed'])
+  const told = (await store.events()).map(({ type, actor }) => [type, actor?.type, actor?.name])
+  assert.deepEqual(told.slice(-7), [
+    ['member.invited', 'operator', 'test'],
+    ['member.joined', 'member', 'Olga'],
+    ['member.invited', 'member', 'Olga'],
+    ['member.joined', 'member', 'Max'],
+    ['member.invited', 'member', 'Olga'],
+    ['member.recovered', 'member', 'Max'],
+    ['member.removed', 'member', 'Olga'],
+  ])
 })
 
 test('the last owner cannot leave in the console, and an operator who removes them leaves a trace', async () => {
@@ -196,21 +204,38 @@ test('the last owner cannot leave in the console, and an operator who removes th
   assert.equal((await store.events()).at(-1)?.type, 'member.removed')
 })
 
-test('an owner cannot take over a member who also belongs to another owner’s store', async () => {
+test('a member joins another store with the passkey they have, and then only its owner could take them over', async () => {
   const { store, token } = await openInvitedStore(console)
   const owner = await enrolWith(console, token)
-  await enrolWith(console, await inviteBy(owner, store.id, { name: 'Max', role: 'viewer' }))
+  const max = await enrolWith(console, await inviteBy(owner, store.id, { name: 'Max', role: 'viewer' }))
+  const { id: memberId } =
+    (await listStoreMembers(ctx.db, store.id)).find(({ name }) => name === 'Max') ?? assert.fail()
+  const recover = async () => {
+    const touch = await owner.browser.confirm(owner.authenticator, 'member.recover', {
+      storeId: store.id,
+      memberId,
+    })
+    return await owner.browser.post(`/stores/${store.id}/members/recover`, { memberId, touch })
+  }
+  const early = /#([A-Za-z0-9_-]{43})/.exec((await recover()).body)?.[1] ?? ''
   const other = await openInvitedStore(console)
-  const max = (await listStoreMembers(ctx.db, store.id)).find(({ name }) => name === 'Max') ?? assert.fail()
-  await ctx.db.query('insert into memberships values ($1, $2, $3, clock())', [
-    other.store.id,
-    max.id,
-    'owner',
-  ])
-  const values = { storeId: store.id, memberId: max.id }
-  const touch = await owner.browser.confirm(owner.authenticator, 'member.recover', values)
-  const answer = await owner.browser.post(`/stores/${store.id}/members/recover`, { memberId: max.id, touch })
-  assert.equal(answer.statusCode, 409)
+  const join = async (invitation: string) => {
+    const touch = await max.browser.confirm(max.authenticator, 'invitation.accept', { invitation })
+    return (await max.browser.post('/enrol/join', { invitation, touch })).statusCode
+  }
+  assert.equal(await join(early), 410, 'a link that replaces passkeys makes nobody a member')
+  assert.equal(await join(other.token), 200)
+  assert.equal(await join(other.token), 410)
+  assert.match((await max.browser.get('/')).body, /You are an owner[\s\S]*Passkeys/)
+  assert.deepEqual((await listStoreMembers(ctx.db, other.store.id))[0]?.id, memberId)
+
+  assert.equal((await max.browser.post('/enrol/options', { invitation: early })).statusCode, 410)
+  assert.equal((await recover()).statusCode, 409)
+  assert.equal(
+    await join(await inviteBy(owner, store.id, { name: 'Max', role: 'owner' })),
+    409,
+    'no second role',
+  )
 })
 
 test('a state-changing request needs our own page: by Sec-Fetch-Site, or by Origin where there is none', async () => {

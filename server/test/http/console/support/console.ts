@@ -5,12 +5,11 @@ import { inviteAsOperator } from '../../../../src/members/invite.ts'
 import { openTestApp, type TestApp } from '../../../support/app.ts'
 import { atEnd } from '../../../support/at-end.ts'
 import { freePort } from '../../../support/free-port.ts'
+import { operator } from '../../../support/operator.ts'
 import { openStore, type StoreClient } from '../../../support/store.ts'
 import { type Authenticator, openAuthenticator } from './authenticator.ts'
 
 export type TestConsole = { readonly farthing: TestApp; readonly app: FastifyInstance; readonly url: string }
-
-export const operator = { type: 'operator', id: 'ops', name: 'ops' } as const
 
 /** The console of a local deployment. With `listens` a browser can open it. */
 export async function openConsole({ listens = false } = {}): Promise<TestConsole> {
