@@ -38,6 +38,7 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
     const cut = openLines()
     fresh.on('connect', () => {
       isOpen = true
+      reason = 'the connection ended'
       opened.resolve()
     })
     fresh.on('data', (chunk) => {
@@ -105,7 +106,8 @@ export function connectToSigner(path: string, answerTimeoutMs = answerMs): Signe
     },
     async list() {
       const late = Promise.withResolvers<never>()
-      const timer = setTimeout(() => late.reject(away()), answerTimeoutMs)
+      // A socket on this machine is there at once, or not at all.
+      const timer = setTimeout(() => late.reject(away()), answerTimeoutMs / 4)
       await Promise.race([opened.promise, late.promise]).finally(() => clearTimeout(timer))
       const answer = await request({ list: true })
       return 'addresses' in answer ? answer.addresses : []
