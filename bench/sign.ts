@@ -44,7 +44,7 @@ const child = spawn(
 )
 try {
   for await (const line of createInterface({ input: child.stdout })) if (line.includes('"signing"')) break
-  const client = connectToSigner(socket)
+  const client = connectToSigner(socket, 60_000)
   await client.list()
   const local = openSigner(key)
   const remote = openRemote(client, local.address)

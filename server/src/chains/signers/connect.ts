@@ -12,11 +12,11 @@ export type SignerClient = {
   close(): void
 }
 
-/** Signing takes less than a millisecond. Whoever asks holds a row of the database locked meanwhile. */
-const answerTimeoutMs = 2_000
+/** Signing takes milliseconds. Whoever asks holds rows of the database locked, for which others wait 5 s. */
+const answerMs = 4_000
 const reconnectMs = 200
 
-export function connectToSigner(path: string): SignerClient {
+export function connectToSigner(path: string, answerTimeoutMs = answerMs): SignerClient {
   const waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>()
   let socket: Socket | null = null
   let isOpen = false
@@ -38,6 +38,7 @@ export function connectToSigner(path: string): SignerClient {
     const cut = openLines()
     fresh.on('connect', () => {
       isOpen = true
+      reason = 'the connection ended'
       opened.resolve()
     })
     fresh.on('data', (chunk) => {
@@ -81,10 +82,9 @@ export function connectToSigner(path: string): SignerClient {
     if (!mine || !isOpen) throw away()
     const id = ++last
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const late = setTimeout(
-      () => mine.destroy(new Error(`no answer within ${answerTimeoutMs} ms`)),
-      answerTimeoutMs,
-    )
+    const giveUp = () => waiting.has(id) && mine.destroy(new Error(`no answer within ${answerTimeoutMs} ms`))
+    // If this process was paused, the answer may be there already: it is read before `giveUp` runs.
+    const late = setTimeout(() => setImmediate(giveUp), answerTimeoutMs)
     waiting.set(id, { resolve, reject })
     try {
       mine.write(`${JSON.stringify({ id, ...question })}\n`)
@@ -106,7 +106,8 @@ export function connectToSigner(path: string): SignerClient {
     },
     async list() {
       const late = Promise.withResolvers<never>()
-      const timer = setTimeout(() => late.reject(away()), answerTimeoutMs)
+      // A socket on this machine is there at once, or not at all.
+      const timer = setTimeout(() => late.reject(away()), answerTimeoutMs / 4)
       await Promise.race([opened.promise, late.promise]).finally(() => clearTimeout(timer))
       const answer = await request({ list: true })
       return 'addresses' in answer ? answer.addresses : []

@@ -22,6 +22,7 @@ import { openRemote } from '../../../src/payments/rails.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { fundedKey } from '../../support/chain/evm.ts'
 import { type Changes, svmTransaction } from '../../support/chain/svm-payment.ts'
+import { patienceMs } from '../../support/patience.ts'
 import { startProcess } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
 
@@ -45,7 +46,7 @@ const settings = {
 }
 const start = () => startProcess('signer', settings)
 let running = await start()
-const client = connectToSigner(path)
+const client = connectToSigner(path, patienceMs)
 atEnd(() => client.close())
 await client.list()
 const remote = openRemote(client, local.address)
@@ -227,7 +228,7 @@ test('the socket is its owner’s alone; a second signer, a foreign file and a s
     ),
   ])
   await chmod(path, 0o666)
-  const careful = connectToSigner(path)
+  const careful = connectToSigner(path, 50)
   await assert.rejects(careful.list(), /everybody on this machine can reach it; its mode must be 600 or 660/)
   careful.close()
   await chmod(path, 0o600)

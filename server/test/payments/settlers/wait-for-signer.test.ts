@@ -6,12 +6,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectToSigner } from '../../../src/chains/signers/connect.ts'
 import { SignRefusedError } from '../../../src/chains/signers/signing.ts'
+import { examine } from '../../../src/commands/doctor.ts'
+import { openAllSigners, openLaneSigners } from '../../../src/commands/open-signers.ts'
 import { openRemote } from '../../../src/payments/rails.ts'
 import { openSteps } from '../../../src/payments/settlers/wait-for-signer.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { fundedKey } from '../../support/chain/evm.ts'
+import { newPayer, type Payer } from '../../support/chain/evm-payment.ts'
 import { startWork, untilReady } from '../../support/client.ts'
-import { startProcess } from '../../support/process.ts'
+import { type Running, startProcess } from '../../support/process.ts'
 import { openShop, payTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
@@ -22,30 +25,36 @@ await writeFile(keysFile, fundedKey(1), { mode: 0o600 })
 const shop = await openShop({ worker: false, settings: { LOG_LEVEL: 'info' } })
 const [{ address } = assert.fail()] = shop.signers
 const settings = { SIGNER_SOCKET: join(folder, 'socket'), SETTLER_KEYS_FILE: keysFile, NETWORKS: 'LOCAL' }
+let signer: Running | null = null
 
 test('a signer that is killed and restarted in the middle of payments loses none and doubles none', async () => {
-  let signer = await startProcess('signer', settings)
+  signer = await startProcess('signer', settings)
   const client = connectToSigner(settings.SIGNER_SOCKET)
   atEnd(() => client.close())
   startWork(shop, [openRemote(client, address)])
   await untilReady(shop, shop.chain.network.caip2)
   const ids: string[] = []
-  const payOne = async () => {
+  const payers = Array.from({ length: 12 }, newPayer)
+  await shop.chain.mint(
+    payers.map((payer) => payer.address),
+    1_000_000_000n,
+  )
+  const payOne = async (payer: Payer) => {
     const id = await shop.create()
     ids.push(id)
-    const header = await shop.sign(id, await shop.fund())
+    const header = await shop.sign(id, payer)
     // 202 and 503 mean that the outcome is not known yet, or that nothing was claimed: the payer sends the same again.
     await until('the payment is settled', async () => (await shop.pay(id, header)).statusCode === 200)
   }
   for (let round = 0; round < 2; round++) {
-    const paying = Promise.all(Array.from({ length: 6 }, payOne))
+    const paying = Promise.all(payers.slice(6 * round, 6 * round + 6).map(payOne))
     await until('a signature was given', async () => {
       const [{ count } = { count: 0 }] = await shop.ctx.db.query<{ count: number }>(
         'select count(*)::int from transactions',
       )
       return count > round
     })
-    await signer.kill('SIGKILL')
+    await signer?.kill('SIGKILL')
     await until('the lane waits', async () =>
       shop.logged.some(({ msg }) => String(msg).startsWith('the signer cannot be reached')),
     )
@@ -62,6 +71,27 @@ test('a signer that is killed and restarted in the middle of payments loses none
   )
   assert(shop.logged.some(({ msg }) => msg === 'the signer can be reached again'))
   assert(!shop.logged.some(({ msg }) => /background task failed/.test(String(msg))))
+})
+
+test('doctor asks the signer whose keys it holds, says when it is away, and refuses to have the keys as well', async () => {
+  const config = { ...shop.ctx.config, signerSocket: settings.SIGNER_SOCKET }
+  const ctx = { ...shop.ctx, config }
+  const look = async () =>
+    (await examine(ctx, () => openAllSigners(ctx))).filter(({ what }) => what === 'LOCAL settlers')
+  signer ??= await startProcess('signer', settings)
+  assert.deepEqual(
+    (await look()).map(({ fix }) => fix),
+    [null],
+  )
+  await signer.kill('SIGKILL')
+  const [away] = await look()
+  assert.match(
+    `${away?.says} ${away?.fix}`,
+    /signer at \S+ cannot be reached: .*ECONNREFUSED\S* \S+ Start signer/,
+  )
+  const both = { ...ctx, config: { ...config, settlerKeysFile: keysFile } }
+  await assert.rejects(openAllSigners(both), /SETTLER_KEYS_FILE must be empty where SIGNER_SOCKET is set/)
+  await assert.rejects(openLaneSigners(both), /SETTLER_KEYS_FILE must be empty where SIGNER_SOCKET is set/)
 })
 
 test('a lane whose signer refuses is silent for half a minute, and one whose signer is away does not step', async () => {
