@@ -14,6 +14,7 @@ import { type Cluster, startCluster } from '../server/src/dev/postgres.ts'
 import { operatorActor } from '../server/src/events/actor.ts'
 import { openLog } from '../server/src/log.ts'
 import { openMetrics } from '../server/src/metrics.ts'
+import { createKeyFile } from '../server/src/secrets/key-file.ts'
 import { createKey } from '../server/src/stores/api-keys.ts'
 import { createStore } from '../server/src/stores/create.ts'
 import { registerWallet } from '../server/src/stores/wallets.ts'
@@ -54,6 +55,7 @@ export async function onStand(
     'synchronous_commit=on',
     ...settings,
   ])
+  await createKeyFile(secretsKeyFile(folder))
   const children = new Set<ChildProcess>()
   const interrupted = new Promise<never>((_, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -66,6 +68,10 @@ export async function onStand(
     await cluster.stop()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+function secretsKeyFile(folder: string): string {
+  return join(folder, 'secrets.keys')
 }
 
 export async function makeDatabase(
@@ -93,6 +99,8 @@ export function settingsFor(databaseUrl: string): Record<string, string> {
     OPERATIONS_PORT: '0',
     KEY_REQUESTS_PER_SECOND: '1000000',
     ADDRESS_REQUESTS_PER_SECOND: '1000000',
+    SETTLER_ETH_PER_DAY: '',
+    SETTLER_ETH_PER_TRANSACTION: '',
     ECB_RATES_URL: '',
     EXCHANGE_RATES_URL: '',
   }
@@ -135,7 +143,7 @@ export async function startServer(
   const log = openSync(path, 'w')
   const child = spawn(process.execPath, [program, command], {
     stdio: ['ignore', log, 'inherit'],
-    env: { ...environment },
+    env: { SECRETS_KEY_FILE: secretsKeyFile(folder), ...environment },
   })
   closeSync(log)
   children.add(child)

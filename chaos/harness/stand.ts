@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
 import { keccak256, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { createKeyFile } from '../../server/src/secrets/key-file.ts'
 import { check } from '../checker/check.ts'
 import type { History, Restore, Violation } from '../checker/history.ts'
 import { untilDelivered, untilQuiet } from '../checker/quiet.ts'
@@ -82,6 +83,8 @@ export async function openStand(
     const settlers = [settlerKey(1), settlerKey(2)]
     const keysFile = join(folder, 'settlers')
     await writeFile(keysFile, settlers.map(({ key }) => key).join('\n'), { mode: 0o600 })
+    const secretsKeyFile = join(folder, 'secrets.keys')
+    await createKeyFile(secretsKeyFile)
     const fleet = await openFleet(folder, {
       DATABASE_URL: `postgres://farthing@127.0.0.1:${databaseProxy.port}/farthing`,
       DATABASE_CONNECTIONS: '8',
@@ -100,8 +103,11 @@ export async function openStand(
       OPERATIONS_PORT: '0',
       KEY_REQUESTS_PER_SECOND: '1000000',
       ADDRESS_REQUESTS_PER_SECOND: '1000000',
+      SETTLER_ETH_PER_DAY: '',
+      SETTLER_ETH_PER_TRANSACTION: '',
       ECB_RATES_URL: '',
       EXCHANGE_RATES_URL: '',
+      SECRETS_KEY_FILE: secretsKeyFile,
       SETTLER_KEYS_FILE: keysFile,
     })
     closers.push(async () => {

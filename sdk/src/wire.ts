@@ -254,8 +254,8 @@ export type EventObject =
   | { checkout: StoreCheckout | null; payment: Payment }
   | { wallet: Wallet }
   | { key: ApiKey }
-  | { member: Member }
   | { store: Store }
+  | { member: Member }
   | { webhookEndpoint: WebhookEndpoint }
   | { webhookEndpoint: WebhookEndpoint; eventId: string }
 

@@ -1,4 +1,4 @@
--- People who act for stores. They sign in with passkeys, not with passwords.
+-- People who act for stores. They sign in with passkeys only.
 create table members (
   id text collate "C" primary key,
   name text not null,
@@ -57,8 +57,8 @@ create table sessions (
   id text collate "C" primary key,
   token_hash bytea not null unique check (octet_length(token_hash) = 32),
   member_id text collate "C" not null references members,
-  -- The passkey that opened it; null if the company's identity provider did.
-  passkey_id text collate "C",
+  -- The passkey that opened it.
+  passkey_id text collate "C" not null,
   browser text not null,
   address text not null,
   created_at timestamptz not null,
@@ -71,7 +71,7 @@ create index sessions_by_end on sessions (expires_at);
 -- What a passkey is asked to sign. Using one deletes it.
 create table challenges (
   hash bytea primary key check (octet_length(hash) = 32),
-  purpose text not null check (purpose in ('sign_in', 'enrol', 'add_passkey', 'confirm', 'oidc')),
+  purpose text not null check (purpose in ('sign_in', 'enrol', 'add_passkey', 'confirm')),
   -- The browser that it was given to: SHA-256 of the token in its cookie.
   browser_hash bytea not null check (octet_length(browser_hash) = 32),
   -- What exactly it is for: SHA-256 of the invitation, or of the action and its values.
@@ -79,13 +79,3 @@ create table challenges (
   expires_at timestamptz not null
 );
 create index challenges_by_end on challenges (expires_at);
-
--- Accounts at the company's identity provider that sign a member in.
-create table identities (
-  issuer text collate "C" not null,
-  subject text collate "C" not null,
-  member_id text collate "C" not null references members,
-  created_at timestamptz not null,
-  primary key (issuer, subject)
-);
-create index identities_by_member on identities (member_id);

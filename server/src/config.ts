@@ -1,6 +1,7 @@
 import { findNodeMistake, type Network, networks } from './networks.ts'
 import {
   anyText,
+  type Environment,
   findConsoleMistakes,
   integer,
   knownNetworks,
@@ -12,16 +13,18 @@ import {
   optionalUrl,
   passkeyOrigin,
   rateList,
+  type Setting,
   url,
   webUrl,
 } from './parse-setting.ts'
+import { type SigningConfig, signingSettings } from './signing-settings.ts'
 
 /**
  * The only reader of the environment. `readConfig` is pure and reports every mistake at once, each as a sentence that
  * names the setting, so that an operator can fix all of them at once. `npm run generate` writes `.env.example` and
  * the table in docs/operating.md from the settings here.
  */
-export type Config = {
+export type Config = SigningConfig & {
   readonly databaseUrl: string
   readonly host: string
   readonly port: number
@@ -58,20 +61,9 @@ export type Config = {
   readonly solanaTokenAccountsPerDay: number
   readonly settlerKeysFile: string
   readonly receiptKeysFile: string
+  readonly secretsKeyFile: string
   readonly webhookPrivateNetworks: readonly string[]
   readonly crashAt: string
-}
-
-type Environment = Readonly<Record<string, string | undefined>>
-
-type Setting<Value> = {
-  readonly name: string
-  /** One sentence for `.env.example` and the docs. */
-  readonly about: string
-  /** Undefined means that the setting is required. */
-  readonly fallback?: string | ((environment: Environment) => string)
-  /** The value, or the reason why the text isn't one. */
-  readonly parse: (text: string) => { readonly value: Value } | { readonly mistake: string }
 }
 
 type FixedConfig = Omit<Config, 'nodes'>
@@ -79,7 +71,8 @@ type FixedConfig = Omit<Config, 'nodes'>
 export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
   databaseUrl: {
     name: 'DATABASE_URL',
-    about: 'PostgreSQL 15 or later, for example postgres://farthing:secret@db.internal:5432/farthing.',
+    about:
+      'PostgreSQL 15 or later, for example postgres://farthing:secret@db.internal:5432/farthing. With ?sslmode=verify-full&sslrootcert=FILE the server must prove that it is that host.',
     parse: url('postgres:', 'postgresql:'),
   },
   host: { name: 'HOST', about: 'The address that serve listens on.', fallback: '127.0.0.1', parse: anyText },
@@ -276,14 +269,22 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   settlerKeysFile: {
     name: 'SETTLER_KEYS_FILE',
     about:
-      'The file with the private keys that pay for settlement, one per line: 0x and 64 hexadecimal digits, or the 64 numbers of a Solana key file in brackets. Only work reads it; serve needs none of them.',
+      'The file with the private keys that pay for settlement, one per line: 0x and 64 hexadecimal digits, or the 64 numbers of a Solana key file in brackets. Only signer reads it or, without one, work; serve needs none of them.',
     fallback: '',
     parse: anyText,
   },
+  ...signingSettings,
   receiptKeysFile: {
     name: 'RECEIPT_KEYS_FILE',
     about:
       'The file with the Ed25519 keys, in PEM form, that sign offers and receipts: the first signs, all are published. Only serve reads it. Empty: nothing is signed.',
+    fallback: '',
+    parse: anyText,
+  },
+  secretsKeyFile: {
+    name: 'SECRETS_KEY_FILE',
+    about:
+      'The file with the keys that seal webhook secrets in the database, made by secrets create: the first seals, all open. serve and work need the same one. Required where a live network is in NETWORKS. Empty: secrets are stored as they are.',
     fallback: '',
     parse: anyText,
   },
@@ -361,6 +362,11 @@ export function readDevChoices(environment: Environment = process.env): {
   const { port } = readConfig(standIns)
   const { consolePort } = readConfig({ ...standIns, CONSOLE_PORT: CONSOLE_PORT ?? `${port + 1}` })
   return { databaseUrl: DATABASE_URL || null, port, consolePort }
+}
+
+/** The settings that `signer` reads. It has no database and no address on the network. */
+export function readSignerChoices(environment: Environment = process.env): Config {
+  return readConfig({ ...environment, DATABASE_URL: 'postgres://none', BASE_URL: 'http://none' })
 }
 
 /** For local chains: the file of a token to place instead of ours (see dev/placement.ts); empty for ours. */

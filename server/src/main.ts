@@ -2,9 +2,12 @@ import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Actor } from '@farthing/sdk'
 import { examine, render } from './commands/doctor.ts'
+import { openAllSigners } from './commands/open-signers.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
-import { readSigners, serve, work } from './commands/processes.ts'
-import { ConfigError, readConfig } from './config.ts'
+import { serve, work } from './commands/processes.ts'
+import { secretsCommand } from './commands/secrets.ts'
+import { signer } from './commands/signer.ts'
+import { ConfigError, readConfig, readSignerChoices } from './config.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './database/db.ts'
 import { checkSchema, migrate, SchemaError } from './database/migrate.ts'
@@ -20,7 +23,9 @@ straight into its own wallet.
 
   serve                        answer HTTP requests
   work                         run background work: settling, following chains, expiry, events, rates
-  dev                          run both, with a private database, a local chain and a demo store
+  signer                       hold the settlers' keys for work, and sign what a settler may sign;
+                               listens on SIGNER_SOCKET
+  dev                          run serve and work, with a private database, a local chain and a demo store
   migrate                      update the database schema
   doctor                       check the deployment; print what is wrong and what to do
 
@@ -46,6 +51,10 @@ straight into its own wallet.
   settler list                 list the settlers and their balances
   settler drain ADDRESS        give an account no new payments, and retire it when it is done;
                                --network NETWORK if it settles on several
+  secrets create               make the key that seals webhook secrets, in --out FILE (default:
+                               SECRETS_KEY_FILE), which must not exist yet
+  secrets rotate               seal all webhook secrets with the first key of SECRETS_KEY_FILE,
+                               while serve and work run
 
 store, key and member changes are recorded in the store's event log with your user name, or --as NAME.
 Settings come from the environment: see .env.example.
@@ -77,6 +86,10 @@ async function run(): Promise<void> {
       await (ctx.config.migrateOnStart ? migrateBy(ctx) : checkSchema(ctx.db))
       return await (command === 'serve' ? serve(ctx) : work(ctx))
     }
+    case 'signer': {
+      const config = readSignerChoices()
+      return await signer(config, openLog(config.logLevel), () => new Date())
+    }
     case 'dev': {
       // Loaded only here: a process that accepts real payments contains none of it.
       const { dev } = await import('./dev/dev.ts')
@@ -91,7 +104,7 @@ async function run(): Promise<void> {
       })
     case 'doctor':
       return await briefly(async (ctx) => {
-        const findings = await examine(ctx, () => readSigners(ctx.config.settlerKeysFile))
+        const findings = await examine(ctx, () => openAllSigners(ctx))
         print(render(findings))
         if (findings.some(({ fix }) => fix !== null)) process.exitCode = 1
       })
@@ -106,7 +119,8 @@ async function run(): Promise<void> {
     case 'store':
     case 'key':
     case 'member':
-    case 'settler': {
+    case 'settler':
+    case 'secrets': {
       const { values, positionals } = parseArgs({
         args: rest,
         allowPositionals: true,
@@ -135,12 +149,15 @@ async function run(): Promise<void> {
         // Loaded only here: it brings the whole of WebAuthn, which work never needs.
         member: async (ctx: Context, actor: Actor, words: readonly string[], options: typeof values) =>
           (await import('./commands/members.ts')).memberCommand(ctx, actor, words, options),
+        secrets: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
+          secretsCommand(ctx, words, options),
         settler: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
-          settlerCommand(ctx, words, options, () => readSigners(ctx.config.settlerKeysFile)),
+          settlerCommand(ctx, words, options, () => openAllSigners(ctx)),
       }[command]
       return await briefly(async (ctx) => {
         // A key can be made before there is a database.
-        if (command !== 'settler' || positionals[0] !== 'create') await checkSchema(ctx.db)
+        const isFileOnly = (command === 'settler' || command === 'secrets') && positionals[0] === 'create'
+        if (!isFileOnly) await checkSchema(ctx.db)
         print(await perform(ctx, operatorActor(values.as ?? userInfo().username), positionals, values))
       })
     }

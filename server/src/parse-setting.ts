@@ -1,6 +1,18 @@
 import { isIP } from 'node:net'
 import { networks } from './networks.ts'
 
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export type Setting<Value> = {
+  readonly name: string
+  /** One sentence for `.env.example` and the docs. */
+  readonly about: string
+  /** Undefined means that the setting is required. */
+  readonly fallback?: string | ((environment: Environment) => string)
+  /** The value, or the reason why the text isn't one. */
+  readonly parse: (text: string) => { readonly value: Value } | { readonly mistake: string }
+}
+
 /** How the text of a setting becomes its value, or the reason why it isn't one. */
 
 /** A node, and who runs it: several nodes of one provider count as one witness. */
@@ -37,13 +49,18 @@ export function rateList(text: string) {
     : { mistake: 'must be rates such as EUR=0.86,JPY=155' }
 }
 
-/** An amount of a currency with 18 decimals, in its smallest unit. */
-export function nativeAmount(text: string) {
-  if (text === '') return { value: null }
-  const [, whole = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,18}))?$/.exec(text) ?? []
-  return whole === ''
-    ? { mistake: 'must be an amount such as 0.05, or empty' }
-    : { value: BigInt(whole + fraction.padEnd(18, '0')) }
+/** Amounts of currencies with 18 and 9 decimals, in their smallest units. */
+export const nativeAmount = amount(18)
+export const solAmount = amount(9)
+
+function amount(decimals: number) {
+  return (text: string) => {
+    if (text === '') return { value: null }
+    const [, whole = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,18}))?$/.exec(text) ?? []
+    return whole === '' || fraction.length > decimals
+      ? { mistake: 'must be an amount such as 0.05, or empty' }
+      : { value: BigInt(whole + fraction.padEnd(decimals, '0')) }
+  }
 }
 
 /** CIDR ranges, such as 10.1.0.0/16 or fd00::/8. */

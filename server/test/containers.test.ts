@@ -10,6 +10,7 @@ import { parse } from 'yaml'
 import { listSettings, readConfig } from '../src/config.ts'
 import { atEnd } from './support/at-end.ts'
 import { freshDatabase } from './support/database.ts'
+import { secretsKeyFile } from './support/secrets-key.ts'
 
 /**
  * These tests need no container engine. They carry out the Containerfile by hand: COPY and RUN in an empty folder,
@@ -77,6 +78,7 @@ test('the image that the Containerfile describes answers requests and contains n
       BASE_URL: 'https://farthing.example',
       PORT: '0',
       OPERATIONS_PORT: '0',
+      SECRETS_KEY_FILE: secretsKeyFile,
     },
   })
   atEnd(() => child.kill('SIGKILL'))
@@ -128,7 +130,11 @@ test('the compose file gives each process only settings that exist, and the sett
     assert.deepEqual(config.networks, ['BASE_MAINNET'])
     assert((config.nodes.BASE_MAINNET ?? []).length >= 2)
     assert.equal(config.settlerKeysFile, command === 'work' ? '/run/secrets/settler_keys' : '')
-    assert.deepEqual(service.secrets ?? [], command === 'work' ? ['settler_keys'] : [])
+    assert.equal(config.secretsKeyFile, '/run/secrets/secrets_keys')
+    assert.deepEqual(
+      service.secrets,
+      command === 'work' ? ['settler_keys', 'secrets_keys'] : ['secrets_keys'],
+    )
     assert.equal(new URL(config.databaseUrl).username, 'farthing_app')
     assert.equal(config.migrateOnStart, false)
     assert.equal(service.depends_on?.migrate?.condition, 'service_completed_successfully')

@@ -20,8 +20,9 @@ export const floors: readonly (readonly string[])[] = [
   ['chains'],
   ['crash.ts'],
   ['context.ts'],
-  ['database'],
+  ['database', 'secrets'],
   ['config.ts'],
+  ['signing-settings.ts'],
   ['parse-setting.ts'],
   ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts'],
 ]

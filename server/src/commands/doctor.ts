@@ -1,8 +1,11 @@
 import { isNative } from '../chains/evm/recover.ts'
 import { listFaults, readFollower } from '../chains/rows.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
+import { SignerAwayError } from '../chains/signers/signing.ts'
+import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { checkSchema, SchemaError } from '../database/migrate.ts'
+import { countByKey } from '../events/webhooks/endpoint-rows.ts'
 import type { Network } from '../networks.ts'
 import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
@@ -11,7 +14,9 @@ import { listSettlers } from '../payments/settlers/rows.ts'
 import { describeRunway, readRunways } from '../payments/settlers/runway.ts'
 import { Problem } from '../problems.ts'
 import { listCurrencies } from '../rates/list.ts'
+import { readSecretsKeys, type SecretsKey } from '../secrets/key-file.ts'
 import { listStores } from '../stores/rows.ts'
+import { findLive } from './processes.ts'
 
 /**
  * Checks a deployment and reports, for everything that would keep a payment from being accepted, what is wrong and what
@@ -40,7 +45,7 @@ export async function examine(
   const database = await examineDatabase(ctx)
   findings.push(...database)
   if (database.some(({ fix }) => fix !== null)) return findings
-  findings.push(...(await examineStores(ctx)), ...(await examineRates(ctx)))
+  findings.push(...(await examineStores(ctx)), ...(await examineSecrets(ctx)), ...(await examineRates(ctx)))
   const rails = openRails(ctx)
   for (const rail of rails.values())
     if (ctx.config.networks.includes(rail.network.id))
@@ -115,6 +120,48 @@ async function examineStores(ctx: Context): Promise<Finding[]> {
       fix: isEmpty ? 'Create one: npm run server store create -- --name NAME --evm-wallet ADDRESS' : null,
     },
   ]
+}
+
+/** Whether every stored webhook secret is sealed, and can be opened. */
+async function examineSecrets(ctx: Context): Promise<Finding[]> {
+  const what = 'webhook secrets'
+  const { secretsKeyFile: file } = ctx.config
+  const used = await countByKey(ctx.db)
+  const sum = (some: typeof used) => some.reduce((total, { endpoints }) => total + endpoints, 0)
+  if (file === '') {
+    const live = findLive(ctx.config)
+    const fix = `Make a key, npm run server secrets create -- --out FILE, and set SECRETS_KEY_FILE=FILE for serve and work.`
+    if (live) return [{ what, says: `not sealed, although ${live.id} is a live network`, fix }]
+    return used.some(({ keyId }) => keyId !== '')
+      ? [
+          {
+            what,
+            says: 'sealed, but SECRETS_KEY_FILE is not set',
+            fix: 'Set it to the file that sealed them.',
+          },
+        ]
+      : []
+  }
+  let keys: readonly SecretsKey[]
+  try {
+    keys = readSecretsKeys(file)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return [{ what, says: error.message, fix: 'Correct the file, or make it readable for this user.' }]
+  }
+  const [first] = keys
+  const missing = used.filter(({ keyId }) => keyId !== '' && !keys.some(({ id }) => id === keyId))
+  const ids = missing.map(({ keyId }) => keyId).join(', ')
+  if (missing.length > 0) {
+    const fix = `Put them back into ${file}. If they are lost, the stores must roll these secrets.`
+    return [{ what, says: `those of ${sum(missing)} endpoints need keys that are missing: ${ids}`, fix }]
+  }
+  const stale = used.filter(({ keyId }) => keyId !== first?.id)
+  if (stale.length > 0) {
+    const says = `those of ${sum(stale)} endpoints are not sealed with the first key, ${first?.id}`
+    return [{ what, says, fix: 'Run: npm run server secrets rotate' }]
+  }
+  return [{ what, says: `sealed with key ${first?.id}`, fix: null }]
 }
 
 async function examineRates(ctx: Context): Promise<Finding[]> {
@@ -202,11 +249,21 @@ async function examineSettlers(
     return [{ what, says: 'none is active, so nothing can be settled', fix }]
   }
   const findings: Finding[] = []
-  // The setting exists only where work runs; serve holds no keys.
-  if (ctx.config.settlerKeysFile !== '') {
-    const keys = new Set((await readSigners()).map(({ address }) => address))
+  // These settings exist only where work runs; serve holds no keys.
+  const { settlerKeysFile, signerSocket } = ctx.config
+  if (settlerKeysFile !== '' || signerSocket !== '') {
+    const held = await readSigners().catch((error: unknown) => {
+      if (error instanceof SignerAwayError) return error
+      throw error
+    })
+    if (held instanceof Error) {
+      const fix = 'Start signer, with the same SIGNER_SOCKET. Payments get 503 until it runs.'
+      return [{ what, says: held.message, fix }]
+    }
+    const keys = new Set(held.map(({ address }) => address))
+    const place = settlerKeysFile || 'the SETTLER_KEYS_FILE of signer, and restart signer'
     for (const { address } of settlers.filter(({ address }) => !keys.has(address))) {
-      const fix = `Put its key into ${ctx.config.settlerKeysFile}, or drain it: npm run server settler drain ${address} -- --network ${id}`
+      const fix = `Put its key into ${place}, or drain it: npm run server settler drain ${address} -- --network ${id}`
       findings.push({ what, says: `the key of ${address} is missing`, fix })
     }
   }

@@ -1,15 +1,15 @@
-import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { isNative } from '../chains/evm/recover.ts'
-import { ConfigError } from '../config.ts'
+import { type Config, ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { type Health, openOperations } from '../http/operations.ts'
-import { networks } from '../networks.ts'
-import type { AnySigner } from '../payments/rail.ts'
-import { listConnected, openRails, readSigner } from '../payments/rails.ts'
+import { type Network, networks } from '../networks.ts'
+import { listConnected, openRails } from '../payments/rails.ts'
+import { readSecretsKeys } from '../secrets/key-file.ts'
 import { startWorker } from '../worker.ts'
+import { openLaneSigners } from './open-signers.ts'
 
 /** How long work in flight may take after a stop signal; orchestrators kill after 30 s by default. */
 const stopTimeoutMs = 25_000
@@ -24,8 +24,9 @@ export async function work(ctx: Context): Promise<void> {
   const health: Health = { isDraining: false }
   const { operations, signers } = await orEnd(ctx, async () => {
     requireWitnesses(ctx)
-    const read = await readSigners(ctx.config.settlerKeysFile)
-    return { operations: await openOperations(ctx, health), signers: read }
+    requireSecretsKey(ctx)
+    const opened = await openLaneSigners(ctx)
+    return { operations: await openOperations(ctx, health), signers: opened }
   })
   const worker = startWorker(ctx, signers)
   ctx.log.info({ operationsPort: portOf(operations) }, 'working')
@@ -53,6 +54,7 @@ async function startServing(
   prepare: (app: FastifyInstance) => void,
 ): Promise<() => Promise<void>> {
   refuseFixedRates(ctx)
+  requireSecretsKey(ctx)
   const health: Health = { isDraining: false }
   // Only `serve` needs this, and it is more than half of the code to load.
   const { buildApp } = await import('../http/app.ts')
@@ -121,27 +123,27 @@ function requireWitnesses(ctx: Context): void {
   }
 }
 
+/** What can be read from a live database or its backup must not be enough to forge webhooks. */
+function requireSecretsKey({ config }: Context): void {
+  const keys = readSecretsKeys(config.secretsKeyFile)
+  const live = findLive(config)
+  if (live && keys.length === 0)
+    throw new ConfigError(
+      `SECRETS_KEY_FILE is required, because ${live.id} is a live network: it seals webhook secrets. To make one, run: secrets create --out FILE, and give serve and work the same file.`,
+    )
+}
+
 /** A fixed rate sells below the price as soon as the real one moves. */
 function refuseFixedRates({ config }: Context): void {
-  const live = networks.find(({ id, mode }) => mode === 'live' && config.networks.includes(id))
+  const live = findLive(config)
   if (live && config.fixedRates.size > 0)
     throw new ConfigError(
       `FIXED_RATES is for development: remove ${live.id} from NETWORKS, or unset FIXED_RATES.`,
     )
 }
 
-/** The settlers' keys, one per line. Empty lines and # comments are skipped. */
-export async function readSigners(file: string): Promise<AnySigner[]> {
-  if (file === '') return []
-  const lines = (await readFile(file, 'utf8')).split('\n').map((line) => line.trim())
-  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'))
-  return keys.map((key) => {
-    const signer = readSigner(key)
-    if (signer) return signer
-    throw new ConfigError(
-      `SETTLER_KEYS_FILE (${file}) must hold one key per line: 0x and 64 hexadecimal digits, or 64 numbers in brackets.`,
-    )
-  })
+export function findLive({ networks: enabled }: Config): Network | undefined {
+  return networks.find(({ id, mode }) => mode === 'live' && enabled.includes(id))
 }
 
 function portOf(server: Server): number {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import pg from 'pg'
 import { Problem } from '../problems.ts'
+import { secure } from './tls.ts'
 import { openWakeUps, type WakeUps } from './wake.ts'
 
 /**
@@ -46,7 +47,7 @@ export function openDatabase(options: {
   clockOffset?: string
 }): Database {
   const connection: pg.ClientConfig = {
-    connectionString: options.url,
+    ...secure(options.url),
     application_name: options.name,
     connectionTimeoutMillis: connectTimeoutMs,
     lock_timeout: lockTimeoutMs,

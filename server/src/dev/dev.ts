@@ -12,6 +12,7 @@ import { migrate, SchemaError } from '../database/migrate.ts'
 import { networks } from '../networks.ts'
 import { openRails } from '../payments/rails.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
+import { createKeyFile } from '../secrets/key-file.ts'
 import { openDevChain } from './chain.ts'
 import { inviteToDemo, makeDemoCheckout, makeDemoStore } from './demo.ts'
 import { startPart } from './parts.ts'
@@ -65,6 +66,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       LOCAL_RPC_URLS: chain.url,
       SETTLER_KEYS_FILE: chain.keysFile,
       RECEIPT_KEYS_FILE: await makeReceiptKey(),
+      SECRETS_KEY_FILE: await keepSecretsKey(),
       FIXED_RATES: rates,
       ECB_RATES_URL: '',
       EXCHANGE_RATES_URL: '',
@@ -151,6 +153,13 @@ async function makeReceiptKey(): Promise<string> {
   await writeFile(file, pem, { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
   })
+  return file
+}
+
+/** Kept between starts, like the database whose secrets it seals. */
+async function keepSecretsKey(): Promise<string> {
+  const file = join(folder, 'secrets.keys')
+  await createKeyFile(file)
   return file
 }
 

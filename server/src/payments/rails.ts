@@ -1,5 +1,8 @@
-import { makeKey, openSigner } from '../chains/evm/signer.ts'
-import { makeSvmKey, openSvmSigner } from '../chains/svm/signer.ts'
+import { makeKey, openRemoteSigner, openSigner } from '../chains/evm/signer.ts'
+import type { Hex } from '../chains/hex.ts'
+import type { SignerClient } from '../chains/signers/connect.ts'
+import type { Guard } from '../chains/signers/signing.ts'
+import { makeSvmKey, openRemoteSvmSigner, openSvmSigner } from '../chains/svm/signer.ts'
 import type { Context } from '../context.ts'
 import { type Network, networks } from '../networks.ts'
 import { openEvmRail } from './evm/rail.ts'
@@ -26,9 +29,19 @@ export function makeSettlerKey({ family }: Network): string {
 }
 
 /** Parses a settler's key as written in SETTLER_KEYS_FILE; null if it is not a key. */
-export function readSigner(text: string): AnySigner | null {
-  if (/^0x[0-9a-fA-F]{64}$/.test(text)) return openSigner(text as `0x${string}`)
+export function readSigner(text: string, guard?: Guard) {
+  if (/^0x[0-9a-fA-F]{64}$/.test(text)) return openSigner(text as Hex, guard)
   const numbers = text.slice(1, -1).split(',')
   if (!/^\[[\d\s,]+\]$/.test(text) || numbers.length !== 64) return null
-  return openSvmSigner(Uint8Array.from(numbers, (number) => Number.parseInt(number, 10)))
+  return openSvmSigner(
+    Uint8Array.from(numbers, (number) => Number.parseInt(number, 10)),
+    guard,
+  )
+}
+
+/** An account whose key is in the process at the other end. */
+export function openRemote({ ask, isAway }: SignerClient, address: string): AnySigner {
+  return /^0x[0-9a-f]{40}$/.test(address)
+    ? openRemoteSigner(address as Hex, ask, isAway)
+    : openRemoteSvmSigner(address, ask, isAway)
 }

@@ -171,8 +171,12 @@ function writeSettings(): void {
   writeFileSync(join(source, '.env'), text.join(''))
   const keys = join(source, 'settler.keys')
   writeFileSync(keys, `${settlerKey}\n`)
-  chownSync(keys, 1000, 1000)
-  chmodSync(keys, 0o400)
+  const secretsKeys = join(source, 'secrets.keys')
+  writeFileSync(secretsKeys, `one ${randomBytes(32).toString('base64')}\n`)
+  for (const file of [keys, secretsKeys]) {
+    chownSync(file, 1000, 1000)
+    chmodSync(file, 0o400)
+  }
 }
 
 /** Gives the settler money for gas, and the payer tokens. */

@@ -12,6 +12,7 @@ import { registerWallet } from '../../src/stores/wallets.ts'
 import { atEnd } from './at-end.ts'
 import { freshDatabase } from './database.ts'
 import { byOperator, operator } from './operator.ts'
+import { secretsKeyFile } from './secrets-key.ts'
 
 /** A wallet whose key no test uses, for stores that need one. */
 export const wallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -35,6 +36,7 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
     BASE_URL: 'https://farthing.example',
     CHECKOUT_PAGE_URL: 'https://pay.farthing.example/c',
     NETWORKS: 'BASE_MAINNET,BASE_SEPOLIA',
+    SECRETS_KEY_FILE: secretsKeyFile,
     KEY_REQUESTS_PER_SECOND: '1000000',
     ADDRESS_REQUESTS_PER_SECOND: '1000000',
     ...settings,

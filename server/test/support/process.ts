@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { atEnd } from './at-end.ts'
+import { secretsKeyFile } from './secrets-key.ts'
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname
 
@@ -14,9 +15,9 @@ export type Running = {
   kill(signal: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts `serve` or `work` as a separate process and waits until it is up. It is killed when the file is done. */
+/** Starts `serve`, `work` or `signer` as a separate process and waits until it is up. It is killed when the file is done. */
 export async function startProcess(
-  command: 'serve' | 'work',
+  command: 'serve' | 'work' | 'signer',
   environment: Readonly<Record<string, string>>,
 ): Promise<Running> {
   const child = spawn(process.execPath, [main, command], {
@@ -28,6 +29,9 @@ export async function startProcess(
       OPERATIONS_PORT: '0',
       ECB_RATES_URL: 'http://127.0.0.1:9/ecb',
       EXCHANGE_RATES_URL: 'http://127.0.0.1:9/exchange',
+      SECRETS_KEY_FILE: secretsKeyFile,
+      SETTLER_ETH_PER_DAY: '',
+      SETTLER_SOL_PER_DAY: '',
       ...environment,
     },
   })
@@ -39,7 +43,7 @@ export async function startProcess(
   const started = new Promise<Running['started']>((resolve, reject) => {
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       output += `${line}\n`
-      if (/"msg":"(listening|working)"/.test(line)) resolve(JSON.parse(line))
+      if (/"msg":"(listening|working|signing)"/.test(line)) resolve(JSON.parse(line))
     })
     child.once('exit', (code) =>
       reject(new Error(`${command} exited with ${code} before it was up:\n${output}`)),

@@ -114,6 +114,23 @@ export function readBatchCalldata(calldata: Hex): Packed[] | null {
   return data.length < limitBytes ? null : payments
 }
 
+/** The limit of each call and the token of each payment, if calldata has the batcher's form to the last byte; or null. */
+export function readBatchGroups(calldata: Hex): { gasPerCall: bigint; tokens: string[] } | null {
+  const data = Buffer.from(calldata.slice(2), 'hex')
+  if (data.length < limitBytes) return null
+  const tokens: string[] = []
+  let at = limitBytes
+  while (at < data.length) {
+    if (at + groupBytes > data.length) return null
+    const count = data.readUInt16BE(at + 40)
+    const token = `0x${data.toString('hex', at, at + 20)}`
+    for (let i = 0; i < count; i++) tokens.push(token)
+    at += groupBytes + count * paymentBytes
+    if (count === 0 || at > data.length) return null
+  }
+  return { gasPerCall: BigInt(data.readUInt32BE(0)), tokens }
+}
+
 /** Whether the batcher is on the chain, with exactly our code. */
 export async function readHasBatcher(chain: Chain): Promise<boolean> {
   return keccak256(await chain.rpc.call<Hex>('eth_getCode', [batcher, 'latest'])) === batcherCodeHash

@@ -94,15 +94,32 @@ export function transferCalldata(authorization: Authorization, signature: Hex, m
 export function readTransferCalldata(
   calldata: Hex,
 ): { readonly payer: Hex; readonly nonce: Hex; readonly signature: Hex; readonly marker: Hex | null } | null {
+  const read = decodeTransfer(calldata)
+  if (!read) return null
+  const { authorization, signature, marker } = read
+  return { payer: authorization.from, nonce: authorization.nonce, signature, marker }
+}
+
+/** Everything that transferCalldata wrote. What it reads is the same call only if writing it again gives the same bytes. */
+export function decodeTransfer(
+  calldata: Hex,
+): { readonly authorization: Authorization; readonly signature: Hex; readonly marker: Hex | null } | null {
   const data = Buffer.from(calldata.slice(2), 'hex')
   if (data.length < 4 + 8 * 32 || !data.subarray(0, 4).equals(transferSelector)) return null
   const signatureLength = data.readUInt32BE(4 + 8 * 32 - 4)
   const end = 4 + 8 * 32 + Math.ceil(signatureLength / 32) * 32
   if (end > data.length) return null
   const hex = (from: number, to: number): Hex => `0x${data.subarray(from, to).toString('hex')}`
+  const uint = (word: number) => BigInt(hex(4 + word * 32, 4 + (word + 1) * 32))
   return {
-    payer: hex(4 + 12, 4 + 32),
-    nonce: hex(4 + 5 * 32, 4 + 6 * 32),
+    authorization: {
+      from: hex(4 + 12, 4 + 32),
+      to: hex(4 + 32 + 12, 4 + 2 * 32),
+      value: uint(2),
+      validAfter: uint(3),
+      validBefore: uint(4),
+      nonce: hex(4 + 5 * 32, 4 + 6 * 32),
+    },
     signature: hex(4 + 8 * 32, 4 + 8 * 32 + signatureLength),
     marker: data.length === end + markerBytes ? hex(end, end + markerBytes) : null,
   }

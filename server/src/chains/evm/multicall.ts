@@ -52,6 +52,30 @@ export function aggregateCalldata(calls: readonly Call[]): Hex {
   return `0x${selector}${word(wordBytes)}${word(calls.length)}${places.join('')}${tuples.join('')}`
 }
 
+/** Reads what aggregateCalldata wrote, if writing it again gives the same bytes. Null if it cannot be that. */
+export function readAggregateCalldata(data: Hex): readonly Call[] | null {
+  const hex = data.slice(2 + selector.length)
+  const numberAt = (offset: number) => {
+    const digits = hex.slice(2 * offset, 2 * offset + wordDigits)
+    // Lengths and places fit into 6 digits: a transaction is smaller than that.
+    return /^0{58}[0-9a-f]{6}$/.test(digits) ? Number.parseInt(digits, 16) : Number.NaN
+  }
+  if (!data.startsWith(`0x${selector}`)) return null
+  const list = 2 * wordBytes
+  const count = numberAt(wordBytes)
+  if (!(2 * (list + count * wordBytes) <= hex.length)) return null
+  const calls: Call[] = []
+  for (let i = 0; i < count; i++) {
+    const tuple = list + numberAt(list + i * wordBytes)
+    const start = 2 * (tuple + 4 * wordBytes)
+    const length = 2 * numberAt(tuple + 3 * wordBytes)
+    if (!(start + length <= hex.length)) return null
+    const target = hex.slice(2 * tuple + 24, 2 * tuple + wordDigits)
+    calls.push({ target: `0x${target}`, callData: `0x${hex.slice(start, start + length)}` })
+  }
+  return calls
+}
+
 /** Reads (bool success, bytes returnData)[]. A node may answer anything: what does not fit its own length is refused. */
 export function decodeAggregate(data: Hex): readonly CallResult[] {
   if (!isWords.test(data)) throw notMulticall()

@@ -1,82 +1,119 @@
-import assert from 'node:assert/strict'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { keccak256, serializeTransaction } from 'viem/utils'
-import type { EvmNetwork } from '../../networks.ts'
+import type { EvmNetwork, Network } from '../../networks.ts'
 import type { Hex } from '../hex.ts'
-import { batcher, deployData, deployer } from './batcher.ts'
-import type { Chain } from './chain.ts'
-import { multicall } from './multicall.ts'
-import { signDigest } from './recover.ts'
+import { type Ask, type Guard, SignRefusedError, unlimited } from '../signers/signing.ts'
+import { findRefusal, type Unsigned } from './policy.ts'
+import { recoverSigner, signDigest } from './recover.ts'
 
-/** A settler's key. It pays gas and cannot redirect money: the signed transfers fix recipient and amount. */
+/**
+ * A settler's account. It pays gas and cannot redirect money: the signed transfers fix recipient and amount. Its key is
+ * in this process, or in another one that is asked for every signature. Both follow the same policy, and give the same
+ * bytes for the same transaction.
+ */
 export type Signer = {
   readonly family: 'EVM'
   readonly address: Hex
-  readonly sign: (chain: Chain, transaction: Unsigned) => SignedTransaction
+  readonly sign: (chain: On, transaction: Unsigned) => Promise<SignedTransaction>
+  /** While this is true, nothing can be signed. */
+  readonly isAway: () => boolean
 }
 
-export type Unsigned = {
-  readonly to: string
-  readonly data: Hex
-  readonly nonce: number
-  readonly gas: bigint
-  readonly maxFeePerGas: bigint
-  readonly maxPriorityFeePerGas: bigint
-}
+/** The chain that a transaction is for. */
+type On = { readonly network: EvmNetwork; readonly chainId: number }
 
 type SignedTransaction = { readonly hash: Hex; readonly bytes: Hex }
-
-/** No batch of ours needs more; a larger one is a bug that would burn the settler's balance. */
-const gasMax = 30_000_000n
-
-/**
- * The most that an empty transaction may pay for freeing a nonce, which everything behind it waits for: ten times what a
- * payment may pay, for 21,000 gas.
- */
-export function fillFeeMax(network: EvmNetwork): bigint {
-  return network.maxFeePerGas * 10n
-}
 
 /** A new key, as SETTLER_KEYS_FILE holds it. */
 export function makeKey(): string {
   return generatePrivateKey()
 }
 
-export function openSigner(privateKey: Hex): Signer {
+/** With the key in this process. `answer` serves another process, with what `openRemoteSigner` there sends. */
+export function openSigner(privateKey: Hex, guard: Guard = unlimited) {
   const address = privateKeyToAccount(privateKey).address.toLowerCase() as Hex
   const secret = Buffer.from(privateKey.slice(2), 'hex')
+  const signDigestOf = (on: On, transaction: Unsigned) => {
+    const refusal = findRefusal(on.network, address, transaction, guard)
+    if (refusal !== null) throw new SignRefusedError(refusal)
+    return signDigest(digestOf(on, transaction), secret)
+  }
   return {
     family: 'EVM',
     address,
-    sign(chain, transaction) {
-      assertAllowed(chain, address, transaction)
-      const unsigned = {
-        ...transaction,
-        to: transaction.to as Hex,
-        chainId: chain.chainId,
-        type: 'eip1559',
-        value: 0n,
-      } as const
-      const { r, s, yParity } = signDigest(
-        Buffer.from(keccak256(serializeTransaction(unsigned)).slice(2), 'hex'),
-        secret,
-      )
-      const bytes = serializeTransaction(unsigned, { r, s, yParity })
-      return { hash: keccak256(bytes), bytes }
+    isAway: () => false,
+    sign: async (on: On, transaction: Unsigned) => assemble(on, transaction, signDigestOf(on, transaction)),
+    async answer(network: Network, asked: unknown): Promise<string> {
+      const transaction = readAsked(asked)
+      if (network.family !== 'EVM' || !transaction) throw new SignRefusedError('it is not a transaction')
+      const { r, s, yParity } = signDigestOf({ network, chainId: chainIdOf(network) }, transaction)
+      return `${r}${s.slice(2)}${yParity === 1 ? '1c' : '1b'}`
+    },
+  } as const satisfies Signer & { answer: unknown }
+}
+
+/** With the key in another process. What it answers is checked: bytes that nobody takes would block their nonce. */
+export function openRemoteSigner(address: Hex, ask: Ask, isAway: () => boolean): Signer {
+  return {
+    family: 'EVM',
+    address,
+    isAway,
+    async sign(on, transaction) {
+      const { gas, maxFeePerGas, maxPriorityFeePerGas, ...rest } = transaction
+      const amounts = {
+        gas: `${gas}`,
+        maxFeePerGas: `${maxFeePerGas}`,
+        maxPriorityFeePerGas: `${maxPriorityFeePerGas}`,
+      }
+      const signature = await ask(address, on.network.caip2, { ...rest, ...amounts })
+      const isHex = /^0x[0-9a-f]{128}1[bc]$/.test(signature)
+      const signer = isHex && recoverSigner(digestOf(on, transaction), Buffer.from(signature.slice(2), 'hex'))
+      if (!signer || signer.address !== address || signer.normalised !== signature)
+        throw new SignRefusedError('the signer answered with a signature that is not this account’s')
+      return assemble(on, transaction, {
+        r: `0x${signature.slice(2, 66)}`,
+        s: `0x${signature.slice(66, 130)}`,
+        yParity: signature.endsWith('1c') ? 1 : 0,
+      })
     },
   }
 }
 
-/**
- * All that a settler may ever sign: calls without value to our tokens, the batcher and Multicall3, the deployment of the
- * batcher, or an empty transaction to itself.
- */
-function assertAllowed(chain: Chain, self: string, { to, data, gas, maxFeePerGas }: Unsigned): void {
-  const targets = [batcher, multicall, ...chain.network.assets.map(({ address }) => address.toLowerCase())]
-  const isFill = to === self && data === '0x'
-  const isDeployment = to === deployer && data === deployData
-  assert(isFill || isDeployment || targets.includes(to.toLowerCase()), `a settler must not call ${to}`)
-  assert(gas <= gasMax, `gas ${gas} is above the cap`)
-  const feeMax = isFill ? fillFeeMax(chain.network) : chain.network.maxFeePerGas
-  assert(maxFeePerGas <= feeMax, `fee ${maxFeePerGas} is above the cap`)
+function unsignedOf({ chainId }: On, transaction: Unsigned) {
+  const { to, data, nonce, gas, maxFeePerGas, maxPriorityFeePerGas } = transaction
+  const fees = { gas, maxFeePerGas, maxPriorityFeePerGas }
+  return { to: to as Hex, data, nonce, ...fees, chainId, type: 'eip1559', value: 0n } as const
+}
+
+function digestOf(on: On, transaction: Unsigned): Buffer {
+  return Buffer.from(keccak256(serializeTransaction(unsignedOf(on, transaction))).slice(2), 'hex')
+}
+
+function assemble(
+  on: On,
+  transaction: Unsigned,
+  signature: ReturnType<typeof signDigest>,
+): SignedTransaction {
+  const bytes = serializeTransaction(unsignedOf(on, transaction), signature)
+  return { hash: keccak256(bytes), bytes }
+}
+
+function chainIdOf({ caip2 }: EvmNetwork): number {
+  return Number.parseInt(caip2.slice('eip155:'.length), 10)
+}
+
+/** A transaction as `openRemoteSigner` sends it, with nothing more; null if it is not one. */
+function readAsked(asked: unknown): Unsigned | null {
+  const { to, data, nonce, gas, maxFeePerGas, maxPriorityFeePerGas, ...more } = (asked ?? {}) as Record<
+    string,
+    unknown
+  >
+  const isText = (text: unknown, form: RegExp): text is string => typeof text === 'string' && form.test(text)
+  if (!isText(to, /^0x[0-9a-fA-F]{40}$/) || !isText(data, /^0x(?:[0-9a-f]{2})*$/)) return null
+  const number = /^(0|[1-9]\d{0,38})$/
+  if (!isText(gas, number) || !isText(maxFeePerGas, number) || !isText(maxPriorityFeePerGas, number))
+    return null
+  if (typeof nonce !== 'number' || Object.keys(more).length > 0) return null
+  const fees = { maxFeePerGas: BigInt(maxFeePerGas), maxPriorityFeePerGas: BigInt(maxPriorityFeePerGas) }
+  return { to, data: data as Hex, nonce, gas: BigInt(gas), ...fees }
 }

@@ -11,32 +11,46 @@ import {
 } from '@solana/kit'
 import type { SvmChain } from './chain.ts'
 import type { SvmSigner } from './signer.ts'
-import { accountProgram, findTokenAccount, tokenProgram } from './transfer.ts'
+import { accountProgram, findTokenAccount, systemProgram, tokenProgram } from './transfer.ts'
 
-const systemProgram = address('11111111111111111111111111111111')
 /** Creates the account only if it does not exist, so that doing it twice costs a fee and nothing more. */
 const createIdempotent = Uint8Array.of(1)
 
+type Lifetime = { readonly blockhash: string; readonly lastValidBlockHeight: bigint }
+
 /** Sends the transaction that creates a wallet's account for a token, at the settler's expense. */
 export async function createTokenAccount(
-  { rpc }: SvmChain,
+  { rpc, network }: SvmChain,
   signer: SvmSigner,
   owner: string,
   mint: string,
 ): Promise<string> {
-  const { value } = await rpc.call<{ value: { blockhash: Blockhash; lastValidBlockHeight: number } }>(
+  const { value } = await rpc.call<{ value: { blockhash: string; lastValidBlockHeight: number } }>(
     'getLatestBlockhash',
     [{ commitment: 'confirmed' }],
   )
-  const lifetime = {
-    blockhash: value.blockhash,
-    lastValidBlockHeight: BigInt(value.lastValidBlockHeight),
-  }
+  const lifetime = { ...value, lastValidBlockHeight: BigInt(value.lastValidBlockHeight) }
+  const message = await compileCreation(signer.address, owner, mint, lifetime)
+  const { hash, bytes } = await signer.signOwn(network, message)
+  await rpc.send('sendTransaction', [
+    Buffer.from(bytes).toString('base64'),
+    { encoding: 'base64', skipPreflight: true },
+  ])
+  return hash
+}
+
+/** The message that creates a wallet's account for a token, paid by this settler. */
+export async function compileCreation(
+  settler: string,
+  owner: string,
+  mint: string,
+  { blockhash, lastValidBlockHeight }: Lifetime,
+): Promise<Uint8Array> {
   const account = await findTokenAccount(owner, mint)
   const instruction = {
     programAddress: accountProgram,
     accounts: [
-      { address: address(signer.address), role: AccountRole.WRITABLE_SIGNER },
+      { address: address(settler), role: AccountRole.WRITABLE_SIGNER },
       { address: account, role: AccountRole.WRITABLE },
       { address: address(owner), role: AccountRole.READONLY },
       { address: address(mint), role: AccountRole.READONLY },
@@ -45,18 +59,14 @@ export async function createTokenAccount(
     ],
     data: createIdempotent,
   }
+  const lifetime = { blockhash: blockhash as Blockhash, lastValidBlockHeight }
   const { messageBytes } = compileTransaction(
     pipe(
       createTransactionMessage({ version: 0 }),
-      (message) => setTransactionMessageFeePayer(address(signer.address), message),
+      (message) => setTransactionMessageFeePayer(address(settler), message),
       (message) => setTransactionMessageLifetimeUsingBlockhash(lifetime, message),
       (message) => appendTransactionMessageInstruction(instruction, message),
     ),
   )
-  const { hash, bytes } = signer.signOwn(new Uint8Array(messageBytes))
-  await rpc.send('sendTransaction', [
-    Buffer.from(bytes).toString('base64'),
-    { encoding: 'base64', skipPreflight: true },
-  ])
-  return hash
+  return new Uint8Array(messageBytes)
 }

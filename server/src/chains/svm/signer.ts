@@ -1,18 +1,26 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
-import type { SolanaNetwork } from '../../networks.ts'
-import { encodeTransaction, type SvmTransaction, toBase58 } from './message.ts'
-import { readExact } from './transfer.ts'
+import type { Network, SolanaNetwork } from '../../networks.ts'
+import { type Ask, type Guard, SignRefusedError, unlimited } from '../signers/signing.ts'
+import { decodeTransaction, encodeTransaction, isSignedBy, type SvmTransaction, toBase58 } from './message.ts'
+import { findCreationRefusal, findTransferRefusal } from './policy.ts'
 
-/** A settler's key. It pays fees and cannot redirect money: it only completes transactions that payers have signed. */
+/**
+ * A settler's account. It pays fees and cannot redirect money: it only completes transactions that payers have signed.
+ * Its key is in this process, or in another one that is asked for every signature.
+ */
 export type SvmSigner = {
   readonly family: 'SOLANA'
   readonly address: string
   /** The whole transaction, and its first signature, which identifies it on the chain. */
-  complete(network: SolanaNetwork, transaction: SvmTransaction): { hash: string; bytes: Uint8Array }
+  complete(network: SolanaNetwork, transaction: SvmTransaction): Promise<Completed>
   /** Only for messages that we wrote ourselves. */
-  signOwn(message: Uint8Array): { hash: string; bytes: Uint8Array }
+  signOwn(network: SolanaNetwork, message: Uint8Array): Promise<Completed>
+  /** While this is true, nothing can be signed. */
+  readonly isAway: () => boolean
 }
+
+type Completed = { readonly hash: string; readonly bytes: Uint8Array }
 
 const privateKeyHead = Buffer.from('302e020100300506032b657004220420', 'hex')
 
@@ -24,8 +32,11 @@ export function makeSvmKey(): string {
   return `[${[...secret, ...open].join(',')}]`
 }
 
-/** From 64 bytes, as in key files: the secret, then the public key. */
-export function openSvmSigner(secret: Uint8Array): SvmSigner {
+/**
+ * From 64 bytes, as in key files: the secret, then the public key. `answer` serves another process, with what
+ * `openRemoteSvmSigner` there sends.
+ */
+export function openSvmSigner(secret: Uint8Array, guard: Guard = unlimited) {
   assert.equal(secret.length, 64, 'a key must be 64 bytes')
   const key = createPrivateKey({
     key: Buffer.concat([privateKeyHead, secret.subarray(0, 32)]),
@@ -35,24 +46,66 @@ export function openSvmSigner(secret: Uint8Array): SvmSigner {
   const publicKey = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32)
   assert(publicKey.equals(secret.subarray(32)), 'the two halves of a key do not match')
   const address = toBase58(publicKey)
+  const signTransfer = (network: SolanaNetwork, transaction: SvmTransaction): Buffer => {
+    const refusal = findTransferRefusal(network, address, transaction, guard)
+    if (refusal !== null) throw new SignRefusedError(refusal)
+    return sign(null, transaction.message, key)
+  }
+  const signCreation = async (network: SolanaNetwork, message: Uint8Array): Promise<Buffer> => {
+    const refusal = await findCreationRefusal(network, address, message, guard)
+    if (refusal !== null) throw new SignRefusedError(refusal)
+    return sign(null, message, key)
+  }
   return {
     family: 'SOLANA',
     address,
-    complete(network, transaction) {
-      const exact = readExact(transaction, network)
-      // Checked again here, whoever calls: a settler may only ever complete exact transfers.
-      assert(!('refusal' in exact), 'a settler may only sign exact transfers')
-      assert.equal(exact.feePayer, address)
-      const { message, signatures } = transaction
-      const own = sign(null, message, key)
-      return {
-        hash: toBase58(own),
-        bytes: encodeTransaction({ message, signatures: [own, ...signatures.slice(1)] }),
-      }
+    isAway: () => false,
+    complete: async (network: SolanaNetwork, transaction: SvmTransaction) =>
+      assemble(transaction.message, signTransfer(network, transaction), transaction.signatures.slice(1)),
+    signOwn: async (network: SolanaNetwork, message: Uint8Array) =>
+      assemble(message, await signCreation(network, message)),
+    async answer(network: Network, asked: unknown): Promise<string> {
+      const { transfer, creation } = (asked ?? {}) as Record<string, unknown>
+      const bytes = readBytes(transfer ?? creation)
+      if (network.family !== 'SOLANA' || !bytes) throw new SignRefusedError('it is not a transaction')
+      if (transfer === undefined) return (await signCreation(network, bytes)).toString('base64')
+      const transaction = decodeTransaction(bytes)
+      if (!transaction) throw new SignRefusedError('it is not a transaction')
+      return signTransfer(network, transaction).toString('base64')
     },
-    signOwn(message) {
-      const own = sign(null, message, key)
-      return { hash: toBase58(own), bytes: encodeTransaction({ message, signatures: [own] }) }
+  } as const satisfies SvmSigner & { answer: unknown }
+}
+
+/** With the key in another process. What it answers is checked: the signature is the transaction's name. */
+export function openRemoteSvmSigner(address: string, ask: Ask, isAway: () => boolean): SvmSigner {
+  const request = async (network: SolanaNetwork, message: Uint8Array, asked: object): Promise<Buffer> => {
+    const signature = readBytes(await ask(address, network.caip2, asked))
+    if (signature?.length !== 64 || !isSignedBy(address, message, signature))
+      throw new SignRefusedError('the signer answered with a signature that is not this account’s')
+    return signature
+  }
+  return {
+    family: 'SOLANA',
+    address,
+    isAway,
+    async complete(network, transaction) {
+      const { message, signatures } = transaction
+      const transfer = Buffer.from(encodeTransaction(transaction)).toString('base64')
+      return assemble(message, await request(network, message, { transfer }), signatures.slice(1))
+    },
+    async signOwn(network, message) {
+      const creation = Buffer.from(message).toString('base64')
+      return assemble(message, await request(network, message, { creation }))
     },
   }
+}
+
+function assemble(message: Uint8Array, own: Uint8Array, others: readonly Uint8Array[] = []): Completed {
+  return { hash: toBase58(own), bytes: encodeTransaction({ message, signatures: [own, ...others] }) }
+}
+
+/** Bytes in base64, in the one form that encodes them; null if it is not that. */
+function readBytes(text: unknown): Buffer | null {
+  const bytes = typeof text === 'string' ? Buffer.from(text, 'base64') : null
+  return bytes?.toString('base64') === text ? bytes : null
 }

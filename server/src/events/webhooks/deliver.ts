@@ -2,6 +2,8 @@ import { signWebhook } from '@farthing/sdk/webhooks'
 import type { Context } from '../../context.ts'
 import { openBatcher } from '../../database/batch.ts'
 import type { EndpointId } from '../../ids.ts'
+import { readSecretsKeys } from '../../secrets/key-file.ts'
+import { SealError } from '../../secrets/seal.ts'
 import { eventToWire } from '../read.ts'
 import { securityTypes } from '../security.ts'
 import { answerTimeoutMs, openClient } from './client.ts'
@@ -12,8 +14,9 @@ import {
   takeDeliveries,
   writeDelivered,
 } from './delivery-rows.ts'
-import { secretsAt } from './endpoint.ts'
+import { type Secret, secretsAt } from './endpoint.ts'
 import type { Outcome } from './schedule.ts'
+import { openSecret } from './seal-secrets.ts'
 import { settle } from './settle.ts'
 
 /**
@@ -60,7 +63,15 @@ export function openDeliverer(ctx: Context): Deliverer {
     itemsMax: recordsPerBatch,
     inFlightMax: 1,
   })
+  let keys = readSecretsKeys(ctx.config.secretsKeyFile)
   const roomOf = (id: EndpointId) => (paces.get(id) ?? 1) - (out.get(id) ?? 0)
+
+  function openSecrets(endpointId: EndpointId, secrets: readonly Secret[]): string[] {
+    const isKnown = (one: Secret) => !('sealed' in one) || keys.some(({ id }) => id === one.keyId)
+    // A key was added to the file since we read it.
+    if (!secrets.every(isKnown)) keys = readSecretsKeys(ctx.config.secretsKeyFile)
+    return secrets.map((one) => openSecret(keys, endpointId, one))
+  }
 
   async function attempt(taken: Taken): Promise<boolean> {
     const startedAt = ctx.now()
@@ -69,7 +80,10 @@ export function openDeliverer(ctx: Context): Deliverer {
       id: taken.event.id,
       timestamp: startedAt,
       body,
-      secrets: secretsAt(taken.secrets, startedAt, securityTypes.includes(taken.event.type)),
+      secrets: openSecrets(
+        taken.endpointId,
+        secretsAt(taken.secrets, startedAt, securityTypes.includes(taken.event.type)),
+      ),
     })
     const answer = await post({
       url: taken.url,
@@ -93,8 +107,10 @@ export function openDeliverer(ctx: Context): Deliverer {
       // The lease expires by itself, and then the delivery is tried again.
       ctx.metrics.deliveryTries.inc({ outcome: 'lost' })
       ctx.log.error(
-        { deliveryId: taken.id, err: error },
-        'could not record the result of a delivery; it is tried again when its lease expires',
+        { deliveryId: taken.id, endpointId: taken.endpointId, err: error },
+        error instanceof SealError
+          ? 'could not sign a delivery; it is tried again when its lease expires. Put the key that sealed the secret of its endpoint back into SECRETS_KEY_FILE'
+          : 'could not record the result of a delivery; it is tried again when its lease expires',
       )
     }
     const { endpointId } = taken

@@ -105,13 +105,13 @@ export async function lockEndpoint(
 }
 
 /**
- * Writes what the store may change. The endpoint is due at once, because deliveries may have been waiting. A rest that
- * the receiver asked for goes on unless `isRested`.
+ * Writes what the store may change, and its secrets, which may have been sealed since. The endpoint is due at once,
+ * because deliveries may have been waiting. A rest that the receiver asked for goes on unless `isRested`.
  */
 export async function updateEndpoint(tx: Transaction, endpoint: Endpoint, isRested: boolean): Promise<void> {
   await tx.query(
     `update webhook_endpoints set url = $2, types = $3, is_ordered = $4, disabled_at = $5, disabled_reason = $6,
-       failing_since = $7, held_until = case when $8 then null else held_until end, due_at = clock()
+       failing_since = $7, held_until = case when $8 then null else held_until end, due_at = clock(), secrets = $9
      where id = $1`,
     [
       endpoint.id,
@@ -122,6 +122,7 @@ export async function updateEndpoint(tx: Transaction, endpoint: Endpoint, isRest
       endpoint.disabledReason,
       endpoint.failingSince,
       isRested,
+      JSON.stringify(endpoint.secrets),
     ],
   )
 }
@@ -130,15 +131,15 @@ export async function updateEndpoint(tx: Transaction, endpoint: Endpoint, isRest
 export async function keepPrevious(
   tx: Transaction,
   endpointId: EndpointId,
-  keptAs: EndpointId,
+  kept: Pick<Endpoint, 'id' | 'secrets'>,
 ): Promise<void> {
   await tx.query(
     `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at, disabled_at,
        disabled_reason, deleted_at)
-     select $2, store_id, url, types, is_ordered, secrets, created_at, coalesce(disabled_at, clock()),
+     select $2, store_id, url, types, is_ordered, $3, created_at, coalesce(disabled_at, clock()),
        coalesce(disabled_reason, 'store'), clock()
      from webhook_endpoints where id = $1`,
-    [endpointId, keptAs],
+    [endpointId, kept.id, JSON.stringify(kept.secrets)],
   )
 }
 
@@ -147,6 +148,43 @@ export async function updateSecrets(tx: Transaction, endpoint: Endpoint): Promis
     endpoint.id,
     JSON.stringify(endpoint.secrets),
   ])
+}
+
+/** Endpoints after this one with a secret that this key has not sealed, deleted ones too. */
+export async function listSealedOtherwise(
+  db: Database,
+  keyId: string,
+  after: EndpointId | '',
+  limit: number,
+): Promise<Pick<Endpoint, 'id' | 'secrets'>[]> {
+  return await db.query(
+    `select id, secrets from webhook_endpoints where id > $2
+       and exists (select 1 from jsonb_array_elements(secrets) one where one->>'keyId' is distinct from $1)
+     order by id limit $3`,
+    [keyId, after, limit],
+  )
+}
+
+/** Replaces an endpoint's secrets, unless somebody has changed them. One row at a time, so it can't deadlock. */
+export async function replaceSecrets(
+  db: Database,
+  endpointId: EndpointId,
+  before: readonly Secret[],
+  after: readonly Secret[],
+): Promise<boolean> {
+  const changed = await db.query(
+    'update webhook_endpoints set secrets = $3 where id = $1 and secrets = $2 returning id',
+    [endpointId, JSON.stringify(before), JSON.stringify(after)],
+  )
+  return changed.length > 0
+}
+
+/** How many endpoints have secrets that no key sealed ('') or that each key did. */
+export async function countByKey(db: Database): Promise<{ keyId: string; endpoints: number }[]> {
+  return await db.query(
+    `select coalesce(one->>'keyId', '') as "keyId", count(distinct id)::int as endpoints
+     from webhook_endpoints cross join lateral jsonb_array_elements(secrets) one group by 1 order by 1`,
+  )
 }
 
 export async function deleteEndpoint(tx: Transaction, endpointId: EndpointId): Promise<void> {

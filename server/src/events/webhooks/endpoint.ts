@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { EventType, WebhookEndpoint } from '@farthing/sdk'
 import type { EndpointId, StoreId } from '../../ids.ts'
+import type { Sealed } from '../../secrets/seal.ts'
 import { securityHours } from '../security.ts'
 
 /** Where a store wants events delivered. */
@@ -22,27 +23,27 @@ export type Endpoint = {
  * The newest never expires. A replaced one keeps signing alongside it until it expires, and security events for a day
  * after it was replaced: whoever holds the old one must still be able to check them.
  */
-export type Secret = {
-  readonly secret: string
+export type Secret = (Sealed | Unsealed) & {
   readonly expiresAt: string | null
   readonly replacedAt?: string
 }
+
+/** As it is until it is stored, and as it was stored while no key was set. */
+type Unsealed = { readonly secret: string }
 
 /** HMAC-SHA256 gains nothing from more. */
 const secretBytes = 32
 /** Bounds the signatures of a delivery. */
 const keptSecretsMax = 4
 
-export function newSecret(): Secret {
+export function newSecret(): Secret & Unsealed {
   return { secret: `whsec_${randomBytes(secretBytes).toString('base64')}`, expiresAt: null }
 }
 
-export function secretsAt(secrets: readonly Secret[], now: Date, isSecurity: boolean): string[] {
-  return secrets
-    .filter(
-      (one) => one.expiresAt === null || new Date(one.expiresAt) > now || (isSecurity && isRecent(one, now)),
-    )
-    .map(({ secret }) => secret)
+export function secretsAt(secrets: readonly Secret[], now: Date, isSecurity: boolean): Secret[] {
+  return secrets.filter(
+    (one) => one.expiresAt === null || new Date(one.expiresAt) > now || (isSecurity && isRecent(one, now)),
+  )
 }
 
 function isRecent({ replacedAt }: Secret, now: Date): boolean {
@@ -60,8 +61,8 @@ export function rollTo(next: Secret, secrets: readonly Secret[], end: Date, now:
   const hasRoom = kept.length < keptSecretsMax
   const previous = secrets
     .filter(({ expiresAt }) => expiresAt === null)
-    .map(({ secret }) => ({
-      secret,
+    .map((one) => ({
+      ...one,
       expiresAt: end.toISOString(),
       ...(hasRoom && { replacedAt: now.toISOString() }),
     }))

@@ -10,10 +10,12 @@ import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { type EndpointId, isId, newId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
+import { readSecretsKeys, type SecretsKey } from '../../secrets/key-file.ts'
 import { appendEvent, newEvent } from '../append.ts'
 import { securityHours } from '../security.ts'
 import { type Endpoint, endpointToWire, newSecret, rollTo } from './endpoint.ts'
 import * as rows from './endpoint-rows.ts'
+import { resealSecrets, sealSecrets } from './seal-secrets.ts'
 
 /** Every event is delivered to each of them, so their number is limited. */
 const endpointsPerStoreMax = 16
@@ -30,13 +32,14 @@ export async function createEndpoint(
   now: Date,
 ): Promise<WebhookEndpointSecret> {
   const secret = newSecret()
+  const id = newId('we', ctx.config.cell, now)
   const endpoint: Endpoint = {
-    id: newId('we', ctx.config.cell, now),
+    id,
     storeId,
     url: input.url,
     types: [...new Set(input.types ?? [])],
     isOrdered: input.ordered ?? false,
-    secrets: [secret],
+    secrets: sealSecrets(readKeys(ctx), id, [secret]),
     createdAt: now,
     disabledAt: null,
     disabledReason: null,
@@ -95,6 +98,7 @@ export async function updateEndpoint(
       url: change.url ?? endpoint.url,
       types: change.types ? [...new Set(change.types)] : endpoint.types,
       isOrdered: change.ordered ?? endpoint.isOrdered,
+      secrets: sealSecrets(readKeys(ctx), endpoint.id, endpoint.secrets),
       ...(change.status === 'enabled' && { disabledAt: null, disabledReason: null, failingSince: null }),
       ...(change.status === 'disabled' &&
         endpoint.disabledAt === null && { disabledAt: now, disabledReason: 'store' }),
@@ -103,7 +107,9 @@ export async function updateEndpoint(
     const isSwitched = (changed.disabledAt === null) !== (endpoint.disabledAt === null)
     if (isMoved) {
       await refuseTooMany(tx, storeId, Number.POSITIVE_INFINITY)
-      await rows.keepPrevious(tx, endpoint.id, newId('we', ctx.config.cell, now))
+      const id = newId('we', ctx.config.cell, now)
+      const secrets = resealSecrets(readKeys(ctx), endpoint.id, id, endpoint.secrets)
+      await rows.keepPrevious(tx, endpoint.id, { id, secrets })
     }
     await rows.updateEndpoint(tx, changed, isMoved || isSwitched)
     if (JSON.stringify(endpointToWire(changed)) !== JSON.stringify(endpointToWire(endpoint)))
@@ -154,7 +160,8 @@ export async function rollSecret(
   const secret = newSecret()
   const endpoint = await changeEndpoint(ctx, storeId, endpointId, async (tx, before) => {
     const end = new Date(now.getTime() + (overlapSeconds ?? overlapSecondsDefault) * 1_000)
-    const rolled: Endpoint = { ...before, secrets: rollTo(secret, before.secrets, end, now) }
+    const secrets = sealSecrets(readKeys(ctx), before.id, rollTo(secret, before.secrets, end, now))
+    const rolled: Endpoint = { ...before, secrets }
     await rows.updateSecrets(tx, rolled)
     await tellChange(ctx, tx, actor, 'updated', rolled, now)
     return rolled
@@ -197,6 +204,11 @@ export async function changeEndpoint<Result>(
 export function refuseDisabled({ disabledAt, disabledReason }: Endpoint): void {
   if (disabledAt !== null)
     throw new Problem('endpoint_disabled', `The endpoint is disabled (${disabledReason}). Enable it first.`)
+}
+
+/** Read at every change, which is rare: once a new key is first in the file, nothing is sealed with the old one. */
+function readKeys({ config }: Context): readonly SecretsKey[] {
+  return readSecretsKeys(config.secretsKeyFile)
 }
 
 function refuseUnknown(): never {

@@ -215,17 +215,6 @@ export const Redelivered = of<Wire.Redelivered>()(
   ),
 )
 
-const Member = of<Wire.Member>()(
-  Type.Object(
-    {
-      id: Type.String({ description: 'Begins with mem_.' }),
-      name: Type.String(),
-      role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
-    },
-    closed,
-  ),
-)
-
 const Actor = of<Wire.Actor>()(
   Type.Object(
     {
@@ -234,6 +223,17 @@ const Actor = of<Wire.Actor>()(
       name: nullable(Type.String({ description: 'The key’s label, or the person’s name.' })),
     },
     { ...closed, description: 'Who caused it. Null for what payers, the chain or time caused.' },
+  ),
+)
+
+const Member = of<Wire.Member>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with mem_.' }),
+      name: Type.String(),
+      role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
+    },
+    closed,
   ),
 )
 
@@ -252,8 +252,8 @@ const Event = of<Wire.Event>()(
         Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
         Type.Object({ wallet: Wallet }, closed),
         Type.Object({ key: ApiKey }, closed),
-        Type.Object({ member: Member }, closed),
         Type.Object({ store: Store }, closed),
+        Type.Object({ member: Member }, closed),
         Type.Object({ webhookEndpoint: WebhookEndpoint }, closed),
         Type.Object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }, closed),
       ]),

@@ -1,5 +1,6 @@
 import { type Chain, readHasCode } from '../../chains/evm/chain.ts'
-import type { Signer, Unsigned } from '../../chains/evm/signer.ts'
+import type { Unsigned } from '../../chains/evm/policy.ts'
+import type { Signer } from '../../chains/evm/signer.ts'
 import { checkTransfers, type Simulated, simulateSend } from '../../chains/evm/simulate.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'

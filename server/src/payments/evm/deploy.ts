@@ -3,6 +3,7 @@ import { batcher, deployData, deployer, readHasBatcher } from '../../chains/evm/
 import { type Chain, readHasCode, readHead } from '../../chains/evm/chain.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
 import type { Hex } from '../../chains/hex.ts'
+import { SignerAwayError, SignRefusedError } from '../../chains/signers/signing.ts'
 import type { Context } from '../../context.ts'
 import type { AnySigner, Deployed } from '../rail.ts'
 import { listSettlers } from '../settlers/rows.ts'
@@ -42,13 +43,19 @@ export async function deployBatcher(
   const fees = head && cappedFees(chain.network, head.baseFee)
   if (!fees) return refuse(`Gas on ${name} costs more than this deployment pays. Try again later.`)
   const nonce = await chain.rpc.call<Hex>('eth_getTransactionCount', [signer.address, 'pending'])
-  const { hash, bytes } = signer.sign(chain, {
+  const unsigned = {
     to: deployer,
     data: deployData,
     gas: deployGas,
     nonce: Number.parseInt(nonce, 16),
     ...fees,
+  }
+  const signed = await signer.sign(chain, unsigned).catch((error: unknown) => {
+    if (error instanceof SignRefusedError || error instanceof SignerAwayError) return error
+    throw error
   })
+  if (signed instanceof Error) return refuse(`Nothing was signed: ${signed.message}.`)
+  const { hash, bytes } = signed
   await chain.rpc.send('eth_sendRawTransaction', [bytes])
   for (let i = 0; i < blocksWaited; i++) {
     if (await readHasBatcher(chain)) return done

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fillFeeMax } from '../../chains/evm/signer.ts'
+import { fillFeeMax } from '../../chains/evm/policy.ts'
 import { type EvmNetwork, networks } from '../../networks.ts'
 import { costOf } from './count-costs.ts'
 import { cappedFees, fillFees, raisedFees } from './fees.ts'

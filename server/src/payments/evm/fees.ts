@@ -1,4 +1,4 @@
-import { fillFeeMax, type Unsigned } from '../../chains/evm/signer.ts'
+import { fillFeeMax, type Unsigned } from '../../chains/evm/policy.ts'
 import type { EvmNetwork } from '../../networks.ts'
 
 export type Fees = Pick<Unsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>

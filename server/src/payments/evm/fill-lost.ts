@@ -22,7 +22,7 @@ export async function fillLost(
     ['latest', 'pending'].map((at) => ({ method: 'eth_getTransactionCount', params: [address, at] })),
   )
   if (counts.some((count) => Number.parseInt(unwrap<Hex>(count), 16) !== nonce)) return
-  const signed = signer.sign(chain, {
+  const signed = await signer.sign(chain, {
     to: address,
     data: '0x',
     gas: 21_000n,

@@ -258,7 +258,7 @@ async function send(ctx: Context, lane: Lane, step: Step, chosen: readonly Chose
     )
     if (!locked || locked.keys.length === 0) return null
     const carried = locked.keys.flatMap((key) => byKey.get(`${key.asset} ${key.payer} ${key.nonce}`) ?? [])
-    const transaction = signer.sign(chain, {
+    const transaction = await signer.sign(chain, {
       ...toCall(lane.hasBatcher === true, carried),
       ...step.fees,
       nonce: locked.nonce,

@@ -16,6 +16,7 @@ import { remember } from '../../remember.ts'
 import { openCheck } from '../open-check.ts'
 import type { Loop, Offer, Rail, Settling } from '../rail.ts'
 import { releaseSettler } from '../settlers/rows.ts'
+import { openSteps } from '../settlers/wait-for-signer.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { fullBatch } from './batch.ts'
 import { buryDead } from './bury-dead.ts'
@@ -139,11 +140,12 @@ function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: S
       .filter((signer) => signer.family === 'EVM')
       .map((signer): Loop => {
         const lane = { chain, signer, holder, updateStatus }
+        const steps = openSteps(ctx, chain.network.id, signer)
         return {
           name: `lane ${caip2} ${signer.address}`,
           restMs: 250,
           wakeOn: 'claims',
-          run: async () => (await check()) && (await stepLane(ctx, lane)) === true,
+          run: async () => (await check()) && (await steps(() => stepLane(ctx, lane))),
           release: () => releaseSettler(ctx.db, caip2, signer.address, holder),
         }
       }),

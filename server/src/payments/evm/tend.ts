@@ -73,7 +73,7 @@ async function replace(ctx: Context, sender: Sender, old: Unmined, baseFee: bigi
   const call = isFill
     ? { to: signer.address, data: '0x' as Hex, gas: 21_000n }
     : { to: before.to ?? multicall, data: before.data ?? '0x', gas: before.gas ?? 0n }
-  const signed = signer.sign(chain, { ...call, ...fees, nonce: old.nonce })
+  const signed = await signer.sign(chain, { ...call, ...fees, nonce: old.nonce })
   crashPoint(ctx, isFill ? 'fill-before-commit' : 'replace-before-commit')
   await insertReplacement(ctx.db, {
     network: chain.network.caip2,

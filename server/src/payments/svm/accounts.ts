@@ -1,4 +1,5 @@
 import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { SignerAwayError, SignRefusedError } from '../../chains/signers/signing.ts'
 import { findReady, type SvmChain } from '../../chains/svm/chain.ts'
 import { createTokenAccount } from '../../chains/svm/create-account.ts'
 import type { SvmSigner } from '../../chains/svm/signer.ts'
@@ -49,7 +50,8 @@ async function create(
       'sent a transaction that creates a token account; the next check confirms it',
     )
   } catch (error) {
-    if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+    const kinds = [RpcAnswerError, RpcUnavailableError, SignRefusedError, SignerAwayError]
+    if (!kinds.some((kind) => error instanceof kind)) throw error
     ctx.log.warn(
       { owner, err: error },
       'could not send a transaction that creates a token account; trying again in 2 minutes',

@@ -82,7 +82,7 @@ async function recordLost(ctx: Context, { chain, signer }: SvmLane): Promise<voi
   for (const { signature, ...key } of await listUnrecorded(ctx.db, network, signer.address, batchMax)) {
     const transaction = decodeTransaction(signature)
     assert(transaction, 'a claimed transaction must be decodable')
-    const signed = signer.complete(chain.network, transaction)
+    const signed = await signer.complete(chain.network, transaction)
     await ctx.db.transaction((tx) => recordSend(tx, { network, settler: signer.address, ...signed, key }))
   }
 }
@@ -182,7 +182,7 @@ async function commit(ctx: Context, { chain, signer, holder }: SvmLane, epoch: b
     const lease = { network, address: signer.address, holder, epoch }
     const locked = await settlers.lockForSending(tx, lease, [wanted])
     if (!locked || locked.keys.length === 0) return null
-    const { hash, bytes } = signer.complete(chain.network, transactionOf(payment))
+    const { hash, bytes } = await signer.complete(chain.network, transactionOf(payment))
     await settlers.insertSend(tx, {
       network,
       settler: signer.address,

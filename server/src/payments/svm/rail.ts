@@ -7,6 +7,7 @@ import type { SolanaNetwork } from '../../networks.ts'
 import { openCheck } from '../open-check.ts'
 import type { Loop, Rail, Settling } from '../rail.ts'
 import { releaseSettler } from '../settlers/rows.ts'
+import { openSteps } from '../settlers/wait-for-signer.ts'
 import { tendAccounts } from './accounts.ts'
 import { openDoubts } from './doubts.ts'
 import { openFeePayers } from './fee-payers.ts'
@@ -87,11 +88,12 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
     },
     ...own.map((signer): Loop => {
       const lane = { chain, signer, holder, updateStatus }
+      const steps = openSteps(ctx, id, signer)
       return {
         name: `lane ${caip2} ${signer.address}`,
         restMs: 250,
         wakeOn: 'claims',
-        run: async () => (await check()) && (await stepSvmLane(ctx, lane)) === true,
+        run: async () => (await check()) && (await steps(() => stepSvmLane(ctx, lane))),
         release: () => releaseSettler(ctx.db, caip2, signer.address, holder),
       }
     }),

@@ -47,7 +47,7 @@ async function openSend(payment: Prepared) {
     )
     assert(locked)
     if (locked.keys.length === 0) return false
-    const signed = lane.signer.sign(chain, {
+    const signed = await lane.signer.sign(chain, {
       to: token,
       data: transferCalldata(transfer.authorization, transfer.signature),
       gas: 200_000n,

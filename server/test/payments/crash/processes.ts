@@ -8,6 +8,7 @@ import { after } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { CrashPoint } from '../../../src/crash.ts'
 import { patienceMs } from '../../support/patience.ts'
+import { secretsKeyFile } from '../../support/secrets-key.ts'
 
 const main = new URL('../../../src/main.ts', import.meta.url).pathname
 
@@ -51,6 +52,9 @@ export function startProgram(
     env: {
       PATH: process.env.PATH ?? '',
       NODE_COMPILE_CACHE: compileCache,
+      SECRETS_KEY_FILE: secretsKeyFile,
+      SETTLER_ETH_PER_DAY: '',
+      SETTLER_SOL_PER_DAY: '',
       ...environment,
       ...(crashAt && { CRASH_AT: crashAt }),
     },

@@ -141,13 +141,14 @@ describe('whatever the nodes do, payments complete once and nobody is asked to p
     const [good, mute] = [await openFaultyNode(chain.url), await openFaultyNode(chain.url)]
     mute.choose = () => 'hanging'
     const { rpc } = openOurs(chain.network, [parseNode(good.url), parseNode(mute.url)], () => new Date())
-    const { bytes } = openSigner(fundedKey(1)).sign(
+    const signer = openSigner(fundedKey(1))
+    const { bytes } = await signer.sign(
       openOurs(chain.network, [parseNode(chain.url)], () => new Date()),
       {
-        to: chain.token,
+        to: signer.address,
         data: '0x',
         nonce: 0,
-        gas: 100_000n,
+        gas: 21_000n,
         maxFeePerGas: 10n ** 10n,
         maxPriorityFeePerGas: 1n,
       },

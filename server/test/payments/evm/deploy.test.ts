@@ -3,13 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { keccak256, pad } from 'viem'
-import { batcher, batcherCodeHash, deployData, deployer } from '../../../src/chains/evm/batcher.ts'
+import { keccak256 } from 'viem'
+import { batcher, batcherCodeHash, deployer } from '../../../src/chains/evm/batcher.ts'
 import { openChain } from '../../../src/chains/evm/chain.ts'
 import { checkChain } from '../../../src/chains/evm/check.ts'
 import { openSigner } from '../../../src/chains/evm/signer.ts'
+import { readSigners } from '../../../src/commands/open-signers.ts'
 import { settlerCommand, UsageError } from '../../../src/commands/operator.ts'
-import { readSigners } from '../../../src/commands/processes.ts'
 import { parseNode } from '../../../src/parse-setting.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { fundedKey } from '../../support/chain/evm.ts'
@@ -78,24 +78,4 @@ test('a live network requires the batcher with exactly its code, another network
     await checkChain(openChain(shop.chain.network, [parseNode(shop.chain.url)], () => new Date())),
     [],
   )
-})
-
-test('a settler signs calls to the batcher and its deployment, and nothing else to the deployer', () => {
-  const chain = openChain(shop.chain.network, [parseNode(shop.chain.url)], () => new Date())
-  const signer = openSigner(fundedKey(1))
-  const sign = (to: string, data: `0x${string}`) =>
-    signer.sign(chain, { to, data, nonce: 0, gas: 100_000n, maxFeePerGas: 1n, maxPriorityFeePerGas: 1n })
-  for (const [to, data] of [
-    [batcher, '0x00000000'],
-    [deployer, deployData],
-    [signer.address, '0x'],
-  ] as const)
-    assert.match(sign(to, data).hash, /^0x/)
-  for (const [to, data] of [
-    [deployer, '0x'],
-    [deployer, `${deployData}00`],
-    [deployer, pad('0x00', { size: 64 })],
-    [fundedKey(3).slice(0, 42), '0x'],
-  ] as const)
-    assert.throws(() => sign(to, data), /must not call/)
 })

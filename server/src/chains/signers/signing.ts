@@ -1,0 +1,39 @@
+import type { SigningLimits } from '../../signing-settings.ts'
+import type { Spending } from './spending.ts'
+
+/**
+ * What every signer has in common, whatever chain its key is for. A signer is asked for one transaction at a time, and
+ * answers with a signature or throws one of these two. Nothing is sent that was not signed and committed first, so
+ * both only mean that the lane waits.
+ */
+
+/** The policy does not allow it. The message says why, for the log of whoever asked and whoever refused. */
+export class SignRefusedError extends Error {
+  override readonly name = 'SignRefusedError'
+}
+
+/** The process that signs cannot be reached, or did not answer in time. Whether it has signed makes no difference. */
+export class SignerAwayError extends Error {
+  override readonly name = 'SignerAwayError'
+}
+
+/** What a key may spend, and what it has spent today. */
+export type Guard = {
+  readonly limits: SigningLimits & { readonly solanaTokenAccountsPerDay: number }
+  readonly spending: Spending
+}
+
+/** Allows every form that a settler may sign, however much of it: for test networks, and for `dev`. */
+export const unlimited: Guard = {
+  limits: {
+    gasPerTransaction: 16_777_216n,
+    etherPerTransaction: null,
+    etherPerDay: null,
+    solPerDay: null,
+    solanaTokenAccountsPerDay: 10_000,
+  },
+  spending: { take: () => null },
+}
+
+/** Asks another process for a signature: the account's, on the network with this CAIP-2 name. */
+export type Ask = (address: string, network: string, sign: object) => Promise<string>

@@ -1,0 +1,49 @@
+import type { Context } from '../../context.ts'
+import type { EndpointId } from '../../ids.ts'
+import { readSecretsKeys } from '../../secrets/key-file.ts'
+import type { Endpoint } from './endpoint.ts'
+import { listSealedOtherwise, replaceSecrets } from './endpoint-rows.ts'
+import { resealSecrets } from './seal-secrets.ts'
+
+type Stored = Pick<Endpoint, 'id' | 'secrets'>
+
+/** Bounds memory, and how many statements wait at once. */
+const endpointsPerBatch = 100
+/** An endpoint that changes during every pass is being rolled all the time; the operator is told to run it again. */
+const passesMax = 10
+
+/**
+ * Seals the secrets of every endpoint with the first key, while `serve` and `work` run. Each endpoint is one statement,
+ * which changes nothing if the secrets were rolled since they were read: the next pass finds them again. A process that
+ * is killed leaves every row openable. Returns how many endpoints it changed.
+ */
+export async function resealEndpoints(ctx: Context): Promise<number> {
+  let count = 0
+  for (let pass = 0; pass < passesMax; pass++) {
+    const { found, resealed } = await resealOnce(ctx)
+    count += resealed
+    if (found === resealed) break
+  }
+  return count
+}
+
+async function resealOnce(ctx: Context): Promise<{ found: number; resealed: number }> {
+  const keys = readSecretsKeys(ctx.config.secretsKeyFile)
+  const [key] = keys
+  let found = 0
+  let resealed = 0
+  let last: EndpointId | '' = ''
+  for (;;) {
+    const batch: Stored[] = key ? await listSealedOtherwise(ctx.db, key.id, last, endpointsPerBatch) : []
+    const end: Stored | undefined = batch.at(-1)
+    if (!end) return { found, resealed }
+    const written = await Promise.all(
+      batch.map(({ id, secrets }) =>
+        replaceSecrets(ctx.db, id, secrets, resealSecrets(keys, id, id, secrets)),
+      ),
+    )
+    found += batch.length
+    resealed += written.filter((isWritten) => isWritten).length
+    last = end.id
+  }
+}

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { ConfigError } from '../config.ts'
+
+/** A key that seals what is secret in the database. Its id is stored beside everything that it has sealed. */
+export type SecretsKey = { readonly id: string; readonly bytes: Buffer }
+
+/** AES-256. */
+const keyBytes = 32
+const idBytes = 4
+/** A rotation a month would fill this in a year. Old keys are removed after each rotation. */
+const keysMax = 16
+
+/**
+ * The keys of SECRETS_KEY_FILE, one per line: id, space, 32 bytes in base64. The first seals, all open. Empty lines and
+ * # comments are skipped. No file, no keys: then nothing is sealed.
+ */
+export function readSecretsKeys(file: string): readonly SecretsKey[] {
+  if (file === '') return []
+  const lines = readText(file)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  const keys = lines.map((line) => readKey(line) ?? refuse(file))
+  const isUnique = new Set(keys.map(({ id }) => id)).size === keys.length
+  if (keys.length === 0 || keys.length > keysMax || !isUnique) return refuse(file)
+  return keys
+}
+
+/** Makes a file with one key, which only its owner can read. Null, or why it was not made. */
+export async function createKeyFile(file: string): Promise<{ readonly refusal: string } | null> {
+  const made = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => error)
+  if (made instanceof Error) {
+    return {
+      refusal:
+        'code' in made && made.code === 'EEXIST'
+          ? `${file} exists already. Nothing was changed: without its keys, what they sealed cannot be opened.`
+          : `${file} cannot be written: ${made.message}.`,
+    }
+  }
+  try {
+    const id = randomBytes(idBytes).toString('hex')
+    await made.writeFile(`${id} ${randomBytes(keyBytes).toString('base64')}\n`)
+    await made.sync()
+  } finally {
+    await made.close()
+  }
+  return null
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError(
+      `SECRETS_KEY_FILE cannot be read: ${error instanceof Error ? error.message : error}`,
+    )
+  }
+}
+
+function readKey(line: string): SecretsKey | null {
+  const [, id, text = ''] = /^([0-9a-z]{1,32}) ([A-Za-z0-9+/]{43}=)$/.exec(line) ?? []
+  return id === undefined ? null : { id, bytes: Buffer.from(text, 'base64') }
+}
+
+function refuse(file: string): never {
+  throw new ConfigError(
+    `SECRETS_KEY_FILE (${file}) must hold 1 to ${keysMax} keys, one per line: an id of its own, a space, and 32 bytes in base64. To make one, run: secrets create --out FILE`,
+  )
+}
