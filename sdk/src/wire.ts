@@ -180,6 +180,8 @@ export type EventType =
   | 'member.removed'
   | 'member.passkey_added'
   | 'member.passkey_removed'
+  | 'member.identity_added'
+  | 'member.identity_removed'
   | 'webhook_endpoint.created'
   | 'webhook_endpoint.updated'
   | 'webhook_endpoint.deleted'

@@ -2,6 +2,7 @@ import { findNodeMistake, type Network, networks } from './networks.ts'
 import {
   anyText,
   type Environment,
+  findConsoleMistakes,
   integer,
   knownNetworks,
   list,
@@ -34,6 +35,7 @@ export type Config = SigningConfig & {
   /** Empty: the console is off. */
   readonly consoleUrl: string
   readonly consolePort: number
+  readonly oidcFile: string
   readonly cell: string
   readonly networks: readonly string[]
   readonly trustedProxies: readonly string[]
@@ -119,6 +121,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     about: 'The port that serve listens on for the console; 0 picks a free one. Used only with CONSOLE_URL.',
     fallback: '8403',
     parse: integer(0, 65_535),
+  },
+  oidcFile: {
+    name: 'OIDC_FILE',
+    about:
+      'A JSON file with issuer, clientId and clientSecret of an OpenID provider that members may also sign in through. Only serve reads it. Empty: passkeys only.',
+    fallback: '',
+    parse: anyText,
   },
   cell: {
     name: 'CELL',
@@ -310,23 +319,6 @@ export function readConfig(environment: Environment = process.env): Config {
   if (mistakes.length === 0) mistakes.push(...findConsoleMistakes(fixed as unknown as FixedConfig))
   if (mistakes.length > 0) throw new ConfigError(mistakes.join('\n'))
   return { ...fixed, nodes } as Config
-}
-
-/** Cookies and passkeys know hosts and no ports: what else is served on the console's host could use its cookie. */
-function findConsoleMistakes({ consoleUrl, baseUrl, checkoutPageUrl }: FixedConfig): string[] {
-  if (consoleUrl === '') return []
-  const { hostname, protocol } = new URL(consoleUrl)
-  const mistakes: string[] = []
-  for (const [name, url] of [
-    ['BASE_URL', baseUrl],
-    ['CHECKOUT_PAGE_URL', checkoutPageUrl],
-  ] as const) {
-    if (new URL(url).hostname === hostname)
-      mistakes.push(`CONSOLE_URL must have a host of its own, but ${name} has the same`)
-  }
-  if (protocol === 'http:' && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(baseUrl).hostname))
-    mistakes.push('CONSOLE_URL may begin with http:// only where BASE_URL is an address of this machine')
-  return [...new Set(mistakes)]
 }
 
 /** A network's nodes; none if it is not enabled. */

@@ -2,7 +2,6 @@ import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Actor } from '@farthing/sdk'
 import { examine, render } from './commands/doctor.ts'
-import { memberCommand } from './commands/members.ts'
 import { openAllSigners } from './commands/open-signers.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
 import { serve, work } from './commands/processes.ts'
@@ -147,7 +146,9 @@ async function run(): Promise<void> {
       const perform = {
         store: storeCommand,
         key: keyCommand,
-        member: memberCommand,
+        // Loaded only here: it brings the whole of WebAuthn, which work never needs.
+        member: async (ctx: Context, actor: Actor, words: readonly string[], options: typeof values) =>
+          (await import('./commands/members.ts')).memberCommand(ctx, actor, words, options),
         secrets: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
           secretsCommand(ctx, words, options),
         settler: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>

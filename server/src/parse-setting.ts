@@ -135,3 +135,28 @@ export function passkeyOrigin(text: string) {
   if (protocol === 'https:' || (protocol === 'http:' && hostname === 'localhost')) return { value: text }
   return { mistake: 'must begin with https://, or be http://localhost with a port' }
 }
+
+/** Cookies and passkeys know hosts and no ports: what else is served on the console's host could use its cookie. */
+export function findConsoleMistakes({
+  consoleUrl,
+  baseUrl,
+  checkoutPageUrl,
+}: {
+  readonly consoleUrl: string
+  readonly baseUrl: string
+  readonly checkoutPageUrl: string
+}): string[] {
+  if (consoleUrl === '') return []
+  const { hostname, protocol } = new URL(consoleUrl)
+  const mistakes: string[] = []
+  for (const [name, url] of [
+    ['BASE_URL', baseUrl],
+    ['CHECKOUT_PAGE_URL', checkoutPageUrl],
+  ] as const) {
+    if (new URL(url).hostname === hostname)
+      mistakes.push(`CONSOLE_URL must have a host of its own, but ${name} has the same`)
+  }
+  if (protocol === 'http:' && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(baseUrl).hostname))
+    mistakes.push('CONSOLE_URL may begin with http:// only where BASE_URL is an address of this machine')
+  return [...new Set(mistakes)]
+}

@@ -106,7 +106,7 @@ CREATE TABLE public.challenges (
     expires_at timestamp with time zone NOT NULL,
     CONSTRAINT challenges_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
     CONSTRAINT challenges_hash_check CHECK ((octet_length(hash) = 32)),
-    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text]))),
+    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text, 'oidc'::text]))),
     CONSTRAINT challenges_subject_hash_check CHECK ((octet_length(subject_hash) = 32))
 );
 
@@ -259,6 +259,13 @@ CREATE TABLE public.idempotency_keys (
     CONSTRAINT idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))
 );
 
+CREATE TABLE public.identities (
+    issuer text NOT NULL COLLATE pg_catalog."C",
+    subject text NOT NULL COLLATE pg_catalog."C",
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.invitations (
     id text NOT NULL COLLATE pg_catalog."C",
     token_hash bytea NOT NULL,
@@ -381,7 +388,7 @@ CREATE TABLE public.sessions (
     id text NOT NULL COLLATE pg_catalog."C",
     token_hash bytea NOT NULL,
     member_id text NOT NULL COLLATE pg_catalog."C",
-    passkey_id text NOT NULL COLLATE pg_catalog."C",
+    passkey_id text COLLATE pg_catalog."C",
     browser text NOT NULL,
     address text NOT NULL,
     created_at timestamp with time zone NOT NULL,
@@ -568,6 +575,9 @@ ALTER TABLE ONLY public.followers
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, route, key);
 
+ALTER TABLE ONLY public.identities
+    ADD CONSTRAINT identities_pkey PRIMARY KEY (issuer, subject);
+
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_pkey PRIMARY KEY (id);
 
@@ -725,6 +735,8 @@ CREATE INDEX events_unsequenced ON public.events USING btree (store_id, "positio
 
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING brin (created_at);
 
+CREATE INDEX identities_by_member ON public.identities USING btree (member_id);
+
 CREATE INDEX invitations_by_inviter ON public.invitations USING btree (invited_by);
 
 CREATE INDEX invitations_by_member ON public.invitations USING btree (member_id);
@@ -792,6 +804,9 @@ ALTER TABLE ONLY public.delivery_attempts
 
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.identities
+    ADD CONSTRAINT identities_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
 
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES public.members(id);

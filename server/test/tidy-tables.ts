@@ -19,6 +19,7 @@ export const owners: Readonly<Record<string, string>> = {
   events: 'events',
   followers: 'chains',
   idempotency_keys: 'checkouts',
+  identities: 'members',
   invitations: 'members',
   members: 'members',
   memberships: 'members',

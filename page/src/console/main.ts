@@ -10,6 +10,7 @@ const handlers: Readonly<Record<string, (form: HTMLFormElement) => Promise<void>
   'sign-in': signIn,
   enrol,
   join,
+  connect,
   'add-passkey': addPasskey,
 }
 
@@ -93,6 +94,11 @@ async function enrol(): Promise<void> {
 async function join(): Promise<void> {
   const confirmed = await confirmation('invitation.accept', { invitation })
   const { to } = await post('/enrol/join', { invitation, touch: confirmed })
+  location.assign(to)
+}
+
+async function connect(): Promise<void> {
+  const { to } = await post('/oidc/connect', { touch: await confirmation('identity.add', {}) })
   location.assign(to)
 }
 

@@ -18,6 +18,8 @@ export const securityTypes: readonly EventType[] = [
   'member.removed',
   'member.passkey_added',
   'member.passkey_removed',
+  'member.identity_added',
+  'member.identity_removed',
   'webhook_endpoint.created',
   'webhook_endpoint.updated',
   'webhook_endpoint.deleted',

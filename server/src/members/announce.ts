@@ -4,6 +4,7 @@ import type { Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import { memberToWire, type Session, type StoreMember } from './member.ts'
+import { listMemberships } from './rows.ts'
 
 export function actorOf({ id, name }: { readonly id: MemberId; readonly name: string }): Actor {
   return { type: 'member', id, name }
@@ -24,4 +25,16 @@ export async function announce(
   now: Date,
 ): Promise<void> {
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
+}
+
+/** The same in the logs of all stores of a member: how they sign in concerns each of them. */
+export async function announceEverywhere(
+  ctx: Context,
+  tx: Transaction,
+  session: Session,
+  type: Extract<EventType, `member.${string}`>,
+  now: Date,
+): Promise<void> {
+  for (const { storeId, role } of await listMemberships(tx, session.member.id))
+    await announce(ctx, tx, storeId, actorOfSession(session), type, { ...session.member, role }, now)
 }

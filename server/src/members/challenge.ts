@@ -34,8 +34,18 @@ export async function takeChallenge(
   browserHash: Buffer,
   subject: Subject,
 ): Promise<void> {
-  if (!(await deleteChallenge(tx, toKey(challenge, purpose, browserHash, subject))))
-    throw new Refusal('challenge')
+  if (!(await tryChallenge(tx, challenge, purpose, browserHash, subject))) throw new Refusal('challenge')
+}
+
+/** Whether the challenge was open for exactly this; it is used up then. */
+export async function tryChallenge(
+  tx: Transaction,
+  challenge: string,
+  purpose: Purpose,
+  browserHash: Buffer,
+  subject: Subject,
+): Promise<boolean> {
+  return await deleteChallenge(tx, toKey(challenge, purpose, browserHash, subject))
 }
 
 function toKey(challenge: string, purpose: Purpose, browserHash: Buffer, subject: Subject): ChallengeKey {

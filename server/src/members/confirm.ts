@@ -28,6 +28,8 @@ export const actions = [
   'member.recover',
   'member.remove',
   'invitation.accept',
+  'identity.add',
+  'identity.remove',
 ] as const
 
 /** A passkey's answer in a session, before it is known what it was asked for. */

@@ -3,6 +3,7 @@ import type { PasskeyId } from '../ids.ts'
 import { actorOf, announce } from './announce.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
 import { type Touch, useTouch } from './confirm.ts'
+import { deleteIdentities } from './identity-rows.ts'
 import type { Invitation } from './member.ts'
 import { deleteOtherPasskeys } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
@@ -58,6 +59,7 @@ export async function enrol(
       // The lock comes first, so that no passkey is added meanwhile.
       await lockMember(tx, member.id)
       await deleteOtherPasskeys(tx, member.id, passkey.id)
+      await deleteIdentities(tx, member.id)
       await deleteSessions(tx, member.id)
       await withdrawFor(tx, member.id)
       await withdrawBy(tx, member.id, null)

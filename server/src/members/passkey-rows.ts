@@ -17,9 +17,19 @@ type PasskeyRow = {
   last_used_at: Date | null
 }
 
+/** Reads a row of the same shape whether or not there is one, so that both take as long. */
 export async function findPasskey(db: Reader, credentialId: string): Promise<Passkey | null> {
-  const [row] = await db.query<PasskeyRow>('select * from passkeys where credential_id = $1', [credentialId])
-  return row ? toPasskey(row) : null
+  const [row] = await db.query<PasskeyRow & { is_known: boolean }>(
+    `select coalesce(p.id, '') as id, $1::text as credential_id, coalesce(p.member_id, '') as member_id,
+       coalesce(p.public_key, decode(repeat('00', 77), 'hex')) as public_key, coalesce(p.counter, 0) as counter,
+       coalesce(p.transports, '{internal}') as transports, coalesce(p.name, '') as name,
+       coalesce(p.created_at, clock()) as created_at, coalesce(p.last_used_at, clock()) as last_used_at,
+       p.id is not null as is_known
+     from (select 1) always left join passkeys p on p.credential_id = $1`,
+    [credentialId],
+  )
+  const passkey = row ? toPasskey(row) : null
+  return row?.is_known ? passkey : null
 }
 
 export async function listPasskeys(db: Reader, memberId: MemberId): Promise<Passkey[]> {

@@ -1,12 +1,11 @@
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
-import { actorOfSession, announce } from './announce.ts'
+import { announceEverywhere } from './announce.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
 import { type Touch, useTouch } from './confirm.ts'
 import type { Session } from './member.ts'
 import { deletePasskey, insertPasskey, listPasskeys } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
-import { listMemberships, lockMember } from './rows.ts'
+import { lockMember } from './rows.ts'
 import { deleteSessionsOf } from './session-rows.ts'
 import { type CreationOptions, creationOptions, readNewPasskey } from './webauthn.ts'
 
@@ -53,15 +52,4 @@ export async function removePasskey(ctx: Context, touch: Touch, passkeyId: strin
     await deleteSessionsOf(tx, session.member.id, passkeyId, session.id)
     await announceEverywhere(ctx, tx, session, 'member.passkey_removed', now)
   })
-}
-
-async function announceEverywhere(
-  ctx: Context,
-  tx: Transaction,
-  session: Session,
-  type: 'member.passkey_added' | 'member.passkey_removed',
-  now: Date,
-): Promise<void> {
-  for (const { storeId, role } of await listMemberships(tx, session.member.id))
-    await announce(ctx, tx, storeId, actorOfSession(session), type, { ...session.member, role }, now)
 }

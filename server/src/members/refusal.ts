@@ -3,6 +3,10 @@ const refusals = {
   signed_out: 'You are signed out. Sign in to go on.',
   invitation: 'This link does not work: it was used, has expired or was replaced. Ask for a new one.',
   passkey: 'This passkey was not accepted. Try again, or use another one.',
+  identity:
+    'Nobody here is connected to that account. Sign in with your passkey, and connect it on your account’s page.',
+  identity_taken: 'That account is connected to a member already.',
+  provider: 'The identity provider’s answer was not accepted. Try again, or sign in with your passkey.',
   challenge: 'That took too long, or was answered before. Try again.',
   confirmation: 'Confirm this with your passkey.',
   last_passkey: 'This is your only passkey. Add another one before you remove it.',

@@ -4,6 +4,7 @@ import type { Transaction } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
 import { actorOfSession, announce } from './announce.ts'
 import { type Touch, useTouch } from './confirm.ts'
+import { deleteIdentities } from './identity-rows.ts'
 import { lockAsOwner } from './invite.ts'
 import type { StoreMember } from './member.ts'
 import { deleteOtherPasskeys } from './passkey-rows.ts'
@@ -63,6 +64,7 @@ async function remove(
   const others = await rows.listMemberships(tx, member.id)
   if (others.length === 0 && !member.isOperator) {
     await deleteOtherPasskeys(tx, member.id, null)
+    await deleteIdentities(tx, member.id)
     await deleteSessions(tx, member.id)
   }
   await announce(ctx, tx, storeId, actor, 'member.removed', member, now)

@@ -60,7 +60,7 @@ export type NewSession = {
   readonly id: SessionId
   readonly tokenHash: Buffer
   readonly memberId: MemberId
-  readonly passkeyId: PasskeyId
+  readonly passkeyId: PasskeyId | null
   readonly browser: string
   readonly address: string
   readonly createdAt: Date
@@ -126,7 +126,7 @@ export async function deleteSessionsOf(
 
 export type ChallengeKey = {
   readonly hash: Buffer
-  readonly purpose: 'sign_in' | 'enrol' | 'add_passkey' | 'confirm'
+  readonly purpose: 'sign_in' | 'enrol' | 'add_passkey' | 'confirm' | 'oidc'
   readonly browserHash: Buffer
   readonly subjectHash: Buffer
 }

@@ -31,7 +31,7 @@ export async function openSession(
   ctx: Context,
   tx: Transaction,
   memberId: MemberId,
-  passkeyId: PasskeyId,
+  passkeyId: PasskeyId | null,
   browser: Browser,
   now: Date,
 ): Promise<string> {

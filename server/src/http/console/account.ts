@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.ts'
 import { actions, openConfirmation, readTouch } from '../../members/confirm.ts'
+import type { Provider } from '../../members/identities.ts'
+import { hasIdentity } from '../../members/identity-rows.ts'
 import type { Passkey } from '../../members/member.ts'
 import { listPasskeys } from '../../members/passkey-rows.ts'
 import { addPasskey, openPasskey, removePasskey } from '../../members/passkeys.ts'
@@ -19,13 +21,14 @@ const valuesMax = 8
 const valueLengthMax = 400
 
 /** The member's own page: stores, passkeys, sessions. And the challenges for what takes a touch. */
-export function mountAccount(scope: FastifyInstance, ctx: Context): void {
+export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Provider | null): void {
   scope.get('/', async (request, reply) => {
     const { id, member } = sessionOf(request)
-    const [memberships, passkeys, sessions] = await Promise.all([
+    const [memberships, passkeys, sessions, isConnected] = await Promise.all([
       listMemberships(ctx.db, member.id),
       listPasskeys(ctx.db, member.id),
       listSessions(ctx, member.id),
+      hasIdentity(ctx.db, member.id),
     ])
     const formToken = giveFormToken(ctx, request, reply)
     const field = formField(formToken)
@@ -43,6 +46,7 @@ export function mountAccount(scope: FastifyInstance, ctx: Context): void {
 <label>Name of another passkey<input name="name" required maxlength="60" placeholder="Security key" autocomplete="off"></label>
 <div><button class="quiet">Add a passkey</button></div>
 </form>
+${provider && renderProvider(provider, isConnected, field)}
 <h2>Where you are signed in</h2>
 <ul class="things">${sessions.map((session) => renderSession(session, session.id === id, field))}</ul>`,
     })
@@ -101,6 +105,15 @@ function renderPasskey(
     isRemovable &&
     html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${field}<input type="hidden" name="passkeyId" value="${id}"><button class="quiet">Remove</button></form>`
   }</li>`
+}
+
+function renderProvider({ host }: Provider, isConnected: boolean, field: Html): Html {
+  return html`<h2>Company sign-in</h2>
+<ul class="things"><li><p>${host}<small>${isConnected ? 'Your account there signs you in.' : 'Not connected. Your passkey stays what confirms changes.'}</small></p>${
+    isConnected
+      ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${field}<button class="quiet">Disconnect</button></form>`
+      : html`<form data-passkey="connect"><button class="quiet">Connect</button></form>`
+  }</li></ul>`
 }
 
 function renderSession(session: ListedSession, isThis: boolean, field: Html): Html {

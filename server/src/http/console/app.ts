@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
+import { openIdentities } from '../../members/identities.ts'
 import { type Reason, Refusal } from '../../members/refusal.ts'
 import { Problem, problems } from '../../problems.ts'
 import { parseBody } from '../body.ts'
@@ -11,6 +12,7 @@ import { noteProblem, openServer } from '../server.ts'
 import { mountAccount } from './account.ts'
 import { sendPage } from './document.ts'
 import { mountEnrol } from './enrol.ts'
+import { mountOidc } from './oidc.ts'
 import { mountSignIn } from './sign-in.ts'
 import { mountTeam } from './team.ts'
 import { readVisitor, refuseCrossSite } from './visitor.ts'
@@ -47,12 +49,14 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
   app.addHook('preHandler', async (request) => {
     if (!request.is404) request.visitor = await readVisitor(ctx, request)
   })
+  const identities = openIdentities(ctx)
   void app.register(async (scope) => {
     mountAssets(scope, '', openAssets('console'), { isOpen: true })
-    mountSignIn(scope, ctx)
+    mountSignIn(scope, ctx, identities?.provider ?? null)
     mountEnrol(scope, ctx)
-    mountAccount(scope, ctx)
+    mountAccount(scope, ctx, identities?.provider ?? null)
     mountTeam(scope, ctx)
+    if (identities) mountOidc(scope, ctx, identities)
   })
   return app
 }
@@ -83,6 +87,9 @@ const statuses: Readonly<Record<Reason, number>> = {
   signed_out: 401,
   invitation: 410,
   passkey: 401,
+  identity: 403,
+  identity_taken: 409,
+  provider: 502,
   challenge: 409,
   confirmation: 403,
   last_passkey: 409,

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.ts'
+import type { Provider } from '../../members/identities.ts'
 import { endSession } from '../../members/session.ts'
 import { openSignIn, signIn } from '../../members/sign-in.ts'
 import { html } from '../page/html.ts'
@@ -7,7 +8,7 @@ import { sendPage } from './document.ts'
 import { fieldsOf } from './fields.ts'
 import { browserOf, clearSession, sessionOf, startSession } from './visitor.ts'
 
-export function mountSignIn(scope: FastifyInstance, ctx: Context): void {
+export function mountSignIn(scope: FastifyInstance, ctx: Context, provider: Provider | null): void {
   const open = { config: { isOpen: true } }
   const attempt = { config: { isOpen: true, isAttempt: true } }
 
@@ -18,6 +19,7 @@ export function mountSignIn(scope: FastifyInstance, ctx: Context): void {
       main: html`<h1>Sign in to Farthing</h1>
 <p class="soft">Use the passkey that you made when you were invited: your fingerprint, face, PIN or security key.</p>
 <form data-passkey="sign-in"><button>Sign in with a passkey</button></form>
+${provider && html`<p><a class="button quiet" href="/oidc">Sign in through ${provider.host}</a></p>`}
 <noscript><p class="notice">Passkeys need JavaScript. Allow it for this site.</p></noscript>
 <p class="soft">No passkey, or lost it? Ask an owner of your store for a new link.</p>`,
     }),

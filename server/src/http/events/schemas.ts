@@ -44,6 +44,8 @@ const eventTypes = [
   'member.removed',
   'member.passkey_added',
   'member.passkey_removed',
+  'member.identity_added',
+  'member.identity_removed',
   'webhook_endpoint.created',
   'webhook_endpoint.updated',
   'webhook_endpoint.deleted',

@@ -3,48 +3,15 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
-import type { CDPSession, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { atEnd } from '../../support/at-end.ts'
-import { patienceMs } from '../../support/patience.ts'
 import { openBrowser } from '../page/support/browser.ts'
 import { openConsole, openInvitedStore } from './support/console.ts'
+import { addAuthenticator, openDevice } from './support/device.ts'
 
 const console = await openConsole({ listens: true })
 const { url } = console
 const chromium = await openBrowser()
-
-type Device = { readonly page: Page; readonly cdp: CDPSession; readonly complaints: string[] }
-
-/** A browser of its own, with an authenticator that approves everything. */
-async function openDevice(): Promise<Device & { readonly authenticatorId: string }> {
-  const context = await chromium.newContext({ locale: 'en-US' })
-  context.setDefaultTimeout(patienceMs)
-  const page = await context.newPage()
-  const complaints: string[] = []
-  // Refusals are answers with an error status, which browsers log.
-  page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of (401|409|410)/.test(message.text()))
-      complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  const cdp = await context.newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  return { page, cdp, complaints, authenticatorId: await addAuthenticator(cdp, 'internal') }
-}
-
-async function addAuthenticator(cdp: CDPSession, transport: 'internal' | 'usb'): Promise<string> {
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport,
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
-  return authenticatorId
-}
 
 async function enrol(page: Page, link: string): Promise<void> {
   await page.goto(link)
@@ -59,7 +26,7 @@ async function signIn(page: Page): Promise<void> {
 
 test('enrolment, sign-in, a second passkey, an invitation and a lost passkey', async () => {
   const { store, link } = await openInvitedStore(console)
-  const owner = await openDevice()
+  const owner = await openDevice(chromium)
   await owner.page.goto(link)
   await owner.page.getByRole('heading', { name: 'Join Shop' }).waitFor()
   assert.equal(owner.page.url(), `${url}/enrol`, 'the token does not stay in the address bar')
@@ -87,14 +54,14 @@ test('enrolment, sign-in, a second passkey, an invitation and a lost passkey', a
   await owner.page.getByRole('button', { name: 'Make a link' }).click()
   const invitation = (await owner.page.locator('code.link').textContent()) ?? ''
 
-  const guest = await openDevice()
+  const guest = await openDevice(chromium)
   await enrol(guest.page, invitation)
   await guest.page.getByText('You are a manager').waitFor()
 
   await owner.page.getByRole('link', { name: 'Back to the members' }).click()
   await owner.page.getByRole('button', { name: 'Lost passkey' }).click()
   const recovery = (await owner.page.locator('code.link').textContent()) ?? ''
-  const found = await openDevice()
+  const found = await openDevice(chromium)
   await found.page.goto(recovery)
   await found.page.getByRole('heading', { name: 'A new passkey for Shop' }).waitFor()
   await found.page.getByRole('button', { name: 'Create a passkey' }).click()
@@ -120,7 +87,7 @@ test('enrolment, sign-in, a second passkey, an invitation and a lost passkey', a
 
 test('a copy of an authenticator is refused once the other has been used', async () => {
   const { link } = await openInvitedStore(console)
-  const owner = await openDevice()
+  const owner = await openDevice(chromium)
   await enrol(owner.page, link)
   const { credentials } = await owner.cdp.send('WebAuthn.getCredentials', {
     authenticatorId: owner.authenticatorId,
@@ -131,7 +98,7 @@ test('a copy of an authenticator is refused once the other has been used', async
     await signIn(owner.page)
     await owner.page.waitForURL(`${url}/`)
   }
-  const thief = await openDevice()
+  const thief = await openDevice(chromium)
   await thief.cdp.send('WebAuthn.addCredential', { authenticatorId: thief.authenticatorId, credential })
   await signIn(thief.page)
   await thief.page.getByText('This passkey was not accepted').waitFor()
@@ -139,7 +106,7 @@ test('a copy of an authenticator is refused once the other has been used', async
 
 test('an answer that a page of another origin got for our relying party is refused', async () => {
   const { link } = await openInvitedStore(console)
-  const owner = await openDevice()
+  const owner = await openDevice(chromium)
   await enrol(owner.page, link)
   // Another program on this machine: the same host, so the browser lets it ask for our passkeys.
   const other = createServer((_request, response) =>

@@ -12,7 +12,7 @@ import { type Authenticator, openAuthenticator } from './authenticator.ts'
 export type TestConsole = { readonly farthing: TestApp; readonly app: FastifyInstance; readonly url: string }
 
 /** The console of a local deployment. With `listens` a browser can open it. */
-export async function openConsole({ listens = false } = {}): Promise<TestConsole> {
+export async function openConsole({ listens = false, settings = {} } = {}): Promise<TestConsole> {
   const port = await freePort()
   const url = `http://localhost:${port}`
   const farthing = await openTestApp({
@@ -20,6 +20,7 @@ export async function openConsole({ listens = false } = {}): Promise<TestConsole
     CHECKOUT_PAGE_URL: 'http://127.0.0.1:8402/pay',
     CONSOLE_URL: url,
     CONSOLE_PORT: `${port}`,
+    ...settings,
   })
   const app = buildConsole(farthing.ctx, { isDraining: false })
   atEnd(() => app.close())

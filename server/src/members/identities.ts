@@ -1,0 +1,168 @@
+import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import * as oidc from 'openid-client'
+import { ConfigError } from '../config.ts'
+import type { Context } from '../context.ts'
+import { announceEverywhere } from './announce.ts'
+import { openChallenge, type Subject, tryChallenge } from './challenge.ts'
+import { type Touch, useTouch } from './confirm.ts'
+import * as rows from './identity-rows.ts'
+import type { Session } from './member.ts'
+import { Refusal } from './refusal.ts'
+import { lockMember } from './rows.ts'
+import { type Browser, openSession } from './session.ts'
+import { hashToken } from './token.ts'
+
+/**
+ * Sign-in through a company's identity provider (OpenID Connect, authorization code with PKCE). A member connects their
+ * account there to their membership here, with a touch of the passkey; from then on it signs them in, and opens no more
+ * than a session: what takes a touch still does. An account counts by (issuer, subject), never by its e-mail, which
+ * providers let people change. Who was not invited has no member to connect to.
+ *
+ * The state is a challenge of this browser, used once. PKCE's verifier and the nonce follow from it and from the token in
+ * the browser's cookie, so nothing secret has to be kept between the two requests.
+ */
+export type Provider = { readonly issuer: string; readonly host: string; readonly redirectPath: string }
+
+const providerTimeoutSeconds = 10
+
+type Settings = { readonly issuer: string; readonly clientId: string; readonly clientSecret: string }
+
+export type Identities = {
+  readonly provider: Provider
+  /** Where to send the browser that wants to sign in. */
+  startSignIn(browserToken: string): Promise<string>
+  /** Where to send a member's browser that wants to connect an account. */
+  startConnect(touch: Touch, browserToken: string, now: Date): Promise<string>
+  /** What came back. Returns the token of a session, or null if an account was connected. */
+  finish(browser: Browser, session: Session | null, query: string, now: Date): Promise<string | null>
+}
+
+/** Null if no provider is set. */
+export function openIdentities(ctx: Context): Identities | null {
+  if (ctx.config.oidcFile === '') return null
+  const settings = readSettings(ctx.config.oidcFile)
+  const { issuer } = settings
+  const provider: Provider = {
+    issuer,
+    host: new URL(issuer).host,
+    // One per issuer, so that an answer of one provider cannot be passed off as another's.
+    redirectPath: `/oidc/${hash('sha256', issuer, 'hex').slice(0, 16)}`,
+  }
+  const redirectUri = ctx.config.consoleUrl + provider.redirectPath
+  let discovered: Promise<oidc.Configuration> | null = null
+
+  async function discover(): Promise<oidc.Configuration> {
+    // On http://localhost the provider may be local too; everywhere else it needs https.
+    const execute = ctx.config.consoleUrl.startsWith('http:') ? [oidc.allowInsecureRequests] : []
+    const options = { execute, timeout: providerTimeoutSeconds }
+    discovered ??= oidc.discovery(
+      new URL(issuer),
+      settings.clientId,
+      settings.clientSecret,
+      undefined,
+      options,
+    )
+    return await discovered.catch((cause) => {
+      discovered = null
+      throw new Refusal('provider', { cause })
+    })
+  }
+
+  async function start(browserToken: string, subject: Subject): Promise<string> {
+    const config = await discover()
+    const state = await openChallenge(ctx, 'oidc', hashToken(browserToken), subject)
+    const { verifier, nonce } = derive(state, browserToken)
+    const url = oidc.buildAuthorizationUrl(config, {
+      redirect_uri: redirectUri,
+      scope: 'openid',
+      state,
+      nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    })
+    return url.href
+  }
+
+  return {
+    provider,
+    startSignIn: (browserToken) => start(browserToken, signInSubject),
+    async startConnect(touch, browserToken, now) {
+      await ctx.db.transaction((tx) => useTouch(ctx, tx, touch, 'identity.add', {}, now))
+      return await start(browserToken, connectSubject(touch.session))
+    },
+    async finish(browser, session, query, now) {
+      const answered = new URL(`${redirectUri}?${query}`)
+      const state = answered.searchParams.get('state') ?? ''
+      const browserHash = hashToken(browser.token)
+      const intent = await ctx.db.transaction(async (tx) => {
+        if (session && (await tryChallenge(tx, state, 'oidc', browserHash, connectSubject(session))))
+          return session
+        if (await tryChallenge(tx, state, 'oidc', browserHash, signInSubject)) return 'sign-in'
+        throw new Refusal('challenge')
+      })
+      const subject = await exchange(answered, state, browser.token)
+      return await ctx.db.transaction(async (tx) => {
+        if (intent !== 'sign-in') {
+          await lockMember(tx, intent.member.id)
+          if (!(await rows.insertIdentity(tx, issuer, subject, intent.member.id, now)))
+            throw new Refusal('identity_taken')
+          await announceEverywhere(ctx, tx, intent, 'member.identity_added', now)
+          return null
+        }
+        // The lock makes a sign-in wait for a recovery or a removal, which delete the row.
+        const memberId = await rows.lockIdentity(tx, issuer, subject)
+        if (!memberId) throw new Refusal('identity')
+        return await openSession(ctx, tx, memberId, null, browser, now)
+      })
+    },
+  }
+
+  /** The account's subject, from an ID token of this issuer for us, with our nonce. */
+  async function exchange(answered: URL, state: string, browserToken: string): Promise<string> {
+    const config = await discover()
+    const { verifier, nonce } = derive(state, browserToken)
+    try {
+      const tokens = await oidc.authorizationCodeGrant(config, answered, {
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+        expectedNonce: nonce,
+        idTokenExpected: true,
+      })
+      const claims = tokens.claims()
+      if (claims?.iss !== issuer) throw new Error(`the ID token is by ${claims?.iss}`)
+      return claims.sub
+    } catch (cause) {
+      throw new Refusal('provider', { cause })
+    }
+  }
+}
+
+/** With a touch, because whoever loses a way to sign in should notice. */
+export async function removeIdentity(ctx: Context, touch: Touch, now: Date): Promise<void> {
+  const { session } = touch
+  await ctx.db.transaction(async (tx) => {
+    await lockMember(tx, session.member.id)
+    await useTouch(ctx, tx, touch, 'identity.remove', {}, now)
+    await rows.deleteIdentities(tx, session.member.id)
+    await announceEverywhere(ctx, tx, session, 'member.identity_removed', now)
+  })
+}
+
+const signInSubject: Subject = { intent: 'sign-in' }
+
+function connectSubject({ member }: Session): Subject {
+  return { intent: 'connect', memberId: member.id }
+}
+
+function derive(state: string, browserToken: string): { readonly verifier: string; readonly nonce: string } {
+  const from = (use: string) => hash('sha256', `${use} ${state} ${browserToken}`, 'base64url')
+  return { verifier: from('pkce'), nonce: from('nonce') }
+}
+
+function readSettings(file: string): Settings {
+  const { issuer, clientId, clientSecret } = JSON.parse(readFileSync(file, 'utf8'))
+  const isWhole = [issuer, clientId, clientSecret].every((value) => typeof value === 'string' && value !== '')
+  if (isWhole && URL.canParse(issuer)) return { issuer, clientId, clientSecret }
+  throw new ConfigError(`OIDC_FILE (${file}) must be JSON with the texts issuer, clientId and clientSecret.`)
+}
