@@ -160,13 +160,17 @@ async function measure(chain: Chain, stand: Stand): Promise<void> {
   assert(result.slowestMs <= answerMsMax, `a request took ${result.slowestMs} ms`)
 }
 
-/** What each statement has read per payment, in pages of 8 KB, most first. */
+/**
+ * What each statement has read per payment, in pages of 8 KB, most first; or per row that it returned, if these are more:
+ * requests that are refused or wait are read too.
+ */
 async function readReads({
   db,
 }: Ours): Promise<readonly { readonly pages: number; readonly query: string }[]> {
   return await db.query<{ pages: number; query: string }>(
     `select round((shared_blks_hit + shared_blks_read)::numeric
-       / (select count(*) from credits where disposition = 'exact'))::integer as pages, left(query, 200) as query
+       / greatest(rows, (select count(*) from credits where disposition = 'exact')))::integer as pages,
+       left(query, 200) as query
      from pg_stat_statements where dbid = (select oid from pg_database where datname = current_database())
      order by pages desc limit 5`,
   )

@@ -24,6 +24,7 @@ import { type Browser, chromium } from 'playwright-core'
 import { readConfig } from '../server/src/config.ts'
 import type { Context } from '../server/src/context.ts'
 import { startCluster } from '../server/src/dev/postgres.ts'
+import { operatorActor } from '../server/src/events/actor.ts'
 import { buildApp } from '../server/src/http/app.ts'
 import { openLog } from '../server/src/log.ts'
 import { openMetrics } from '../server/src/metrics.ts'
@@ -102,13 +103,14 @@ async function openOurs(): Promise<{ url: string; terms: object }> {
   const app = buildApp(ctx, { isDraining: false })
   closing.push(() => app.close())
   await app.listen({ host: '127.0.0.1', port: Number.parseInt(new URL(origin).port, 10) })
+  const actor = operatorActor('bench')
   const store = await createStore(ctx, { name: 'Juniper & Pine', mode: 'live' }, ctx.now())
   const wallet = {
     walletAddress: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
     custodialType: 'NON_CUSTODIAL',
   } as const
-  await registerWallet(ctx, store.id, 'EVM', wallet, ctx.now())
-  const { text } = await createKey(ctx, store.id, ctx.now())
+  await registerWallet(ctx, store.id, actor, 'EVM', wallet, ctx.now())
+  const { text } = await createKey(ctx, store.id, { actor, limit: null }, {}, ctx.now())
   const made = await fetch(`${origin}/api/v1/checkouts`, {
     method: 'POST',
     headers: { 'x-api-key': text, 'content-type': 'application/json' },

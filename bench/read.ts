@@ -17,6 +17,7 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { readConfig } from '../server/src/config.ts'
 import type { Database } from '../server/src/database/db.ts'
+import { operatorActor } from '../server/src/events/actor.ts'
 import { openLog } from '../server/src/log.ts'
 import { openMetrics } from '../server/src/metrics.ts'
 import { createKey } from '../server/src/stores/api-keys.ts'
@@ -127,7 +128,10 @@ async function prepare(db: Database, environment: Readonly<Record<string, string
     [storeId, checkoutsAsked],
   )
   assert.equal(rows.length, checkoutsAsked)
-  return { ids: rows.map(({ id }) => id), key: (await createKey(ctx, storeId, now)).text }
+  return {
+    ids: rows.map(({ id }) => id),
+    key: (await createKey(ctx, storeId, { actor: operatorActor('bench'), limit: null }, {}, now)).text,
+  }
 }
 
 /** One of our answers. What Node adds by itself is left out. */

@@ -11,6 +11,7 @@ import type { Context } from '../server/src/context.ts'
 import { type Database, openDatabase } from '../server/src/database/db.ts'
 import { migrate } from '../server/src/database/migrate.ts'
 import { type Cluster, startCluster } from '../server/src/dev/postgres.ts'
+import { operatorActor } from '../server/src/events/actor.ts'
 import { openLog } from '../server/src/log.ts'
 import { openMetrics } from '../server/src/metrics.ts'
 import { createKeyFile } from '../server/src/secrets/key-file.ts'
@@ -118,9 +119,17 @@ export async function makeStore(
     metrics: openMetrics(),
     now: () => new Date(),
   }
+  const actor = operatorActor('bench')
   const store = await createStore(ctx, { name: 'Bench', mode: 'live' }, ctx.now())
-  await registerWallet(ctx, store.id, 'EVM', { walletAddress, custodialType: 'NON_CUSTODIAL' }, ctx.now())
-  return (await createKey(ctx, store.id, ctx.now())).text
+  await registerWallet(
+    ctx,
+    store.id,
+    actor,
+    'EVM',
+    { walletAddress, custodialType: 'NON_CUSTODIAL' },
+    ctx.now(),
+  )
+  return (await createKey(ctx, store.id, { actor, limit: null }, {}, ctx.now())).text
 }
 
 /** Starts a process that logs to a file, as an operator would, and waits for the log line that says it is up. */

@@ -188,10 +188,13 @@ async function injectFaults(on: Stand, draw: Random, tally: Tally): Promise<Seco
   const isTimeLeft = () => Date.now() < endAt && on.episodes.length < episodesMax
   for (let phase = 0; phase < phasesMin || isTimeLeft(); phase++) {
     const phaseEndAt = phase < phasesMin ? Date.now() + phaseMs : Math.min(endAt, Date.now() + phaseMs)
-    const injectors = turnsOf(phase, draw).flatMap((turn) => {
+    const turns = turnsOf(phase, draw)
+    // Plans that run together share the injectors: three times as many would leave nothing running to disturb.
+    const each = Math.max(1, Math.floor(injectorsPerTurn / turns.length))
+    const injectors = turns.flatMap((turn) => {
       const possible = faults.filter(({ plan }) => turn.includes(plan))
       const isLone = turn.some((plan) => lonePlans.includes(plan))
-      return Array.from({ length: isLone ? 1 : injectorsPerTurn }, async (_, i) => {
+      return Array.from({ length: isLone ? 1 : each }, async (_, i) => {
         const own = draw.fork(`phase ${phase}, ${turn.join(' ')}, hand ${i}`)
         for (let times = 0; Date.now() < phaseEndAt && on.episodes.length < episodesMax; times++) {
           const fault = drawFault(possible, own)

@@ -3,7 +3,11 @@ import { buildSync, stop } from 'esbuild'
 import type { Page } from './page.ts'
 
 export function buildPage(): Page {
-  return { script: bundle('src/main.ts'), style: bundle('style/main.css') }
+  return {
+    script: bundle('src/main.ts'),
+    style: bundle('style/main.css'),
+    console: { script: bundle('src/console/main.ts'), style: bundle('style/console.css') },
+  }
 }
 
 /** Bundles a file with everything it imports. `define` replaces names with text that is only known at build time. */

@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-/** The payment page's script and style, one file each. */
-export type Page = { readonly script: string; readonly style: string }
+/** A script and a style, one file each. */
+type Bundle = { readonly script: string; readonly style: string }
+
+/** The payment page's, and the console's. */
+export type Page = Bundle & { readonly console: Bundle }
 
 const folder = new URL('.', import.meta.url)
 /** Written by `npm run build`. */

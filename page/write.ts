@@ -1,4 +1,4 @@
-/** `npm run build`: builds the payment page into a file, so that `serve` needs no bundler. */
+/** `npm run build`: builds the payment page and the console's script into a file, so that `serve` needs no bundler. */
 import { writeFileSync } from 'node:fs'
 import { buildPage } from './build.ts'
 import { builtFile, digestSources } from './page.ts'

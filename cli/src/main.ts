@@ -4,6 +4,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { type Command, UsageError } from './command.ts'
 import { checkoutCommands } from './commands/checkout.ts'
 import { eventsCommand } from './commands/events.ts'
+import { keyCommands } from './commands/key.ts'
 import { listenCommand } from './commands/listen.ts'
 import { payCommand } from './commands/pay.ts'
 import { paymentCommands } from './commands/payment.ts'
@@ -21,6 +22,7 @@ const commands: readonly Command[] = [
   verifyCommand,
   eventsCommand,
   listenCommand,
+  ...keyCommands,
 ]
 
 process.exitCode = await run(process.argv.slice(2))

@@ -3,8 +3,11 @@ import { type List, openList, type PageQuery } from './list.ts'
 import { type Call, type ClientOptions, openSend, path, type RequestOptions } from './request.ts'
 import type {
   AcceptPayment,
+  ApiKey,
+  ApiKeySecret,
   Checkout,
   CheckoutStatus,
+  CreateApiKey,
   CreateCheckout,
   CreateWebhookEndpoint,
   Currency,
@@ -17,6 +20,7 @@ import type {
   Redelivered,
   RegisterWallet,
   RollSecret,
+  RotateApiKey,
   Store,
   StoreCheckout,
   UpdateStore,
@@ -31,7 +35,7 @@ import type {
 
 // biome-ignore lint/performance/noBarrelFile: this file is the package's entry point
 export { type ClientCode, FarthingError } from './errors.ts'
-export type { EventFilter, EventQuery, LogEntry, Sync } from './events.ts'
+export type { EventFilter, EventKind, EventQuery, LogEntry, Sync } from './events.ts'
 export type { List, PageQuery } from './list.ts'
 export type { ClientOptions, RequestOptions } from './request.ts'
 export { formatUnits } from './units.ts'
@@ -170,6 +174,17 @@ export function createClient(options: ClientOptions) {
         get<Delivery>(path`/deliveries/${deliveryId}`, options),
       /** Delivers the event again, with the same event id. */
       redeliver: (deliveryId: string): Promise<Delivery> => once(path`/deliveries/${deliveryId}/redeliver`),
+    },
+
+    /** The store's API keys. A key can make, rotate and revoke only keys that may do no more than itself. */
+    keys: {
+      /** Creates a key. The result holds its text, which cannot be read again later. */
+      create: (key: CreateApiKey = {}): Promise<ApiKeySecret> => once(path`/keys`, key),
+      list: (query?: PageQuery): List<ApiKey> => openList(send, path`/keys`, query),
+      /** Creates a key that may do the same. The old one stays valid until `overlapSeconds` have passed. */
+      rotate: (keyId: string, body: RotateApiKey = {}): Promise<ApiKeySecret> =>
+        once(path`/keys/${keyId}/rotate`, body),
+      revoke: (keyId: string): Promise<ApiKey> => change(path`/keys/${keyId}`, undefined, 'DELETE'),
     },
 
     /** The store that the key belongs to. */

@@ -8,9 +8,14 @@ import type { Event, EventPage, EventType } from './wire.ts'
  * nothing, even if webhooks, connections or processes fail. Cursors never expire.
  */
 
+/** All types that begin alike: `wallet.*`. */
+export type EventKind = `${EventType extends `${infer Kind}.${string}` ? Kind : never}.*`
+
 export type EventFilter = RequestOptions & {
-  readonly type?: EventType
+  readonly type?: EventType | EventKind
   readonly checkoutId?: string
+  /** The id of a key, member or operator: only what it caused. */
+  readonly actor?: string
 }
 
 export type EventQuery = EventFilter & {

@@ -166,11 +166,20 @@ export type EventType =
   | 'payment.finalized'
   | 'payment.reorged'
   | 'payment.reversed'
+  | 'payment.accepted'
+  | 'payment.dismissed'
+  | 'store.updated'
   | 'wallet.registered'
   | 'wallet.updated'
   | 'wallet.retired'
   | 'key.created'
   | 'key.revoked'
+  | 'member.invited'
+  | 'member.joined'
+  | 'member.recovered'
+  | 'member.removed'
+  | 'member.passkey_added'
+  | 'member.passkey_removed'
   | 'webhook_endpoint.created'
   | 'webhook_endpoint.updated'
   | 'webhook_endpoint.deleted'
@@ -178,14 +187,73 @@ export type EventType =
   | 'webhook_endpoint.undelivered'
   | 'webhook_endpoint.test'
 
-/** An API key as it appears in events, without its secret. */
-export type ApiKey = { id: string; createdAt: string; expiresAt: string | null; revokedAt: string | null }
+/** What a key can be allowed to do: `keys:write` includes `keys:read`, and so on for each. */
+export type Scope =
+  | 'checkouts:read'
+  | 'checkouts:write'
+  | 'payments:read'
+  | 'payments:write'
+  | 'refunds:read'
+  | 'refunds:write'
+  | 'wallets:read'
+  | 'wallets:write'
+  | 'webhooks:read'
+  | 'webhooks:write'
+  | 'reports:read'
+  | 'reports:write'
+  | 'keys:read'
+  | 'keys:write'
+
+/** Names for lists of scopes: everything, creating and reading checkouts, or reading. */
+export type KeyPreset = 'full' | 'create' | 'read'
+
+/** An API key, without its secret. */
+export type ApiKey = {
+  id: string
+  /** What the store calls it; null if it has no name. */
+  label: string | null
+  scopes: Scope[]
+  /** The addresses or blocks (CIDR) it may be used from; empty means any. */
+  addresses: string[]
+  createdAt: string
+  /** To the hour; null if it has not been used yet. */
+  lastUsedAt: string | null
+  expiresAt: string | null
+  revokedAt: string | null
+}
+
+/** A key with its secret, which is shown only when it is created. */
+export type ApiKeySecret = ApiKey & { key: string }
+
+/** Either a preset or a list of scopes; `full` if both are left out. */
+export type CreateApiKey = {
+  label?: string
+  preset?: KeyPreset
+  scopes?: Scope[]
+  addresses?: string[]
+}
+
+/** How long the old key stays valid. Default 86400. */
+export type RotateApiKey = { overlapSeconds?: number }
+
+/** Who caused a change: a key, a member, an operator at the command line, or Farthing itself. */
+export type Actor = {
+  type: 'key' | 'member' | 'operator' | 'system'
+  id: string
+  /** The key's label, the member's or the operator's name. */
+  name: string | null
+}
+
+/** Somebody who acts for the store, as they appear in events. */
+export type Member = { id: string; name: string; role: 'owner' | 'manager' | 'developer' | 'viewer' }
 
 export type EventObject =
   | { checkout: StoreCheckout }
   | { checkout: StoreCheckout | null; payment: Payment }
   | { wallet: Wallet }
   | { key: ApiKey }
+  | { store: Store }
+  | { member: Member }
   | { webhookEndpoint: WebhookEndpoint }
   | { webhookEndpoint: WebhookEndpoint; eventId: string }
 
@@ -199,6 +267,8 @@ export type Event = {
   checkoutId: string | null
   /** Increases with every change of that checkout. */
   checkoutVersion: number | null
+  /** Who caused it; null for what payers, the chain or time caused. */
+  actor: Actor | null
   data: EventObject
 }
 
@@ -346,12 +416,16 @@ export type ProblemCode =
   | 'malformed_payment'
   | 'bad_request'
   | 'invalid_api_key'
+  | 'scope_required'
+  | 'address_not_allowed'
+  | 'key_too_wide'
   | 'not_found'
   | 'cross_site'
   | 'method_not_allowed'
   | 'request_timeout'
   | 'idempotency_in_progress'
   | 'wallet_required'
+  | 'key_limit'
   | 'wallet_conflict'
   | 'wallet_unproven'
   | 'not_cancelable'

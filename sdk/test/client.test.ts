@@ -69,6 +69,12 @@ test('every operation that takes an API key has a method, which returns what the
   assert((await mine.wallets.prove(own.id, { signature })).provenAt)
   assert.equal((await mine.wallets.retire(registered.id)).current, false)
 
+  const { key, ...made } = await mine.keys.create({ label: 'till', preset: 'create' })
+  assert.match(key, /^sk_/)
+  assert.deepEqual((await mine.keys.list({ limit: 1 }).page()).data, [made])
+  assert.deepEqual((await mine.keys.rotate(made.id, { overlapSeconds: 60 })).scopes, made.scopes)
+  assert((await mine.keys.revoke(made.id)).revokedAt)
+
   assert.equal((await mine.store.get()).id, shop.store.id)
   assert.equal((await mine.store.update({ name: 'Another' })).name, 'Another')
 

@@ -128,3 +128,30 @@ test('a live network’s nodes are reached by https, unless they are on this mac
   ])
     read('BASE_MAINNET_RPC_URLS', `http://${host}:8545/`)
 })
+
+test('the console has a host of its own, with a name, and is off unless it is named', () => {
+  assert.equal(readConfig(needed).consoleUrl, '')
+  const local = { ...needed, BASE_URL: 'http://127.0.0.1:8402' }
+  const mistakes: readonly [settings: Readonly<Record<string, string>>, mistake: RegExp][] = [
+    [{ ...needed, CONSOLE_URL: 'https://farthing.example:8443' }, /host of its own, but BASE_URL/],
+    [
+      { ...needed, CHECKOUT_PAGE_URL: 'https://pay.example/c', CONSOLE_URL: 'https://pay.example' },
+      /host of its own, but CHECKOUT_PAGE_URL/,
+    ],
+    [{ ...needed, CONSOLE_URL: 'https://192.0.2.7' }, /a name instead of an IP address/],
+    [{ ...needed, CONSOLE_URL: 'https://[2001:db8::1]' }, /a name instead of an IP address/],
+    [{ ...needed, CONSOLE_URL: 'https://console.example/' }, /must be an origin/],
+    [{ ...needed, CONSOLE_URL: 'http://console.example' }, /must begin with https/],
+    [
+      { ...needed, CONSOLE_URL: 'http://localhost:8403' },
+      /only where BASE_URL is an address of this machine/,
+    ],
+    [{ ...local, CONSOLE_URL: 'http://127.0.0.1:8403' }, /a name instead of an IP address/],
+  ]
+  for (const [settings, mistake] of mistakes) assert.throws(() => readConfig(settings), mistake)
+  assert.equal(readConfig({ ...local, CONSOLE_URL: 'http://localhost:8403' }).consolePort, 8403)
+  assert.equal(
+    readConfig({ ...needed, CONSOLE_URL: 'https://console.farthing.example' }).consoleUrl,
+    'https://console.farthing.example',
+  )
+})

@@ -10,6 +10,7 @@ import {
   networkRanges,
   nodeList,
   optionalUrl,
+  passkeyOrigin,
   rateList,
   type Setting,
   url,
@@ -30,6 +31,9 @@ export type Config = SigningConfig & {
   readonly operationsPort: number
   readonly baseUrl: string
   readonly checkoutPageUrl: string
+  /** Empty: the console is off. */
+  readonly consoleUrl: string
+  readonly consolePort: number
   readonly cell: string
   readonly networks: readonly string[]
   readonly trustedProxies: readonly string[]
@@ -102,6 +106,19 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
       'The public URL of the payment pages: checkoutUrl is this, a slash and the id. Its path must reach serve unchanged. Default: BASE_URL/pay.',
     fallback: (environment) => `${environment.BASE_URL ?? 'https://invalid'}/pay`,
     parse: webUrl,
+  },
+  consoleUrl: {
+    name: 'CONSOLE_URL',
+    about:
+      'The public URL of the console, where stores’ members sign in. Its host must be neither that of BASE_URL nor that of CHECKOUT_PAGE_URL; members’ passkeys belong to this host, so changing it means that all of them enrol again. Empty: there is no console.',
+    fallback: '',
+    parse: passkeyOrigin,
+  },
+  consolePort: {
+    name: 'CONSOLE_PORT',
+    about: 'The port that serve listens on for the console; 0 picks a free one. Used only with CONSOLE_URL.',
+    fallback: '8403',
+    parse: integer(0, 65_535),
   },
   cell: {
     name: 'CELL',
@@ -290,8 +307,26 @@ export function readConfig(environment: Environment = process.env): Config {
   const nodes = Object.fromEntries(
     networks.map((network) => [network.id, readSetting(rpcSetting(network), environment, mistakes)]),
   )
+  if (mistakes.length === 0) mistakes.push(...findConsoleMistakes(fixed as unknown as FixedConfig))
   if (mistakes.length > 0) throw new ConfigError(mistakes.join('\n'))
   return { ...fixed, nodes } as Config
+}
+
+/** Cookies and passkeys know hosts and no ports: what else is served on the console's host could use its cookie. */
+function findConsoleMistakes({ consoleUrl, baseUrl, checkoutPageUrl }: FixedConfig): string[] {
+  if (consoleUrl === '') return []
+  const { hostname, protocol } = new URL(consoleUrl)
+  const mistakes: string[] = []
+  for (const [name, url] of [
+    ['BASE_URL', baseUrl],
+    ['CHECKOUT_PAGE_URL', checkoutPageUrl],
+  ] as const) {
+    if (new URL(url).hostname === hostname)
+      mistakes.push(`CONSOLE_URL must have a host of its own, but ${name} has the same`)
+  }
+  if (protocol === 'http:' && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(baseUrl).hostname))
+    mistakes.push('CONSOLE_URL may begin with http:// only where BASE_URL is an address of this machine')
+  return [...new Set(mistakes)]
 }
 
 /** A network's nodes; none if it is not enabled. */
@@ -328,10 +363,13 @@ function rpcSetting(network: Network): Setting<readonly Node[]> {
 export function readDevChoices(environment: Environment = process.env): {
   readonly databaseUrl: string | null
   readonly port: number
+  readonly consolePort: number
 } {
-  const { DATABASE_URL = '', PORT = '8402' } = environment
+  const { DATABASE_URL = '', PORT = '8402', CONSOLE_PORT } = environment
   const standIns = { DATABASE_URL: DATABASE_URL || 'postgres://none', BASE_URL: 'http://none', PORT }
-  return { databaseUrl: DATABASE_URL || null, port: readConfig(standIns).port }
+  const { port } = readConfig(standIns)
+  const { consolePort } = readConfig({ ...standIns, CONSOLE_PORT: CONSOLE_PORT ?? `${port + 1}` })
+  return { databaseUrl: DATABASE_URL || null, port, consolePort }
 }
 
 /** The settings that `signer` reads. It has no database and no address on the network. */

@@ -12,6 +12,10 @@ export type WalletId = Id<'wal'>
 export type EventId = Id<'evt'>
 export type EndpointId = Id<'we'>
 export type DeliveryId = Id<'dlv'>
+export type MemberId = Id<'mem'>
+export type InvitationId = Id<'inv'>
+export type PasskeyId = Id<'pk'>
+export type SessionId = Id<'ses'>
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const timeLength = 10

@@ -1,5 +1,8 @@
+import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
+import type { Actor } from '@farthing/sdk'
 import { examine, render } from './commands/doctor.ts'
+import { memberCommand } from './commands/members.ts'
 import { openAllSigners } from './commands/open-signers.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
 import { serve, work } from './commands/processes.ts'
@@ -9,6 +12,7 @@ import { ConfigError, readConfig, readSignerChoices } from './config.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './database/db.ts'
 import { checkSchema, migrate, SchemaError } from './database/migrate.ts'
+import { operatorActor } from './events/actor.ts'
 import { openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
 import { listConnected, openRails } from './payments/rails.ts'
@@ -30,10 +34,16 @@ straight into its own wallet.
                                --evm-wallet ADDRESS and --solana-wallet ADDRESS to register wallets,
                                --support-email EMAIL and --support-url URL for its buyers
   store list                   list the stores
-  key create STORE             create another key
+  key create STORE             create another key, which may do everything, or --preset create or read,
+                               or --scopes LIST; --label NAME; --addresses LIST to use it from only
   key list STORE               list the store's keys
   key rotate KEY               create a new key; the old one expires after --overlap-hours (default 24)
   key revoke KEY               revoke a key now
+  member invite STORE --name NAME
+                               print a link with which the store's first owner enrols in the console;
+                               --role ROLE (owner, manager, developer or viewer), --email EMAIL
+  member list STORE            list the store's members and open invitations
+  member remove STORE MEMBER   remove a member; with the last owner gone you can invite another
   reconcile                    compare a restored database with the chains; run it before serve and work
   settler create NETWORK       make a key that pays for settlements, e.g. on BASE_MAINNET, and append it
                                to --out FILE (default: SETTLER_KEYS_FILE); prints its address
@@ -47,6 +57,7 @@ straight into its own wallet.
   secrets rotate               seal all webhook secrets with the first key of SECRETS_KEY_FILE,
                                while serve and work run
 
+store, key and member changes are recorded in the store's event log with your user name, or --as NAME.
 Settings come from the environment: see .env.example.
 `
 
@@ -108,6 +119,7 @@ async function run(): Promise<void> {
       })
     case 'store':
     case 'key':
+    case 'member':
     case 'settler':
     case 'secrets': {
       const { values, positionals } = parseArgs({
@@ -122,21 +134,30 @@ async function run(): Promise<void> {
           'solana-wallet': { type: 'string' },
           'overlap-hours': { type: 'string' },
           network: { type: 'string' },
+          as: { type: 'string' },
+          preset: { type: 'string' },
+          scopes: { type: 'string' },
+          label: { type: 'string' },
+          addresses: { type: 'string' },
           out: { type: 'string' },
+          role: { type: 'string' },
+          email: { type: 'string' },
         },
       })
       const perform = {
         store: storeCommand,
         key: keyCommand,
-        secrets: secretsCommand,
-        settler: (ctx: Context, words: readonly string[], options: typeof values) =>
+        member: memberCommand,
+        secrets: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
+          secretsCommand(ctx, words, options),
+        settler: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
           settlerCommand(ctx, words, options, () => openAllSigners(ctx)),
       }[command]
       return await briefly(async (ctx) => {
         // A key can be made before there is a database.
         const isFileOnly = (command === 'settler' || command === 'secrets') && positionals[0] === 'create'
         if (!isFileOnly) await checkSchema(ctx.db)
-        print(await perform(ctx, positionals, values))
+        print(await perform(ctx, operatorActor(values.as ?? userInfo().username), positionals, values))
       })
     }
     default:

@@ -122,3 +122,16 @@ export function webUrl(text: string) {
   }
   return parsed
 }
+
+/** An origin that passkeys can belong to: https with a name, or this machine. */
+export function passkeyOrigin(text: string) {
+  if (text === '') return { value: text }
+  const parsed = URL.canParse(text) ? new URL(text) : null
+  if (parsed?.origin !== text)
+    return { mistake: 'must be an origin such as https://console.shop.example, without a path or a slash' }
+  const { protocol, hostname } = parsed
+  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0)
+    return { mistake: 'must have a name instead of an IP address: browsers keep no passkeys for addresses' }
+  if (protocol === 'https:' || (protocol === 'http:' && hostname === 'localhost')) return { value: text }
+  return { mistake: 'must begin with https://, or be http://localhost with a port' }
+}

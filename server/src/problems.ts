@@ -25,6 +25,21 @@ export const problems = {
     'The API key is missing or invalid',
     'Send the store’s key in the X-API-Key header. Revoked and expired keys are rejected too; ask the operator for a new one.',
   ],
+  scope_required: [
+    403,
+    'The key may not do this',
+    'Use a key that has the scope in `scope`, or ask whoever manages the store’s keys for one.',
+  ],
+  address_not_allowed: [
+    403,
+    'The key may not be used from this address',
+    'Send the request from an address on the key’s list, or make a key with another list.',
+  ],
+  key_too_wide: [
+    403,
+    'A key cannot make, rotate or revoke a key that may do more than itself',
+    'Ask for fewer scopes or fewer addresses, or use a wider key.',
+  ],
   not_found: [
     404,
     'Not found',
@@ -33,7 +48,7 @@ export const problems = {
   cross_site: [
     403,
     'The form was submitted from another site',
-    'Open the payment page and submit the form there.',
+    'Open the page that the form belongs to, and submit it there.',
   ],
   method_not_allowed: [405, 'Method not allowed', 'Use one of the methods in the Allow header.'],
   request_timeout: [
@@ -51,6 +66,7 @@ export const problems = {
     'The store has no wallet that can be paid',
     'Register a wallet that this deployment can settle payments to, then create the checkout again.',
   ],
+  key_limit: [409, 'The store has too many keys', 'Revoke keys that are not used.'],
   wallet_conflict: [
     409,
     'This address is already registered with a different custodialType',

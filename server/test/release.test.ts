@@ -43,5 +43,11 @@ test('two releases of one commit are the same bytes, and their signed checksums 
   assert.notEqual(verify(files.find((file) => file.endsWith('.tgz')) ?? ''), 0)
   execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: one })
   const { components } = JSON.parse(readFileSync(join(one, files[2] ?? ''), 'utf8'))
-  assert(components.some(({ name }: { name: string }) => name === 'fastify'))
+  const listed = components.map((component: { 'bom-ref': string }) => component['bom-ref'])
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'server/package.json'), 'utf8'))
+  const missing = Object.entries(dependencies).filter(
+    ([name, version]) => !listed.includes(`${name}@${version}`),
+  )
+  assert.deepEqual(missing, [], 'the bill of materials lacks a dependency of the server')
+  assert(!listed.some((one: string) => one.startsWith('playwright-core@')), 'it lists what only tests use')
 })

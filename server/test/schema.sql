@@ -37,6 +37,10 @@ CREATE TABLE public.api_keys (
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     revoked_at timestamp with time zone,
+    label text,
+    scopes text[],
+    addresses text[] DEFAULT '{}'::text[] NOT NULL,
+    last_used_at timestamp with time zone,
     CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
 );
 
@@ -92,6 +96,18 @@ CREATE TABLE public.broadcasts (
     taken_at timestamp with time zone,
     unfunded_at timestamp with time zone,
     refusal text
+);
+
+CREATE TABLE public.challenges (
+    hash bytea NOT NULL,
+    purpose text NOT NULL,
+    browser_hash bytea NOT NULL,
+    subject_hash bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT challenges_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+    CONSTRAINT challenges_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text]))),
+    CONSTRAINT challenges_subject_hash_check CHECK ((octet_length(subject_hash) = 32))
 );
 
 CREATE TABLE public.checkouts (
@@ -203,6 +219,7 @@ CREATE TABLE public.events (
     checkout_version integer,
     data json NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    actor json,
     CONSTRAINT events_check CHECK (((checkout_id IS NULL) = (checkout_version IS NULL)))
 );
 
@@ -242,12 +259,58 @@ CREATE TABLE public.idempotency_keys (
     CONSTRAINT idempotency_keys_key_check CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 255)))
 );
 
+CREATE TABLE public.invitations (
+    id text NOT NULL COLLATE pg_catalog."C",
+    token_hash bytea NOT NULL,
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    is_recovery boolean NOT NULL,
+    name text NOT NULL,
+    email text,
+    role text NOT NULL,
+    invited_by text COLLATE pg_catalog."C",
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'developer'::text, 'viewer'::text]))),
+    CONSTRAINT invitations_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+
+CREATE TABLE public.members (
+    id text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL,
+    email text,
+    is_operator boolean DEFAULT false NOT NULL,
+    created_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.memberships (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    role text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'developer'::text, 'viewer'::text])))
+);
+
 CREATE TABLE public.node_faults (
     network text NOT NULL COLLATE pg_catalog."C",
     provider text NOT NULL COLLATE pg_catalog."C",
     fault text NOT NULL,
     faults bigint NOT NULL,
     last_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.passkeys (
+    id text NOT NULL COLLATE pg_catalog."C",
+    credential_id text NOT NULL COLLATE pg_catalog."C",
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    public_key bytea NOT NULL,
+    counter bigint NOT NULL,
+    transports text[] DEFAULT '{}'::text[] NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT passkeys_counter_check CHECK ((counter >= 0))
 );
 
 CREATE TABLE public.pasted_transactions (
@@ -312,6 +375,19 @@ CREATE TABLE public.schema_migrations (
     sql text NOT NULL,
     breaking boolean NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.sessions (
+    id text NOT NULL COLLATE pg_catalog."C",
+    token_hash bytea NOT NULL,
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    passkey_id text NOT NULL COLLATE pg_catalog."C",
+    browser text NOT NULL,
+    address text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT sessions_token_hash_check CHECK ((octet_length(token_hash) = 32))
 );
 
 CREATE TABLE public.settler_gas (
@@ -459,6 +535,9 @@ ALTER TABLE ONLY public.blocks
 ALTER TABLE ONLY public.broadcasts
     ADD CONSTRAINT broadcasts_pkey PRIMARY KEY (hash);
 
+ALTER TABLE ONLY public.challenges
+    ADD CONSTRAINT challenges_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY public.checkouts
     ADD CONSTRAINT checkouts_pkey PRIMARY KEY (id);
 
@@ -489,8 +568,26 @@ ALTER TABLE ONLY public.followers
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, route, key);
 
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_token_hash_key UNIQUE (token_hash);
+
+ALTER TABLE ONLY public.members
+    ADD CONSTRAINT members_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_pkey PRIMARY KEY (store_id, member_id);
+
 ALTER TABLE ONLY public.node_faults
     ADD CONSTRAINT node_faults_pkey PRIMARY KEY (network, provider);
+
+ALTER TABLE ONLY public.passkeys
+    ADD CONSTRAINT passkeys_credential_id_key UNIQUE (credential_id);
+
+ALTER TABLE ONLY public.passkeys
+    ADD CONSTRAINT passkeys_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.pasted_transactions
     ADD CONSTRAINT pasted_transactions_pkey PRIMARY KEY (checkout_id, network, transaction_hash);
@@ -512,6 +609,12 @@ ALTER TABLE ONLY public.schedules
 
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY public.sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.sessions
+    ADD CONSTRAINT sessions_token_hash_key UNIQUE (token_hash);
 
 ALTER TABLE ONLY public.settler_gas
     ADD CONSTRAINT settler_gas_pkey PRIMARY KEY (network, settler, hour);
@@ -559,6 +662,8 @@ CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (netw
 CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (valid_before, network) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
 
 CREATE INDEX broadcasts_by_transaction ON public.broadcasts USING btree (network, settler, nonce);
+
+CREATE INDEX challenges_by_end ON public.challenges USING btree (expires_at);
 
 CREATE INDEX checkouts_by_order ON public.checkouts USING btree (store_id, order_id, id);
 
@@ -620,6 +725,16 @@ CREATE INDEX events_unsequenced ON public.events USING btree (store_id, "positio
 
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING brin (created_at);
 
+CREATE INDEX invitations_by_inviter ON public.invitations USING btree (invited_by);
+
+CREATE INDEX invitations_by_member ON public.invitations USING btree (member_id);
+
+CREATE INDEX invitations_by_store ON public.invitations USING btree (store_id, id) WHERE (used_at IS NULL);
+
+CREATE INDEX memberships_by_member ON public.memberships USING btree (member_id);
+
+CREATE INDEX passkeys_by_member ON public.passkeys USING btree (member_id, id);
+
 CREATE INDEX pasted_transactions_to_look_up ON public.pasted_transactions USING btree (network, pasted_at) WHERE (outcome = 'looking'::text);
 
 CREATE INDEX payment_hints_by_checkout ON public.payment_hints USING btree (checkout_id);
@@ -629,6 +744,10 @@ CREATE UNIQUE INDEX reserved_amounts_by_reference ON public.reserved_amounts USI
 CREATE UNIQUE INDEX reserved_amounts_held ON public.reserved_amounts USING btree (network, asset, pay_to, amount) WHERE ((freed_at IS NULL) AND (reference IS NULL));
 
 CREATE INDEX reserved_amounts_to_look_for ON public.reserved_amounts USING btree (network, looked_at) WHERE ((reference IS NOT NULL) AND (freed_at IS NULL));
+
+CREATE INDEX sessions_by_end ON public.sessions USING btree (expires_at);
+
+CREATE INDEX sessions_by_member ON public.sessions USING btree (member_id, id);
 
 CREATE INDEX token_accounts_by_creation ON public.token_accounts USING btree (created_at) WHERE (created_at IS NOT NULL);
 
@@ -674,6 +793,21 @@ ALTER TABLE ONLY public.delivery_attempts
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES public.members(id);
+
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
+
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.passkeys
+    ADD CONSTRAINT passkeys_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
+
 ALTER TABLE ONLY public.pasted_transactions
     ADD CONSTRAINT pasted_transactions_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
 
@@ -682,6 +816,9 @@ ALTER TABLE ONLY public.payment_hints
 
 ALTER TABLE ONLY public.reserved_amounts
     ADD CONSTRAINT reserved_amounts_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
+
+ALTER TABLE ONLY public.sessions
+    ADD CONSTRAINT sessions_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
 
 ALTER TABLE ONLY public.store_gas
     ADD CONSTRAINT store_gas_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

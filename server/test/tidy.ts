@@ -15,6 +15,7 @@ export const floors: readonly (readonly string[])[] = [
   ['http', 'worker.ts'],
   ['checkouts'],
   ['payments', 'stores'],
+  ['members'],
   ['events', 'rates'],
   ['chains'],
   ['crash.ts'],

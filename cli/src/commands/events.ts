@@ -1,4 +1,4 @@
-import type { EventType, LogEntry } from '@farthing/sdk'
+import type { EventKind, EventType, LogEntry } from '@farthing/sdk'
 import { type Command, clientOf, countOf, textOf } from '../command.ts'
 import { paint, timeOf } from '../terminal.ts'
 
@@ -10,7 +10,12 @@ export const eventsCommand: Command = {
     follow: { type: 'boolean', short: 'f', about: 'keep printing new events until Ctrl-C' },
     last: { type: 'string', value: 'n', about: 'start with the last n events; default 20' },
     after: { type: 'string', value: 'cursor', about: 'start after this cursor instead' },
-    type: { type: 'string', value: 'type', about: 'only this type, for example checkout.completed' },
+    type: {
+      type: 'string',
+      value: 'type',
+      about: 'only this type, or all of a kind: wallet.*',
+    },
+    actor: { type: 'string', value: 'id', about: 'only what this key, member or operator caused' },
     checkout: { type: 'string', value: 'id', about: 'only events of this checkout' },
   },
   async run(call) {
@@ -18,9 +23,14 @@ export const eventsCommand: Command = {
     const { events } = clientOf(settings)
     const after =
       textOf(call, 'after') ?? (await events.end({ before: countOf(call, 'last', 0, 1_000_000) ?? 20 }))
-    const type = textOf(call, 'type') as EventType | undefined
+    const type = textOf(call, 'type') as EventType | EventKind | undefined
     const checkoutId = textOf(call, 'checkout')
-    const filter = { ...(type && { type }), ...(checkoutId !== undefined && { checkoutId }) }
+    const actor = textOf(call, 'actor')
+    const filter = {
+      ...(type && { type }),
+      ...(checkoutId !== undefined && { checkoutId }),
+      ...(actor !== undefined && { actor }),
+    }
     const show = (entry: LogEntry) => terminal.show(entry, () => [lineOf(entry)])
     if (!values.follow) {
       await events.sync({ ...filter, cursor: after, onEvent: (event, cursor) => show({ event, cursor }) })
@@ -37,12 +47,14 @@ export const eventsCommand: Command = {
 
 /** One event as a line: its time, an optional note such as the delivery's outcome, its type and its checkout. */
 export function lineOf({ event }: LogEntry, note = ''): string {
-  const { createdAt, type, checkoutId } = event
+  const { createdAt, type, checkoutId, actor } = event
   const parts = [
     paint('dim', timeOf(createdAt).slice(11)),
     note,
     paint(styleOf(type), type.padEnd(19)),
     checkoutId,
+    // Checkouts are created by the store's own key, nearly always the same.
+    actor && type !== 'checkout.created' && paint('dim', `by ${actor.name ?? `${actor.type} ${actor.id}`}`),
   ]
   return parts
     .filter((part) => part)

@@ -1,4 +1,4 @@
-import type { StoreCheckout } from '@farthing/sdk'
+import type { Actor, StoreCheckout } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { Problem } from '../problems.ts'
@@ -10,6 +10,7 @@ import { lockCheckout } from './rows.ts'
 export async function cancelCheckout(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   checkoutId: string,
   now: Date,
 ): Promise<StoreCheckout> {
@@ -33,7 +34,7 @@ export async function cancelCheckout(
       throw new Problem('not_cancelable', 'The checkout has expired (EXPIRED).')
     }
     if (checkout.status === 'CANCELED') return toStoreWire(ctx, checkout, null)
-    const [canceled = checkout] = await moveCheckouts(ctx, tx, [checkout], { status: 'CANCELED' }, now)
+    const [canceled = checkout] = await moveCheckouts(ctx, tx, [checkout], { status: 'CANCELED', actor }, now)
     return toStoreWire(ctx, canceled, null)
   })
 }

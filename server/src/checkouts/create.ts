@@ -138,7 +138,7 @@ async function findReplay(
 /** Computes everything about a checkout before it is written. */
 async function draftCheckout(
   ctx: Context,
-  { holder: { store, wallets } }: Caller,
+  { actor, holder: { store, wallets } }: Caller,
   input: CreateCheckout,
   idempotency: IdempotencyKey | null,
   now: Date,
@@ -204,6 +204,7 @@ async function draftCheckout(
     rate: quote,
     revision: store.revision,
     eventId: newId('evt', ctx.config.cell, now),
+    actor,
     idempotency,
     answer: JSON.stringify(toWire(ctx, checkout)),
   }

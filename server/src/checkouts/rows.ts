@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
+import type { Actor, CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
 import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
@@ -30,6 +30,7 @@ export type NewCheckout = {
   /** The revision of the store that the checkout was computed from. */
   readonly revision: number
   readonly eventId: string
+  readonly actor: Actor
   readonly idempotency: { readonly route: string; readonly key: string; readonly bodyHash: string } | null
   /** The response body, a JSON object: stored byte for byte, and part of the event. */
   readonly answer: string
@@ -64,6 +65,7 @@ const inputs: readonly (readonly [
   ['created_at', 'timestamptz', ({ checkout }) => checkout.createdAt.toISOString()],
   ['expires_at', 'timestamptz', ({ checkout }) => checkout.expiresAt.toISOString()],
   ['event_id', 'text', ({ eventId }) => eventId],
+  ['actor', 'json', ({ actor }) => JSON.stringify(actor)],
   ['route', 'text', ({ idempotency }) => idempotency?.route],
   ['key', 'text', ({ idempotency }) => idempotency?.key],
   ['body_hash', 'text', ({ idempotency }) => idempotency?.bodyHash],
@@ -113,9 +115,9 @@ const insertSql = `with patience as materialized (
        on conflict do nothing
        returning id
      ), told as (
-       insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
+       insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at, actor)
        select event_id, store_id, 'checkout.created', id, 1,
-              ('{"checkout":' || left(answer, -1) || ',"payment":null}}')::json, created_at
+              ('{"checkout":' || left(answer, -1) || ',"payment":null}}')::json, created_at, actor
        from input where (id in (select id from made)) is true
      )
      select id from made`
@@ -257,6 +259,7 @@ export type Move = {
   readonly checkout: Checkout
   readonly type: EventType
   readonly eventId: string
+  readonly actor: Actor | null
   readonly data: { readonly checkout: StoreCheckout }
   readonly now: Date
 }
@@ -265,19 +268,19 @@ export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promi
   const [row] = await tx.query<{ moved: number }>(
     `with input as (
        select * from json_to_recordset($1) as i (
-         id text, status text, version integer, event_id text, type text, data json, created_at timestamptz)
+         id text, status text, version integer, event_id text, type text, data json, created_at timestamptz, actor json)
      ), moved as (
        update checkouts c set status = i.status, version = i.version
        from input i where c.id = i.id and c.version = i.version - 1
        returning c.store_id, i.*
      ), told as (
-       insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at)
-       select event_id, store_id, type, id, version, data, created_at from moved
+       insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at, actor)
+       select event_id, store_id, type, id, version, data, created_at, actor from moved
      )
      select count(*)::int as moved from moved`,
     [
       JSON.stringify(
-        moves.map(({ checkout, type, eventId, data, now }) => ({
+        moves.map(({ checkout, type, eventId, actor, data, now }) => ({
           id: checkout.id,
           status: checkout.status,
           version: checkout.version,
@@ -285,6 +288,7 @@ export async function writeMoves(tx: Transaction, moves: readonly Move[]): Promi
           type,
           data,
           created_at: now,
+          ...(actor && { actor }),
         })),
       ),
     ],

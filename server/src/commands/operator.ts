@@ -1,3 +1,4 @@
+import type { Actor, CreateApiKey } from '@farthing/sdk'
 import { parseWalletAddress, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
@@ -11,13 +12,15 @@ import type { Mistake } from '../problems.ts'
 import { createKey, revokeKey, rotateKey } from '../stores/api-keys.ts'
 import { checkEmail, checkText, checkWebUrl } from '../stores/check-text.ts'
 import { createStore } from '../stores/create.ts'
-import { listKeys, listStores } from '../stores/rows.ts'
+import { listKeys } from '../stores/key-rows.ts'
+import { listStores } from '../stores/rows.ts'
+import { presetNames, scopes } from '../stores/scopes.ts'
 import type { Key } from '../stores/store.ts'
 import { registerWallet } from '../stores/wallets.ts'
 import { createSettler } from './create-settler.ts'
 
 /** The operator's commands. Each returns the text to print. */
-type Options = Readonly<Record<string, string | boolean | undefined>>
+export type Options = Readonly<Record<string, string | boolean | undefined>>
 
 /** Thrown for a wrong command line; the message says what is wrong. */
 export class UsageError extends Error {
@@ -27,13 +30,14 @@ export class UsageError extends Error {
 /** The option that registers a wallet, for each family. */
 const wallets = families.map((family) => [`${family.toLowerCase()}-wallet`, family] as const)
 
-function refuse(mistakes: readonly Mistake[]): void {
+export function refuse(mistakes: readonly Mistake[]): void {
   const [mistake] = mistakes
   if (mistake) throw new UsageError(`${mistake.pointer}: ${mistake.detail}`)
 }
 
 export async function storeCommand(
   ctx: Context,
+  actor: Actor,
   [verb]: readonly string[],
   options: Options,
 ): Promise<string> {
@@ -70,6 +74,7 @@ export async function storeCommand(
     const wallet = await registerWallet(
       ctx,
       store.id,
+      actor,
       family,
       { walletAddress, custodialType: 'NON_CUSTODIAL' },
       now,
@@ -78,7 +83,7 @@ export async function storeCommand(
       `Wallet ${wallet.walletAddress}${wallet.payable ? '' : ' (cannot be paid on this deployment yet)'}`,
     )
   }
-  const { text } = await createKey(ctx, store.id, now)
+  const { text } = await createKey(ctx, store.id, { actor, limit: null }, {}, now)
   lines.push(`Key    ${text}`, 'The key is shown only once. Keep it secret.')
   return lines.join('\n')
 }
@@ -95,14 +100,16 @@ function refuseUnpayable({ config }: Context, mode: Mode): void {
 
 export async function keyCommand(
   ctx: Context,
+  actor: Actor,
   [verb, subject]: readonly string[],
   options: Options,
 ): Promise<string> {
   if (!subject)
     throw new UsageError('Usage: key create STORE, key list STORE, key rotate KEY or key revoke KEY.')
+  const maker = { actor, limit: null }
   switch (verb) {
     case 'create': {
-      const { text } = await createKey(ctx, parseStore(subject), ctx.now())
+      const { text } = await createKey(ctx, parseStore(subject), maker, parseKeyOptions(options), ctx.now())
       return `${text}\nThe key is shown only once. Keep it secret.`
     }
     case 'list': {
@@ -115,6 +122,8 @@ export async function keyCommand(
         throw new UsageError('--overlap-hours must be a whole number from 0 to 9999.')
       const { text } = await rotateKey(
         ctx,
+        null,
+        maker,
         parseKeyId(subject),
         Number.parseInt(hours, 10) * 3_600,
         ctx.now(),
@@ -122,7 +131,7 @@ export async function keyCommand(
       return `${text}\nThe new key is shown only once. The old key expires in ${hours} hours.`
     }
     case 'revoke':
-      await revokeKey(ctx, parseKeyId(subject), ctx.now())
+      await revokeKey(ctx, null, maker, parseKeyId(subject), ctx.now())
       return 'Revoked.'
     default:
       throw new UsageError(`Unknown command: key ${verb ?? ''}.`)
@@ -215,7 +224,7 @@ function findRail(ctx: Context, id: string | undefined, usage: string): Rail {
   )
 }
 
-function parseStore(text: string): StoreId {
+export function parseStore(text: string): StoreId {
   if (!isId('st', text))
     throw new UsageError(`${text} is not a store id, which begins with st_. Run: store list`)
   return text
@@ -226,7 +235,35 @@ function parseKeyId(text: string): string {
   return /^sk_(?:live|test)_([^_]+)_/.exec(text)?.[1] ?? text
 }
 
+/** What a new key may do: --preset or --scopes; --label and --addresses, both with commas. */
+function parseKeyOptions(options: Options): CreateApiKey {
+  const { preset, label, scopes: asked, addresses } = options
+  const found = presetNames.find((name) => name === preset)
+  if (preset !== undefined && !found)
+    throw new UsageError(`--preset must be one of ${presetNames.join(', ')}.`)
+  const names = typeof asked === 'string' ? asked.split(',') : []
+  const unknown = names.filter((name) => !scopes.some((scope) => scope === name))
+  if (unknown.length > 0)
+    throw new UsageError(`--scopes: ${unknown.join(', ')} is none of ${scopes.join(', ')}.`)
+  return {
+    ...(found && { preset: found }),
+    ...(names.length > 0 && { scopes: scopes.filter((scope) => names.includes(scope)) }),
+    ...(typeof label === 'string' && { label }),
+    ...(typeof addresses === 'string' && { addresses: addresses.split(',') }),
+  }
+}
+
 function describe(key: Key): string {
+  const of = [
+    key.label ?? '(no label)',
+    key.scopes === null ? 'full' : key.scopes.join(' '),
+    ...(key.addresses.length > 0 ? [`from ${key.addresses.join(' ')}`] : []),
+    key.lastUsedAt ? `last used ${key.lastUsedAt.toISOString()}` : 'never used',
+  ]
+  return [describeLife(key), ...of].join('  ')
+}
+
+function describeLife(key: Key): string {
   if (key.revokedAt) return `revoked ${key.revokedAt.toISOString()}`
   if (key.expiresAt) return `expires ${key.expiresAt.toISOString()}`
   return `created ${key.createdAt.toISOString()}`

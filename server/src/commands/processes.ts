@@ -65,18 +65,37 @@ async function startServing(
     ctx.log.warn(
       'checking signatures without libsecp256k1, about twenty times slower; reinstall so that the package secp256k1 finds its native build',
     )
-  const operations = await openOperations(ctx, health).catch(async (error) => {
+  const console = await startConsole(ctx, health).catch(async (error) => {
     await app.close()
     throw error
   })
-  ctx.log.info({ address, operationsPort: portOf(operations) }, 'listening')
+  const operations = await openOperations(ctx, health).catch(async (error) => {
+    await app.close()
+    await console?.app.close()
+    throw error
+  })
+  ctx.log.info(
+    { address, operationsPort: portOf(operations), ...(console && { console: console.address }) },
+    'listening',
+  )
   return async () => {
     // First fail the readiness check, then stop listening, then let requests in flight finish.
     health.isDraining = true
     await wait(ctx.config.drainSeconds * 1_000)
-    await app.close()
+    await Promise.all([app.close(), console?.app.close()])
     operations.close()
   }
+}
+
+/** The console has a listener of its own, because its host is another than the API's. */
+async function startConsole(
+  ctx: Context,
+  health: Health,
+): Promise<{ readonly app: FastifyInstance; readonly address: string } | null> {
+  if (ctx.config.consoleUrl === '') return null
+  const { buildConsole } = await import('../http/console/app.ts')
+  const app = buildConsole(ctx, health)
+  return { app, address: await app.listen({ host: ctx.config.host, port: ctx.config.consolePort }) }
 }
 
 async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[]): Promise<void> {

@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import type { Checkout } from '@farthing/sdk'
 import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
+import { operatorActor } from '../events/actor.ts'
 import type { StoreId } from '../ids.ts'
+import { inviteAsOperator } from '../members/invite.ts'
+import { listStoreMembers } from '../members/rows.ts'
 import { createKey } from '../stores/api-keys.ts'
 import { createStore } from '../stores/create.ts'
 import { listStores } from '../stores/rows.ts'
@@ -14,6 +17,8 @@ import { testPayer } from './chain.ts'
 /** The second account of the well-known test mnemonic, whose key is public. */
 const storeWallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const order = { orderId: 'demo', priceAmount: '4.99', priceCurrency: 'EUR' }
+
+const actor = operatorActor('dev')
 
 export type Demo = { readonly baseUrl: string; readonly key: string; readonly checkoutUrl: string }
 
@@ -26,8 +31,17 @@ export async function makeDemoStore(ctx: Context): Promise<StoreId> {
     )
   const store = stores[0] ?? (await createStore(ctx, { name: 'Demo store', mode: 'test' }, now))
   const wallet = { walletAddress: storeWallet, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(ctx, store.id, 'EVM', wallet, now)
+  await registerWallet(ctx, store.id, actor, 'EVM', wallet, now)
   return store.id
+}
+
+/** Where to enrol as the demo store's owner; once there is one, where to sign in. */
+export async function inviteToDemo(ctx: Context, store: StoreId): Promise<{ readonly consoleUrl: string }> {
+  const members = await listStoreMembers(ctx.db, store)
+  if (members.some(({ role }) => role === 'owner')) return { consoleUrl: ctx.config.consoleUrl }
+  const owner = { name: 'Demo owner', email: null, role: 'owner' } as const
+  const { link } = await inviteAsOperator(ctx, store, actor, owner, ctx.now())
+  return { consoleUrl: link }
 }
 
 /**
@@ -46,7 +60,7 @@ export async function makeDemoCheckout(ctx: Context, store: StoreId, folder: str
   let key = kept
   let answer = await create(key)
   if (answer.status === 401) {
-    key = (await createKey(ctx, store, ctx.now())).text
+    key = (await createKey(ctx, store, { actor, limit: null }, { label: 'dev' }, ctx.now())).text
     answer = await create(key)
   }
   assert.equal(answer.status, 201, 'the demo checkout was refused')

@@ -14,7 +14,7 @@ import { openRails } from '../payments/rails.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
 import { createKeyFile } from '../secrets/key-file.ts'
 import { openDevChain } from './chain.ts'
-import { makeDemoCheckout, makeDemoStore } from './demo.ts'
+import { inviteToDemo, makeDemoCheckout, makeDemoStore } from './demo.ts'
 import { startPart } from './parts.ts'
 import { startCluster } from './postgres.ts'
 import { openScreen } from './screen.ts'
@@ -36,7 +36,7 @@ type Stops = (() => Promise<unknown>)[]
  * is stopped, in reverse order.
  */
 export async function dev(open: Open, now: () => Date): Promise<void> {
-  const { databaseUrl, port } = readDevChoices()
+  const { databaseUrl, port, consolePort } = readDevChoices()
   const screen = openScreen(process.stdout, now)
   const stops: Stops = []
   const ending = new AbortController()
@@ -50,7 +50,7 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
     return await screen.step(name, work)
   }
   try {
-    await beAlone(port, stops)
+    await beAlone([port, consolePort], stops)
     const database = databaseUrl ?? (await step('PostgreSQL', () => startDatabase(stops)))
     const network = networks.find(({ id }) => id === 'LOCAL')
     assert(network?.family === 'EVM')
@@ -59,6 +59,8 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       DATABASE_URL: database,
       BASE_URL: `http://127.0.0.1:${port}`,
       PORT: `${port}`,
+      CONSOLE_URL: `http://localhost:${consolePort}`,
+      CONSOLE_PORT: `${consolePort}`,
       OPERATIONS_PORT: '0',
       NETWORKS: network.id,
       LOCAL_RPC_URLS: chain.url,
@@ -89,7 +91,8 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       await Promise.all(parts)
       await untilReady(ctx, network.caip2, ending.signal)
     })
-    screen.show({ ...(await makeDemoCheckout(ctx, store, folder)), rates })
+    const demo = await makeDemoCheckout(ctx, store, folder)
+    screen.show({ ...demo, ...(await inviteToDemo(ctx, store)), rates })
     if (!ending.signal.aborted) await once(ending.signal, 'abort')
   } catch (error) {
     if (!ending.signal.aborted) failure = error instanceof Error ? error : new Error(String(error))
@@ -101,19 +104,25 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
 }
 
 /** Two in one folder would stop each other's database, and two on one port would answer each other's requests. */
-async function beAlone(port: number, stops: Stops): Promise<void> {
+async function beAlone(ports: readonly number[], stops: Stops): Promise<void> {
   await mkdir(folder, { recursive: true })
   const other = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10)
   if (other > 0 && isAlive(other))
     throw new ConfigError(`dev is already running here as process ${other}. If it is not, delete ${pidFile}.`)
-  const probe = createServer()
-  await new Promise<void>((resolve, reject) => {
-    probe.once('error', () =>
-      reject(new ConfigError(`Port ${port} is taken. Choose another: PORT=8500 npm run dev`)),
-    )
-    probe.listen(port, '127.0.0.1', resolve)
-  })
-  await new Promise((resolve) => probe.close(resolve))
+  for (const port of ports) {
+    const probe = createServer()
+    await new Promise<void>((resolve, reject) => {
+      probe.once('error', () =>
+        reject(
+          new ConfigError(
+            `Port ${port} is taken. Choose another: PORT=8500 npm run dev. The console takes the one after it, or CONSOLE_PORT.`,
+          ),
+        ),
+      )
+      probe.listen(port, '127.0.0.1', resolve)
+    })
+    await new Promise((resolve) => probe.close(resolve))
+  }
   await writeFile(pidFile, `${process.pid}\n`)
   stops.push(() => rm(pidFile, { force: true }))
 }

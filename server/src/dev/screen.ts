@@ -31,7 +31,8 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
       }
     },
 
-    show({ baseUrl, key, checkoutUrl, rates }: Demo & { readonly rates: string }): void {
+    show(shown: Demo & { readonly consoleUrl: string; readonly rates: string }): void {
+      const { baseUrl, key, checkoutUrl, consoleUrl, rates } = shown
       out.write(`
   ${heading('Farthing is running.')} Open your first checkout and pay it with one click:
 
@@ -60,6 +61,9 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
   ${heading('Rates')}  ${rates.replaceAll(',', ', ')} per dollar, fixed
   ${heading('Key')} of the demo store:
  ${key}
+
+  ${heading('Console')} for the store's people, to sign in with a passkey:
+ ${paint(['cyan', 'underline'], consoleUrl)}
 
   Ctrl-C stops everything. Data and chain are kept in .dev.
 

@@ -1,10 +1,15 @@
-import type { Event, EventPage, EventType } from '@farthing/sdk'
+import type { Event, EventPage } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import { type EventRow, listEvents, readLogEnd } from './rows.ts'
 
-export type EventFilter = { readonly type: EventType | null; readonly checkoutId: string | null }
+/** `type` may also be all that begin alike, such as `wallet.*`; `actor` is the id of a key, member or operator. */
+export type EventFilter = {
+  readonly type: string | null
+  readonly checkoutId: string | null
+  readonly actor: string | null
+}
 
 /** One page of a store's log after a cursor, oldest first. */
 export async function readEvents(
@@ -66,6 +71,7 @@ export function eventToWire(row: EventRow): Event {
     createdAt: row.created_at.toISOString(),
     checkoutId: row.checkout_id,
     checkoutVersion: row.checkout_version,
+    actor: row.actor,
     data: row.data,
   }
 }

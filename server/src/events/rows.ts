@@ -1,4 +1,4 @@
-import type { EventObject, EventType } from '@farthing/sdk'
+import type { Actor, EventObject, EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, EventId, StoreId } from '../ids.ts'
 import { securityHours, securityTypes } from './security.ts'
@@ -11,6 +11,7 @@ export type EventRow = {
   type: EventType
   checkout_id: CheckoutId | null
   checkout_version: number | null
+  actor: Actor | null
   data: EventObject
   created_at: Date
 }
@@ -18,21 +19,26 @@ export type EventRow = {
 export async function listEvents(
   db: Database,
   storeId: StoreId,
-  page: { after: bigint; last: bigint; type: EventType | null; checkoutId: string | null; limit: number },
+  page: {
+    after: bigint
+    last: bigint
+    type: string | null
+    checkoutId: string | null
+    actor: string | null
+    limit: number
+  },
 ): Promise<EventRow[]> {
   // Each combination of filters is a separate statement: a single one for all would sort a store's whole log.
   const range = 'sequence > $2 and sequence <= $4'
   // A checkout has few events, a log may have millions: "is true" keeps the planner off the index by sequence.
   const conditions = ['store_id = $1', page.checkoutId === null ? range : `(${range}) is true`]
   const values: unknown[] = [storeId, page.after.toString(), page.limit, page.last.toString()]
-  for (const [column, value] of [
-    ['type', page.type],
-    ['checkout_id', page.checkoutId],
-  ] as const) {
-    if (value !== null) conditions.push(`${column} = $${values.push(value)}`)
-  }
+  if (page.checkoutId !== null) conditions.push(`checkout_id = $${values.push(page.checkoutId)}`)
+  if (page.actor !== null) conditions.push(`actor ->> 'id' = $${values.push(page.actor)}`)
+  if (page.type?.endsWith('.*')) conditions.push(`starts_with(type, $${values.push(page.type.slice(0, -1))})`)
+  else if (page.type !== null) conditions.push(`type = $${values.push(page.type)}`)
   return await db.query<EventRow>(
-    `select id, sequence, type, checkout_id, checkout_version, data, created_at
+    `select id, sequence, type, checkout_id, checkout_version, actor, data, created_at
      from events where ${conditions.join(' and ')} order by sequence limit $3`,
     values,
   )

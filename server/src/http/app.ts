@@ -1,20 +1,22 @@
+import type { Scope } from '@farthing/sdk'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { openClaim } from '../checkouts/claim.ts'
 import { openCreateCheckout } from '../checkouts/create.ts'
 import { openPayViews, type PayEngine } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
 import { openEventWaits } from '../events/wait.ts'
-import { newId } from '../ids.ts'
 import { openBudgets } from '../payments/budget.ts'
 import { openRails } from '../payments/rails.ts'
 import { openIssuer } from '../payments/receipts/issuer.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
 import { openSlots } from '../payments/slots.ts'
 import { openOutcomes } from '../payments/waits.ts'
-import { Problem, type ProblemCode } from '../problems.ts'
+import { Problem } from '../problems.ts'
+import { isInside } from '../stores/addresses.ts'
 import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
+import { mayDo } from '../stores/scopes.ts'
 import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
@@ -27,72 +29,18 @@ import { addressBucket, openLimiter } from './limits.ts'
 import { type Health, openReadyCheck } from './operations.ts'
 import { mountPage } from './page/page.ts'
 import { pagePathOf, payRoutes } from './pay.ts'
-import { renderProblem } from './problem.ts'
 import { publicRoutes } from './public-api.ts'
 import type { Route } from './route.ts'
+import { openServer, sendProblem } from './server.ts'
 import { storeRoutes } from './store-api.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    caller: Caller | null
-    /** The raw body. */
-    bodyBytes: Buffer
-    problemCode: ProblemCode | null
-  }
-}
-
-/** A payment header is about 1 KiB, or 4 KiB with many extensions. Requests above this limit get 431. */
-const headerBytesMax = 12_288
-/** A client that sends more slowly than this is holding a socket open, not making a request. */
-const headersTimeoutMs = 5_000
-const requestTimeoutMs = 15_000
-/** Longer than the 60 s after which common load balancers drop idle connections, so that they close them, not we. */
-const keepAliveTimeoutMs = 65_000
-const timeoutCheckMs = 1_000
-/** Makes clients reconnect through the load balancer now and then. */
-const requestsPerSocketMax = 10_000
-const connectionsMax = 10_000
 
 /** Builds the HTTP application without listening, so that tests can call it without a socket. */
 export function buildApp(ctx: Context, health: Health): FastifyInstance {
-  const app = Fastify({
-    logger: false,
-    bodyLimit: ctx.config.bodyLimitBytes,
-    trustProxy: ctx.config.trustedProxies.length > 0 ? [...ctx.config.trustedProxies] : false,
-    genReqId: () => newId('req', ctx.config.cell, ctx.now()),
-    routerOptions: { maxParamLength: 200 },
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
-    maxRequestsPerSocket: requestsPerSocketMax,
-    http: {
-      maxHeaderSize: headerBytesMax,
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: timeoutCheckMs,
-    },
-    // Requests that the router refuses never reach a hook.
-    frameworkErrors(error, request, reply) {
-      reply.headers(always).header('x-request-id', request.id)
-      void sendProblem(ctx, error, request, reply)
-    },
-    clientErrorHandler(error, socket) {
-      if (socket.writable) socket.end(renderClientError(ctx, error.code))
-      else socket.destroy()
-    },
-  })
-  app.server.maxConnections = connectionsMax
-  app.decorateRequest('caller', null)
-  app.decorateRequest('problemCode', null)
-  app.decorateRequest('bodyBytes')
+  const app = openServer(ctx, health)
   app.setErrorHandler((error, request, reply) => sendProblem(ctx, error, request, reply))
   app.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === 'body' ? bodies : queries).compile(schema as object),
   )
-  observe(app, ctx)
-  // A kept-alive connection would delay the stop until its client closes it or it times out.
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (health.isDraining) reply.header('connection', 'close')
-    done()
-  })
 
   const authenticator = openAuthenticator(ctx)
   const admit = openAdmission(ctx, authenticator)
@@ -222,12 +170,13 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
     const limitAddress = () => addresses.take(addressBucket(request.ip), reply)
     // Probes arrive every second from one address and must not be rate-limited. Answering them costs next to nothing.
     if (request.url === '/livez' || request.url === '/readyz') return
-    if (!route?.isKeyed) return limitAddress()
+    if (!route || route.scope === null) return limitAddress()
     const header = request.headers['x-api-key']
     const caller = await authenticator.authenticate(
       typeof header === 'string' ? header : undefined,
       limitAddress,
     )
+    refuseElsewhere(caller, request.ip, limitAddress)
     keys.take(caller.keyId, reply)
     const needsFresh = route.needsFreshCaller ?? route.method !== 'GET'
     request.caller = needsFresh ? await authenticator.refresh(caller) : caller
@@ -235,7 +184,20 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
     if (storeId !== undefined && storeId !== caller.holder.store.id) {
       throw new Problem('not_found', 'No such store.')
     }
+    refuseUnscoped(request.caller, route.scope)
   }
+}
+
+/** Counts against the address, so that a stolen key cannot use up what its owner may ask for. */
+function refuseElsewhere({ holder: { key } }: Caller, address: string, limitAddress: () => void): void {
+  if (key.addresses.length === 0 || isInside(key.addresses, address)) return
+  limitAddress()
+  throw new Problem('address_not_allowed', `The key may not be used from ${address}.`)
+}
+
+function refuseUnscoped({ holder: { key } }: Caller, scope: Scope | 'any'): void {
+  if (scope === 'any' || mayDo(key.scopes, scope)) return
+  throw new Problem('scope_required', `The key lacks the scope ${scope}.`, { members: { scope } })
 }
 
 function refuseUnknown(routes: readonly Route[], request: FastifyRequest): never {
@@ -254,72 +216,4 @@ function matches(pattern: string, path: string): boolean {
   return (
     expected.length === parts.length && expected.every((part, i) => part.startsWith(':') || part === parts[i])
   )
-}
-
-const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
-
-/** One log line and one measurement per request. */
-function observe(app: FastifyInstance, ctx: Context): void {
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(always).header('x-request-id', request.id)
-    done()
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? 'unknown'
-    ctx.metrics.requests.observe(
-      { method: request.method, route, status: reply.statusCode },
-      reply.elapsedTime / 1_000,
-    )
-    ctx.log.info({
-      requestId: request.id,
-      method: request.method,
-      route,
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-      ...(request.caller && { storeId: request.caller.holder.store.id }),
-      ...(request.problemCode && { code: request.problemCode }),
-    })
-    done()
-  })
-}
-
-function sendProblem(
-  ctx: Context,
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  const { status, headers, body, code } = renderProblem(ctx, error, request.id)
-  request.problemCode = code
-  ctx.metrics.problems.inc({ code })
-  if (status >= 500) {
-    const cause = error instanceof Problem ? (error.cause ?? error) : error
-    ctx.log.error({ requestId: request.id, code, err: cause }, 'request failed')
-  }
-  return reply.code(status).headers(headers).send(body)
-}
-
-const clientErrors: Readonly<Record<string, ProblemCode>> = {
-  HPE_HEADER_OVERFLOW: 'headers_too_large',
-  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
-}
-
-/** Input that doesn't parse as HTTP never becomes a request, so its answer is written to the socket by hand. */
-function renderClientError(ctx: Context, errorCode: string): string {
-  const code = clientErrors[errorCode] ?? 'bad_request'
-  ctx.metrics.problems.inc({ code })
-  const requestId = newId('req', ctx.config.cell, ctx.now())
-  const { status, headers, body } = renderProblem(
-    ctx,
-    new Problem(code, 'The request could not be read.'),
-    requestId,
-  )
-  const lines = Object.entries({
-    ...always,
-    ...headers,
-    'x-request-id': requestId,
-    'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
-  })
-  return `HTTP/1.1 ${status} ${code}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
 }

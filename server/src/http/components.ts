@@ -1,5 +1,5 @@
+import { ApiKey, ApiKeySecret, CreateApiKey, RotateApiKey } from './key-schemas.ts'
 import {
-  ApiKey,
   Checkout,
   CheckoutPayment,
   CreateCheckout,
@@ -37,6 +37,9 @@ export const components = {
   ProveWallet,
   Wallet,
   ApiKey,
+  ApiKeySecret,
+  CreateApiKey,
+  RotateApiKey,
   Network,
   Currency,
   PaymentRequired: TermsSchema,

@@ -52,7 +52,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
   const pageUrl = ctx.config.checkoutPageUrl
   const pagePath = `${pagePathOf(ctx)}/:checkoutId`
   const shared = {
-    isKeyed: false,
+    scope: null,
     requestHeaders: {
       'PAYMENT-SIGNATURE':
         'Base64 of the x402 payment. Without it, the answer for an unpaid checkout is 402 with the ways to pay. Version 1’s X-PAYMENT is not read.',

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { acceptPayment, dismissPayment } from '../checkouts/payments/decide.ts'
 import { listPayments } from '../checkouts/payments/list.ts'
 import type { Context } from '../context.ts'
-import { limitDefault, param, type Route, sendJson, storeOf } from './route.ts'
+import { actorOf, limitDefault, param, type Route, sendJson, storeOf } from './route.ts'
 import { closed, cursor, dispositions, limit, nextCursor, of, Payment } from './schemas.ts'
 
 const PaymentQuery = Type.Object(
@@ -42,7 +42,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       summary: 'List payments, newest first',
       description:
         'All payments that have reached the store’s wallets since they were registered, including those that match no checkout. On networks where transfers carry a reference, one without it is not seen.',
-      isKeyed: true,
+      scope: 'payments:read',
       query: PaymentQuery,
       answers: { 200: { description: 'One page.', schema: PaymentPage } },
       problems: [],
@@ -64,7 +64,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       summary: 'Accept a payment for a checkout',
       description:
         'Completes the checkout with a payment that is late, underpaid, overpaid or unmatched. A hint does not prove who paid. Accepting it again changes nothing.',
-      isKeyed: true,
+      scope: 'payments:write',
       body: AcceptPayment,
       answers: { 200: { description: 'Accepted.', schema: Payment } },
       problems: ['not_found', 'wallet_unproven', 'payment_in_progress', 'already_paid', 'payment_not_open'],
@@ -73,6 +73,7 @@ export function paymentRoutes(ctx: Context): Route[] {
         const payment = await acceptPayment(
           ctx,
           storeOf(request),
+          actorOf(request),
           param(request, 'paymentId'),
           checkoutId,
           ctx.now(),
@@ -87,11 +88,21 @@ export function paymentRoutes(ctx: Context): Route[] {
       summary: 'Dismiss a payment',
       description:
         'Records that the store will do nothing more about it. Dismissing it again changes nothing.',
-      isKeyed: true,
+      scope: 'payments:write',
       answers: { 200: { description: 'Dismissed.', schema: Payment } },
       problems: ['not_found', 'wallet_unproven', 'payment_not_open'],
       async handle(request, reply) {
-        return sendJson(reply, 200, await dismissPayment(ctx, storeOf(request), param(request, 'paymentId')))
+        return sendJson(
+          reply,
+          200,
+          await dismissPayment(
+            ctx,
+            storeOf(request),
+            actorOf(request),
+            param(request, 'paymentId'),
+            ctx.now(),
+          ),
+        )
       },
     },
   ]

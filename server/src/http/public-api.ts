@@ -13,7 +13,7 @@ export function publicRoutes(ctx: Context): Route[] {
       path: '/api/v1/networks',
       operationId: 'listNetworks',
       summary: 'List the networks and assets that can be paid with',
-      isKeyed: false,
+      scope: null,
       answers: {
         200: {
           description: 'The networks that this deployment settles payments on.',
@@ -30,7 +30,7 @@ export function publicRoutes(ctx: Context): Route[] {
       path: '/api/v1/currencies',
       operationId: 'listCurrencies',
       summary: 'List the currencies that checkouts can currently be priced in',
-      isKeyed: false,
+      scope: null,
       answers: {
         200: {
           description: 'The currencies with a fresh rate. USD is always included.',

@@ -1,3 +1,4 @@
+import type { Actor, Scope } from '@farthing/sdk'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { StoreId } from '../ids.ts'
@@ -12,8 +13,8 @@ export type Route = {
   readonly operationId: string
   readonly summary: string
   readonly description?: string
-  /** Whether the caller must send a store's API key. */
-  readonly isKeyed: boolean
+  /** What the caller's key must be allowed to do; `any`: every key of the store will do; null: no key is needed. */
+  readonly scope: Scope | 'any' | null
   /**
    * Whether the caller is read from the database instead of a cache that may be a second old. The default is true unless
    * the method is GET: a revoked key must not change anything.
@@ -50,12 +51,16 @@ export const limitDefault = 20
 
 export function caller(request: FastifyRequest): Caller {
   if (!request.caller)
-    throw new Error(`${request.routeOptions.url} was called without an API key: set isKeyed on its route`)
+    throw new Error(`${request.routeOptions.url} was called without an API key: set a scope on its route`)
   return request.caller
 }
 
 export function storeOf(request: FastifyRequest): StoreId {
   return caller(request).holder.store.id
+}
+
+export function actorOf(request: FastifyRequest): Actor {
+  return caller(request).actor
 }
 
 export function param(request: FastifyRequest, name: string): string {

@@ -266,18 +266,6 @@ export const Wallet = of<Wire.Wallet>()(
   ),
 )
 
-export const ApiKey = of<Wire.ApiKey>()(
-  Type.Object(
-    {
-      id: Type.String(),
-      createdAt: timestamp(),
-      expiresAt: nullable(timestamp()),
-      revokedAt: nullable(timestamp()),
-    },
-    closed,
-  ),
-)
-
 export const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
 export const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(
   Type.Object({ data: Type.Array(StoreCheckout), nextCursor }, closed),

@@ -21,15 +21,31 @@ import { type Store, storeToWire, walletToWire } from '../stores/store.ts'
 import { updateStore } from '../stores/update.ts'
 import { registerWallet, retireWallet, updateWallet } from '../stores/wallets.ts'
 import { readIdempotencyKey } from './idempotency.ts'
+import { keyRoutes } from './keys-api.ts'
 import { paymentRoutes } from './payments-api.ts'
-import { caller, limitDefault, param, parseTime, type Route, sendJson, sendText, storeOf } from './route.ts'
+import {
+  actorOf,
+  caller,
+  limitDefault,
+  param,
+  parseTime,
+  type Route,
+  sendJson,
+  sendText,
+  storeOf,
+} from './route.ts'
 import * as schemas from './schemas.ts'
 
 const oneWallet = '/api/v1/stores/:storeId/wallets/:walletId'
 
 /** The store's API. Every operation acts for the store whose key was sent, and sees nothing of any other. */
 export function storeRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
-  return [...checkoutRoutes(ctx, createCheckout), ...paymentRoutes(ctx), ...settingsRoutes(ctx)]
+  return [
+    ...checkoutRoutes(ctx, createCheckout),
+    ...paymentRoutes(ctx),
+    ...settingsRoutes(ctx),
+    ...keyRoutes(ctx),
+  ]
 }
 
 function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
@@ -41,7 +57,7 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       // The database refuses a create if its store or key has changed since the caller was read.
       needsFreshCaller: false,
       summary: 'Create a checkout',
-      isKeyed: true,
+      scope: 'checkouts:write',
       body: schemas.CreateCheckout,
       requestHeaders: {
         'Idempotency-Key':
@@ -82,7 +98,7 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       path: '/api/v1/checkouts',
       operationId: 'listCheckouts',
       summary: 'List checkouts, newest first',
-      isKeyed: true,
+      scope: 'checkouts:read',
       query: schemas.CheckoutQuery,
       answers: { 200: { description: 'One page.', schema: schemas.CheckoutPage } },
       problems: [],
@@ -105,7 +121,7 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       path: '/api/v1/checkouts/:checkoutId',
       operationId: 'getCheckout',
       summary: 'Read a checkout',
-      isKeyed: true,
+      scope: 'checkouts:read',
       answers: {
         200: {
           description: 'The checkout, with its payment if there is one.',
@@ -123,14 +139,20 @@ function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route
       operationId: 'cancelCheckout',
       summary: 'Cancel an unpaid checkout',
       description: 'Canceling it again changes nothing and gives the same answer.',
-      isKeyed: true,
+      scope: 'checkouts:write',
       answers: { 200: { description: 'Canceled.', schema: schemas.StoreCheckout } },
       problems: ['not_found', 'payment_in_progress', 'not_cancelable'],
       async handle(request, reply) {
         return sendJson(
           reply,
           200,
-          await cancelCheckout(ctx, storeOf(request), param(request, 'checkoutId'), ctx.now()),
+          await cancelCheckout(
+            ctx,
+            storeOf(request),
+            actorOf(request),
+            param(request, 'checkoutId'),
+            ctx.now(),
+          ),
         )
       },
     },
@@ -152,7 +174,7 @@ function settingsRoutes(ctx: Context): Route[] {
       needsFreshCaller: true,
       summary: 'Read the store that the key belongs to',
       description: 'Use it to find the store’s id if all you have is a key.',
-      isKeyed: true,
+      scope: 'any',
       answers: { 200: { description: 'The store.', schema: schemas.Store } },
       problems: [],
       async handle(request, reply) {
@@ -166,7 +188,7 @@ function settingsRoutes(ctx: Context): Route[] {
       // A store that was just updated must not come from the cache.
       needsFreshCaller: true,
       summary: 'Read the store',
-      isKeyed: true,
+      scope: 'any',
       answers: { 200: { description: 'The store.', schema: schemas.Store } },
       problems: ['not_found'],
       async handle(request, reply) {
@@ -180,7 +202,7 @@ function settingsRoutes(ctx: Context): Route[] {
       summary: 'Change the store’s name, appearance or finality policy',
       description:
         'Fields that you leave out stay unchanged. Existing checkouts keep the policy they were created with.',
-      isKeyed: true,
+      scope: 'wallets:write',
       body: schemas.UpdateStore,
       answers: { 200: { description: 'The changed store.', schema: schemas.Store } },
       problems: ['not_found'],
@@ -188,7 +210,15 @@ function settingsRoutes(ctx: Context): Route[] {
         return sendJson(
           reply,
           200,
-          await readStore(await updateStore(ctx, storeOf(request), request.body as UpdateStore)),
+          await readStore(
+            await updateStore(
+              ctx,
+              storeOf(request),
+              actorOf(request),
+              request.body as UpdateStore,
+              ctx.now(),
+            ),
+          ),
         )
       },
     },
@@ -199,7 +229,7 @@ function settingsRoutes(ctx: Context): Route[] {
       path: '/api/v1/stores/:storeId/wallets',
       operationId: 'listWallets',
       summary: 'List the store’s wallets, newest first',
-      isKeyed: true,
+      scope: 'wallets:read',
       query: schemas.PageQuery,
       answers: {
         200: { description: 'One page, without retired wallets.', schema: schemas.WalletPage },
@@ -229,14 +259,18 @@ function settingsRoutes(ctx: Context): Route[] {
       path: oneWallet,
       operationId: 'updateWallet',
       summary: 'Say whether a wallet is also paid by other means',
-      isKeyed: true,
+      scope: 'wallets:write',
       body: schemas.UpdateWallet,
       answers: { 200: { description: 'The changed wallet.', schema: schemas.Wallet } },
       problems: ['not_found'],
       async handle(request, reply) {
         const body = request.body as UpdateWallet
         const walletId = param(request, 'walletId')
-        return sendJson(reply, 200, await updateWallet(ctx, storeOf(request), walletId, body, ctx.now()))
+        return sendJson(
+          reply,
+          200,
+          await updateWallet(ctx, storeOf(request), actorOf(request), walletId, body, ctx.now()),
+        )
       },
     },
     {
@@ -245,7 +279,7 @@ function settingsRoutes(ctx: Context): Route[] {
       operationId: 'challengeWallet',
       summary: 'Get a message with which a wallet proves that it belongs to the store',
       description: 'Valid for one hour and for one proof. A new one replaces the one before.',
-      isKeyed: true,
+      scope: 'wallets:write',
       answers: { 201: { description: 'What the wallet has to sign.', schema: schemas.WalletChallenge } },
       problems: ['not_found'],
       async handle(request, reply) {
@@ -260,7 +294,7 @@ function settingsRoutes(ctx: Context): Route[] {
       summary: 'Prove that a wallet belongs to the store',
       description:
         'Presents the wallet’s signature of the challenge. Payments to a wallet that match no checkout belong to the stores that have proven it.',
-      isKeyed: true,
+      scope: 'wallets:write',
       body: schemas.ProveWallet,
       answers: { 200: { description: 'The proven wallet.', schema: schemas.Wallet } },
       problems: ['not_found'],
@@ -270,7 +304,7 @@ function settingsRoutes(ctx: Context): Route[] {
         return sendJson(
           reply,
           200,
-          await proveWallet(ctx, store, param(request, 'walletId'), body, ctx.now()),
+          await proveWallet(ctx, store, actorOf(request), param(request, 'walletId'), body, ctx.now()),
         )
       },
     },
@@ -280,14 +314,14 @@ function settingsRoutes(ctx: Context): Route[] {
       operationId: 'retireWallet',
       summary: 'Retire a wallet',
       description: 'New checkouts no longer use it. Existing checkouts are still paid to it.',
-      isKeyed: true,
+      scope: 'wallets:write',
       answers: { 200: { description: 'Retired.', schema: schemas.Wallet } },
       problems: ['not_found'],
       async handle(request, reply) {
         return sendJson(
           reply,
           200,
-          await retireWallet(ctx, storeOf(request), param(request, 'walletId'), ctx.now()),
+          await retireWallet(ctx, storeOf(request), actorOf(request), param(request, 'walletId'), ctx.now()),
         )
       },
     },
@@ -308,7 +342,7 @@ function registerRoute(
     summary,
     description:
       'New checkouts are paid to the wallet of the family that was registered last. Registering an existing wallet again makes it current.',
-    isKeyed: true,
+    scope: 'wallets:write',
     body: schemas.RegisterWallet,
     answers: {
       201: {
@@ -321,6 +355,7 @@ function registerRoute(
       const wallet = await registerWallet(
         ctx,
         storeOf(request),
+        actorOf(request),
         family,
         request.body as RegisterWallet,
         ctx.now(),

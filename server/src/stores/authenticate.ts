@@ -1,9 +1,10 @@
 import { timingSafeEqual } from 'node:crypto'
+import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { Problem } from '../problems.ts'
 import { remember } from '../remember.ts'
 import { hashSecret, parseKey } from './api-keys.ts'
-import { type KeyHolder, readKeyHolder } from './rows.ts'
+import { type KeyHolder, noteKeyUsed, readKeyHolder } from './key-rows.ts'
 
 /**
  * Who is calling. A key's holder is cached for one second, so that a busy store costs one lookup per second, not one
@@ -12,10 +13,16 @@ import { type KeyHolder, readKeyHolder } from './rows.ts'
  * again (see http/app.ts). So a revoked key can change nothing from that moment on, and stops reading within a second.
  */
 const rememberedMs = 1_000
+const hourMs = 3_600_000
 /** Bounds memory: beyond it the oldest entry is dropped. */
 const entriesMax = 10_000
 
-export type Caller = { readonly keyId: string; readonly holder: KeyHolder }
+export type Caller = {
+  readonly keyId: string
+  readonly holder: KeyHolder
+  /** The key, as the event log names it. */
+  readonly actor: Actor
+}
 
 export type Authenticator = {
   /** Returns the caller or throws a Problem. `beforeLookup` runs unless the key is known to be valid. */
@@ -32,6 +39,20 @@ export function openAuthenticator(ctx: Context): Authenticator {
   })
   /** Ids of keys that were valid when last used. */
   const known = new Set<string>()
+  /** The hour in which each key's use was last noted by this process, so that it is one write per hour. */
+  const noted = new Map<string, number>()
+
+  const noteUse = ({ id, lastUsedAt }: KeyHolder['key']) => {
+    const hour = Math.floor(ctx.now().getTime() / hourMs)
+    if (noted.get(id) === hour) return
+    if (noted.size >= entriesMax) noted.clear()
+    noted.set(id, hour)
+    if (lastUsedAt && Math.floor(lastUsedAt.getTime() / hourMs) >= hour) return
+    // Nobody waits for it, and nothing depends on it.
+    noteKeyUsed(ctx.db, id).catch((err) =>
+      ctx.log.warn({ keyId: id, err }, 'could not note that a key was used; it is tried again in an hour'),
+    )
+  }
 
   return {
     async authenticate(header, beforeLookup) {
@@ -49,15 +70,21 @@ export function openAuthenticator(ctx: Context): Authenticator {
       }
       if (known.size >= entriesMax) known.clear()
       known.add(key.id)
-      return { keyId: key.id, holder }
+      noteUse(holder.key)
+      return toCaller(holder)
     },
     async refresh({ keyId }) {
       holders.forget(keyId)
       const holder = await holders.get(keyId)
       if (!holder) throw invalidKey('This key was revoked or has expired.')
-      return { keyId, holder }
+      return toCaller(holder)
     },
   }
+}
+
+function toCaller(holder: KeyHolder): Caller {
+  const { id, label } = holder.key
+  return { keyId: id, holder, actor: { type: 'key', id, name: label } }
 }
 
 function invalidKey(detail: string): Problem {

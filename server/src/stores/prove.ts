@@ -1,4 +1,4 @@
-import type { ProveWallet, WalletChallenge, Wallet as WireWallet } from '@farthing/sdk'
+import type { Actor, ProveWallet, WalletChallenge, Wallet as WireWallet } from '@farthing/sdk'
 import { isTextSigned } from '../chains/families.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
@@ -42,6 +42,7 @@ export async function challengeWallet(
 export async function proveWallet(
   ctx: Context,
   store: Store,
+  actor: Actor,
   walletId: string,
   { signature }: ProveWallet,
   now: Date,
@@ -62,7 +63,7 @@ export async function proveWallet(
     const proven = await rows.writeProof(tx, wallet.id, challenge.text, now)
     if (!proven) throw noChallenge()
     const wire = walletToWire(ctx, store.mode, proven)
-    await appendEvent(tx, newEvent(ctx, store.id, 'wallet.updated', { wallet: wire }, now))
+    await appendEvent(tx, newEvent(ctx, store.id, actor, 'wallet.updated', { wallet: wire }, now))
     return wire
   })
 }

@@ -2,11 +2,11 @@ import type { FinalityRule } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId, WalletId } from '../ids.ts'
 import type { Family, Mode } from '../networks.ts'
-import type { Key, Store, Wallet } from './store.ts'
+import type { Store, Wallet } from './store.ts'
 
 type Reader = Database | Transaction
 
-type StoreRow = {
+export type StoreRow = {
   id: StoreId
   mode: Mode
   name: string
@@ -35,41 +35,9 @@ type WalletRow = {
   challenge_expires_at: Date | null
 }
 
-type KeyRow = {
-  id: string
-  store_id: StoreId
-  created_at: Date
-  expires_at: Date | null
-  revoked_at: Date | null
-}
-
-/** Everything a request needs to know about its store, found by the key it sent. */
-export type KeyHolder = {
-  readonly secretHash: Buffer
-  readonly store: Store
-  /** The current wallet of each family, to which new checkouts are paid. */
-  readonly wallets: readonly Pick<Wallet, 'family' | 'address' | 'readyOn'>[]
-}
-
 /** SQL: the networks on which wallet `w` has the token account that it is paid to, if it needs one. */
-const readyOn = `array(select distinct t.network from token_accounts t
+export const readyOn = `array(select distinct t.network from token_accounts t
   where t.owner = w.address and t.ready_at is not null)`
-
-/** The holder of a key that is neither revoked nor expired. */
-export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {
-  const [row] = await db.query<StoreRow & { secret_hash: Buffer; wallets: KeyHolder['wallets'] | null }>(
-    `select k.secret_hash, s.*, (
-       select json_agg(json_build_object('family', w.family, 'address', w.address, 'readyOn', ${readyOn})) from (
-         select distinct on (family) family, address from wallets
-         where store_id = s.id and retired_at is null order by family, registration desc
-       ) w
-     ) as wallets
-     from api_keys k join stores s on s.id = k.store_id
-     where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock())`,
-    [keyId],
-  )
-  return row ? { secretHash: row.secret_hash, store: toStore(row), wallets: row.wallets ?? [] } : null
-}
 
 export async function insertStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
@@ -123,44 +91,6 @@ export async function updateStore(tx: Transaction, store: Store): Promise<void> 
       store.supportUrl,
     ],
   )
-}
-
-export async function insertKey(tx: Transaction, key: Key, secretHash: Buffer): Promise<void> {
-  await tx.query('insert into api_keys (id, store_id, secret_hash, created_at) values ($1, $2, $3, $4)', [
-    key.id,
-    key.storeId,
-    secretHash,
-    key.createdAt,
-  ])
-}
-
-export async function readKey(db: Reader, keyId: string): Promise<Key | null> {
-  const [row] = await db.query<KeyRow>('select * from api_keys where id = $1', [keyId])
-  return row ? toKey(row) : null
-}
-
-export async function listKeys(db: Database, storeId: StoreId): Promise<Key[]> {
-  return (await db.query<KeyRow>('select * from api_keys where store_id = $1 order by id', [storeId])).map(
-    toKey,
-  )
-}
-
-/** Makes a key expire, never later than it already does. */
-export async function expireKey(tx: Transaction, keyId: string, seconds: number): Promise<Key | null> {
-  const [row] = await tx.query<KeyRow>(
-    `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
-     where id = $1 and revoked_at is null returning *`,
-    [keyId, seconds],
-  )
-  return row ? toKey(row) : null
-}
-
-export async function revokeKey(tx: Transaction, keyId: string): Promise<Key | null> {
-  const [row] = await tx.query<KeyRow>(
-    'update api_keys set revoked_at = clock() where id = $1 and revoked_at is null returning *',
-    [keyId],
-  )
-  return row ? toKey(row) : null
 }
 
 const walletColumns = `w.*, w.registration = (
@@ -314,7 +244,7 @@ export async function retireWallet(tx: Transaction, walletId: WalletId, now: Dat
   await tx.query('update wallets set retired_at = $2 where id = $1 and retired_at is null', [walletId, now])
 }
 
-function toStore(row: StoreRow): Store {
+export function toStore(row: StoreRow): Store {
   return {
     id: row.id,
     mode: row.mode,
@@ -342,15 +272,5 @@ function toWallet(row: WalletRow): Wallet {
     retiredAt: row.retired_at,
     provenAt: row.proven_at,
     isSharedElsewhere: row.shared_elsewhere,
-  }
-}
-
-function toKey(row: KeyRow): Key {
-  return {
-    id: row.id,
-    storeId: row.store_id,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
   }
 }

@@ -1,8 +1,9 @@
-import type { ApiKey, FinalityRule, Store as WireStore, Wallet as WireWallet } from '@farthing/sdk'
+import type { ApiKey, FinalityRule, Scope, Store as WireStore, Wallet as WireWallet } from '@farthing/sdk'
 import { needsTokenAccount } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { StoreId, WalletId } from '../ids.ts'
 import { type Family, families, type Mode, type Network, networks } from '../networks.ts'
+import { scopes } from './scopes.ts'
 
 export type Store = {
   readonly id: StoreId
@@ -39,6 +40,12 @@ export type Wallet = {
 export type Key = {
   readonly id: string
   readonly storeId: StoreId
+  readonly label: string | null
+  /** Null means that it may do everything. */
+  readonly scopes: readonly Scope[] | null
+  /** Where it may be used from: blocks of addresses; empty means anywhere. */
+  readonly addresses: readonly string[]
+  readonly lastUsedAt: Date | null
   readonly createdAt: Date
   readonly expiresAt: Date | null
   readonly revokedAt: Date | null
@@ -111,7 +118,11 @@ function findObstacle(ctx: Context, mode: Mode, wallet: Wallet): string | null {
 export function keyToWire(key: Key): ApiKey {
   return {
     id: key.id,
+    label: key.label,
+    scopes: [...(key.scopes ?? scopes)],
+    addresses: [...key.addresses],
     createdAt: key.createdAt.toISOString(),
+    lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
     expiresAt: key.expiresAt?.toISOString() ?? null,
     revokedAt: key.revokedAt?.toISOString() ?? null,
   }

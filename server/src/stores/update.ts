@@ -1,16 +1,24 @@
-import type { FinalityRule, UpdateStore } from '@farthing/sdk'
+import { isDeepStrictEqual } from 'node:util'
+import type { Actor, FinalityRule, UpdateStore } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import { appendEvent, newEvent } from '../events/append.ts'
 import type { StoreId } from '../ids.ts'
 import { parseDecimal } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
 import { checkEmail, checkText, checkWebUrl, imageForm } from './check-text.ts'
 import { lockStore, updateStore as updateRow } from './rows.ts'
-import type { Store } from './store.ts'
+import { type Store, storeToWire } from './store.ts'
 
 /** A longer logoUrl cannot be a link; it must be a data URL. */
 const addressLengthMax = 2_048
 
-export async function updateStore(ctx: Context, storeId: StoreId, change: UpdateStore): Promise<Store> {
+export async function updateStore(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  change: UpdateStore,
+  now: Date,
+): Promise<Store> {
   return await ctx.db.transaction(async (tx) => {
     const store = await lockStore(tx, storeId)
     if (!store) throw new Problem('not_found', 'No such store.')
@@ -35,6 +43,9 @@ export async function updateStore(ctx: Context, storeId: StoreId, change: Update
       finalityPolicy: change.finalityPolicy ?? store.finalityPolicy,
     }
     await updateRow(tx, changed)
+    const wire = storeToWire(changed)
+    if (!isDeepStrictEqual(wire, storeToWire(store)))
+      await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', { store: wire }, now))
     return changed
   })
 }

@@ -1,4 +1,4 @@
-import type { RegisterWallet, UpdateWallet, Wallet as WireWallet } from '@farthing/sdk'
+import type { Actor, RegisterWallet, UpdateWallet, Wallet as WireWallet } from '@farthing/sdk'
 import { findTokenAccounts, parseWalletAddress } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
@@ -15,6 +15,7 @@ import { type Store, type Wallet, walletToWire } from './store.ts'
 export async function registerWallet(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   family: Family,
   input: RegisterWallet,
   now: Date,
@@ -49,7 +50,7 @@ export async function registerWallet(
     else if (!existing.isCurrent) await rows.renewWallet(tx, wallet.id)
     const wire = walletToWire(ctx, store.mode, { ...wallet, isCurrent: true })
     if (!existing?.isCurrent)
-      await appendEvent(tx, newEvent(ctx, storeId, 'wallet.registered', { wallet: wire }, now))
+      await appendEvent(tx, newEvent(ctx, storeId, actor, 'wallet.registered', { wallet: wire }, now))
     return wire
   })
 }
@@ -58,6 +59,7 @@ export async function registerWallet(
 export async function updateWallet(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   walletId: string,
   { sharedElsewhere }: UpdateWallet,
   now: Date,
@@ -70,7 +72,7 @@ export async function updateWallet(
     const wire = walletToWire(ctx, store.mode, { ...wallet, isSharedElsewhere: sharedElsewhere })
     if (wallet.isSharedElsewhere !== sharedElsewhere) {
       await rows.writeSharedElsewhere(tx, wallet.id, sharedElsewhere)
-      await appendEvent(tx, newEvent(ctx, storeId, 'wallet.updated', { wallet: wire }, now))
+      await appendEvent(tx, newEvent(ctx, storeId, actor, 'wallet.updated', { wallet: wire }, now))
     }
     return wire
   })
@@ -80,6 +82,7 @@ export async function updateWallet(
 export async function retireWallet(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   walletId: string,
   now: Date,
 ): Promise<WireWallet> {
@@ -91,7 +94,7 @@ export async function retireWallet(
     const wire = walletToWire(ctx, store.mode, { ...wallet, retiredAt: now })
     if (wallet.retiredAt === null) {
       await rows.retireWallet(tx, wallet.id, now)
-      await appendEvent(tx, newEvent(ctx, storeId, 'wallet.retired', { wallet: wire }, now))
+      await appendEvent(tx, newEvent(ctx, storeId, actor, 'wallet.retired', { wallet: wire }, now))
     }
     return wire
   })

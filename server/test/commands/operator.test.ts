@@ -70,7 +70,10 @@ test('`store create` prints the store, its wallets and a key that works at once,
   assert.equal(store.json().supportUrl, 'https://shop.example/help')
   const [list, keys] = await Promise.all([run('store', 'list'), run('key', 'list', storeId)])
   assert.match(list.out, new RegExp(`^${storeId}  test  Café$`, 'm'))
-  assert.match(keys.out, new RegExp(`^${idOf(key)}  created \\S+Z$`, 'm'))
+  assert.match(
+    keys.out,
+    new RegExp(`^${idOf(key)}  created \\S+Z  \\(no label\\)  full  (never|last) used`, 'm'),
+  )
 })
 
 test('`key create`, `key rotate` and `key revoke` take effect on a running server', async () => {
@@ -94,8 +97,8 @@ test('`key create`, `key rotate` and `key revoke` take effect on a running serve
   assert.equal((await run('key', 'revoke', shop.key)).out, 'Revoked.\n')
   assertProblem(await create(farthing.app, shop.key), 401, 'invalid_api_key')
   const list = await run('key', 'list', shop.id)
-  assert.match(list.out, new RegExp(`^${idOf(shop.key)}  revoked \\S+Z$`, 'm'))
-  assert.match(list.out, new RegExp(`^${idOf(made)}  expires \\S+Z$`, 'm'))
+  assert.match(list.out, new RegExp(`^${idOf(shop.key)}  revoked \\S+Z  `, 'm'))
+  assert.match(list.out, new RegExp(`^${idOf(made)}  expires \\S+Z  `, 'm'))
 })
 
 test('an invalid command fails with one sentence that says why, and prints no key', async () => {

@@ -6,6 +6,7 @@ import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { createKey, revokeKey, rotateKey } from '../../src/stores/api-keys.ts'
 import { openTestApp } from '../support/app.ts'
 import { letTimePass } from '../support/by-hand.ts'
+import { byOperator } from '../support/operator.ts'
 import {
   assertInvalid,
   assertProblem,
@@ -62,10 +63,10 @@ test('each change to wallets and keys leaves one event, which never contains a s
   const retired = (
     await shop.call('POST', `/api/v1/stores/${shop.id}/wallets/${second.id}/retire`)
   ).json<Wallet>()
-  const made = await createKey(ctx, shop.store.id, new Date())
-  const rotated = await rotateKey(ctx, made.key.id, 3_600, new Date())
-  await revokeKey(ctx, made.key.id, new Date())
-  await revokeKey(ctx, made.key.id, new Date())
+  const made = await createKey(ctx, shop.store.id, byOperator, {}, new Date())
+  const rotated = await rotateKey(ctx, null, byOperator, made.key.id, 3_600, new Date())
+  await revokeKey(ctx, null, byOperator, made.key.id, new Date())
+  await revokeKey(ctx, null, byOperator, made.key.id, new Date())
   const events = await shop.events()
   assert.deepEqual(brief(events.slice(1)), [
     ['wallet.registered', null, null],

@@ -11,6 +11,7 @@ import { type Database, openDatabase, sqlState } from '../../src/database/db.ts'
 import { newId } from '../../src/ids.ts'
 import { type Caller, openAuthenticator } from '../../src/stores/authenticate.ts'
 import { makeStore, openTestApp, wallet } from '../support/app.ts'
+import { operator } from '../support/operator.ts'
 import { startProcess } from '../support/process.ts'
 
 /** One request in five repeats an earlier one. LOAD_CREATES=2000 for a quick look. */
@@ -288,10 +289,11 @@ function caller(): Caller {
   // Registering the wallet and creating the key each raised the revision.
   const holder = {
     secretHash: Buffer.alloc(32),
+    key: { id: 'test', label: null, scopes: null, addresses: [], lastUsedAt: null },
     store: { ...store, revision: 3 },
     wallets: [{ family: 'EVM', address: wallet, readyOn: [] }],
   } as const
-  return { keyId: 'test', holder }
+  return { keyId: 'test', holder, actor: operator }
 }
 
 function order(orderId: string, expiresInSeconds: number): CreateCheckout {
@@ -344,6 +346,7 @@ function newRow(key: string): NewCheckout {
     rate: null,
     revision: 3,
     eventId: newId('evt', '00', now),
+    actor: operator,
     idempotency: { route: 'create', key, bodyHash: Buffer.alloc(32).toString('base64') },
     answer: JSON.stringify({ id: checkout.id }),
   }

@@ -170,7 +170,13 @@ test('the product reads what is there as its own', async () => {
   assert(sample.length >= 7)
   for (const { id, store_id: storeId, status, key } of sample) {
     const read = await readCheckout(ctx, storeId, id)
-    const log = await readEvents(ctx, storeId, { after: null, type: null, checkoutId: id, limit: 100 })
+    const log = await readEvents(ctx, storeId, {
+      after: null,
+      type: null,
+      checkoutId: id,
+      actor: null,
+      limit: 100,
+    })
     const payments = await listPayments(ctx, storeId, {
       checkoutId: id,
       disposition: null,

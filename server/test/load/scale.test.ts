@@ -37,6 +37,7 @@ import { forgetSpentAbove, listPerhapsDead } from '../../src/payments/evm/rows.t
 import { listClaimed, readInFlight, readSentUnits } from '../../src/payments/rows.ts'
 import { listPasted } from '../../src/payments/transfers/paste-rows.ts'
 import { claimByAmount, freeReserved, listOrphanedTransfers } from '../../src/payments/transfers/rows.ts'
+import { operator } from '../support/operator.ts'
 
 /**
  * Behaviour with many rows: every statement still uses an index, and a create costs as much as on an empty database.
@@ -58,11 +59,18 @@ const readBuffersMax = 150
 /** A page of payments looks up the owners of unmatched ones; freeing looks at every reserved amount. */
 const moreBuffers: Readonly<Record<string, number>> = { 'list payments': 180, 'free reserved amounts': 250 }
 /**
- * Work that may touch more buffers. Events of a rare type are found by reading through the store's log until there are
- * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers and creating
- * checkouts touch many rows.
+ * Work that may touch more buffers. Events of a rare type or actor are found by reading through the store's log until there are
+ * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers, creating
+ * checkouts and expiring those whose time has passed touch many rows.
  */
-const longWorks = ['read events by type', 'number events', 'forget answers', 'create']
+const longWorks = [
+  'expire',
+  'read events by type',
+  'read events by actor',
+  'number events',
+  'forget answers',
+  'create',
+]
 const bigTables = ['checkouts', 'events', 'idempotency_keys', 'authorizations', 'credits']
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-scale-'))
@@ -166,7 +174,7 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     limit: 20,
   }
   const payments = { checkoutId: null, disposition: null, cursor: null, limit: 20 }
-  const log = { after: null, type: null, checkoutId: null, limit: 100 }
+  const log = { after: null, type: null, checkoutId: null, actor: null, limit: 100 }
   const monthAgo = new Date(now.getTime() - 20 * 86_400_000)
   const route = 'POST /api/v1/checkouts'
   const { network, asset, oftenBy } = filled
@@ -188,9 +196,10 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
         createdFrom: monthAgo,
         createdBefore: new Date(monthAgo.getTime() + 86_400_000),
       }),
-    cancel: (ctx) => cancelCheckout(ctx, storeId, id, now),
+    cancel: (ctx) => cancelCheckout(ctx, storeId, operator, id, now),
     'read events': (ctx) => readEvents(ctx, storeId, log),
     'read events from a cursor': (ctx) => readEvents(ctx, storeId, { ...log, after: '1-500' }),
+    'read events by actor': (ctx) => readEvents(ctx, storeId, { ...log, actor: 'nobody' }),
     'read events by type': (ctx) => readEvents(ctx, storeId, { ...log, type: 'checkout.canceled' }),
     'read events of a checkout': (ctx) => readEvents(ctx, storeId, { ...log, checkoutId: id }),
     'number events': (ctx) => assignWaitingSequences(ctx),
@@ -374,6 +383,7 @@ function newBatch(storeIds: readonly StoreId[]): NewCheckout[] {
       rate: null,
       revision: 1,
       eventId: newId('evt', '00', at),
+      actor: { type: 'key', id: '000123456789abcdef', name: 'shop server' },
       idempotency: {
         route: 'POST /api/v1/checkouts',
         key: randomUUID(),

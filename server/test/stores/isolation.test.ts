@@ -98,6 +98,8 @@ const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
   deliveryId: ({ deliveryId }) => deliveryId,
   eventId: ({ eventId }) => eventId,
   orderId: ({ orderId }) => orderId,
+  keyId: ({ shop }) => shop.key.split('_')[2] ?? '',
+  actor: ({ shop }) => shop.key.split('_')[2] ?? '',
 }
 const nothing: Readonly<Record<string, string>> = {
   storeId: `st_00${'0'.repeat(26)}`,
@@ -108,6 +110,8 @@ const nothing: Readonly<Record<string, string>> = {
   deliveryId: `dlv_00${'0'.repeat(26)}`,
   eventId: `evt_00${'0'.repeat(26)}`,
   orderId: 'order-of-store-none',
+  keyId: `00${'0'.repeat(16)}`,
+  actor: `00${'0'.repeat(16)}`,
 }
 const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
   listCheckouts: ({ checkoutId }) => checkoutId,
@@ -115,6 +119,7 @@ const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
   listPayments: ({ paymentId }) => paymentId,
   listWebhookEndpoints: ({ endpointId }) => endpointId,
   listDeliveries: ({ eventId }) => eventId,
+  listKeys: ({ shop }) => shop.key.split('_')[2] ?? '',
 }
 /** Parameters that don't identify anything that belongs to a store. */
 const nameless = [
@@ -137,6 +142,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   createWebhookEndpoint: { url: 'https://hooks.example/x' },
   updateWebhookEndpoint: { status: 'disabled' },
   rollWebhookSecret: {},
+  createKey: {},
+  rotateKey: {},
   redeliverSince: { after: '1-0', include: 'all' },
   registerEvmWallet: { walletAddress: `0x${'ab'.repeat(20)}`, custodialType: 'CUSTODIAL' },
   registerSolanaWallet: { walletAddress: solanaWallets[0], custodialType: 'CUSTODIAL' },

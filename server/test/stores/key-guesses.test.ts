@@ -1,21 +1,22 @@
 /** Guessed API keys, close to valid ones and far from them, and how long a refusal takes. FULL=1: a million of each. */
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Problem } from '../../src/problems.ts'
 import { createKey, revokeKey } from '../../src/stores/api-keys.ts'
 import { openAuthenticator } from '../../src/stores/authenticate.ts'
 import { openTestApp } from '../support/app.ts'
+import { compareTimes, leakT } from '../support/compare-times.ts'
 import { openCount, runs } from '../support/full.ts'
+import { byOperator } from '../support/operator.ts'
 import { assertProblem, openStore, send } from '../support/store.ts'
 
 const farthing = await openTestApp()
 const { ctx } = farthing
 const { authenticate } = openAuthenticator(ctx)
 const live = await openStore(farthing)
-const revoked = await createKey(ctx, live.store.id, new Date())
-await revokeKey(ctx, revoked.key.id, new Date())
+const revoked = await createKey(ctx, live.store.id, byOperator, {}, new Date())
+await revokeKey(ctx, null, byOperator, revoked.key.id, new Date())
 const right = [live.key, (await openStore(farthing, { mode: 'test' })).key]
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -88,9 +89,6 @@ test('the application rejects all guesses that fit in a header with the same ans
   assert.equal(refusals.size, 1)
 })
 
-/** |t| above this counts as a leak, the usual threshold in leakage tests: by chance it happens once in 150,000 runs. */
-const leakT = 4.5
-
 test('the time that a refusal takes does not reveal how much of a secret was correct', async (t) => {
   const { key } = live
   const last = key.endsWith('0') ? '1' : '0'
@@ -119,30 +117,4 @@ function slowly(value: number | undefined): number {
   let sum = value ?? 0
   for (let i = 0; i < 50; i++) sum = (sum * 31 + i) % 65_521
   return sum
-}
-
-/**
- * Welch's t between two kinds of work, each done about `times` times in random order. The slowest tenth of the samples is
- * dropped, because the machine was busy with something else.
- */
-async function compareTimes(times: number, work: (isFirst: boolean) => Promise<unknown>): Promise<number> {
-  const samples: [number[], number[]] = [[], []]
-  const order = randomBytes(times * 2)
-  for (const byte of order) {
-    const isFirst = byte % 2 === 0
-    const before = process.hrtime.bigint()
-    await work(isFirst)
-    samples[isFirst ? 0 : 1].push(Number(process.hrtime.bigint() - before))
-  }
-  const all = samples.flat().toSorted((a, b) => a - b)
-  const slow = all[Math.floor(all.length * 0.9)] ?? Infinity
-  const [a, b] = samples.map((sample) => summarize(sample.filter((ns) => ns <= slow)))
-  assert(a && b)
-  return (a.mean - b.mean) / Math.sqrt(a.variance / a.count + b.variance / b.count)
-}
-
-function summarize(sample: readonly number[]): { count: number; mean: number; variance: number } {
-  const count = sample.length
-  const mean = sample.reduce((sum, value) => sum + value, 0) / count
-  return { count, mean, variance: sample.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1) }
 }

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { createKey, revokeKey, rotateKey } from '../../src/stores/api-keys.ts'
 import { openNeighbour, openTestApp } from '../support/app.ts'
+import { byOperator } from '../support/operator.ts'
 import { type Answer, assertProblem, openStore, order, send, wallets } from '../support/store.ts'
 
 const farthing = await openTestApp()
@@ -44,7 +45,7 @@ test('a key contains its store’s mode and its own id, and only the hash of its
 
 test('a store may have several keys, and each works', async () => {
   const shop = await openStore(farthing)
-  const { text } = await createKey(ctx, shop.store.id, new Date())
+  const { text } = await createKey(ctx, shop.store.id, byOperator, {}, new Date())
   assert.notEqual(text, shop.key)
   for (const key of [shop.key, text]) assert.equal(await statusOf(create(farthing.app, key)), 201)
 })
@@ -92,7 +93,7 @@ test('a key that is sent in two headers is rejected, even if both are valid', as
 
 test('a rotated key works alongside its successor until the overlap ends', async () => {
   const shop = await openStore(farthing)
-  const next = await rotateKey(ctx, idOf(shop.key), 3_600, new Date())
+  const next = await rotateKey(ctx, null, byOperator, idOf(shop.key), 3_600, new Date())
   for (const app of both)
     for (const key of [shop.key, next.text]) assert.equal(await statusOf(create(app, key)), 201)
   await ctx.db.query('update api_keys set expires_at = clock() where id = $1', [idOf(shop.key)])
@@ -107,7 +108,7 @@ test('a rotated key works alongside its successor until the overlap ends', async
 test('after a rotation without overlap the old key can no longer create checkouts, in any process', async () => {
   const shop = await openStore(farthing)
   for (const app of both) assert.equal(await statusOf(create(app, shop.key)), 201)
-  const next = await rotateKey(ctx, idOf(shop.key), 0, new Date())
+  const next = await rotateKey(ctx, null, byOperator, idOf(shop.key), 0, new Date())
   for (const app of both) {
     assertProblem(await create(app, shop.key), 401, 'invalid_api_key')
     assert.equal(await statusOf(create(app, next.text)), 201)
@@ -122,24 +123,24 @@ test('a second rotation never extends a key’s life, and a revoked key cannot b
     ])
     return row?.expires_at
   }
-  await rotateKey(ctx, idOf(shop.key), 60, new Date())
+  await rotateKey(ctx, null, byOperator, idOf(shop.key), 60, new Date())
   const end = await endOf()
-  await rotateKey(ctx, idOf(shop.key), 86_400, new Date())
+  await rotateKey(ctx, null, byOperator, idOf(shop.key), 86_400, new Date())
   assert.deepEqual(await endOf(), end)
-  await revokeKey(ctx, idOf(shop.key), new Date())
-  await assert.rejects(rotateKey(ctx, idOf(shop.key), 60, new Date()), /revoked/)
+  await revokeKey(ctx, null, byOperator, idOf(shop.key), new Date())
+  await assert.rejects(rotateKey(ctx, null, byOperator, idOf(shop.key), 60, new Date()), /revoked/)
 })
 
 test('a revoked key can change nothing in any process, even where it is still cached', async () => {
   const shop = await openStore(farthing)
   const { id } = await shop.create()
-  const other = await createKey(ctx, shop.store.id, new Date())
+  const other = await createKey(ctx, shop.store.id, byOperator, {}, new Date())
   const [{ id: walletId }] = (await ctx.db.query<{ id: string }>(
     'select id from wallets where store_id = $1',
     [shop.id],
   )) as [{ id: string }]
   for (const app of both) assert.equal(await statusOf(read(app, shop.key)), 200)
-  await revokeKey(ctx, idOf(shop.key), new Date())
+  await revokeKey(ctx, null, byOperator, idOf(shop.key), new Date())
   const stores = `/api/v1/stores/${shop.id}`
   const newWallet = { walletAddress: wallets[2], custodialType: 'CUSTODIAL' }
   for (const app of both) {
@@ -157,7 +158,7 @@ test('a revoked key can change nothing in any process, even where it is still ca
 test('a revoked key can read nothing after one second', async () => {
   const shop = await openStore(farthing)
   for (const app of both) assert.equal(await statusOf(read(app, shop.key)), 200)
-  await revokeKey(ctx, idOf(shop.key), new Date())
+  await revokeKey(ctx, null, byOperator, idOf(shop.key), new Date())
   await later(async () => {
     for (const app of both) assertProblem(await read(app, shop.key), 401, 'invalid_api_key')
   })

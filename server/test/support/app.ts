@@ -11,6 +11,7 @@ import type { Store } from '../../src/stores/store.ts'
 import { registerWallet } from '../../src/stores/wallets.ts'
 import { atEnd } from './at-end.ts'
 import { freshDatabase } from './database.ts'
+import { byOperator, operator } from './operator.ts'
 import { secretsKeyFile } from './secrets-key.ts'
 
 /** A wallet whose key no test uses, for stores that need one. */
@@ -82,7 +83,14 @@ export async function makeStore(
   const store = await createStore(ctx, { name: 'Shop', mode: options.mode ?? 'live' }, now)
   const walletAddress = options.evmWallet === undefined ? wallet : options.evmWallet
   if (walletAddress)
-    await registerWallet(ctx, store.id, 'EVM', { walletAddress, custodialType: 'NON_CUSTODIAL' }, now)
-  const { text } = await createKey(ctx, store.id, now)
+    await registerWallet(
+      ctx,
+      store.id,
+      operator,
+      'EVM',
+      { walletAddress, custodialType: 'NON_CUSTODIAL' },
+      now,
+    )
+  const { text } = await createKey(ctx, store.id, byOperator, {}, now)
   return { store, key: text }
 }

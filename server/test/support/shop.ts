@@ -13,6 +13,7 @@ import { newSettler, openSvm, type SvmOptions, type TestSettler, type TestSvm } 
 import { type Changes, svmHeader } from './chain/svm-payment.ts'
 import { openClient, startWork, untilReady } from './client.ts'
 import type { FaultyNode } from './faulty-node.ts'
+import { operator } from './operator.ts'
 
 /** The store's wallet on EVM chains; no test holds its key. */
 export const payTo: Address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -108,7 +109,14 @@ async function openOn<
   for (const { address } of signers) await insertSettler(app.ctx.db, caip2, address, 0)
   const { key, store } = await makeStore(app.ctx, { mode, evmWallet: null })
   const wallet = { walletAddress: options.payTo, custodialType: 'NON_CUSTODIAL' } as const
-  const { payable, unpayableReason } = await registerWallet(app.ctx, store.id, family, wallet, app.ctx.now())
+  const { payable, unpayableReason } = await registerWallet(
+    app.ctx,
+    store.id,
+    operator,
+    family,
+    wallet,
+    app.ctx.now(),
+  )
   assert.equal(payable, true, unpayableReason ?? '')
   const start = () => startWork(app, signers)
   const stopWork = options.worker === false ? async () => {} : start()

@@ -1,14 +1,17 @@
-import type { Payment } from '@farthing/sdk'
+import assert from 'node:assert/strict'
+import type { Actor, Payment } from '@farthing/sdk'
 import { toShown } from '../../chains/families.ts'
 import { lockFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
+import { appendEvent, newEvent } from '../../events/append.ts'
 import { isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
 import * as rows from '../../payments/credits/store-rows.ts'
 import { invalid, Problem } from '../../problems.ts'
+import { toStoreWire } from '../checkout.ts'
 import { notePagesChanged } from '../page-rows.ts'
-import { lockCheckout } from '../rows.ts'
+import { lockCheckout, readCheckout } from '../rows.ts'
 import { updateStatus } from '../update-status.ts'
 
 /**
@@ -18,6 +21,7 @@ import { updateStatus } from '../update-status.ts'
 export async function acceptPayment(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   paymentId: string,
   wanted: string | null,
   now: Date,
@@ -50,6 +54,7 @@ export async function acceptPayment(
     refuseClosed(payment)
     if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
       throw notOpen('The payment was signed for another checkout.')
+    await tell(ctx, tx, storeId, actor, 'payment.accepted', paymentId, now)
     await updateStatus(ctx, tx, [checkoutId], now)
   })
   ctx.db.wakeUps.send('outcomes')
@@ -57,11 +62,18 @@ export async function acceptPayment(
 }
 
 /** Records that nothing more needs to be done about a payment. Idempotent. */
-export async function dismissPayment(ctx: Context, storeId: StoreId, paymentId: string): Promise<Payment> {
+export async function dismissPayment(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  paymentId: string,
+  now: Date,
+): Promise<Payment> {
   const dismissed = await decide(ctx, storeId, paymentId, async (tx, payment) => {
     if (payment.dismissedAt) return
     refuseClosed(payment)
     await rows.dismissPayment(tx, storeId, paymentId)
+    await tell(ctx, tx, storeId, actor, 'payment.dismissed', paymentId, now)
     const shownOn = [payment.checkoutId, ...payment.hints.map(({ checkoutId }) => checkoutId)]
     await notePagesChanged(
       tx,
@@ -97,6 +109,23 @@ async function decide(
     if (!decided) throw unknown()
     return toPayment(decided)
   })
+}
+
+/** Reports a decision in the store's log, before what follows from it. */
+async function tell(
+  ctx: Context,
+  tx: Transaction,
+  storeId: StoreId,
+  actor: Actor,
+  type: 'payment.accepted' | 'payment.dismissed',
+  paymentId: string,
+  now: Date,
+): Promise<void> {
+  const payment = await rows.readPayment(tx, storeId, paymentId)
+  assert(payment, 'a payment that was just decided about is gone')
+  const row = payment.checkoutId === null ? null : await readCheckout(tx, storeId, payment.checkoutId)
+  const data = { checkout: row && toStoreWire(ctx, row.checkout, row.payment), payment: toPayment(payment) }
+  await appendEvent(tx, newEvent(ctx, storeId, actor, type, data, now, row?.checkout))
 }
 
 function refuseClosed(payment: CreditRow): void {

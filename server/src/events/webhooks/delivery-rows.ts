@@ -110,7 +110,7 @@ export async function takeDeliveries(
      )
      select t.*, s.mode, e.url, e.secrets, e.is_ordered, e.failing_since is not null as is_failing,
        json_build_object('id', v.id, 'sequence', v.sequence::text, 'type', v.type, 'checkout_id', v.checkout_id,
-         'checkout_version', v.checkout_version, 'data', v.data, 'created_at', v.created_at) as event
+         'checkout_version', v.checkout_version, 'actor', v.actor, 'data', v.data, 'created_at', v.created_at) as event
      from taken t join webhook_endpoints e on e.id = t.endpoint_id join stores s on s.id = t.store_id
      join events v on v.id = t.event_id`,
     [wanted.map(({ id }) => id), wanted.map(({ room }) => room), leaseSeconds],

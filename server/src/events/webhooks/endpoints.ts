@@ -1,4 +1,5 @@
 import type {
+  Actor,
   CreateWebhookEndpoint,
   Page,
   UpdateWebhookEndpoint,
@@ -26,6 +27,7 @@ const overlapSecondsDefault = 86_400
 export async function createEndpoint(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   input: CreateWebhookEndpoint,
   now: Date,
 ): Promise<WebhookEndpointSecret> {
@@ -48,7 +50,7 @@ export async function createEndpoint(
     await refuseTaken(tx, storeId, input.url, null)
     await refuseTooMany(tx, storeId, endpointsPerStoreMax)
     await rows.insertEndpoint(tx, endpoint)
-    await tellChange(ctx, tx, 'created', endpoint, now)
+    await tellChange(ctx, tx, actor, 'created', endpoint, now)
   })
   return { ...endpointToWire(endpoint), secret: secret.secret }
 }
@@ -84,6 +86,7 @@ export async function listEndpoints(
 export async function updateEndpoint(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   endpointId: string,
   change: UpdateWebhookEndpoint,
   now: Date,
@@ -110,7 +113,7 @@ export async function updateEndpoint(
     }
     await rows.updateEndpoint(tx, changed, isMoved || isSwitched)
     if (JSON.stringify(endpointToWire(changed)) !== JSON.stringify(endpointToWire(endpoint)))
-      await tellChange(ctx, tx, 'updated', changed, now)
+      await tellChange(ctx, tx, actor, 'updated', changed, now)
     return changed
   })
   ctx.db.wakeUps.send('events')
@@ -124,6 +127,7 @@ export async function updateEndpoint(
 export async function deleteEndpoint(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   endpointId: string,
   now: Date,
 ): Promise<WebhookEndpoint> {
@@ -135,7 +139,7 @@ export async function deleteEndpoint(
         disabledAt: now,
         disabledReason: endpoint.disabledReason ?? 'store',
       }
-      await tellChange(ctx, tx, 'deleted', deleted, now)
+      await tellChange(ctx, tx, actor, 'deleted', deleted, now)
       return deleted
     }),
   )
@@ -148,6 +152,7 @@ export async function deleteEndpoint(
 export async function rollSecret(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   endpointId: string,
   overlapSeconds: number | undefined,
   now: Date,
@@ -158,7 +163,7 @@ export async function rollSecret(
     const secrets = sealSecrets(readKeys(ctx), before.id, rollTo(secret, before.secrets, end, now))
     const rolled: Endpoint = { ...before, secrets }
     await rows.updateSecrets(tx, rolled)
-    await tellChange(ctx, tx, 'updated', rolled, now)
+    await tellChange(ctx, tx, actor, 'updated', rolled, now)
     return rolled
   })
   return { ...endpointToWire(endpoint), secret: secret.secret }
@@ -168,13 +173,14 @@ export async function rollSecret(
 export async function testEndpoint(
   ctx: Context,
   storeId: StoreId,
+  actor: Actor,
   endpointId: string,
   now: Date,
 ): Promise<{ eventId: string }> {
   const { event_id: eventId } = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
     refuseDisabled(endpoint)
     const data = { webhookEndpoint: endpointToWire(endpoint) }
-    const event = newEvent(ctx, storeId, 'webhook_endpoint.test', data, now)
+    const event = newEvent(ctx, storeId, actor, 'webhook_endpoint.test', data, now)
     await appendEvent(tx, event)
     return event
   })
@@ -213,12 +219,13 @@ function refuseUnknown(): never {
 async function tellChange(
   ctx: Context,
   tx: Transaction,
+  actor: Actor,
   change: 'created' | 'updated' | 'deleted',
   endpoint: Endpoint,
   now: Date,
 ): Promise<void> {
   const data = { webhookEndpoint: endpointToWire(endpoint) }
-  await appendEvent(tx, newEvent(ctx, endpoint.storeId, `webhook_endpoint.${change}`, data, now))
+  await appendEvent(tx, newEvent(ctx, endpoint.storeId, actor, `webhook_endpoint.${change}`, data, now))
 }
 
 async function refuseTooMany(tx: Transaction, storeId: StoreId, liveMax: number): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
+import { systemActor } from '../actor.ts'
 import { appendEvent, newEvent } from '../append.ts'
 import { type Delivered, writeDelivered, writeFailed } from './delivery-rows.ts'
 import { type Endpoint, endpointToWire } from './endpoint.ts'
@@ -66,7 +67,7 @@ async function disable(
   const disabled = await disableEndpoint(tx, id, reason)
   if (!disabled) return
   const data = { webhookEndpoint: endpointToWire(disabled) }
-  await appendEvent(tx, newEvent(ctx, storeId, 'webhook_endpoint.disabled', data, now))
+  await appendEvent(tx, newEvent(ctx, storeId, systemActor, 'webhook_endpoint.disabled', data, now))
 }
 
 /** Skips these events themselves: an endpoint that refuses them would create new ones forever. */
@@ -79,5 +80,5 @@ async function tellUndelivered(
 ): Promise<void> {
   if (taken.event.type === 'webhook_endpoint.undelivered') return
   const data = { webhookEndpoint: endpointToWire(endpoint), eventId: taken.event.id }
-  await appendEvent(tx, newEvent(ctx, taken.storeId, 'webhook_endpoint.undelivered', data, now))
+  await appendEvent(tx, newEvent(ctx, taken.storeId, null, 'webhook_endpoint.undelivered', data, now))
 }

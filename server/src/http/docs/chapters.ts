@@ -36,6 +36,7 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
       'docs/api/guide.md',
       '/docs/api',
       'docs/sdk.md',
+      'docs/keys.md',
       'docs/webhooks.md',
       'docs/x402.md',
       '/docs/errors',
@@ -49,6 +50,7 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
     [
       'docs/deploying.md',
       'docs/operating.md',
+      'docs/members.md',
       'docs/runbook.md',
       'docs/batcher.md',
       'docs/security-model.md',

@@ -18,7 +18,7 @@ export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Auth
       summary: 'Read the store’s event log, oldest first',
       description:
         'Sequence numbers have no gaps, so a store that continues from its last cursor cannot miss an event. With waitSeconds, an empty page waits until something happens. With Accept: text/event-stream, the answer is a stream.',
-      isKeyed: true,
+      scope: 'webhooks:read',
       query: schemas.EventQuery,
       requestHeaders: {
         'Last-Event-ID': 'For streams: the id of the last event received. Takes precedence over after.',
@@ -37,7 +37,11 @@ export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Auth
       problems: ['log_restarted'],
       async handle(request, reply) {
         const query = request.query as Static<typeof schemas.EventQuery>
-        const filter = { type: query.type ?? null, checkoutId: query.checkoutId ?? null }
+        const filter = {
+          type: query.type ?? null,
+          checkoutId: query.checkoutId ?? null,
+          actor: query.actor ?? null,
+        }
         const storeId = storeOf(request)
         const checkKey = () => authenticator.authenticate(String(request.headers['x-api-key']), () => {})
         if (wantsStream(request)) {

@@ -1,7 +1,7 @@
 import type * as Wire from '@farthing/sdk'
 import Type from 'typebox'
+import { ApiKey } from '../key-schemas.ts'
 import {
-  ApiKey,
   closed,
   cursor,
   limit,
@@ -9,6 +9,7 @@ import {
   nullable,
   of,
   Payment,
+  Store,
   StoreCheckout,
   timestamp,
   Wallet,
@@ -29,11 +30,20 @@ const eventTypes = [
   'payment.finalized',
   'payment.reorged',
   'payment.reversed',
+  'payment.accepted',
+  'payment.dismissed',
+  'store.updated',
   'wallet.registered',
   'wallet.updated',
   'wallet.retired',
   'key.created',
   'key.revoked',
+  'member.invited',
+  'member.joined',
+  'member.recovered',
+  'member.removed',
+  'member.passkey_added',
+  'member.passkey_removed',
   'webhook_endpoint.created',
   'webhook_endpoint.updated',
   'webhook_endpoint.deleted',
@@ -41,6 +51,9 @@ const eventTypes = [
   'webhook_endpoint.undelivered',
   'webhook_endpoint.test',
 ] as const
+
+/** The audit log is the event log, by type. */
+const eventPrefixes = [...new Set(eventTypes.map((type) => `${type.slice(0, type.indexOf('.'))}.*` as const))]
 
 const eventType = () => Type.Enum([...eventTypes])
 const types = Type.Array(eventType(), {
@@ -200,6 +213,28 @@ export const Redelivered = of<Wire.Redelivered>()(
   ),
 )
 
+const Actor = of<Wire.Actor>()(
+  Type.Object(
+    {
+      type: Type.Enum(['key', 'member', 'operator', 'system']),
+      id: Type.String({ description: 'The id of the key or member, or the operator’s name.' }),
+      name: nullable(Type.String({ description: 'The key’s label, or the person’s name.' })),
+    },
+    { ...closed, description: 'Who caused it. Null for what payers, the chain or time caused.' },
+  ),
+)
+
+const Member = of<Wire.Member>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with mem_.' }),
+      name: Type.String(),
+      role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
+    },
+    closed,
+  ),
+)
+
 const Event = of<Wire.Event>()(
   Type.Object(
     {
@@ -209,11 +244,14 @@ const Event = of<Wire.Event>()(
       createdAt: timestamp(),
       checkoutId: nullable(Type.String()),
       checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes to that checkout.' })),
+      actor: nullable(Actor),
       data: Type.Union([
         Type.Object({ checkout: StoreCheckout }, closed),
         Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
         Type.Object({ wallet: Wallet }, closed),
         Type.Object({ key: ApiKey }, closed),
+        Type.Object({ store: Store }, closed),
+        Type.Object({ member: Member }, closed),
         Type.Object({ webhookEndpoint: WebhookEndpoint }, closed),
         Type.Object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }, closed),
       ]),
@@ -248,8 +286,18 @@ export const EventQuery = Type.Object(
         description: 'The cursor of the previous page. Without it, the log is read from the start.',
       }),
     ),
-    type: Type.Optional(eventType()),
+    type: Type.Optional(
+      Type.Enum([...eventTypes, ...eventPrefixes], {
+        description: 'One type, or all types that begin like this: wallet.* for example.',
+      }),
+    ),
     checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
+    actor: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        description: 'The id of a key, member or operator: only what it caused.',
+      }),
+    ),
     waitSeconds: Type.Optional(
       Type.Integer({
         minimum: 0,
@@ -275,6 +323,7 @@ export const DeliveryQuery = Type.Object(
 /** Schemas that the OpenAPI document lists by name. */
 export const eventComponents = {
   Event,
+  Actor,
   WebhookEndpoint,
   CreateWebhookEndpoint,
   UpdateWebhookEndpoint,

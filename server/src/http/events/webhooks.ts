@@ -20,7 +20,7 @@ import {
 } from '../../events/webhooks/endpoints.ts'
 import { invalid } from '../../problems.ts'
 import { checkWebUrl } from '../../stores/check-text.ts'
-import { caller, limitDefault, param, parseTime, type Route, sendJson, storeOf } from '../route.ts'
+import { actorOf, caller, limitDefault, param, parseTime, type Route, sendJson, storeOf } from '../route.ts'
 import { PageQuery } from '../schemas.ts'
 import * as schemas from './schemas.ts'
 
@@ -40,14 +40,18 @@ function endpointRoutes(ctx: Context): Route[] {
       summary: 'Register a webhook endpoint',
       description:
         'Events that happen from now on are delivered to its URL. The secret is shown only in this answer.',
-      isKeyed: true,
+      scope: 'webhooks:write',
       body: schemas.CreateWebhookEndpoint,
       answers: { 201: { description: 'Registered and enabled.', schema: schemas.WebhookEndpointSecret } },
       problems: ['endpoint_exists', 'endpoint_limit'],
       async handle(request, reply) {
         const body = request.body as CreateWebhookEndpoint
         checkUrl(ctx, caller(request).holder.store.mode, body.url)
-        return sendJson(reply, 201, await createEndpoint(ctx, storeOf(request), body, ctx.now()))
+        return sendJson(
+          reply,
+          201,
+          await createEndpoint(ctx, storeOf(request), actorOf(request), body, ctx.now()),
+        )
       },
     },
     {
@@ -55,7 +59,7 @@ function endpointRoutes(ctx: Context): Route[] {
       path: '/api/v1/webhook-endpoints',
       operationId: 'listWebhookEndpoints',
       summary: 'List the store’s webhook endpoints, newest first',
-      isKeyed: true,
+      scope: 'webhooks:read',
       query: PageQuery,
       answers: { 200: { description: 'One page.', schema: schemas.WebhookEndpointPage } },
       problems: [],
@@ -69,7 +73,7 @@ function endpointRoutes(ctx: Context): Route[] {
       path: one,
       operationId: 'getWebhookEndpoint',
       summary: 'Read a webhook endpoint',
-      isKeyed: true,
+      scope: 'webhooks:read',
       answers: { 200: { description: 'The endpoint.', schema: schemas.WebhookEndpoint } },
       problems: ['not_found'],
       async handle(request, reply) {
@@ -83,7 +87,7 @@ function endpointRoutes(ctx: Context): Route[] {
       summary: 'Change, disable or enable a webhook endpoint',
       description:
         'Fields that you leave out stay unchanged. Disabling an endpoint gives up its pending deliveries. After enabling it again, redeliver from the last event you received.',
-      isKeyed: true,
+      scope: 'webhooks:write',
       body: schemas.UpdateWebhookEndpoint,
       answers: { 200: { description: 'The changed endpoint.', schema: schemas.WebhookEndpoint } },
       problems: ['not_found', 'endpoint_exists', 'endpoint_limit'],
@@ -91,7 +95,11 @@ function endpointRoutes(ctx: Context): Route[] {
         const body = request.body as UpdateWebhookEndpoint
         if (body.url !== undefined) checkUrl(ctx, caller(request).holder.store.mode, body.url)
         const endpointId = param(request, 'endpointId')
-        return sendJson(reply, 200, await updateEndpoint(ctx, storeOf(request), endpointId, body, ctx.now()))
+        return sendJson(
+          reply,
+          200,
+          await updateEndpoint(ctx, storeOf(request), actorOf(request), endpointId, body, ctx.now()),
+        )
       },
     },
     {
@@ -99,14 +107,18 @@ function endpointRoutes(ctx: Context): Route[] {
       path: one,
       operationId: 'deleteWebhookEndpoint',
       summary: 'Delete a webhook endpoint',
-      isKeyed: true,
+      scope: 'webhooks:write',
       answers: {
         200: { description: 'The deleted endpoint, shown as disabled.', schema: schemas.WebhookEndpoint },
       },
       problems: ['not_found'],
       async handle(request, reply) {
         const endpointId = param(request, 'endpointId')
-        return sendJson(reply, 200, await deleteEndpoint(ctx, storeOf(request), endpointId, ctx.now()))
+        return sendJson(
+          reply,
+          200,
+          await deleteEndpoint(ctx, storeOf(request), actorOf(request), endpointId, ctx.now()),
+        )
       },
     },
     {
@@ -116,7 +128,7 @@ function endpointRoutes(ctx: Context): Route[] {
       summary: 'Replace a webhook endpoint’s secret',
       description:
         'Deliveries are signed with both secrets during the overlap. Rolling again within it ends the oldest secret at once.',
-      isKeyed: true,
+      scope: 'webhooks:write',
       body: schemas.RollSecret,
       answers: {
         200: { description: 'The endpoint with its new secret.', schema: schemas.WebhookEndpointSecret },
@@ -128,7 +140,7 @@ function endpointRoutes(ctx: Context): Route[] {
         return sendJson(
           reply,
           200,
-          await rollSecret(ctx, storeOf(request), endpointId, overlapSeconds, ctx.now()),
+          await rollSecret(ctx, storeOf(request), actorOf(request), endpointId, overlapSeconds, ctx.now()),
         )
       },
     },
@@ -138,12 +150,16 @@ function endpointRoutes(ctx: Context): Route[] {
       operationId: 'testWebhookEndpoint',
       summary: 'Send a test event to a webhook endpoint',
       description: 'Sends an event of type webhook_endpoint.test to this endpoint only.',
-      isKeyed: true,
+      scope: 'webhooks:write',
       answers: { 202: { description: 'The event is on its way.', schema: schemas.TestEvent } },
       problems: ['not_found', 'endpoint_disabled'],
       async handle(request, reply) {
         const endpointId = param(request, 'endpointId')
-        return sendJson(reply, 202, await testEndpoint(ctx, storeOf(request), endpointId, ctx.now()))
+        return sendJson(
+          reply,
+          202,
+          await testEndpoint(ctx, storeOf(request), actorOf(request), endpointId, ctx.now()),
+        )
       },
     },
   ]
@@ -158,7 +174,7 @@ function deliveryRoutes(ctx: Context): Route[] {
       summary: 'List the deliveries to a webhook endpoint, newest event first',
       description:
         'Each delivery shows its last 20 attempts: when, how long, and what the receiver answered. Kept for 30 days after it is finished.',
-      isKeyed: true,
+      scope: 'webhooks:read',
       query: schemas.DeliveryQuery,
       answers: { 200: { description: 'One page.', schema: schemas.DeliveryPage } },
       problems: ['not_found'],
@@ -180,7 +196,7 @@ function deliveryRoutes(ctx: Context): Route[] {
       summary: 'Redeliver events to a webhook endpoint from a point in the log',
       description:
         'Each request covers up to 5,000 events of the log. While hasMore is true, continue with the returned cursor.',
-      isKeyed: true,
+      scope: 'webhooks:write',
       body: schemas.Redeliver,
       answers: { 202: { description: 'The deliveries are on their way.', schema: schemas.Redelivered } },
       problems: ['not_found', 'endpoint_disabled', 'log_restarted'],
@@ -199,7 +215,7 @@ function deliveryRoutes(ctx: Context): Route[] {
       path: '/api/v1/deliveries/:deliveryId',
       operationId: 'getDelivery',
       summary: 'Read a delivery',
-      isKeyed: true,
+      scope: 'webhooks:read',
       answers: { 200: { description: 'The delivery and its attempts.', schema: schemas.Delivery } },
       problems: ['not_found'],
       async handle(request, reply) {
@@ -213,7 +229,7 @@ function deliveryRoutes(ctx: Context): Route[] {
       summary: 'Redeliver one event',
       description:
         'Sends it at once, with a full set of attempts ahead of it. A delivery that is in progress is left alone.',
-      isKeyed: true,
+      scope: 'webhooks:write',
       answers: { 202: { description: 'The delivery is on its way.', schema: schemas.Delivery } },
       problems: ['not_found', 'endpoint_disabled'],
       async handle(request, reply) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { openPage } from '@farthing/page'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance } from 'fastify'
 import { Problem } from '../../problems.ts'
 
 /**
@@ -18,28 +18,40 @@ export type Assets = {
   }
 }
 
-let built: Assets | null = null
+const built = new Map<string, Assets>()
 
 /** Read or built once per process. */
-export function openAssets(): Assets {
-  if (!built) {
-    const { script, style } = openPage()
-    const identity = Buffer.from(script)
-    const hash = createHash('sha384').update(identity).digest()
-    built = {
-      style,
-      script: {
-        name: `page.${hash.toString('hex', 0, 8)}.js`,
-        integrity: `sha384-${hash.toString('base64')}`,
-        bodies: { br: brotliCompressSync(identity), gzip: gzipSync(identity, { level: 9 }), identity },
-      },
-    }
+export function openAssets(name: 'page' | 'console' = 'page'): Assets {
+  if (built.size === 0) {
+    const { console, ...page } = openPage()
+    for (const [each, bundle] of Object.entries({ page, console })) built.set(each, prepare(each, bundle))
   }
-  return built
+  return built.get(name) as Assets
 }
 
-export function mountAssets(scope: FastifyInstance, path: string, { script }: Assets): void {
-  scope.get(`${path}/assets/:name`, (request, reply) => {
+function prepare(
+  name: string,
+  { script, style }: Pick<ReturnType<typeof openPage>, 'script' | 'style'>,
+): Assets {
+  const identity = Buffer.from(script)
+  const hash = createHash('sha384').update(identity).digest()
+  return {
+    style,
+    script: {
+      name: `${name}.${hash.toString('hex', 0, 8)}.js`,
+      integrity: `sha384-${hash.toString('base64')}`,
+      bodies: { br: brotliCompressSync(identity), gzip: gzipSync(identity, { level: 9 }), identity },
+    },
+  }
+}
+
+export function mountAssets(
+  scope: FastifyInstance,
+  path: string,
+  { script }: Assets,
+  config: FastifyContextConfig = {},
+): void {
+  scope.get(`${path}/assets/:name`, { config }, (request, reply) => {
     const { name } = request.params as { name: string }
     if (name !== script.name) throw new Problem('not_found', 'No such file. Reload the page.')
     const accepted = String(request.headers['accept-encoding'] ?? '')

@@ -10,7 +10,7 @@ const components = { ...otherComponents, ...eventComponents }
 
 /** Problems that any operation can return. */
 const anyRoute: readonly ProblemCode[] = ['bad_request', 'rate_limited', 'internal_error', 'unavailable']
-const anyKeyedRoute: readonly ProblemCode[] = ['invalid_api_key']
+const anyKeyedRoute: readonly ProblemCode[] = ['invalid_api_key', 'address_not_allowed']
 const anyInput: readonly ProblemCode[] = ['invalid_request']
 const anyBody: readonly ProblemCode[] = ['malformed_json', 'unsupported_media_type', 'body_too_large']
 
@@ -55,7 +55,7 @@ function describeOperation(route: Route, examples: readonly Example[]): object {
     operationId: route.operationId,
     summary: route.summary,
     ...(route.description && { description: route.description }),
-    security: route.isKeyed ? [{ storeKey: [] }] : [],
+    security: route.scope === null ? [] : [{ storeKey: route.scope === 'any' ? [] : [route.scope] }],
     parameters: describeParameters(route),
     ...(route.body && {
       requestBody: {
@@ -129,10 +129,11 @@ export function problemsOf(route: Route): ReadonlySet<ProblemCode> {
   const takesInput = route.body !== undefined || route.query !== undefined
   return new Set([
     ...anyRoute,
-    ...(route.isKeyed ? anyKeyedRoute : []),
+    ...(route.scope === null ? [] : anyKeyedRoute),
+    ...(route.scope === null || route.scope === 'any' ? [] : (['scope_required'] as const)),
     ...(takesInput ? anyInput : []),
     // The payer's endpoints read a body only to ignore it.
-    ...(route.method === 'GET' ? [] : route.isKeyed ? anyBody : (['body_too_large'] as const)),
+    ...(route.method === 'GET' ? [] : route.scope !== null ? anyBody : (['body_too_large'] as const)),
     ...route.problems,
   ])
 }

@@ -23,12 +23,18 @@ ${routes.map((route) => renderRoute(route, examples[route.operationId] ?? [], ba
   }
 }
 
+function describeKey({ scope }: Route): Html {
+  if (scope === null) return html`No key required.`
+  const named = scope !== 'any' && html` that has the scope <code>${scope}</code>`
+  return html`Requires a key of the store${named}, in <code>X-API-Key</code>.`
+}
+
 function renderRoute(route: Route, examples: readonly Example[], baseUrl: string): Html {
   return html`<section>
 <h2 id="${route.operationId}">${route.summary}</h2>
 <p class="call"><b>${route.method}</b> <code>${route.path.replace(/:(\w+)/g, '{$1}')}</code></p>
 ${route.description !== undefined && html`<p>${route.description}</p>`}
-<p>${route.isKeyed ? html`Requires the store’s key in <code>X-API-Key</code>.` : 'No key required.'}</p>
+<p>${describeKey(route)}</p>
 ${renderFields(
   'Headers',
   Object.entries(route.requestHeaders ?? {}).map(([name, about]) => [name, 'string', '', about]),
@@ -60,14 +66,10 @@ ${renderCode(JSON.stringify(answer, null, 2), 'json', `Answer ${status}`)}`
 type Request = Pick<Example, 'path' | 'headers' | 'body'>
 
 /** As a curl command. */
-function renderRequest(
-  { method, isKeyed }: Route,
-  { path, headers, body }: Request,
-  baseUrl: string,
-): string {
+function renderRequest({ method, scope }: Route, { path, headers, body }: Request, baseUrl: string): string {
   const words = [
     `curl${method === 'GET' || (method === 'POST' && body) ? '' : ` -X ${method}`} '${baseUrl}${path}'`,
-    ...(isKeyed ? ['-H "X-API-Key: $FARTHING_API_KEY"'] : []),
+    ...(scope !== null ? ['-H "X-API-Key: $FARTHING_API_KEY"'] : []),
     ...Object.entries(headers ?? {}).map(([name, value]) => `-H '${name}: ${value}'`),
     ...(body ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body, null, 2)}'`] : []),
   ]

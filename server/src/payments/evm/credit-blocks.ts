@@ -109,7 +109,7 @@ async function announceUnmatched(ctx: Context, tx: Transaction, chain: Chain): P
   for (const row of unmatched) {
     if (row.ownerId === null || !isNews(row)) continue
     const data = { checkout: null, payment: toPayment(row) }
-    await appendEvent(tx, newEvent(ctx, row.ownerId, 'payment.unmatched', data, ctx.now()))
+    await appendEvent(tx, newEvent(ctx, row.ownerId, null, 'payment.unmatched', data, ctx.now()))
   }
   if (unmatched.length === 0) return
   await credits.noteAnnounced(tx, network, [...new Set(unmatched.map(({ paymentId }) => paymentId))])

@@ -18,7 +18,19 @@ const event = {
   createdAt: now.toISOString(),
   checkoutId: null,
   checkoutVersion: null,
-  data: { key: { id: 'ü', createdAt: now.toISOString(), expiresAt: null, revokedAt: null } },
+  actor: { type: 'operator', id: 'ü', name: null },
+  data: {
+    key: {
+      id: 'ü',
+      label: null,
+      scopes: [],
+      addresses: [],
+      createdAt: now.toISOString(),
+      lastUsedAt: null,
+      expiresAt: null,
+      revokedAt: null,
+    },
+  },
 } satisfies Event
 const body = Buffer.from(JSON.stringify(event))
 const sign = (change: Partial<Parameters<typeof signWebhook>[0]> = {}) =>

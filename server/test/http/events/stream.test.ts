@@ -8,6 +8,7 @@ import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { createKey, revokeKey } from '../../../src/stores/api-keys.ts'
 import { openTestApp } from '../../support/app.ts'
 import { atEnd } from '../../support/at-end.ts'
+import { byOperator } from '../../support/operator.ts'
 import { assertProblem, openStore, type StoreClient } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
 
@@ -128,11 +129,11 @@ test('a stream with an invalid cursor gets a problem response, and a stream ends
   )
   const stream = openStream(shop)
   await until('past events arrive', async () => stream.events.length === 2)
-  await revokeKey(ctx, shop.key.split('_')[2] ?? '', new Date())
+  await revokeKey(ctx, null, byOperator, shop.key.split('_')[2] ?? '', new Date())
   // More events happen. The holder of the revoked key receives them for a second at most.
   let happened = 0
   await until('the stream ends', async () => {
-    await createKey(ctx, shop.store.id, new Date())
+    await createKey(ctx, shop.store.id, byOperator, {}, new Date())
     happened++
     await assignWaitingSequences(ctx)
     return stream.isEnded

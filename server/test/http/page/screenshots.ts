@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import { updateStore } from '../../../src/stores/update.ts'
+import { operator } from '../../support/operator.ts'
 import { openBrowser } from './support/browser.ts'
 import { openPageShop } from './support/page-shop.ts'
 import { openState, type StateName, states } from './support/states.ts'
@@ -26,11 +27,13 @@ const languages: Partial<Record<StateName, string>> = {
 test('screenshots of every state', async () => {
   const browser = await openBrowser()
   const shop = await openPageShop({ worker: false })
-  await updateStore(shop.ctx, shop.store.id, {
-    name: 'Juniper & Pine',
-    supportEmail: 'help@shop.example',
-    supportUrl: 'https://shop.example/help',
-  })
+  await updateStore(
+    shop.ctx,
+    shop.store.id,
+    operator,
+    { name: 'Juniper & Pine', supportEmail: 'help@shop.example', supportUrl: 'https://shop.example/help' },
+    shop.ctx.now(),
+  )
   await mkdir(folder, { recursive: true })
   const table = await browser.newPage({ viewport: { width: 1568, height: 100 } })
   for (const name of Object.keys(states) as StateName[]) {

@@ -4,6 +4,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { updateStore } from '../../../src/stores/update.ts'
 import { completeByHand, letTimePass, setStatus } from '../../support/by-hand.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
+import { operator } from '../../support/operator.ts'
 import { payTo } from '../../support/shop.ts'
 import { openBrowser, openPage } from './support/browser.ts'
 import { openPageShop } from './support/page-shop.ts'
@@ -120,10 +121,13 @@ test('a receipt shows the amount paid, when, its number and the rate, and can be
 })
 
 test('pages that are not paid lead back to the store, and every page says how to reach it', async () => {
-  await updateStore(shop.ctx, shop.store.id, {
-    supportEmail: 'help@shop.example',
-    supportUrl: 'https://shop.example/help',
-  })
+  await updateStore(
+    shop.ctx,
+    shop.store.id,
+    operator,
+    { supportEmail: 'help@shop.example', supportUrl: 'https://shop.example/help' },
+    shop.ctx.now(),
+  )
   const { openCheckout } = await openPage(browser, shop)
   for (const [change, isPaid] of [
     [async () => {}, false],

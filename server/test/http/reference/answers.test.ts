@@ -15,7 +15,9 @@ import {
   solanaWallets,
   wallets,
 } from '../../support/store.ts'
+import type { Call } from '../support/call.ts'
 import { assertDocumented, documented, fillPath, type Operation, operations } from '../support/document.ts'
+import { keyCalls } from '../support/key-calls.ts'
 
 const farthing = await openTestApp(documented)
 const shop = await openStore(farthing, { evmWallet: privateKeyToAccount(generatePrivateKey()).address })
@@ -25,16 +27,6 @@ const missing = {
   paymentId: `pay_00${'0'.repeat(26)}`,
   endpointId: `we_00${'0'.repeat(26)}`,
   deliveryId: `dlv_00${'0'.repeat(26)}`,
-}
-
-/** A call of an operation, and the status that it must get. */
-type Call = {
-  readonly status: number
-  readonly by?: StoreClient | null
-  readonly path?: Readonly<Record<string, string>>
-  readonly query?: string
-  readonly body?: unknown
-  readonly headers?: Readonly<Record<string, string>>
 }
 
 const evm = { walletAddress: wallets[1], custodialType: 'NON_CUSTODIAL' }
@@ -167,6 +159,7 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
       { status: 422, query: '?after=x' },
     ]
   },
+  ...keyCalls(shop),
   getOwnStore: async () => [{ status: 200 }],
   getStore: async () => [{ status: 200 }, { status: 404, path: { storeId: `st_00${'0'.repeat(26)}` } }],
   updateStore: async () => [

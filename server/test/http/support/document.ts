@@ -23,6 +23,8 @@ export type Operation = {
   /** With {parameters}. */
   readonly path: string
   readonly isKeyed: boolean
+  /** What a key must be allowed to do; null if any key will do. */
+  readonly scope: string | null
   readonly parameters: readonly Parameter[]
   readonly takesBody: boolean
   readonly responses: Readonly<Record<string, Response>>
@@ -42,6 +44,7 @@ export const operations: readonly Operation[] = Object.entries(document.paths).f
     method: method.toUpperCase() as Method,
     path,
     isKeyed: operation.security.length > 0,
+    scope: operation.security[0]?.storeKey?.[0] ?? null,
     parameters: operation.parameters,
     takesBody: operation.requestBody !== undefined,
     responses: operation.responses,

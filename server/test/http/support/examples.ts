@@ -72,6 +72,12 @@ export async function playExamples(): Promise<Examples> {
   await succeed('updateWallet', { path: { walletId }, body: { sharedElsewhere: false } })
   await succeed('retireWallet', { path: { walletId: solana.id } })
   await succeed('listWallets')
+  const key = await succeed('createKey', {
+    body: { label: 'shop server', preset: 'create', addresses: ['192.0.2.7'] },
+  })
+  await succeed('listKeys', { query: '?limit=1' })
+  await succeed('rotateKey', { path: { keyId: key.id }, body: { overlapSeconds: 3600 } })
+  await succeed('revokeKey', { path: { keyId: key.id } })
   const { id: endpointId } = await succeed('createWebhookEndpoint', {
     body: { url: 'https://shop.example/webhooks', types: ['checkout.created', 'checkout.completed'] },
   })
@@ -154,6 +160,12 @@ function settle(examples: Examples, begin: Date): Examples {
       const moments = Math.floor((Date.parse(time) + 1_000 - begin.getTime()) / momentMs)
       return new Date(settledBegin + moments * momentMs).toISOString()
     })
+    .replace(/\bsk_live_(00[0-9a-z]{16})_[0-9a-z]{52}\b/g, (text, id) =>
+      replaced('key', text, (digest) => `sk_live_${id}_${base32(digest).slice(0, 52)}`),
+    )
+    .replace(/\b00[0-9a-z]{16}\b|(?<=sk_live_)00[0-9a-z]{16}(?=_)/g, (id) =>
+      replaced('key id', id, (digest) => `00${base32(digest).slice(0, 16)}`),
+    )
     .replace(/\b0x[0-9a-f]{130}\b/g, (signature) =>
       replaced('signature', signature, (digest) => `0x${digest.toString('hex')}1b`),
     )

@@ -15,6 +15,7 @@ import { newPayer, paymentHeader } from '../../support/chain/evm-payment.ts'
 import { openChain } from '../../support/chain/open.ts'
 import { newSettler } from '../../support/chain/svm.ts'
 import { svmHeader } from '../../support/chain/svm-payment.ts'
+import { operator } from '../../support/operator.ts'
 import { payTo, svmPayTo } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { print, trials } from './size.ts'
@@ -35,7 +36,7 @@ await insertSettler(ctx.db, svm.network.caip2, signers[1]?.address ?? '', 0)
 await svm.fund(svmPayTo, { token: [svm.mint, 0n] })
 const { key, store } = await makeStore(ctx, { mode: 'test', evmWallet: payTo })
 const wallet = { walletAddress: svmPayTo, custodialType: 'NON_CUSTODIAL' } as const
-await registerWallet(ctx, store.id, 'SOLANA', wallet, ctx.now())
+await registerWallet(ctx, store.id, operator, 'SOLANA', wallet, ctx.now())
 const worker = startWorker(ctx, signers)
 atEnd(() => worker.stop())
 for (const { network } of [evm, svm])

@@ -11,6 +11,7 @@ import { registerWallet } from '../../../src/stores/wallets.ts'
 import { makeStore, openTestApp } from '../../support/app.ts'
 import { newSettler, type TestSettler, type TestSvm } from '../../support/chain/svm.ts'
 import { type Changes, svmHeader } from '../../support/chain/svm-payment.ts'
+import { operator } from '../../support/operator.ts'
 import { svmPayTo } from '../../support/shop.ts'
 import { checkBooks } from '../adversity/svm-books.ts'
 import { openClient } from './client.ts'
@@ -32,7 +33,7 @@ export async function openSvmDeployment(
   const { key, store } = await makeStore(ctx, { mode, evmWallet: null })
   await chain.fund(svmPayTo, { token: [chain.mint, 0n] })
   const wallet = { walletAddress: svmPayTo, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(ctx, store.id, 'SOLANA', wallet, ctx.now())
+  await registerWallet(ctx, store.id, operator, 'SOLANA', wallet, ctx.now())
   const settlers: TestSettler[] = []
   for (let i = 0; i < (options.settlers ?? 1); i++) settlers.push(await newSettler(chain, lamports))
   for (const { address } of settlers) await insertSettler(ctx.db, caip2, address, 0)

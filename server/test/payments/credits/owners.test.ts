@@ -7,6 +7,7 @@ import { assignWaitingSequences } from '../../../src/events/assign-sequence.ts'
 import { registerWallet, retireWallet } from '../../../src/stores/wallets.ts'
 import { makeStore } from '../../support/app.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
+import { operator } from '../../support/operator.ts'
 import { type Answer, until } from '../../support/watch.ts'
 import {
   buyers,
@@ -29,7 +30,7 @@ async function openNeighbour(mode: 'live' | 'test' = 'test'): Promise<Neighbour>
 
 async function register({ id }: Neighbour, walletAddress: Address) {
   const input = { walletAddress, custodialType: 'NON_CUSTODIAL' } as const
-  return await registerWallet(ctx, id, 'EVM', input, ctx.now())
+  return await registerWallet(ctx, id, operator, 'EVM', input, ctx.now())
 }
 
 /** What a signature does, without one. */
@@ -133,7 +134,7 @@ test('a wallet that nobody has proven: who comes later does not see earlier mone
   await register(owner, wallet)
   const { id } = await register(early, wallet)
   const first = await transfer(shop, 7_000_003n, buyers[0], wallet)
-  await retireWallet(ctx, early.id, id, ctx.now())
+  await retireWallet(ctx, early.id, operator, id, ctx.now())
   const second = await transfer(shop, 7_000_004n, buyers[0], wallet)
   await register(late, wallet)
   assert.deepEqual(await seen(first, owner, early, late), [true, true, false])
@@ -147,7 +148,7 @@ test('money to a wallet that its only store has retired still shows up there', a
   const wallet = newPayer().address
   const owner = await openNeighbour()
   const { id } = await register(owner, wallet)
-  await retireWallet(ctx, owner.id, id, ctx.now())
+  await retireWallet(ctx, owner.id, operator, id, ctx.now())
   const hash = await transfer(shop, 7_000_005n, buyers[0], wallet)
   assert.deepEqual(await seen(hash, owner), [true])
   // Another store that comes later has no part in it, unless it proves the wallet.

@@ -6,12 +6,13 @@ import { address } from '@solana/kit'
 import { findTokenAccount } from '../../../src/chains/svm/transfer.ts'
 import { createKey } from '../../../src/stores/api-keys.ts'
 import { createStore } from '../../../src/stores/create.ts'
+import { byOperator } from '../../support/operator.ts'
 import { openShop, type SvmShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
 async function openStore({ ctx, request }: SvmShop) {
   const store = await createStore(ctx, { name: 'Another shop', mode: 'test' }, ctx.now())
-  const { text } = await createKey(ctx, store.id, ctx.now())
+  const { text } = await createKey(ctx, store.id, byOperator, {}, ctx.now())
   const headers = { 'x-api-key': text, 'content-type': 'application/json' }
   const wallets = `/api/v1/stores/${store.id}/wallets`
   return {

@@ -1,6 +1,7 @@
 import { registerWallet } from '../../../../src/stores/wallets.ts'
 import { openChain } from '../../../support/chain/open.ts'
 import { freePort } from '../../../support/free-port.ts'
+import { operator } from '../../../support/operator.ts'
 import { openShop, payTo, type ShopOptions } from '../../../support/shop.ts'
 
 export type PageShop = Awaited<ReturnType<typeof openPageShop>>
@@ -46,7 +47,7 @@ export async function openSvmPageShop(
   })
   if (isOnEvm) {
     const wallet = { walletAddress: payTo, custodialType: 'NON_CUSTODIAL' } as const
-    await registerWallet(shop.ctx, shop.store.id, 'EVM', wallet, shop.ctx.now())
+    await registerWallet(shop.ctx, shop.store.id, operator, 'EVM', wallet, shop.ctx.now())
   }
   await shop.app.listen({ host: '127.0.0.1', port })
   return { ...shop, url }

@@ -2,6 +2,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { updateStore } from '../../../../src/stores/update.ts'
 import { completeByHand, letTimePass, setStatus } from '../../../support/by-hand.ts'
 import { newPayer } from '../../../support/chain/evm-payment.ts'
+import { operator } from '../../../support/operator.ts'
 import { openPage, type TestWallet } from './browser.ts'
 import { openSvmPageShop, type PageShop, type SvmPageShop } from './page-shop.ts'
 
@@ -207,7 +208,7 @@ let both: Promise<SvmPageShop> | undefined
 
 function openBoth(): Promise<SvmPageShop> {
   both ??= openSvmPageShop({ isOnEvm: true, isLive: true, worker: false }).then(async (shop) => {
-    await updateStore(shop.ctx, shop.store.id, { name: 'Juniper & Pine' })
+    await updateStore(shop.ctx, shop.store.id, operator, { name: 'Juniper & Pine' }, shop.ctx.now())
     return shop
   })
   return both

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { registerWallet, retireWallet } from '../../../../src/stores/wallets.ts'
 import { makeStore } from '../../../support/app.ts'
+import { operator } from '../../../support/operator.ts'
 import { payTo } from '../../../support/shop.ts'
 import { openHandShop, paymentBy, transfer } from '../../transfers/support/hand-transfers.ts'
 
@@ -19,8 +20,8 @@ test('an unmatched payment stays with the owner of the wallet after another stor
   )
   const other = await makeStore(shop.ctx, { mode: 'test', evmWallet: null })
   const input = { walletAddress: payTo, custodialType: 'NON_CUSTODIAL' } as const
-  const { id } = await registerWallet(shop.ctx, other.store.id, 'EVM', input, shop.ctx.now())
-  await retireWallet(shop.ctx, other.store.id, id, shop.ctx.now())
+  const { id } = await registerWallet(shop.ctx, other.store.id, operator, 'EVM', input, shop.ctx.now())
+  await retireWallet(shop.ctx, other.store.id, operator, id, shop.ctx.now())
 
   const hash = await transfer(shop, 25_123_457n)
   const seen = {

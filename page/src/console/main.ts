@@ -1,0 +1,141 @@
+/**
+ * The console's script: passkeys, which no form can ask for by itself. Everything else works without it. It writes text
+ * only, never markup.
+ */
+import { post, Refused } from './post.ts'
+
+const unsupported = 'This browser cannot use passkeys. Update it, or use another one.'
+
+const handlers: Readonly<Record<string, (form: HTMLFormElement) => Promise<void>>> = {
+  'sign-in': signIn,
+  enrol,
+  join,
+  'add-passkey': addPasskey,
+}
+
+document.addEventListener('submit', (event) => {
+  const form = event.target as HTMLFormElement
+  const handle = handlers[form.dataset.passkey ?? ''] ?? (form.dataset.confirm ? confirmAndSubmit : undefined)
+  if (!handle) return
+  event.preventDefault()
+  void attempt(form, handle)
+})
+
+document.addEventListener('click', (event) => {
+  const button = (event.target as Element).closest<HTMLElement>('button[data-copy]')
+  if (!button?.dataset.copy) return
+  void navigator.clipboard.writeText(button.dataset.copy).then(() => {
+    button.textContent = button.dataset.done ?? button.textContent
+  })
+})
+
+/** The token of an invitation. The address bar and the history forget it at once. */
+const invitation = location.hash.slice(1)
+const enrolment = document.querySelector<HTMLFormElement>('form[data-passkey="enrol"]')
+if (enrolment) {
+  history.replaceState(null, '', location.pathname)
+  void attempt(enrolment, showInvitation)
+}
+
+/** One at a time, with the reason shown if it fails. */
+async function attempt(form: HTMLFormElement, handle: (form: HTMLFormElement) => Promise<void>) {
+  const buttons = [...form.querySelectorAll('button')]
+  const alert =
+    form.querySelector<HTMLElement>('[role="alert"]') ?? document.querySelector<HTMLElement>('#alert')
+  if (alert) alert.hidden = true
+  for (const button of buttons) button.disabled = true
+  try {
+    await handle(form)
+  } catch (error) {
+    for (const button of buttons) button.disabled = false
+    if (!alert) throw error
+    alert.textContent = describe(error)
+    alert.hidden = false
+  }
+}
+
+function describe(error: unknown): string {
+  if (error instanceof Refused) return error.message
+  if (error instanceof DOMException && error.name === 'NotAllowedError')
+    return 'The passkey was not used: you canceled, or it took too long. Try again.'
+  if (error instanceof DOMException && error.name === 'InvalidStateError')
+    return 'This device already has a passkey of yours.'
+  return 'That did not work. Check your connection and try again.'
+}
+
+async function signIn(): Promise<void> {
+  const { options } = await post('/sign-in/options', {})
+  const { to } = await post('/sign-in', { answer: await touch(options) })
+  location.assign(to)
+}
+
+type Invited = { name: string; store: string; role: string; isRecovery: boolean; options: unknown }
+
+async function showInvitation(form: HTMLFormElement): Promise<void> {
+  const invited: Invited = await post('/enrol/options', { invitation })
+  for (const part of ['name', 'store', 'role'] as const) {
+    for (const place of document.querySelectorAll(`[data-invited="${part}"]`))
+      place.textContent = invited[part]
+  }
+  for (const each of document.querySelectorAll<HTMLElement>('[data-shown-for]'))
+    each.hidden = each.dataset.shownFor !== (invited.isRecovery ? 'recovery' : 'joining')
+  form.hidden = false
+  for (const button of form.querySelectorAll('button')) button.disabled = false
+}
+
+async function enrol(): Promise<void> {
+  // The options shown on opening may be older than a challenge lives.
+  const { options } = await post('/enrol/options', { invitation })
+  const { to } = await post('/enrol', { invitation, answer: await create(options) })
+  location.assign(to)
+}
+
+async function join(): Promise<void> {
+  const confirmed = await confirmation('invitation.accept', { invitation })
+  const { to } = await post('/enrol/join', { invitation, touch: confirmed })
+  location.assign(to)
+}
+
+async function addPasskey(form: HTMLFormElement): Promise<void> {
+  const confirmed = await confirmation('passkey.add', {})
+  const { options } = await post('/passkeys/options', {})
+  const name = new FormData(form).get('name')
+  const { to } = await post('/passkeys', { name, touch: confirmed, answer: await create(options) })
+  location.assign(to)
+}
+
+/** The values that the form sends are what the passkey confirms. */
+async function confirmAndSubmit(form: HTMLFormElement): Promise<void> {
+  const values = Object.fromEntries([...new FormData(form)].filter(([name]) => name !== 'formToken'))
+  const input = document.createElement('input')
+  input.type = 'hidden'
+  input.name = 'touch'
+  input.value = JSON.stringify(await confirmation(form.dataset.confirm ?? '', values))
+  form.append(input)
+  form.submit()
+}
+
+async function confirmation(action: string, values: object): Promise<unknown> {
+  const { options } = await post('/confirm', { action, values })
+  return await touch(options)
+}
+
+async function touch(options: unknown): Promise<unknown> {
+  if (!window.PublicKeyCredential?.parseRequestOptionsFromJSON) throw new Refused(unsupported)
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(
+    options as PublicKeyCredentialRequestOptionsJSON,
+  )
+  return toJson(await navigator.credentials.get({ publicKey }))
+}
+
+async function create(options: unknown): Promise<unknown> {
+  if (!window.PublicKeyCredential?.parseCreationOptionsFromJSON) throw new Refused(unsupported)
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(
+    options as PublicKeyCredentialCreationOptionsJSON,
+  )
+  return toJson(await navigator.credentials.create({ publicKey }))
+}
+
+function toJson(credential: Credential | null): unknown {
+  return (credential as PublicKeyCredential).toJSON()
+}

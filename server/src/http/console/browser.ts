@@ -1,0 +1,21 @@
+/** What a user agent's text says, as its owner would say it: "Firefox on Windows". Anybody can send anything there. */
+export function describeBrowser(userAgent: string): string {
+  const find = (names: readonly (readonly [RegExp, string])[]) =>
+    names.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const browser = find([
+    [/\bEdg(e|A|iOS)?\//, 'Edge'],
+    [/\bOPR\//, 'Opera'],
+    [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+    [/\b(Headless)?Chrom(e|ium)\/|\bCriOS\//, 'Chrome'],
+    [/\bSafari\//, 'Safari'],
+  ])
+  const system = find([
+    [/\biPhone\b/, 'iPhone'],
+    [/\biPad\b/, 'iPad'],
+    [/\bAndroid\b/, 'Android'],
+    [/\bWindows\b/, 'Windows'],
+    [/\bMac OS X\b/, 'Mac'],
+    [/\bLinux\b|\bCrOS\b/, 'Linux'],
+  ])
+  return `${browser ?? 'A browser'}${system ? ` on ${system}` : ''}`
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../context.ts'
+import { openAssets } from '../page/assets.ts'
+import { type Html, html } from '../page/html.ts'
+import { giveFormToken } from './visitor.ts'
+
+/** Sends a page of the console, with the form token of this browser. */
+export function sendPage(
+  ctx: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: {
+    readonly title: string
+    readonly main: Html
+    readonly status?: number
+    /** A small card in the middle: for pages with one thing to do. */
+    readonly isAlone?: boolean
+  },
+): FastifyReply {
+  const { style, script } = openAssets('console')
+  const formToken = giveFormToken(ctx, request, reply)
+  const member = request.visitor.session?.member
+  const document = html`<!doctype html>
+<html lang="en" dir="ltr">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="robots" content="noindex,nofollow">
+<meta name="color-scheme" content="light dark">
+<meta name="form-token" content="${formToken}">
+<title>${page.title}</title>
+<link rel="icon" href="data:,">
+${{ html: `<style>${style}</style>` }}
+<script type="module" src="/assets/${script.name}" integrity="${script.integrity}"></script>
+</head>
+<body>
+${
+  member
+    ? html`<header><a href="/">${member.name}</a><form method="post" action="/sign-out">${formField(formToken)}<button class="quiet">Sign out</button></form></header>`
+    : null
+}
+<main${page.isAlone ? html` class="alone"` : null}>
+${page.main}
+<p id="alert" class="notice" role="alert" hidden></p>
+</main>
+</body>
+</html>
+`
+  return reply
+    .code(page.status ?? 200)
+    .headers(headersFor(ctx, style))
+    .send(document.html)
+}
+
+/** The form token of a page that is being made, as a hidden field. */
+export function formField(formToken: string): Html {
+  return html`<input type="hidden" name="formToken" value="${formToken}">`
+}
+
+/** The payment page's policy, without its pictures from elsewhere and with a referrer for our own forms. */
+function headersFor({ config }: Context, style: string): Readonly<Record<string, string>> {
+  const hash = createHash('sha256').update(style).digest('base64')
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'sha256-${hash}'`,
+    'img-src data:',
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ]
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': policy.join('; '),
+    'integrity-policy': 'blocked-destinations=(script)',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy':
+      'camera=(), geolocation=(), microphone=(), payment=(), usb=(), clipboard-write=(self), publickey-credentials-get=(self), publickey-credentials-create=(self)',
+    ...(config.consoleUrl.startsWith('https:') && { 'strict-transport-security': 'max-age=63072000' }),
+    vary: 'cookie',
+  }
+}

@@ -1,0 +1,141 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Context } from '../context.ts'
+import { newId } from '../ids.ts'
+import { Problem, type ProblemCode } from '../problems.ts'
+import type { Caller } from '../stores/authenticate.ts'
+import type { Health } from './operations.ts'
+import { type ProblemAnswer, renderProblem } from './problem.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null
+    /** The raw body. */
+    bodyBytes: Buffer
+    problemCode: ProblemCode | null
+  }
+}
+
+/** A payment header is about 1 KiB, or 4 KiB with many extensions. Requests above this limit get 431. */
+const headerBytesMax = 12_288
+/** A client that sends more slowly than this is holding a socket open, not making a request. */
+const headersTimeoutMs = 5_000
+const requestTimeoutMs = 15_000
+/** Longer than the 60 s after which common load balancers drop idle connections, so that they close them, not we. */
+const keepAliveTimeoutMs = 65_000
+const timeoutCheckMs = 1_000
+/** Makes clients reconnect through the load balancer now and then. */
+const requestsPerSocketMax = 10_000
+const connectionsMax = 10_000
+
+/** A server with our limits, one log line and one measurement per request, and nothing to serve yet. */
+export function openServer(ctx: Context, health: Health): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: ctx.config.bodyLimitBytes,
+    trustProxy: ctx.config.trustedProxies.length > 0 ? [...ctx.config.trustedProxies] : false,
+    genReqId: () => newId('req', ctx.config.cell, ctx.now()),
+    routerOptions: { maxParamLength: 200 },
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    maxRequestsPerSocket: requestsPerSocketMax,
+    http: {
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: timeoutCheckMs,
+    },
+    // Requests that the router refuses never reach a hook.
+    frameworkErrors(error, request, reply) {
+      reply.headers(always).header('x-request-id', request.id)
+      void sendProblem(ctx, error, request, reply)
+    },
+    clientErrorHandler(error, socket) {
+      if (socket.writable) socket.end(renderClientError(ctx, error.code))
+      else socket.destroy()
+    },
+  })
+  app.server.maxConnections = connectionsMax
+  app.decorateRequest('caller', null)
+  app.decorateRequest('problemCode', null)
+  app.decorateRequest('bodyBytes')
+  observe(app, ctx)
+  // A kept-alive connection would delay the stop until its client closes it or it times out.
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (health.isDraining) reply.header('connection', 'close')
+    done()
+  })
+  return app
+}
+
+const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+/** One log line and one measurement per request. */
+function observe(app: FastifyInstance, ctx: Context): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(always).header('x-request-id', request.id)
+    done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'unknown'
+    ctx.metrics.requests.observe(
+      { method: request.method, route, status: reply.statusCode },
+      reply.elapsedTime / 1_000,
+    )
+    ctx.log.info({
+      requestId: request.id,
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      ...(request.caller && { storeId: request.caller.holder.store.id }),
+      ...(request.problemCode && { code: request.problemCode }),
+    })
+    done()
+  })
+}
+
+export function sendProblem(
+  ctx: Context,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const { status, headers, body } = noteProblem(ctx, error, request)
+  return reply.code(status).headers(headers).send(body)
+}
+
+/** What to answer for an error. Counts it, and logs it if it is our fault. */
+export function noteProblem(ctx: Context, error: unknown, request: FastifyRequest): ProblemAnswer {
+  const answer = renderProblem(ctx, error, request.id)
+  request.problemCode = answer.code
+  ctx.metrics.problems.inc({ code: answer.code })
+  if (answer.status >= 500) {
+    const cause = error instanceof Problem ? (error.cause ?? error) : error
+    ctx.log.error({ requestId: request.id, code: answer.code, err: cause }, 'request failed')
+  }
+  return answer
+}
+
+const clientErrors: Readonly<Record<string, ProblemCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/** Input that doesn't parse as HTTP never becomes a request, so its answer is written to the socket by hand. */
+function renderClientError(ctx: Context, errorCode: string): string {
+  const code = clientErrors[errorCode] ?? 'bad_request'
+  ctx.metrics.problems.inc({ code })
+  const requestId = newId('req', ctx.config.cell, ctx.now())
+  const { status, headers, body } = renderProblem(
+    ctx,
+    new Problem(code, 'The request could not be read.'),
+    requestId,
+  )
+  const lines = Object.entries({
+    ...always,
+    ...headers,
+    'x-request-id': requestId,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  })
+  return `HTTP/1.1 ${status} ${code}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
+}

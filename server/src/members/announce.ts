@@ -1,0 +1,27 @@
+import type { Actor, EventType } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { appendEvent, newEvent } from '../events/append.ts'
+import type { MemberId, StoreId } from '../ids.ts'
+import { memberToWire, type Session, type StoreMember } from './member.ts'
+
+export function actorOf({ id, name }: { readonly id: MemberId; readonly name: string }): Actor {
+  return { type: 'member', id, name }
+}
+
+export function actorOfSession({ member }: Session): Actor {
+  return actorOf(member)
+}
+
+/** Writes a member event into a store's log: the one place where these events are made. */
+export async function announce(
+  ctx: Context,
+  tx: Transaction,
+  storeId: StoreId,
+  actor: Actor,
+  type: Extract<EventType, `member.${string}`>,
+  member: Pick<StoreMember, 'id' | 'name' | 'role'>,
+  now: Date,
+): Promise<void> {
+  await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
+}

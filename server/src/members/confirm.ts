@@ -1,0 +1,70 @@
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { openChallenge, type Subject, takeChallenge } from './challenge.ts'
+import type { Session } from './member.ts'
+import { findPasskey, listPasskeys } from './passkey-rows.ts'
+import { Refusal } from './refusal.ts'
+import { notePasskeyUse } from './sign-in.ts'
+import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
+
+/**
+ * Step-up: what a stolen cookie must not be able to do takes a touch of the passkey. The touch is for one action with
+ * exactly the values that were asked for, in one session, within five minutes, and it is used up in the transaction of
+ * the action:
+ *
+ *   1. the browser asks: `openConfirmation(ctx, session, action, values)`
+ *   2. the passkey signs, and the browser sends its answer along with the action: `readTouch(ctx, session, answer)`
+ *   3. the action's verb, in its own transaction: `await useTouch(ctx, tx, touch, action, values, now)`
+ *
+ * The verb names the action and the values itself, from what it is about to do, so a touch for anything else finds no
+ * challenge.
+ */
+export type Action = (typeof actions)[number]
+
+export const actions = [
+  'passkey.add',
+  'passkey.remove',
+  'member.invite',
+  'member.recover',
+  'member.remove',
+  'invitation.accept',
+] as const
+
+/** A passkey's answer in a session, before it is known what it was asked for. */
+export type Touch = { readonly session: Session; readonly assertion: Assertion }
+
+export async function openConfirmation(
+  ctx: Context,
+  session: Session,
+  action: Action,
+  values: Subject,
+): Promise<RequestOptions> {
+  const challenge = await openChallenge(ctx, 'confirm', session.tokenHash, toSubject(action, values))
+  return requestOptions(ctx, challenge, await listPasskeys(ctx.db, session.member.id))
+}
+
+/** Any passkey of the session's member will do, and nobody else's. */
+export async function readTouch(ctx: Context, session: Session, answer: unknown): Promise<Touch> {
+  if (answer === undefined || answer === null) throw new Refusal('confirmation')
+  const assertion = await readAssertion(ctx, answer, async (id) => {
+    const passkey = await findPasskey(ctx.db, id)
+    return passkey?.memberId === session.member.id ? passkey : null
+  })
+  return { session, assertion }
+}
+
+export async function useTouch(
+  ctx: Context,
+  tx: Transaction,
+  { session, assertion }: Touch,
+  action: Action,
+  values: Subject,
+  now: Date,
+): Promise<void> {
+  await takeChallenge(tx, assertion.challenge, 'confirm', session.tokenHash, toSubject(action, values))
+  await notePasskeyUse(ctx, tx, assertion, now)
+}
+
+function toSubject(action: Action, values: Subject): Subject {
+  return { ...values, action }
+}

@@ -1,0 +1,153 @@
+import type { Actor } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { type MemberId, newId, type StoreId } from '../ids.ts'
+import { actorOfSession, announce } from './announce.ts'
+import { type Touch, useTouch } from './confirm.ts'
+import type { Invitation, Role, StoreMember } from './member.ts'
+import { Refusal } from './refusal.ts'
+import * as rows from './rows.ts'
+import { hashToken, newToken } from './token.ts'
+
+/** Long enough to find its way to somebody in another time zone, short enough to be forgotten in a chat. */
+const invitationHours = 24
+/** Members and open invitations together: a large company's team, and a bound for whoever stole an owner's laptop. */
+const membersMax = 200
+
+export type Invitee = { readonly name: string; readonly email: string | null; readonly role: Role }
+
+/** The link is shown once: only its hash is stored. */
+export type NewInvitation = { readonly invitation: Invitation; readonly link: string }
+
+/**
+ * An operator may give a store its first owner, or its first member, and nobody after that: whoever runs the deployment
+ * cannot let people into a store that has an owner without its log showing that the owner was removed first.
+ */
+export async function inviteAsOperator(
+  ctx: Context,
+  storeId: StoreId,
+  operator: Actor,
+  invitee: Invitee,
+  now: Date,
+): Promise<NewInvitation> {
+  return await ctx.db.transaction(async (tx) => {
+    if ((await rows.lockMembers(tx, storeId)) === null) throw new Refusal('not_found')
+    const members = await rows.listStoreMembers(tx, storeId)
+    if (members.some(({ role }) => role === 'owner')) throw new Refusal('has_owner')
+    if (invitee.role !== 'owner' && members.length > 0) throw new Refusal('has_members')
+    await rows.withdrawOperators(tx, storeId)
+    return await write(ctx, tx, operator, {
+      ...draft(ctx, storeId, null, now),
+      ...invitee,
+      memberId: newId('mem', ctx.config.cell, now),
+      isRecovery: false,
+    })
+  })
+}
+
+export async function inviteMember(
+  ctx: Context,
+  storeId: StoreId,
+  touch: Touch,
+  invitee: Invitee,
+  now: Date,
+): Promise<NewInvitation> {
+  const { session } = touch
+  return await ctx.db.transaction(async (tx) => {
+    const members = await lockAsOwner(tx, storeId, session.member.id)
+    const { name, role, email } = invitee
+    await useTouch(ctx, tx, touch, 'member.invite', { storeId, name, role, email: email ?? '' }, now)
+    const open = await rows.listInvitations(tx, storeId)
+    if (members.length + open.length >= membersMax) throw new Refusal('members_max')
+    return await write(ctx, tx, actorOfSession(session), {
+      ...draft(ctx, storeId, session.member.id, now),
+      ...invitee,
+      memberId: newId('mem', ctx.config.cell, now),
+      isRecovery: false,
+    })
+  })
+}
+
+/**
+ * A link with which a member who lost their passkeys makes another. Whoever has the link becomes that member, so an owner
+ * may make one only for somebody who belongs to no store but theirs.
+ */
+export async function inviteToRecover(
+  ctx: Context,
+  storeId: StoreId,
+  touch: Touch,
+  memberId: string,
+  now: Date,
+): Promise<NewInvitation> {
+  const { session } = touch
+  return await ctx.db.transaction(async (tx) => {
+    const members = await lockAsOwner(tx, storeId, session.member.id)
+    const member = members.find(({ id }) => id === memberId)
+    if (!member) throw new Refusal('not_found')
+    await useTouch(ctx, tx, touch, 'member.recover', { storeId, memberId }, now)
+    // They must not join another store between this look and our commit.
+    await rows.lockMember(tx, member.id)
+    const own = await rows.listMemberships(tx, session.member.id)
+    const isOwned = (id: StoreId) => own.some((each) => each.storeId === id && each.role === 'owner')
+    const theirs = await rows.listMemberships(tx, member.id)
+    if (!theirs.every((each) => isOwned(each.storeId))) throw new Refusal('other_stores')
+    await rows.withdrawFor(tx, member.id)
+    const { id, name, email, role } = member
+    return await write(ctx, tx, actorOfSession(session), {
+      ...draft(ctx, storeId, session.member.id, now),
+      ...{ memberId: id, name, email, role },
+      isRecovery: true,
+    })
+  })
+}
+
+/** Taking an invitation back needs no touch: it lets nobody in. */
+export async function withdrawInvitation(
+  ctx: Context,
+  storeId: StoreId,
+  memberId: MemberId,
+  invitationId: string,
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    await lockAsOwner(tx, storeId, memberId)
+    if (!(await rows.withdrawOne(tx, storeId, invitationId))) throw new Refusal('not_found')
+  })
+}
+
+/** Locks the store's members for a change by one of its owners. To everybody else the store does not exist. */
+export async function lockAsOwner(
+  tx: Transaction,
+  storeId: StoreId,
+  memberId: MemberId,
+): Promise<StoreMember[]> {
+  await rows.lockMembers(tx, storeId)
+  const members = await rows.listStoreMembers(tx, storeId)
+  const self = members.find(({ id }) => id === memberId)
+  if (!self) throw new Refusal('not_found')
+  if (self.role !== 'owner') throw new Refusal('owner_only')
+  return members
+}
+
+function draft(ctx: Context, storeId: StoreId, invitedBy: MemberId | null, now: Date) {
+  return {
+    id: newId('inv', ctx.config.cell, now),
+    storeId,
+    invitedBy,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + invitationHours * 3_600_000),
+  }
+}
+
+async function write(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  invitation: Invitation,
+): Promise<NewInvitation> {
+  const token = newToken()
+  await rows.insertInvitation(tx, invitation, hashToken(token))
+  const { storeId, memberId: id, name, role, createdAt } = invitation
+  await announce(ctx, tx, storeId, actor, 'member.invited', { id, name, role }, createdAt)
+  // A browser sends what follows the # to nobody, so the token is in no log of a server or a proxy.
+  return { invitation, link: `${ctx.config.consoleUrl}/enrol#${token}` }
+}

@@ -1,0 +1,77 @@
+import type { Member as WireMember } from '@farthing/sdk'
+import type { InvitationId, MemberId, PasskeyId, SessionId, StoreId } from '../ids.ts'
+
+/**
+ * People who act for stores. Somebody becomes a member by an invitation, a link with a one-time token: opening it changes
+ * nothing, and it is used up in the statement that stores the passkey made with it (enrol.ts). From then on they sign in
+ * with that passkey (sign-in.ts), which opens a session (session.ts). What matters most (passkeys, members, and in other
+ * rooms keys, wallets and refunds) takes a touch of the passkey of its own (confirm.ts).
+ *
+ * Whoever has lost every passkey gets another invitation from an owner. Using it ends all their sessions and passkeys.
+ */
+export const roles = ['owner', 'manager', 'developer', 'viewer'] as const
+export type Role = (typeof roles)[number]
+
+export type Member = {
+  readonly id: MemberId
+  readonly name: string
+  readonly email: string | null
+  readonly isOperator: boolean
+}
+
+/** Somebody as a member of one store. */
+export type StoreMember = {
+  readonly id: MemberId
+  readonly name: string
+  readonly email: string | null
+  readonly role: Role
+  readonly isOperator: boolean
+  readonly createdAt: Date
+}
+
+/** One store of a member. */
+export type Membership = { readonly storeId: StoreId; readonly storeName: string; readonly role: Role }
+
+export type Invitation = {
+  readonly id: InvitationId
+  readonly storeId: StoreId
+  readonly memberId: MemberId
+  /** It replaces the passkeys of a member, instead of making one. */
+  readonly isRecovery: boolean
+  readonly name: string
+  readonly email: string | null
+  readonly role: Role
+  /** Null: an operator. */
+  readonly invitedBy: MemberId | null
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+export type Passkey = {
+  readonly id: PasskeyId
+  readonly credentialId: string
+  readonly memberId: MemberId
+  readonly publicKey: Uint8Array<ArrayBuffer>
+  readonly counter: number
+  readonly transports: readonly string[]
+  /** What its member calls it. */
+  readonly name: string
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+}
+
+/** A member's browser that is signed in. */
+export type Session = {
+  readonly id: SessionId
+  readonly tokenHash: Buffer
+  readonly member: Member
+  readonly seenAt: Date
+}
+
+export function isRole(text: string): text is Role {
+  return roles.some((role) => role === text)
+}
+
+export function memberToWire({ id, name, role }: Pick<StoreMember, 'id' | 'name' | 'role'>): WireMember {
+  return { id, name, role }
+}

@@ -1,0 +1,67 @@
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { actorOfSession, announce } from './announce.ts'
+import { openChallenge, takeChallenge } from './challenge.ts'
+import { type Touch, useTouch } from './confirm.ts'
+import type { Session } from './member.ts'
+import { deletePasskey, insertPasskey, listPasskeys } from './passkey-rows.ts'
+import { Refusal } from './refusal.ts'
+import { listMemberships, lockMember } from './rows.ts'
+import { deleteSessionsOf } from './session-rows.ts'
+import { type CreationOptions, creationOptions, readNewPasskey } from './webauthn.ts'
+
+/** A phone, a laptop, a security key and a spare of each. */
+const passkeysMax = 10
+
+/** What to ask the authenticator for that is to hold another passkey of the member. */
+export async function openPasskey(ctx: Context, { member, tokenHash }: Session): Promise<CreationOptions> {
+  const challenge = await openChallenge(ctx, 'add_passkey', tokenHash, {})
+  return creationOptions(ctx, challenge, member, await listPasskeys(ctx.db, member.id))
+}
+
+/** Another passkey needs a touch of one that the member has. */
+export async function addPasskey(
+  ctx: Context,
+  touch: Touch,
+  answer: unknown,
+  name: string,
+  now: Date,
+): Promise<void> {
+  const { session } = touch
+  const { passkey, challenge } = await readNewPasskey(ctx, answer, name, now)
+  await ctx.db.transaction(async (tx) => {
+    await lockMember(tx, session.member.id)
+    await useTouch(ctx, tx, touch, 'passkey.add', {}, now)
+    await takeChallenge(tx, challenge, 'add_passkey', session.tokenHash, {})
+    if ((await listPasskeys(tx, session.member.id)).length >= passkeysMax) throw new Refusal('passkeys_max')
+    if (!(await insertPasskey(tx, session.member.id, passkey, now))) throw new Refusal('passkey')
+    await announceEverywhere(ctx, tx, session, 'member.passkey_added', now)
+  })
+}
+
+/** The sessions that the passkey opened end too, but for the one that removes it. */
+export async function removePasskey(ctx: Context, touch: Touch, passkeyId: string, now: Date): Promise<void> {
+  const { session } = touch
+  await ctx.db.transaction(async (tx) => {
+    await lockMember(tx, session.member.id)
+    await useTouch(ctx, tx, touch, 'passkey.remove', { passkeyId }, now)
+    const passkeys = await listPasskeys(tx, session.member.id)
+    if (!passkeys.some(({ id }) => id === passkeyId)) throw new Refusal('not_found')
+    if (passkeys.length === 1) throw new Refusal('last_passkey')
+    // In this order: a sign-in with the passkey either waits for us and fails, or is seen and ended.
+    await deletePasskey(tx, session.member.id, passkeyId)
+    await deleteSessionsOf(tx, session.member.id, passkeyId, session.id)
+    await announceEverywhere(ctx, tx, session, 'member.passkey_removed', now)
+  })
+}
+
+async function announceEverywhere(
+  ctx: Context,
+  tx: Transaction,
+  session: Session,
+  type: 'member.passkey_added' | 'member.passkey_removed',
+  now: Date,
+): Promise<void> {
+  for (const { storeId, role } of await listMemberships(tx, session.member.id))
+    await announce(ctx, tx, storeId, actorOfSession(session), type, { ...session.member, role }, now)
+}

@@ -1,0 +1,33 @@
+/** Everything that is refused to members, each with the sentence they read. */
+const refusals = {
+  signed_out: 'You are signed out. Sign in to go on.',
+  invitation: 'This link does not work: it was used, has expired or was replaced. Ask for a new one.',
+  passkey: 'This passkey was not accepted. Try again, or use another one.',
+  challenge: 'That took too long, or was answered before. Try again.',
+  confirmation: 'Confirm this with your passkey.',
+  last_passkey: 'This is your only passkey. Add another one before you remove it.',
+  passkeys_max: 'You have as many passkeys as one member may have. Remove one first.',
+  last_owner: 'The store would have no owner. Invite another owner first.',
+  owner_only: 'Only an owner of this store can do that.',
+  has_owner: 'The store has an owner, who invites people in the console.',
+  has_members: 'The store has members. Its owner invites people in the console.',
+  other_stores:
+    'This member also belongs to a store that you do not own, so their passkeys are not yours to replace. Remove them here and invite them again.',
+  is_member: 'You are a member of this store already.',
+  members_max: 'The store has as many members and open invitations as one store may have.',
+  not_found: 'There is nothing here, or it is not yours.',
+  invalid: 'Some of what you entered cannot be used.',
+} as const
+
+export type Reason = keyof typeof refusals
+
+/** Thrown where a member, or a stranger, asks for what they cannot have. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  /** Not called `code`: an error that has one counts as the database's. */
+  readonly reason: Reason
+  constructor(reason: Reason, options: ErrorOptions & { readonly detail?: string } = {}) {
+    super(options.detail ?? refusals[reason], options)
+    this.reason = reason
+  }
+}

@@ -1,0 +1,154 @@
+import type { Database, Transaction } from '../database/db.ts'
+import type { MemberId, PasskeyId, SessionId } from '../ids.ts'
+import type { Session } from './member.ts'
+import { toMember } from './rows.ts'
+
+type Reader = Database | Transaction
+
+/** Rows past their time that one insert clears away, so that neither table grows with attempts. */
+const clearedAtOnce = 20
+
+type SessionRow = {
+  id: SessionId
+  token_hash: Buffer
+  seen_at: Date
+  member_id: MemberId
+  name: string
+  email: string | null
+  is_operator: boolean
+}
+
+export type ListedSession = {
+  readonly id: SessionId
+  readonly browser: string
+  readonly address: string
+  readonly createdAt: Date
+  readonly seenAt: Date
+}
+
+/** SQL: the session has neither ended nor been left alone for too long. */
+const isOpen = 's.expires_at > clock() and s.seen_at > clock() - make_interval(hours => $2)'
+
+export async function readSession(
+  db: Database,
+  tokenHash: Buffer,
+  idleHours: number,
+): Promise<Session | null> {
+  const [row] = await db.query<SessionRow>(
+    `select s.id, s.token_hash, s.seen_at, s.member_id, m.name, m.email, m.is_operator
+     from sessions s join members m on m.id = s.member_id where s.token_hash = $1 and ${isOpen}`,
+    [tokenHash, idleHours],
+  )
+  if (!row) return null
+  const { id, token_hash, seen_at, member_id, ...rest } = row
+  return { id, tokenHash: token_hash, seenAt: seen_at, member: toMember({ id: member_id, ...rest }) }
+}
+
+export async function listSessions(
+  db: Database,
+  memberId: MemberId,
+  idleHours: number,
+): Promise<ListedSession[]> {
+  return await db.query<ListedSession>(
+    `select s.id, s.browser, s.address, s.created_at as "createdAt", s.seen_at as "seenAt"
+     from sessions s where s.member_id = $1 and ${isOpen} order by s.id desc`,
+    [memberId, idleHours],
+  )
+}
+
+export type NewSession = {
+  readonly id: SessionId
+  readonly tokenHash: Buffer
+  readonly memberId: MemberId
+  readonly passkeyId: PasskeyId
+  readonly browser: string
+  readonly address: string
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+/** Inserts a session, and deletes the member's oldest ones beyond `kept` and some that are over. */
+export async function insertSession(tx: Transaction, session: NewSession, kept: number): Promise<void> {
+  await tx.query(
+    `with over as (
+       delete from sessions where id in (
+         select id from sessions where expires_at < clock() order by expires_at limit $9 for update skip locked)
+     ), oldest as (
+       delete from sessions where id in (
+         select id from sessions where member_id = $3 order by id desc offset $10)
+     )
+     insert into sessions (id, token_hash, member_id, passkey_id, browser, address, created_at, seen_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $7, $8)`,
+    [
+      session.id,
+      session.tokenHash,
+      session.memberId,
+      session.passkeyId,
+      session.browser,
+      session.address,
+      session.createdAt,
+      session.expiresAt,
+      clearedAtOnce,
+      kept - 1,
+    ],
+  )
+}
+
+export async function touchSession(db: Database, id: SessionId): Promise<void> {
+  await db.query('update sessions set seen_at = clock() where id = $1', [id])
+}
+
+export async function deleteSession(db: Reader, memberId: MemberId, id: string): Promise<boolean> {
+  const rows = await db.query('delete from sessions where id = $1 and member_id = $2 returning id', [
+    id,
+    memberId,
+  ])
+  return rows.length > 0
+}
+
+export async function deleteSessions(tx: Transaction, memberId: MemberId): Promise<void> {
+  await tx.query('delete from sessions where member_id = $1', [memberId])
+}
+
+/** The sessions that a passkey opened, but not the one that removes it. */
+export async function deleteSessionsOf(
+  tx: Transaction,
+  memberId: MemberId,
+  passkeyId: string,
+  kept: SessionId,
+): Promise<void> {
+  await tx.query('delete from sessions where member_id = $1 and passkey_id = $2 and id <> $3', [
+    memberId,
+    passkeyId,
+    kept,
+  ])
+}
+
+export type ChallengeKey = {
+  readonly hash: Buffer
+  readonly purpose: 'sign_in' | 'enrol' | 'add_passkey' | 'confirm'
+  readonly browserHash: Buffer
+  readonly subjectHash: Buffer
+}
+
+export async function insertChallenge(db: Database, key: ChallengeKey, seconds: number): Promise<void> {
+  await db.query(
+    `with over as (
+       delete from challenges where hash in (
+         select hash from challenges where expires_at < clock() order by expires_at limit $6 for update skip locked)
+     )
+     insert into challenges (hash, purpose, browser_hash, subject_hash, expires_at)
+     values ($1, $2, $3, $4, clock() + make_interval(secs => $5))`,
+    [key.hash, key.purpose, key.browserHash, key.subjectHash, seconds, clearedAtOnce],
+  )
+}
+
+/** Whether the challenge was open for exactly this. It is not any more. */
+export async function deleteChallenge(tx: Transaction, key: ChallengeKey): Promise<boolean> {
+  const rows = await tx.query(
+    `delete from challenges where hash = $1 and purpose = $2 and browser_hash = $3 and subject_hash = $4
+       and expires_at > clock() returning hash`,
+    [key.hash, key.purpose, key.browserHash, key.subjectHash],
+  )
+  return rows.length > 0
+}

@@ -1,0 +1,40 @@
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { openChallenge, takeChallenge } from './challenge.ts'
+import { advanceCounter, findPasskey } from './passkey-rows.ts'
+import { Refusal } from './refusal.ts'
+import { type Browser, openSession } from './session.ts'
+import { hashToken } from './token.ts'
+import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
+
+/** What the browser asks an authenticator for. Nobody has to type a name: the passkey says whose it is. */
+export async function openSignIn(ctx: Context, browserToken: string): Promise<RequestOptions> {
+  return requestOptions(ctx, await openChallenge(ctx, 'sign_in', hashToken(browserToken), {}), [])
+}
+
+/** Signs in and returns the session's token. */
+export async function signIn(ctx: Context, browser: Browser, answer: unknown, now: Date): Promise<string> {
+  const assertion = await readAssertion(ctx, answer, (id) => findPasskey(ctx.db, id))
+  return await ctx.db.transaction(async (tx) => {
+    await takeChallenge(tx, assertion.challenge, 'sign_in', hashToken(browser.token), {})
+    await notePasskeyUse(ctx, tx, assertion, now)
+    const { id, memberId } = assertion.passkey
+    return await openSession(ctx, tx, memberId, id, browser, now)
+  })
+}
+
+/** Refuses a passkey that was removed meanwhile, and one whose counter went back. */
+export async function notePasskeyUse(
+  ctx: Context,
+  tx: Transaction,
+  { passkey, counter }: Assertion,
+  now: Date,
+): Promise<void> {
+  if (await advanceCounter(tx, passkey.id, counter, now)) return
+  if (passkey.counter > 0 && counter <= passkey.counter)
+    ctx.log.warn(
+      { memberId: passkey.memberId, passkeyId: passkey.id, counter, stored: passkey.counter },
+      'a passkey counted backwards and was refused: it may have been copied; ask the member to remove it',
+    )
+  throw new Refusal('passkey')
+}

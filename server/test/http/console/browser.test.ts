@@ -1,0 +1,171 @@
+/** The console in a real browser with virtual authenticators: what people do, from the invitation to a lost passkey. */
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import type { CDPSession, Page } from 'playwright-core'
+import { atEnd } from '../../support/at-end.ts'
+import { patienceMs } from '../../support/patience.ts'
+import { openBrowser } from '../page/support/browser.ts'
+import { openConsole, openInvitedStore } from './support/console.ts'
+
+const console = await openConsole({ listens: true })
+const { url } = console
+const chromium = await openBrowser()
+
+type Device = { readonly page: Page; readonly cdp: CDPSession; readonly complaints: string[] }
+
+/** A browser of its own, with an authenticator that approves everything. */
+async function openDevice(): Promise<Device & { readonly authenticatorId: string }> {
+  const context = await chromium.newContext({ locale: 'en-US' })
+  context.setDefaultTimeout(patienceMs)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  // Refusals are answers with an error status, which browsers log.
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/status of (401|409|410)/.test(message.text()))
+      complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  const cdp = await context.newCDPSession(page)
+  await cdp.send('WebAuthn.enable')
+  return { page, cdp, complaints, authenticatorId: await addAuthenticator(cdp, 'internal') }
+}
+
+async function addAuthenticator(cdp: CDPSession, transport: 'internal' | 'usb'): Promise<string> {
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport,
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return authenticatorId
+}
+
+async function enrol(page: Page, link: string): Promise<void> {
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Create a passkey' }).click()
+  await page.waitForURL(`${url}/`)
+}
+
+async function signIn(page: Page): Promise<void> {
+  await page.goto(`${url}/sign-in`)
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+}
+
+test('enrolment, sign-in, a second passkey, an invitation and a lost passkey', async () => {
+  const { store, link } = await openInvitedStore(console)
+  const owner = await openDevice()
+  await owner.page.goto(link)
+  await owner.page.getByRole('heading', { name: 'Join Shop' }).waitFor()
+  assert.equal(owner.page.url(), `${url}/enrol`, 'the token does not stay in the address bar')
+  await owner.page.getByRole('button', { name: 'Create a passkey' }).click()
+  await owner.page.waitForURL(`${url}/`)
+  await owner.page.getByText('You are an owner').waitFor()
+
+  await owner.page.getByRole('button', { name: 'Sign out' }).click()
+  await owner.page.waitForURL(`${url}/sign-in`)
+  await signIn(owner.page)
+  await owner.page.waitForURL(`${url}/`)
+
+  await addAuthenticator(owner.cdp, 'usb')
+  await owner.page.getByLabel('Name of another passkey').fill('Security key')
+  await owner.page.getByRole('button', { name: 'Add a passkey' }).click()
+  await owner.page.getByText('Security key').waitFor()
+  assert.equal(await owner.page.getByRole('button', { name: 'Remove' }).count(), 2)
+  await owner.page.getByRole('listitem').filter({ hasText: 'Security key' }).getByRole('button').click()
+  await owner.page.getByText('Security key').waitFor({ state: 'detached' })
+  assert.equal(await owner.page.getByRole('button', { name: 'Remove' }).count(), 0, 'the last one stays')
+
+  await owner.page.getByRole('link', { name: 'Members' }).click()
+  await owner.page.getByLabel('Name').fill('Max <b>Manager</b>')
+  await owner.page.getByLabel('Role').selectOption('manager')
+  await owner.page.getByRole('button', { name: 'Make a link' }).click()
+  const invitation = (await owner.page.locator('code.link').textContent()) ?? ''
+
+  const guest = await openDevice()
+  await enrol(guest.page, invitation)
+  await guest.page.getByText('You are a manager').waitFor()
+
+  await owner.page.getByRole('link', { name: 'Back to the members' }).click()
+  await owner.page.getByRole('button', { name: 'Lost passkey' }).click()
+  const recovery = (await owner.page.locator('code.link').textContent()) ?? ''
+  const found = await openDevice()
+  await found.page.goto(recovery)
+  await found.page.getByRole('heading', { name: 'A new passkey for Shop' }).waitFor()
+  await found.page.getByRole('button', { name: 'Create a passkey' }).click()
+  await found.page.waitForURL(`${url}/`)
+  await guest.page.reload()
+  assert.equal(guest.page.url(), `${url}/sign-in`, 'the lost device is signed out')
+  await signIn(guest.page)
+  await guest.page.getByText('This passkey was not accepted').waitFor()
+  await guest.page.goto(recovery)
+  await guest.page.getByText('This link does not work').waitFor()
+
+  for (const { complaints } of [owner, guest, found]) assert.deepEqual(complaints, [])
+  const types = (await store.events()).map(({ type }) => type)
+  assert.deepEqual(types.slice(-6), [
+    'member.passkey_added',
+    'member.passkey_removed',
+    'member.invited',
+    'member.joined',
+    'member.invited',
+    'member.recovered',
+  ])
+})
+
+test('a copy of an authenticator is refused once the other has been used', async () => {
+  const { link } = await openInvitedStore(console)
+  const owner = await openDevice()
+  await enrol(owner.page, link)
+  const { credentials } = await owner.cdp.send('WebAuthn.getCredentials', {
+    authenticatorId: owner.authenticatorId,
+  })
+  const [credential] = credentials
+  assert(credential)
+  for (let i = 0; i < 2; i++) {
+    await signIn(owner.page)
+    await owner.page.waitForURL(`${url}/`)
+  }
+  const thief = await openDevice()
+  await thief.cdp.send('WebAuthn.addCredential', { authenticatorId: thief.authenticatorId, credential })
+  await signIn(thief.page)
+  await thief.page.getByText('This passkey was not accepted').waitFor()
+})
+
+test('an answer that a page of another origin got for our relying party is refused', async () => {
+  const { link } = await openInvitedStore(console)
+  const owner = await openDevice()
+  await enrol(owner.page, link)
+  // Another program on this machine: the same host, so the browser lets it ask for our passkeys.
+  const other = createServer((_request, response) =>
+    response.setHeader('content-type', 'text/html').end('<p>Hi'),
+  )
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  atEnd(() => other.close())
+  const tab = await owner.page.context().newPage()
+  await tab.goto(`${url}/sign-in`)
+  const { options } = await ask(tab, '/sign-in/options', {})
+  await owner.page.goto(`http://localhost:${(other.address() as AddressInfo).port}/`)
+  const answer = await owner.page.evaluate(`(async () => {
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(${JSON.stringify(options)})
+    return (await navigator.credentials.get({ publicKey })).toJSON()
+  })()`)
+  assert.match((await ask(tab, '/sign-in', { answer })).error, /not accepted/)
+  await signIn(tab)
+})
+
+/** Posts to the console from its own page. */
+// biome-ignore lint/suspicious/noExplicitAny: the tests name what they read.
+async function ask(page: Page, path: string, fields: object): Promise<any> {
+  return await page.evaluate(`(async () => {
+    const formToken = document.querySelector('meta[name="form-token"]').content
+    const body = JSON.stringify({ ...${JSON.stringify(fields)}, formToken })
+    const headers = { 'content-type': 'application/json' }
+    return await (await fetch('${path}', { method: 'POST', headers, body })).json()
+  })()`)
+}
