@@ -35,8 +35,14 @@ test('an invitation is used up by the passkey, not by looking at it', async () =
   assert.match((await browser.get('/')).body, /You are an owner/)
   const again = await browser.post('/enrol/options', { invitation: token })
   assert.equal(again.statusCode, 410)
-  const types = (await store.events()).map(({ type }) => type).filter((type) => type.startsWith('member.'))
-  assert.deepEqual(types, ['member.invited', 'member.joined'])
+  const events = (await store.events()).filter(({ type }) => type.startsWith('member.'))
+  assert.deepEqual(
+    events.map(({ type, actor }) => [type, actor?.type, actor?.name]),
+    [
+      ['member.invited', 'operator', 'test'],
+      ['member.joined', 'member', 'Olga'],
+    ],
+  )
 })
 
 test('of two browsers that use one invitation at once, one gets in', async () => {
