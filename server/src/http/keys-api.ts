@@ -2,7 +2,8 @@ import type { CreateApiKey, RotateApiKey } from '@farthing/sdk'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import type { Context } from '../context.ts'
-import { createKey, type KeyMaker, type NewKey, revokeKey, rotateKey } from '../stores/api-keys.ts'
+import { invalid } from '../problems.ts'
+import { createKey, isKeyId, type KeyMaker, type NewKey, revokeKey, rotateKey } from '../stores/api-keys.ts'
 import { pageKeys } from '../stores/key-rows.ts'
 import { keyToWire } from '../stores/store.ts'
 import * as schemas from './key-schemas.ts'
@@ -43,6 +44,12 @@ export function keyRoutes(ctx: Context): Route[] {
       problems: [],
       async handle(request, reply) {
         const { limit = limitDefault, cursor = null } = request.query as Static<typeof PageQuery>
+        if (cursor !== null && !isKeyId(cursor))
+          throw invalid({
+            pointer: 'cursor',
+            code: 'cursor',
+            detail: 'Must be a cursor from an earlier answer.',
+          })
         const found = await pageKeys(ctx.db, storeOf(request), { cursor, limit: limit + 1 })
         const page = found.slice(0, limit)
         return sendJson(reply, 200, {

@@ -19,6 +19,7 @@ import { type Key, keyToWire, type Store } from './store.ts'
  * What a key makes, rotates or revokes is never wider than itself (see scopes.ts): a stolen one gains nothing by it.
  */
 const pattern = /^sk_(live|test)_([0-9a-z]{2}[0-9a-hjkmnp-tv-z]{16})_([0-9a-hjkmnp-tv-z]{52})$/
+const idPattern = /^[0-9a-z]{2}[0-9a-hjkmnp-tv-z]{16}$/
 const idLength = 16
 /** 52 characters of 5 bits each: 260 random bits. */
 const secretLength = 52
@@ -36,6 +37,11 @@ export function parseKey(
 ): { readonly id: string; readonly mode: string; readonly secret: string } | null {
   const match = pattern.exec(text)
   return match ? { mode: match[1] as string, id: match[2] as string, secret: match[3] as string } : null
+}
+
+/** Whether a text has the form of a key's id. */
+export function isKeyId(text: string): boolean {
+  return idPattern.test(text)
 }
 
 export function hashSecret(secret: string): Buffer {
@@ -162,7 +168,7 @@ async function lockKeyStore(
   storeId: StoreId | null,
   keyId: string,
 ): Promise<{ key: Key; store: Store }> {
-  const found = await readKey(tx, keyId)
+  const found = isKeyId(keyId) ? await readKey(tx, keyId) : null
   const key = found && (storeId === null || found.storeId === storeId) ? found : null
   const store = key && (await lockStore(tx, key.storeId))
   if (!store)

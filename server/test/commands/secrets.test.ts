@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ const makeKeyLine = async () => {
 const [first, second] = [await makeKeyLine(), await makeKeyLine()]
 const idOf = (line: string) => line.split(' ')[0] ?? ''
 
-await writeFile(file, first)
+await replaceFile(first)
 const farthing = await openLocalApp({ SECRETS_KEY_FILE: file })
 const { ctx } = farthing
 const environment = {
@@ -62,6 +62,12 @@ async function openAll(): Promise<Map<string, string[]>> {
     'select id, secrets from webhook_endpoints',
   )
   return new Map(rows.map(({ id, secrets }) => [id, secrets.map((one) => openSecret(keys, id, one))]))
+}
+
+/** In one step, as an operator should: a process must not read half a file. */
+async function replaceFile(text: string): Promise<void> {
+  await writeFile(`${file}.new`, text)
+  await rename(`${file}.new`, file)
 }
 
 test('secrets create makes a file for its owner alone, and never overwrites one', async () => {
@@ -132,7 +138,7 @@ test('keys are rotated while deliveries are signed and secrets rolled, and every
   }
   const rotate = async () => {
     for (let round = 0; round < 4; round++) {
-      await writeFile(file, round % 2 === 0 ? second + first : first + second)
+      await replaceFile(round % 2 === 0 ? second + first : first + second)
       assert.match(await secretsCommand(ctx, ['rotate'], {}), /^Sealed the secrets of \d+ endpoints/)
     }
     isRotating = false
@@ -150,7 +156,7 @@ test('keys are rotated while deliveries are signed and secrets rolled, and every
   // The last round made the first key the first again: now the other can go.
   const says = await secretsCommand(ctx, ['rotate'], {})
   assert.match(says, new RegExp(`No secret needs another key: .*, ${idOf(second)} can be removed`))
-  await writeFile(file, first)
+  await replaceFile(first)
   const opened = await openAll()
   for (const [id, ...secrets] of known.values()) assert.equal(opened.get(id ?? '')?.[0], secrets.at(-1))
   assert.deepEqual(await countByKey(ctx.db), [{ keyId: idOf(first), endpoints: opened.size }])
@@ -159,7 +165,7 @@ test('keys are rotated while deliveries are signed and secrets rolled, and every
 test('a rotation killed in the middle leaves every secret openable, and the next one finishes it', async () => {
   const ids = await insertUnsealed(251, 500)
   const before = await openAll()
-  await writeFile(file, second + first)
+  await replaceFile(second + first)
   const env = { ...environment, SECRETS_KEY_FILE: file }
   await ctx.db.transaction(async (tx) => {
     // A rotation waits for this row.
@@ -181,7 +187,7 @@ test('a rotation killed in the middle leaves every secret openable, and the next
 })
 
 test('a secret moved to another endpoint signs nothing, and neither does one whose key is gone; both are reported', async () => {
-  await writeFile(file, second + first)
+  await replaceFile(second + first)
   const receiver = await openReceiver()
   const app = await openLocalApp({ SECRETS_KEY_FILE: file, LOG_LEVEL: 'error' })
   const [victim, thief] = [await openHookShop(app), await openHookShop(app)]
@@ -193,7 +199,7 @@ test('a secret moved to another endpoint signs nothing, and neither does one who
   )
   await thief.create()
   await deliverDue(app.ctx)
-  await writeFile(file, first)
+  await replaceFile(first)
   await victim.create()
   await deliverDue(app.ctx)
   assert.deepEqual(receiver.received, [])

@@ -108,6 +108,9 @@ test('another store’s keys cannot be seen, rotated or revoked', async () => {
   assertProblem(await shop.call('POST', `/api/v1/keys/${id}/rotate`, {}), 404, 'not_found')
   assertProblem(await shop.call('DELETE', `/api/v1/keys/${id}`), 404, 'not_found')
   assert(!(await shop.call('GET', '/api/v1/keys')).body.includes(id))
+  assertProblem(await shop.call('DELETE', '/api/v1/keys/%00'), 404, 'not_found')
+  assertInvalid(await shop.call('GET', '/api/v1/keys?cursor=%00'), 'cursor')
+  assertInvalid(await shop.call('GET', '/api/v1/events?actor=%00'), 'actor')
   assert.deepEqual((await shop.call('GET', `/api/v1/keys?cursor=${id}`)).json(), {
     data: [],
     nextCursor: null,

@@ -297,6 +297,8 @@ export const EventQuery = Type.Object(
     actor: Type.Optional(
       Type.String({
         maxLength: 100,
+        // PostgreSQL takes no zero character.
+        pattern: '^[^\\u0000]+$',
         description: 'The id of a key, member or operator: only what it caused.',
       }),
     ),
