@@ -1,18 +1,29 @@
 import type { Client } from 'pg'
 import { type Hex, parseTransaction } from 'viem'
+import type { Secret } from '../../server/src/events/webhooks/endpoint.ts'
+import { openSecret } from '../../server/src/events/webhooks/seal-secrets.ts'
+import type { EndpointId } from '../../server/src/ids.ts'
+import type { SecretsKey } from '../../server/src/secrets/key-file.ts'
 import type { Authorization, Books, Broadcast, Checkout, Credit, Event } from './history.ts'
 
-/** Reads the database's contents for one network, in one consistent snapshot. */
-export async function readBooks(db: Client, network: string): Promise<Books> {
+/**
+ * Reads the database's contents for one network, in one consistent snapshot. `keys` open the endpoints' secrets; without
+ * any, these stay empty.
+ */
+export async function readBooks(
+  db: Client,
+  network: string,
+  keys: readonly SecretsKey[] = [],
+): Promise<Books> {
   await db.query('begin isolation level repeatable read read only')
   try {
-    return await readAll(db, network)
+    return await readAll(db, network, keys)
   } finally {
     await db.query('rollback')
   }
 }
 
-async function readAll(db: Client, network: string): Promise<Books> {
+async function readAll(db: Client, network: string, keys: readonly SecretsKey[]): Promise<Books> {
   const read = async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
     (await db.query(text, values)).rows as Row[]
   const [first] = await read<{ number: string | null }>(
@@ -66,7 +77,7 @@ async function readAll(db: Client, network: string): Promise<Books> {
   const deliveries = await read<Books['deliveries'][number]>(
     'select event_id as "eventId", endpoint_id as "endpointId", state from deliveries',
   )
-  const endpoints = await read<{ id: string; storeId: string; secrets: { secret: string }[] }>(
+  const endpoints = await read<{ id: EndpointId; storeId: string; secrets: Secret[] }>(
     'select id, store_id as "storeId", secrets from webhook_endpoints',
   )
   return {
@@ -87,10 +98,10 @@ async function readAll(db: Client, network: string): Promise<Books> {
     wallets: wallets.map(({ address }) => address),
     events: events.map((row) => ({ ...row, sequence: row.sequence === null ? null : integer(row.sequence) })),
     deliveries,
-    endpoints: endpoints.map(({ id, storeId, secrets }) => ({
+    endpoints: endpoints.map(({ id, storeId, secrets: [first] }) => ({
       id,
       storeId,
-      secret: secrets[0]?.secret ?? '',
+      secret: first && keys.length > 0 ? openSecret(keys, id, first) : '',
     })),
   }
 }

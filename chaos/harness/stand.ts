@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
 import { keccak256, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { createKeyFile } from '../../server/src/secrets/key-file.ts'
+import { createKeyFile, readSecretsKeys } from '../../server/src/secrets/key-file.ts'
 import { check } from '../checker/check.ts'
 import type { History, Restore, Violation } from '../checker/history.ts'
 import { untilDelivered, untilQuiet } from '../checker/quiet.ts'
@@ -181,7 +181,7 @@ export async function openStand(
           await chain.end()
           await untilDelivered(db, deliveredMs)
           await Promise.all(fleet.members.map((member) => fleet.end(member, 'SIGTERM')))
-          const books = { ...(await readBooks(db, network)), firstBlock }
+          const books = { ...(await readBooks(db, network, readSecretsKeys(secretsKeyFile))), firstBlock }
           const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
           const history: History = {
             books,
