@@ -190,11 +190,11 @@ async function injectFaults(on: Stand, draw: Random, tally: Tally): Promise<Seco
     const phaseEndAt = phase < phasesMin ? Date.now() + phaseMs : Math.min(endAt, Date.now() + phaseMs)
     const turns = turnsOf(phase, draw)
     // Plans that run together share the injectors: three times as many would leave nothing running to disturb.
-    const each = Math.max(1, Math.floor(injectorsPerTurn / turns.length))
+    const injectorsPerPlan = Math.max(1, Math.floor(injectorsPerTurn / turns.length))
     const injectors = turns.flatMap((turn) => {
       const possible = faults.filter(({ plan }) => turn.includes(plan))
       const isLone = turn.some((plan) => lonePlans.includes(plan))
-      return Array.from({ length: isLone ? 1 : each }, async (_, i) => {
+      return Array.from({ length: isLone ? 1 : injectorsPerPlan }, async (_, i) => {
         const own = draw.fork(`phase ${phase}, ${turn.join(' ')}, hand ${i}`)
         for (let times = 0; Date.now() < phaseEndAt && on.episodes.length < episodesMax; times++) {
           const fault = drawFault(possible, own)

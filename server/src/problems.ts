@@ -28,7 +28,7 @@ export const problems = {
   scope_required: [
     403,
     'The key may not do this',
-    'Use a key that has the scope in `scope`, or ask whoever manages the store’s keys for one.',
+    'Use a key that has this scope, or ask whoever manages the store’s keys for one.',
   ],
   address_not_allowed: [
     403,

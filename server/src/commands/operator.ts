@@ -254,13 +254,13 @@ function parseKeyOptions(options: Options): CreateApiKey {
 }
 
 function describe(key: Key): string {
-  const of = [
+  const rest = [
     key.label ?? '(no label)',
     key.scopes === null ? 'full' : key.scopes.join(' '),
     ...(key.addresses.length > 0 ? [`from ${key.addresses.join(' ')}`] : []),
     key.lastUsedAt ? `last used ${key.lastUsedAt.toISOString()}` : 'never used',
   ]
-  return [describeLife(key), ...of].join('  ')
+  return [describeLife(key), ...rest].join('  ')
 }
 
 function describeLife(key: Key): string {

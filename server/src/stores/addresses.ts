@@ -20,7 +20,6 @@ export function isInside(blocks: readonly string[], address: string): boolean {
     const [network = '', prefix = ''] = block.split('/')
     list.addSubnet(network, Number.parseInt(prefix, 10), network.includes(':') ? 'ipv6' : 'ipv4')
   }
-  // A socket that listens for both kinds shows IPv4 addresses in their IPv6 form.
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
-  return list.check(plain, plain.includes(':') ? 'ipv6' : 'ipv4')
+  // A socket that listens for both kinds shows IPv4 addresses in their IPv6 form, which the list understands.
+  return list.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
 }

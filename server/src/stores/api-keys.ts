@@ -18,8 +18,9 @@ import { type Key, keyToWire, type Store } from './store.ts'
  *
  * What a key makes, rotates or revokes is never wider than itself (see scopes.ts): a stolen one gains nothing by it.
  */
-const pattern = /^sk_(live|test)_([0-9a-z]{2}[0-9a-hjkmnp-tv-z]{16})_([0-9a-hjkmnp-tv-z]{52})$/
-const idPattern = /^[0-9a-z]{2}[0-9a-hjkmnp-tv-z]{16}$/
+const idForm = '[0-9a-z]{2}[0-9a-hjkmnp-tv-z]{16}'
+const idPattern = new RegExp(`^${idForm}$`)
+const pattern = new RegExp(`^sk_(live|test)_(${idForm})_([0-9a-hjkmnp-tv-z]{52})$`)
 const idLength = 16
 /** 52 characters of 5 bits each: 260 random bits. */
 const secretLength = 52
