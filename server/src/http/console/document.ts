@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { openAssets } from '../page/assets.ts'
 import { type Html, html } from '../page/html.ts'
+import { contentPolicy } from '../page/policy.ts'
 import { giveFormToken } from './visitor.ts'
 
 /** Sends a page of the console, with the form token of this browser. */
@@ -60,22 +60,9 @@ export function formField(formToken: string): Html {
 
 /** The payment page's policy, without its pictures from elsewhere and with a referrer for our own forms. */
 function headersFor({ config }: Context, style: string): Readonly<Record<string, string>> {
-  const hash = createHash('sha256').update(style).digest('base64')
-  const policy = [
-    "default-src 'none'",
-    "script-src 'self'",
-    `style-src 'sha256-${hash}'`,
-    'img-src data:',
-    "connect-src 'self'",
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ]
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': policy.join('; '),
+    'content-security-policy': contentPolicy([style], 'data:'),
     'integrity-policy': 'blocked-destinations=(script)',
     'x-frame-options': 'DENY',
     'referrer-policy': 'same-origin',

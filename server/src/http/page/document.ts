@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import type { Assets } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { languages } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
+import { contentPolicy } from './policy.ts'
 
 /** A whole page and the headers that it must be sent with. */
 export type Document = { readonly status: number; readonly headers: Headers; readonly text: string }
@@ -60,22 +60,9 @@ ${page.main}
  * its exact text.
  */
 function headersFor(url: string, styles: readonly string[]): Headers {
-  const hashes = styles.map((style) => `'sha256-${createHash('sha256').update(style).digest('base64')}'`)
-  const policy = [
-    "default-src 'none'",
-    "script-src 'self'",
-    `style-src ${hashes.join(' ')}`,
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ]
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': policy.join('; '),
+    'content-security-policy': contentPolicy(styles, "'self' data:"),
     'integrity-policy': 'blocked-destinations=(script)',
     'x-frame-options': 'DENY',
     'referrer-policy': 'no-referrer',
