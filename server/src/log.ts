@@ -20,7 +20,9 @@ export function openLog(level: string, stream: DestinationStream = openStandardO
 }
 
 function openStandardOutput(): DestinationStream {
-  const output = destination({ fd: 1, sync: false })
+  // Written by this thread: a write on another thread may still be under way when the process exits, and would then
+  // come after the lines written at the exit, or between them.
+  const output = destination({ fd: 1, sync: true })
   const blocks = openBlocks(output)
   // Before pino's own listeners, which write what the output holds.
   process.prependListener('beforeExit', blocks.leave)
