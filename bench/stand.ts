@@ -84,7 +84,10 @@ export async function makeDatabase(
   await admin.close()
   const url = cluster.url(name)
   const db = openDatabase({ url, connections: 4, name: 'bench' })
-  if (isMigrated) await migrate(db)
+  if (isMigrated) {
+    await migrate(db)
+    for (const role of ['serve', 'work']) await db.query(`alter role farthing_${role} login`)
+  }
   return { url, db }
 }
 
@@ -132,6 +135,10 @@ export async function makeStore(
   return (await createKey(ctx, store.id, { actor, limit: null }, {}, ctx.now())).text
 }
 
+function urlAs(command: 'serve' | 'work', url: string): string {
+  return Object.assign(new URL(url), { username: `farthing_${command}` }).href
+}
+
 /** Starts a process that logs to a file, as an operator would, and waits for the log line that says it is up. */
 export async function startServer(
   { folder, children }: Stand,
@@ -143,7 +150,12 @@ export async function startServer(
   const log = openSync(path, 'w')
   const child = spawn(process.execPath, [program, command], {
     stdio: ['ignore', log, 'inherit'],
-    env: { SECRETS_KEY_FILE: secretsKeyFile(folder), ...environment },
+    env: {
+      SECRETS_KEY_FILE: secretsKeyFile(folder),
+      ...environment,
+      // Another commit may know no roles.
+      ...(program === main && { DATABASE_URL: urlAs(command, environment.DATABASE_URL ?? '') }),
+    },
   })
   closeSync(log)
   children.add(child)

@@ -32,6 +32,10 @@ export type Member = {
   isEnding: boolean
 }
 
+function urlAs(command: Command, url: string): string {
+  return Object.assign(new URL(url), { username: `farthing_${command}` }).href
+}
+
 /** The names of all places where the server can be told to kill itself, read from its source text. */
 export function readCrashPoints(): string[] {
   const source = readFileSync(join(here, 'server/src/crash.ts'), 'utf8')
@@ -73,6 +77,8 @@ export async function openFleet(folder: string, environment: Readonly<Record<str
         PATH: process.env.PATH ?? '',
         NODE_COMPILE_CACHE: cache,
         ...common,
+        // An older release knows no roles: in its deployment it had one for everything.
+        ...(!options.root && { DATABASE_URL: urlAs(member.command, common.DATABASE_URL ?? '') }),
         ...(member.command === 'work' && { SETTLER_KEYS_FILE }),
         PORT: `${member.port}`,
         ...(options.crashAt && { CRASH_AT: options.crashAt }),

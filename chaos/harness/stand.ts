@@ -114,6 +114,8 @@ export async function openStand(
       for (const member of fleet.members) await fleet.end(member, 'SIGKILL')
     })
     await fleet.run('migrate')
+    // The cluster trusts everybody who connects by loopback, so they need no passwords.
+    for (const role of ['serve', 'work']) await observer.query(`alter role farthing_${role} login`)
     const stores: Store[] = []
     for (const [i, wallet] of wallets.entries()) {
       const mode = providers ? [] : ['--test']

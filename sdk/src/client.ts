@@ -1,6 +1,8 @@
+import { FarthingError } from './errors.ts'
 import { openEvents } from './events.ts'
 import { type List, openList, type PageQuery } from './list.ts'
 import { type Call, type ClientOptions, openSend, path, type RequestOptions } from './request.ts'
+import { delayMs, wait } from './wait.ts'
 import type {
   AcceptPayment,
   ApiKey,
@@ -61,6 +63,9 @@ export type CreateOptions = RequestOptions & {
   readonly idempotencyKey?: string
 }
 
+/** Each try waits up to five seconds: about half a minute in all. */
+const decisionTriesMax = 6
+
 /** Creates a client for the store that the API key belongs to. Every failed call throws a `FarthingError`. */
 export function createClient(options: ClientOptions) {
   const send = openSend(options)
@@ -72,6 +77,23 @@ export function createClient(options: ClientOptions) {
   /** Changes that are not idempotent. They are retried only if the server said that it did nothing. */
   const once = <Answer>(at: string, body?: unknown, method: Call['method'] = 'POST') =>
     send<Answer>({ method, path: at, body, isRepeatable: false })
+
+  /** The server answers before a decision is applied if that takes long, so we ask again until it is. */
+  const decide = async (
+    decidedAt: 'acceptedAt' | 'dismissedAt',
+    at: string,
+    body?: unknown,
+  ): Promise<Payment> => {
+    for (let tries = 1; tries <= decisionTriesMax; tries++) {
+      const payment = await change<Payment>(at, body)
+      if (payment[decidedAt] !== null) return payment
+      await wait(delayMs(tries, null))
+    }
+    throw new FarthingError({
+      code: 'timeout',
+      detail: 'The decision is recorded, but not applied yet. Call again to learn the outcome.',
+    })
+  }
 
   let ownStore: Promise<Store> | null = null
   /** A key's store never changes, so it is fetched once per client. */
@@ -112,9 +134,10 @@ export function createClient(options: ClientOptions) {
       ): List<Payment> => openList(send, path`/payments`, query),
       /** Accepts a payment that is late, unmatched or of the wrong amount, and completes the checkout. */
       accept: (paymentId: string, body: AcceptPayment = {}): Promise<Payment> =>
-        change(path`/payments/${paymentId}/accept`, body),
+        decide('acceptedAt', path`/payments/${paymentId}/accept`, body),
       /** Dismisses a payment: the store has dealt with it and it needs no further decision. */
-      dismiss: (paymentId: string): Promise<Payment> => change(path`/payments/${paymentId}/dismiss`),
+      dismiss: (paymentId: string): Promise<Payment> =>
+        decide('dismissedAt', path`/payments/${paymentId}/dismiss`),
     },
 
     events: openEvents(send),

@@ -35,6 +35,8 @@ export type Config = SigningConfig & {
   /** Empty: the console is off. */
   readonly consoleUrl: string
   readonly consolePort: number
+  /** Empty: the console connects as serve does. */
+  readonly consoleDatabaseUrl: string
   readonly oidcFile: string
   readonly cell: string
   readonly networks: readonly string[]
@@ -122,6 +124,13 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '8403',
     parse: integer(0, 65_535),
   },
+  consoleDatabaseUrl: {
+    name: 'CONSOLE_DATABASE_URL',
+    about:
+      'The same database as DATABASE_URL, as the role farthing_console, which sees members and one store at a time. Empty: the console connects as serve does, with DATABASE_URL.',
+    fallback: '',
+    parse: (text) => (text === '' ? { value: '' } : url('postgres:', 'postgresql:')(text)),
+  },
   oidcFile: {
     name: 'OIDC_FILE',
     about:
@@ -197,7 +206,8 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   },
   migrateOnStart: {
     name: 'MIGRATE_ON_START',
-    about: 'Whether serve and work migrate the schema when they start. With false they only check it.',
+    about:
+      'Whether serve and work migrate the schema when they start, if their database role may. With false they only check it.',
     fallback: 'true',
     parse: (text) =>
       text === 'true' || text === 'false' ? { value: text === 'true' } : { mistake: 'must be true or false' },

@@ -10,7 +10,9 @@ import { signer } from './commands/signer.ts'
 import { ConfigError, readConfig, readSignerChoices } from './config.ts'
 import type { Context } from './context.ts'
 import { openDatabase } from './database/db.ts'
-import { checkSchema, migrate, SchemaError } from './database/migrate.ts'
+import { checkSchema, type Migrated, mayMigrate, migrate } from './database/migrate.ts'
+import { describeRights } from './database/rights.ts'
+import { SchemaError } from './database/schema.ts'
 import { operatorActor } from './events/actor.ts'
 import { openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
@@ -83,7 +85,8 @@ async function run(): Promise<void> {
     case 'serve':
     case 'work': {
       const ctx = openContext(command)
-      await (ctx.config.migrateOnStart ? migrateBy(ctx) : checkSchema(ctx.db))
+      const migrates = ctx.config.migrateOnStart && (await mayMigrate(ctx.db))
+      await (migrates ? migrateBy(ctx) : checkSchema(ctx.db))
       return await (command === 'serve' ? serve(ctx) : work(ctx))
     }
     case 'signer': {
@@ -99,8 +102,10 @@ async function run(): Promise<void> {
     }
     case 'migrate':
       return await briefly(async (ctx) => {
-        const applied = await migrateBy(ctx)
+        const { applied, rights } = await migrateBy(ctx)
         print(applied.length === 0 ? 'The schema is up to date.' : `Applied ${applied.join(', ')}.`)
+        const told = await describeRights(rights)
+        if (told !== null) print(told)
       })
     case 'doctor':
       return await briefly(async (ctx) => {
@@ -168,7 +173,7 @@ async function run(): Promise<void> {
   }
 }
 
-async function migrateBy({ db, config }: Context): Promise<string[]> {
+async function migrateBy({ db, config }: Context): Promise<Migrated> {
   return await migrate(db, { statementSeconds: config.migrationStatementSeconds })
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { expireCheckouts } from './checkouts/expire.ts'
+import { applyDecisions, forgetDecisions } from './checkouts/payments/apply-decisions.ts'
 import { reviewCheckouts } from './checkouts/review.ts'
 import { deleteOldAnswers } from './checkouts/rows.ts'
 import { updateStatus } from './checkouts/update-status.ts'
@@ -48,6 +49,13 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     { name: 'assign-sequence', restMs: 100, run: async () => (await assignWaitingSequences(ctx, turn)) > 0 },
     { name: 'deliver', restMs: 500, wakeOn: 'events', run: deliverer.step, release: deliverer.idle },
     scheduled(ctx, 'tidy-deliveries', 10, () => tidyDeliveries(ctx, ctx.now())),
+    {
+      name: 'decide',
+      restMs: 500,
+      wakeOn: 'decisions',
+      run: async () => (await applyDecisions(ctx, ctx.now())) > 0,
+    },
+    scheduled(ctx, 'forget-decisions', 600, () => forgetDecisions(ctx)),
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
     ...sources
       .filter(({ setting }) => ctx.config[setting] !== '')

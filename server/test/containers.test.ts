@@ -27,6 +27,7 @@ type Service = {
   readonly secrets?: readonly string[]
   readonly networks: readonly string[]
   readonly volumes?: readonly string[]
+  readonly profiles?: readonly string[]
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
 }
 
@@ -111,7 +112,10 @@ test('the compose file gives each process only settings that exist, and the sett
     DOMAIN: 'pay.example',
     POSTGRES_PASSWORD: 'superword',
     DATABASE_OWNER_PASSWORD: 'ownersecret',
-    DATABASE_APP_PASSWORD: 'appsecret',
+    DATABASE_SERVE_PASSWORD: 'servesecret',
+    DATABASE_WORK_PASSWORD: 'worksecret',
+    DATABASE_CONSOLE_PASSWORD: 'consolesecret',
+    DATABASE_OPERATOR_PASSWORD: 'operatorsecret',
     BASE_MAINNET_RPC_URLS: 'https://a.example,https://b.example',
   }
   const text = (await read('compose.yaml')).replaceAll(
@@ -135,10 +139,14 @@ test('the compose file gives each process only settings that exist, and the sett
       service.secrets,
       command === 'work' ? ['settler_keys', 'secrets_keys'] : ['secrets_keys'],
     )
-    assert.equal(new URL(config.databaseUrl).username, 'farthing_app')
+    assert.equal(new URL(config.databaseUrl).username, `farthing_${command}`)
     assert.equal(config.migrateOnStart, false)
     assert.equal(service.depends_on?.migrate?.condition, 'service_completed_successfully')
   }
+  // The operator's commands have a role of their own, and nothing starts them.
+  const { environment: commands = {}, profiles } = services.operator ?? assert.fail('no operator')
+  assert.equal(new URL(readConfig(commands).databaseUrl).username, 'farthing_operator')
+  assert.deepEqual(profiles, ['operator'])
   // The owner of the tables migrates and does nothing else, and nothing connects as the superuser.
   const { environment: owners = {}, ...migrate } = services.migrate ?? assert.fail('no migrate')
   assert.deepEqual([migrate.command, migrate.secrets ?? [], migrate.networks], ['migrate', [], ['back']])
@@ -147,7 +155,7 @@ test('the compose file gives each process only settings that exist, and the sett
     Object.keys(services).filter((name) => JSON.stringify(services[name]).includes(values.POSTGRES_PASSWORD)),
     ['postgres'],
   )
-  for (const file of ['roles.sql', 'passwords.sh'])
+  for (const file of ['rights/roles.sql', 'rights/owner.sql', 'passwords.sh'])
     assert(services.postgres?.volumes?.some((volume) => volume.startsWith(`./server/${file}:`)))
   // Only the proxy publishes ports, and the process with the keys is not on the proxy's network.
   const published = Object.entries(services).filter(([, { ports }]) => ports)

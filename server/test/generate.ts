@@ -8,6 +8,7 @@ import { migrate } from '../src/database/migrate.ts'
 import { startCluster } from '../src/dev/postgres.ts'
 import { dumpSchema, generateOpenApi, openApiFile, schemaFile } from './support/generated.ts'
 import { generateTexts, root } from './support/generated-text.ts'
+import { generateRights, rightsFile } from './support/rights-table.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-generate-'))
 const cluster = await startCluster(folder)
@@ -15,6 +16,7 @@ try {
   const url = cluster.url('postgres')
   const db = openDatabase({ url, connections: 4, name: 'generate' })
   await migrate(db)
+  await writeFile(rightsFile, await generateRights(db))
   await db.close()
   await writeFile(schemaFile, await dumpSchema(url))
   await writeFile(openApiFile, generateOpenApi())

@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../src/database/db.ts'
@@ -51,11 +51,25 @@ const slowTurns = 3
 /** Load tests have the machine to themselves, one after the other. */
 const loadTurns = 2
 
+/**
+ * The application and the workers of all tests have the rights of their roles. What PostgreSQL refused them is a missing
+ * grant, even where the test did not notice; refusals that a test provokes have its own application name.
+ */
+async function findRefusals(): Promise<string[]> {
+  const log = await readFile(join(folder, 'data/server.log'), 'utf8')
+  const refusals = log.matchAll(
+    /^farthing_\w+\/(?!test-roles).*(?:permission denied|may not|row-level security).*\n(?:.*STATEMENT:.*\n(?:\t.*\n)*)?/gm,
+  )
+  return [...new Set(Array.from(refusals, ([text]) => text))]
+}
+
 const folder = await mkdtemp(join(tmpdir(), 'farthing-test-'))
 const cluster = await startCluster(folder, [
   'max_connections=300',
   'shared_buffers=256MB',
   'cluster_name=farthing_test',
+  // Which role was refused what: see findRefusals.
+  'log_line_prefix=%u/%a/',
 ])
 let status = 1
 try {
@@ -64,6 +78,9 @@ try {
   await admin.close()
   const template = openDatabase({ url: cluster.url('template_farthing'), connections: 4, name: 'test-setup' })
   await migrate(template)
+  // The cluster trusts everybody who connects by loopback, so they need no passwords.
+  for (const role of ['owner', 'serve', 'work', 'console', 'operator'])
+    await template.query(`alter role farthing_${role} login`)
   await template.close()
   const run = async (some: readonly string[], concurrency: number) => {
     if (some.length === 0) return 0
@@ -99,6 +116,11 @@ try {
     ))
 } finally {
   await cluster.stop()
+  const refusals = await findRefusals()
+  if (refusals.length > 0) {
+    console.error(`PostgreSQL refused what a role needs (server/rights/grants.sql):\n${refusals.join('\n')}`)
+    status = 1
+  }
   await rm(folder, { recursive: true, force: true })
 }
 process.exit(status)

@@ -30,6 +30,20 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
   select f.store_id, f.rank = 1 or (select count(*) from first) = 1 from first f
 $$;
 
+CREATE FUNCTION public.refuse_event() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  raise insufficient_privilege using message = format('%s may not write %s events', current_user, new.type);
+end $$;
+
+CREATE FUNCTION public.refuse_status() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  raise insufficient_privilege using message = format('%s may not make a checkout %s', current_user, new.status);
+end $$;
+
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -171,6 +185,21 @@ CREATE TABLE public.credits (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE public.decisions (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    checkout_id text COLLATE pg_catalog."C",
+    actor json NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    decided_at timestamp with time zone,
+    outcome json,
+    CONSTRAINT decisions_check CHECK (((decided_at IS NULL) = (outcome IS NULL))),
+    CONSTRAINT decisions_check1 CHECK (((kind = 'accept'::text) OR (checkout_id IS NULL))),
+    CONSTRAINT decisions_kind_check CHECK ((kind = ANY (ARRAY['accept'::text, 'dismiss'::text])))
+);
+
 CREATE TABLE public.deliveries (
     id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -245,6 +274,12 @@ CREATE TABLE public.followers (
     witnesses integer,
     dispute text,
     disputed_at timestamp with time zone
+);
+
+CREATE TABLE public.granted_rights (
+    only_row boolean DEFAULT true NOT NULL,
+    sql text NOT NULL,
+    CONSTRAINT granted_rights_only_row_check CHECK (only_row)
 );
 
 CREATE TABLE public.idempotency_keys (
@@ -551,6 +586,9 @@ ALTER TABLE ONLY public.checkouts
 ALTER TABLE ONLY public.credits
     ADD CONSTRAINT credits_pkey PRIMARY KEY (block_hash, log_index, network);
 
+ALTER TABLE ONLY public.decisions
+    ADD CONSTRAINT decisions_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id);
 
@@ -571,6 +609,9 @@ ALTER TABLE ONLY public.events
 
 ALTER TABLE ONLY public.followers
     ADD CONSTRAINT followers_pkey PRIMARY KEY (network);
+
+ALTER TABLE ONLY public.granted_rights
+    ADD CONSTRAINT granted_rights_pkey PRIMARY KEY (only_row);
 
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, route, key);
@@ -719,6 +760,12 @@ CREATE INDEX credits_unmatched ON public.credits USING btree (network, asset, pa
 
 CREATE INDEX credits_withdrawn ON public.credits USING btree (network, orphaned_at) WHERE (log_index < 0);
 
+CREATE INDEX decisions_applied ON public.decisions USING btree (decided_at) WHERE (decided_at IS NOT NULL);
+
+CREATE INDEX decisions_to_apply ON public.decisions USING btree (id) WHERE (decided_at IS NULL);
+
+CREATE UNIQUE INDEX decisions_waiting ON public.decisions USING btree (payment_id, store_id, kind, COALESCE(checkout_id, ''::text)) WHERE (decided_at IS NULL);
+
 CREATE INDEX deliveries_due ON public.deliveries USING btree (endpoint_id, run_at) WHERE (state = 'pending'::text);
 
 CREATE INDEX deliveries_in_order ON public.deliveries USING btree (endpoint_id, sequence) WHERE (state = 'pending'::text);
@@ -785,13 +832,24 @@ CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_
 
 CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints USING btree (store_id, url) WHERE (deleted_at IS NULL);
 
+CREATE TRIGGER console_writes_its_own BEFORE INSERT ON public.events FOR EACH ROW WHEN (((NOT starts_with(new.type, 'member.'::text)) AND pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_event();
+
+CREATE TRIGGER created_open BEFORE INSERT ON public.checkouts FOR EACH ROW WHEN (((new.status <> 'OPEN'::text) AND (pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) OR pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text)) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_status();
+
 CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
+
+CREATE TRIGGER moved_by_its_role BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'OPEN'::text) AND (new.status = ANY (ARRAY['PROCESSING'::text, 'CANCELED'::text])))) AND (pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) OR pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text)) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_status();
+
+CREATE TRIGGER serve_writes_its_own BEFORE INSERT ON public.events FOR EACH ROW WHEN (((NOT (new.type = ANY ('{checkout.created,checkout.processing,checkout.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))) AND pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_event();
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
 ALTER TABLE ONLY public.broadcasts
     ADD CONSTRAINT broadcasts_network_settler_nonce_fkey FOREIGN KEY (network, settler, nonce) REFERENCES public.transactions(network, settler, nonce);
+
+ALTER TABLE ONLY public.decisions
+    ADD CONSTRAINT decisions_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES public.webhook_endpoints(id);
@@ -846,3 +904,9 @@ ALTER TABLE ONLY public.wallets
 
 ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+CREATE POLICY all_rows ON public.events USING (true);
+
+ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY one_store ON public.events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));

@@ -4,12 +4,14 @@ import { type AddressInfo, createServer } from 'node:net'
 import { type ClientOptions, createClient } from '@farthing/sdk'
 import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Encoder } from '@solana/kit'
 import { makeStore, openTestApp } from '../../../server/test/support/app.ts'
+import { startDeciding } from '../../../server/test/support/decide.ts'
 import { openShop, type ShopOptions } from '../../../server/test/support/shop.ts'
 
 /** A deployment without a chain, on its own port, and a client for one of its test stores. */
 export async function openStore(settings: Readonly<Record<string, string>> = {}) {
   const baseUrl = await listenLater()
   const farthing = await openTestApp({ BASE_URL: baseUrl, CHECKOUT_PAGE_URL: `${baseUrl}/pay`, ...settings })
+  startDeciding(farthing)
   await listen(farthing.app, baseUrl)
   const { key, store } = await makeStore(farthing.ctx, { mode: 'test' })
   const open = (options: Partial<ClientOptions> = {}) => createClient({ apiKey: key, baseUrl, ...options })

@@ -67,7 +67,7 @@ export async function readPayViews(
        ${creditJson('e')} as exact, ${isRestoringSql} as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, ${creditJson('k')} as known_credit,
        (select b.hash from transaction_calls tc
-        cross join lateral (select * from broadcasts b where b.network = tc.network and b.settler = tc.settler
+        cross join lateral (select b.hash, b.created_at from broadcasts b where b.network = tc.network and b.settler = tc.settler
           and b.nonce = tc.settler_nonce offset 0) b
         where tc.network = a.network and tc.asset = a.asset and tc.payer = a.payer and tc.nonce = a.nonce
         order by b.created_at desc limit 1) as known_transaction, a.failed_at is not null as known_failed,

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { isNative } from '../chains/evm/recover.ts'
 import { type Config, ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
+import { openDatabase } from '../database/db.ts'
 import { type Health, openOperations } from '../http/operations.ts'
 import { type Network, networks } from '../networks.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
@@ -94,7 +95,10 @@ async function startConsole(
 ): Promise<{ readonly app: FastifyInstance; readonly address: string } | null> {
   if (ctx.config.consoleUrl === '') return null
   const { buildConsole } = await import('../http/console/app.ts')
-  const app = buildConsole(ctx, health)
+  const { consoleDatabaseUrl: url, databaseConnections: connections } = ctx.config
+  const db = url === '' ? ctx.db : openDatabase({ url, connections, name: 'farthing-console' })
+  const app = buildConsole({ ...ctx, db }, health)
+  if (db !== ctx.db) app.addHook('onClose', () => db.close())
   return { app, address: await app.listen({ host: ctx.config.host, port: ctx.config.consolePort }) }
 }
 

@@ -1,5 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { type Database, isLockTimeout, isStatementTimeout, type Transaction } from './db.ts'
+import type { Database, Transaction } from './db.ts'
+import { applyRights, type RightsState } from './rights.ts'
+import { changeSchema, SchemaError } from './schema.ts'
 
 /**
  * Numbered, forward-only SQL files. Any number of processes may start at once: each migration runs in one transaction
@@ -8,81 +10,51 @@ import { type Database, isLockTimeout, isStatementTimeout, type Transaction } fr
  * migration begins with the comment "-- breaking".
  */
 const ownFolder = new URL('../../migrations/', import.meta.url)
-/**
- * While a migration waits for a table, every later statement on that table waits behind it. Those give up after 5
- * seconds, so the migration gives up well before them.
- */
-const lockTimeoutMs = 2_000
 /** As for any other statement: payers wait no longer for an answer. */
 const statementSecondsDefault = 30
-/** Any constant that nothing else in this database uses as an advisory lock. */
-const lock = 402_402_402
 
 type Migration = { readonly version: number; readonly name: string; readonly sql: string }
 type Applied = { version: number; name: string; sql: string; breaking: boolean }
 
-/** Thrown when the schema does not match this program, or cannot be migrated now. The message ends with what to do. */
-export class SchemaError extends Error {
-  override readonly name = 'SchemaError'
-  readonly says: string
-  readonly fix: string
-
-  constructor(says: string, fix: string, cause?: unknown) {
-    super(`${says} ${fix}`, { cause })
-    this.says = says
-    this.fix = fix
-  }
+export type Migrated = {
+  /** The names of the files that were applied. */
+  readonly applied: readonly string[]
+  /** Whether the database roles have their rights. */
+  readonly rights: RightsState
 }
 
-/** Returns the names of the files that it applied. */
 export async function migrate(
   db: Database,
   { statementSeconds = statementSecondsDefault, folder = ownFolder } = {},
-): Promise<string[]> {
+): Promise<Migrated> {
   const migrations = await readMigrations(folder)
-  const done: string[] = []
-  for (const migration of [null, ...migrations]) {
-    await db.transaction(async (tx) => {
-      // A second process waits for the first, however long its migration takes. Nobody waits behind it.
-      await tx.script('set local lock_timeout = 0; set local statement_timeout = 0')
-      await tx.query('select pg_advisory_xact_lock($1)', [lock])
-      await tx.script(
-        `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = ${statementSeconds * 1_000}`,
-      )
-      if (migration === null) return await prepare(tx)
-      const [applied] = await tx.query<Applied>('select * from schema_migrations where version = $1', [
+  const applied: string[] = []
+  await changeSchema(db, 'The table of migrations', statementSeconds, prepare)
+  for (const migration of migrations) {
+    await changeSchema(db, migration.name, statementSeconds, async (tx) => {
+      const [known] = await tx.query<Applied>('select * from schema_migrations where version = $1', [
         migration.version,
       ])
-      if (applied) return
-      await tx.script(migration.sql).catch((error) => refuseLimits(error, migration, statementSeconds))
+      if (known) return
+      await tx.script(migration.sql)
       await tx.query('insert into schema_migrations (version, name, sql, breaking) values ($1, $2, $3, $4)', [
         migration.version,
         migration.name,
         migration.sql,
         migration.sql.startsWith('-- breaking'),
       ])
-      done.push(migration.name)
+      applied.push(migration.name)
     })
   }
   await checkSchema(db, folder)
-  return done
+  const rights = folder === ownFolder ? await applyRights(db, statementSeconds) : 'unchanged'
+  return { applied, rights }
 }
 
-/** Explains a migration that was stopped by one of its time limits. */
-function refuseLimits(error: unknown, { name }: Migration, statementSeconds: number): never {
-  if (isLockTimeout(error))
-    throw new SchemaError(
-      `${name} was stopped because a table it changes was in use for ${lockTimeoutMs / 1_000} seconds. Nothing was changed.`,
-      'Run it again. If it happens again, find the transaction that stays open: select pid, xact_start, query from pg_stat_activity order by xact_start',
-      error,
-    )
-  if (isStatementTimeout(error))
-    throw new SchemaError(
-      `${name} was stopped because a statement took longer than ${statementSeconds} seconds. Nothing was changed.`,
-      'It keeps payments waiting while it runs. Choose a quiet time and allow it more, for example: MIGRATION_STATEMENT_SECONDS=600 npm run server migrate',
-      error,
-    )
-  throw error
+/** Whether this role may change the schema: those that serve and work connect as in a deployment may not. */
+export async function mayMigrate(db: Database): Promise<boolean> {
+  const [row] = await db.query<{ may: boolean }>("select has_schema_privilege('public', 'create') as may")
+  return row?.may ?? false
 }
 
 /** Throws unless the schema is this program's, or a newer one that it can still use. */

@@ -15,9 +15,9 @@ export type WakeUps = {
 
 /**
  * claims: there is something to settle. outcomes: something was settled or will never be. events: stores' logs have
- * grown, or there is something to deliver.
+ * grown, or there is something to deliver. decisions: stores have decided about payments.
  */
-export type Channel = 'claims' | 'outcomes' | 'events'
+export type Channel = 'claims' | 'outcomes' | 'events' | 'decisions'
 
 const spacingMs = 20
 const reconnectMs = 500
@@ -48,7 +48,7 @@ export function openWakeUps(
   }
 
   async function connect(): Promise<void> {
-    const fresh = new pg.Client(connection)
+    const fresh = new pg.Client({ ...connection, pipeline: true })
     client = fresh
     const again = () => {
       if (client !== fresh || isClosed) return

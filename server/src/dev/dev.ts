@@ -8,7 +8,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { ConfigError, readDevChoices } from '../config.ts'
 import type { Context } from '../context.ts'
 import { openDatabase } from '../database/db.ts'
-import { migrate, SchemaError } from '../database/migrate.ts'
+import { migrate } from '../database/migrate.ts'
+import { SchemaError } from '../database/schema.ts'
 import { networks } from '../networks.ts'
 import { openRails } from '../payments/rails.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
@@ -71,10 +72,16 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       ECB_RATES_URL: '',
       EXCHANGE_RATES_URL: '',
     }
+    // A database of our own has roles of its own; one that was named has whatever its owner gave it.
+    const urlOf = (role: string) =>
+      databaseUrl === null
+        ? Object.assign(new URL(database), { username: `farthing_${role}` }).href
+        : database
     const ctx = open('dev', settings)
     stops.push(() => ctx.db.close())
     const store = await step('Demo store', async () => {
       await migrateOwn(ctx)
+      if (databaseUrl === null) await letRolesLogIn(ctx)
       await chain.introduce(ctx)
       return await makeDemoStore(ctx)
     })
@@ -84,7 +91,8 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
         ending.abort()
       }
       const parts = (['serve', 'work'] as const).map(async (name) => {
-        stops.push(await startPart({ name, folder, settings, say: screen.say, fail }))
+        const own = { ...settings, DATABASE_URL: urlOf(name), CONSOLE_DATABASE_URL: urlOf('console') }
+        stops.push(await startPart({ name, folder, settings: own, say: screen.say, fail }))
       })
       // Wait for all of them, so that none starts after we have stopped the others.
       await Promise.allSettled(parts)
@@ -172,6 +180,12 @@ async function migrateOwn(ctx: Context): Promise<void> {
       error,
     )
   })
+}
+
+/** Our own cluster trusts whoever connects by loopback, so they need no passwords. */
+async function letRolesLogIn({ db }: Context): Promise<void> {
+  for (const role of ['serve', 'work', 'console', 'operator'])
+    await db.query(`alter role farthing_${role} login`)
 }
 
 /** Waits until a payment would be accepted: the worker has seen the chain, and its lane is live. */

@@ -1,7 +1,8 @@
 import type * as Wire from '@farthing/sdk'
+import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
-import { acceptPayment, dismissPayment } from '../checkouts/payments/decide.ts'
 import { listPayments } from '../checkouts/payments/list.ts'
+import { type Decided, requestDecision } from '../checkouts/payments/request-decision.ts'
 import type { Context } from '../context.ts'
 import { actorOf, limitDefault, param, type Route, sendJson, storeOf } from './route.ts'
 import { closed, cursor, dispositions, limit, nextCursor, of, Payment } from './schemas.ts'
@@ -31,6 +32,13 @@ const AcceptPayment = of<Wire.AcceptPayment>()(
     closed,
   ),
 )
+
+const waiting = {
+  description:
+    'The decision is recorded and not applied yet: the payment is as it was. Repeat the request to learn the outcome.',
+  schema: Payment,
+  headers: { 'Retry-After': 'Seconds to wait before the request is repeated.' },
+}
 
 /** The payments that reached a store's wallets, and the store's decision on those that didn't match a checkout. */
 export function paymentRoutes(ctx: Context): Route[] {
@@ -66,19 +74,12 @@ export function paymentRoutes(ctx: Context): Route[] {
         'Completes the checkout with a payment that is late, underpaid, overpaid or unmatched. A hint does not prove who paid. Accepting it again changes nothing.',
       scope: 'payments:write',
       body: AcceptPayment,
-      answers: { 200: { description: 'Accepted.', schema: Payment } },
+      answers: { 200: { description: 'Accepted.', schema: Payment }, 202: waiting },
       problems: ['not_found', 'wallet_unproven', 'payment_in_progress', 'already_paid', 'payment_not_open'],
       async handle(request, reply) {
         const { checkoutId = null } = (request.body ?? {}) as Wire.AcceptPayment
-        const payment = await acceptPayment(
-          ctx,
-          storeOf(request),
-          actorOf(request),
-          param(request, 'paymentId'),
-          checkoutId,
-          ctx.now(),
-        )
-        return sendJson(reply, 200, payment)
+        const asked = { kind: 'accept', paymentId: param(request, 'paymentId'), checkoutId } as const
+        return send(reply, await requestDecision(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
       },
     },
     {
@@ -89,21 +90,16 @@ export function paymentRoutes(ctx: Context): Route[] {
       description:
         'Records that the store will do nothing more about it. Dismissing it again changes nothing.',
       scope: 'payments:write',
-      answers: { 200: { description: 'Dismissed.', schema: Payment } },
+      answers: { 200: { description: 'Dismissed.', schema: Payment }, 202: waiting },
       problems: ['not_found', 'wallet_unproven', 'payment_not_open'],
       async handle(request, reply) {
-        return sendJson(
-          reply,
-          200,
-          await dismissPayment(
-            ctx,
-            storeOf(request),
-            actorOf(request),
-            param(request, 'paymentId'),
-            ctx.now(),
-          ),
-        )
+        const asked = { kind: 'dismiss', paymentId: param(request, 'paymentId'), checkoutId: null } as const
+        return send(reply, await requestDecision(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
       },
     },
   ]
+}
+
+function send(reply: FastifyReply, { payment, isApplied }: Decided): FastifyReply {
+  return isApplied ? sendJson(reply, 200, payment) : sendJson(reply.header('retry-after', '1'), 202, payment)
 }

@@ -1,6 +1,7 @@
 import type { Actor, EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
+import { nameStore } from '../database/scope.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import { memberToWire, type Session, type StoreMember } from './member.ts'
@@ -24,6 +25,7 @@ export async function announce(
   member: Pick<StoreMember, 'id' | 'name' | 'role'>,
   now: Date,
 ): Promise<void> {
+  await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
 }
 

@@ -97,7 +97,8 @@ try {
   )
 
   await fund()
-  writeSettings()
+  const { DATABASE_OPERATOR_PASSWORD } = writeSettings()
+  const url = `postgres://farthing_operator:${DATABASE_OPERATOR_PASSWORD}@postgres:5432/farthing`
   podman('network', 'create', '--subnet', '172.30.85.0/24', 'farthing_back')
   const startedAt = performance.now()
   compose('up', '-d', '--no-build')
@@ -107,7 +108,11 @@ try {
   const startSeconds = secondsSince(startedAt)
 
   const operator = async (...command: readonly string[]) =>
-    await runBeside('podman', ['exec', containerOf('work'), 'node', 'server/src/main.ts', ...command], env)
+    await runBeside(
+      'podman',
+      ['exec', '--env', `DATABASE_URL=${url}`, containerOf('work'), 'node', 'server/src/main.ts', ...command],
+      env,
+    )
   await operator('settler', 'add', 'LOCAL', privateKeyToAccount(settlerKey).address)
   const made = await operator('store', 'create', '--test', '--name', 'Container shop', '--evm-wallet', wallet)
   const [apiKey = assert.fail(made)] = /sk_test_\w+/.exec(made) ?? []
@@ -157,13 +162,16 @@ function importBase(name: string, changes: readonly string[]): void {
   run('bash', ['-euo', 'pipefail', '-c', `tar -C "${folder}/root" -c . | podman import ${flags} - ${name}`])
 }
 
-function writeSettings(): void {
+function writeSettings(): { readonly DATABASE_OPERATOR_PASSWORD: string } {
   const secret = () => randomBytes(16).toString('hex')
   const settings = {
     DOMAIN: 'localhost',
     POSTGRES_PASSWORD: secret(),
     DATABASE_OWNER_PASSWORD: secret(),
-    DATABASE_APP_PASSWORD: secret(),
+    DATABASE_SERVE_PASSWORD: secret(),
+    DATABASE_WORK_PASSWORD: secret(),
+    DATABASE_CONSOLE_PASSWORD: secret(),
+    DATABASE_OPERATOR_PASSWORD: secret(),
     BASE_MAINNET_RPC_URLS: 'unused',
     LOCAL_RPC_URLS: `http://${gateway}:${chainPort}`,
   }
@@ -177,6 +185,7 @@ function writeSettings(): void {
     chownSync(file, 1000, 1000)
     chmodSync(file, 0o400)
   }
+  return settings
 }
 
 /** Gives the settler money for gas, and the payer tokens. */

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { checkSchema, migrate, SchemaError } from '../../src/database/migrate.ts'
+import { checkSchema, migrate } from '../../src/database/migrate.ts'
+import { SchemaError } from '../../src/database/schema.ts'
 import { atEnd } from '../support/at-end.ts'
 import { freshDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -12,7 +13,7 @@ import { until } from '../support/until.ts'
 test('eight migrations that run at the same time apply each file once', async () => {
   const { db } = await freshDatabase('template0')
   const runs = await Promise.all(Array.from({ length: 8 }, () => migrate(db)))
-  const applied = runs.flat().sort()
+  const applied = runs.flatMap((run) => run.applied).sort()
   const rows = await db.query<{ name: string }>('select name from schema_migrations order by version')
   assert.deepEqual(
     applied,
@@ -102,7 +103,7 @@ test('a migration that cannot get a table gives up before the traffic that waits
   assert(outcome instanceof SchemaError)
   assert.match(outcome.says, /^0002\.sql .* in use for 2 seconds\. Nothing was changed\.$/)
   assert.match(outcome.fix, /^Run it again\. .*pg_stat_activity/)
-  assert.deepEqual(await migrate(db, { folder }), ['0002.sql'])
+  assert.deepEqual((await migrate(db, { folder })).applied, ['0002.sql'])
 })
 
 test('a statement of a migration is stopped at its limit, changes nothing, and may be allowed more', async () => {
@@ -115,5 +116,5 @@ test('a statement of a migration is stopped at its limit, changes nothing, and m
       /longer than 1 seconds\. Nothing was changed\. .*MIGRATION_STATEMENT_SECONDS=600/.test(error.message),
   )
   assert.deepEqual(await db.query("select to_regclass('orders')::text as found"), [{ found: null }])
-  assert.deepEqual(await migrate(db, { folder }), ['0001.sql'])
+  assert.deepEqual((await migrate(db, { folder })).applied, ['0001.sql'])
 })

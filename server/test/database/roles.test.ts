@@ -1,114 +1,308 @@
-/** The rights that `serve` and `work` have in a deployment, from the file that compose.yaml runs. */
+/** What each database role may do, tried as that role. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { openSigner } from '../../src/chains/evm/signer.ts'
-import { type Database, openDatabase, sqlState } from '../../src/database/db.ts'
-import { checkSchema, migrate } from '../../src/database/migrate.ts'
-import { insertSettler } from '../../src/payments/settlers/rows.ts'
-import { makeStore } from '../support/app.ts'
-import { atEnd } from '../support/at-end.ts'
-import { fundedKey } from '../support/chain/evm.ts'
-import { newPayer, paymentHeader } from '../support/chain/evm-payment.ts'
-import { freshDatabase } from '../support/database.ts'
-import { startProcess } from '../support/process.ts'
-import { openShop } from '../support/shop.ts'
-import { until, untilReady } from '../support/watch.ts'
+import { applyDecisions } from '../../src/checkouts/payments/apply-decisions.ts'
+import { insertDecision, readOutcome } from '../../src/checkouts/payments/decision-rows.ts'
+import { type Database, sqlState, type Transaction } from '../../src/database/db.ts'
+import { scopeToStore } from '../../src/database/scope.ts'
+import { eventTypes } from '../../src/http/events/schemas.ts'
+import { newId } from '../../src/ids.ts'
+import { openTestApp } from '../support/app.ts'
+import { creditByHand } from '../support/by-hand.ts'
+import { newPayer } from '../support/chain/evm-payment.ts'
+import { openAs } from '../support/database.ts'
+import { openStore } from '../support/store.ts'
 
-const roles = await readFile(new URL('../../roles.sql', import.meta.url), 'utf8')
 const refused = '42501'
-
-/** Runs the file as the superuser, twice: the second time must change nothing. */
-async function applyRoles(db: Database): Promise<void> {
-  for (let i = 0; i < 2; i++) await db.transaction((tx) => tx.script(roles))
+/** Whether PostgreSQL lets the role do this; nothing stays done. */
+async function may(db: Database, work: (tx: Transaction) => Promise<unknown>): Promise<boolean> {
+  const undo = new Error('undo')
+  try {
+    await db.transaction(async (tx) => {
+      await work(tx)
+      throw undo
+    })
+  } catch (error) {
+    if (error === undo) return true
+    if (sqlState(error) === refused) return false
+    throw error
+  }
+  return assert.fail('it was committed')
 }
 
-function urlAs(role: string, url: string): string {
-  return Object.assign(new URL(url), { username: role }).href
-}
+type Column = { table: string; column: string; type: string; isGenerated: boolean }
 
-function openAs(role: string, url: string): Database {
-  const db = openDatabase({ url: urlAs(role, url), connections: 4, name: 'test-roles' })
-  atEnd(() => db.close())
-  return db
-}
-
-test('the owner migrates an empty database, and the other role reads and writes every table but changes none', async () => {
-  const { url, db } = await freshDatabase('template0')
-  await applyRoles(db)
-  await migrate(openAs('farthing_owner', url))
-  const app = openAs('farthing_app', url)
-  await checkSchema(app)
-  const rights = await app.query<{ name: string; may: boolean; more: boolean }>(
-    `select relname as name, has_table_privilege(oid, 'select') and has_table_privilege(oid, 'insert')
-       and has_table_privilege(oid, 'update') and has_table_privilege(oid, 'delete') as may,
-       has_table_privilege(oid, 'truncate') or has_table_privilege(oid, 'trigger')
-       or has_table_privilege(oid, 'references') as more
-     from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+async function listColumns(db: Database): Promise<Column[]> {
+  return await db.query<Column>(
+    `select c.relname as table, a.attname as column, format_type(a.atttypid, a.atttypmod) as type,
+       a.attgenerated <> '' or a.attidentity <> '' as "isGenerated"
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by c.relname, a.attnum`,
   )
-  assert(rights.length > 20)
-  for (const { name, may, more } of rights) assert.deepEqual([name, may, more], [name, true, false])
-  for (const statement of [
-    'create table more (id text)',
-    'alter table checkouts add column more text',
-    'drop table events',
-    'truncate events',
-    'create or replace function clock() returns timestamptz language sql as $$ select now() $$',
-    'create role another',
-    'set role farthing_owner',
-    'select * from pg_authid',
-    "copy checkouts to program 'true'",
-  ])
-    await assert.rejects(app.query(statement), (error) => sqlState(error) === refused, statement)
+}
+
+/** The rights that docs/roles.md states, as `role verb table.column`. */
+async function readDocumented(columns: readonly Column[]): Promise<Set<string>> {
+  const text = await readFile(new URL('../../../docs/roles.md', import.meta.url), 'utf8')
+  const stated = new Set<string>()
+  for (const [, table = '', ...cells] of text.matchAll(/^\| `(\w+)` \| (.*) \| (.*) \| (.*) \|$/gm)) {
+    const all = columns.filter((each) => each.table === table).map(({ column }) => column)
+    for (const [i, role] of (['serve', 'work', 'console'] as const).entries()) {
+      const rights = (cells[i] ?? '').matchAll(/(select|insert|update|delete)(?: \((all but )?([^)]*)\))?/g)
+      for (const [, verb, isBut, list] of rights) {
+        const named = list?.split(', ') ?? []
+        const granted = list === undefined ? all : isBut ? all.filter((one) => !named.includes(one)) : named
+        for (const column of granted) stated.add(`${role} ${verb} ${table}.${column}`)
+      }
+    }
+  }
+  return stated
+}
+
+/** One statement that needs exactly this right, and touches no row. */
+function statementFor(verb: string, { table, column, type }: Column): string {
+  if (verb === 'select') return `select ${column} from ${table} where false`
+  if (verb === 'insert') return `insert into ${table} (${column}) select null::${type} where false`
+  if (verb === 'update') return `update ${table} set ${column} = null where false`
+  return `delete from ${table} where false`
+}
+
+const farthing = await openTestApp()
+const { db } = farthing.ctx
+const as = {
+  serve: openAs('serve', farthing.databaseUrl),
+  work: openAs('work', farthing.databaseUrl),
+  console: openAs('console', farthing.databaseUrl),
+  operator: openAs('operator', farthing.databaseUrl),
+}
+
+/** Which of these statements PostgreSQL lets the role run. They are run on the server, to spare a round trip for each. */
+async function tryAll(db: Database, statements: readonly string[]): Promise<boolean[]> {
+  return await db.transaction(async (tx) => {
+    await tx.query("select set_config('test.statements', $1, true)", [JSON.stringify(statements)])
+    await tx.script(`do $$ declare each text; answers text := ''; begin
+      for each in select json_array_elements_text(current_setting('test.statements')::json) loop
+        begin execute each; answers := answers || 'y';
+        exception when insufficient_privilege then answers := answers || 'n'; end;
+      end loop;
+      perform set_config('test.answers', answers, true);
+    end $$`)
+    const [row] = await tx.query<{ answers: string }>("select current_setting('test.answers') as answers")
+    return Array.from(row?.answers ?? '', (answer) => answer === 'y')
+  })
+}
+
+test('serve, work and the console may do to every column of every table exactly what the docs say', async (t) => {
+  const columns = await listColumns(db)
+  const documented = await readDocumented(columns)
+  assert(columns.length > 200 && documented.size > 300)
+  const rights = columns.flatMap((column) =>
+    ['select', 'insert', 'update', 'delete']
+      .filter((verb) => !column.isGenerated || verb === 'select' || verb === 'delete')
+      .map((verb) => ({ verb, column })),
+  )
+  for (const role of ['serve', 'work', 'console'] as const) {
+    const answers = await tryAll(
+      as[role],
+      rights.map(({ verb, column }) => statementFor(verb, column)),
+    )
+    const allowed = rights
+      .filter((_, i) => answers[i])
+      .map(({ verb, column: { table, column } }) => `${role} ${verb} ${table}.${column}`)
+    const stated = rights
+      .map(({ verb, column: { table, column } }) => `${role} ${verb} ${table}.${column}`)
+      .filter((right) => documented.has(right))
+    assert.deepEqual(
+      allowed.filter((right) => !stated.includes(right)),
+      [],
+      'allowed, and not in the docs',
+    )
+    assert.deepEqual(
+      stated.filter((right) => !allowed.includes(right)),
+      [],
+      'in the docs, and refused',
+    )
+    t.diagnostic(`${role}: ${allowed.length} of ${rights.length} allowed`)
+  }
 })
 
-test('serve and work take an order and its payment with no other rights, on tables that a superuser had made', async () => {
-  const shop = await openShop({ worker: false })
-  const { db } = shop.ctx
-  await applyRoles(db)
-  const { key } = await makeStore(shop.ctx, { mode: 'test' })
-  await insertSettler(db, shop.chain.network.caip2, openSigner(fundedKey(1)).address, 0)
-  const folder = await mkdtemp(join(tmpdir(), 'farthing-roles-'))
-  atEnd(() => rm(folder, { recursive: true }))
-  await writeFile(join(folder, 'keys'), fundedKey(1))
-  const settings = {
-    DATABASE_URL: urlAs('farthing_app', shop.databaseUrl),
-    MIGRATE_ON_START: 'false',
-    NETWORKS: 'LOCAL',
-    LOCAL_RPC_URLS: shop.chain.url,
-    ECB_RATES_URL: '',
-    EXCHANGE_RATES_URL: '',
+/** What must stay out of reach whatever the docs come to say: see the security model. */
+const forbidden: Readonly<Record<'serve' | 'work' | 'console', readonly string[]>> = {
+  serve: [
+    ...[
+      'credits',
+      'transactions',
+      'transaction_calls',
+      'broadcasts',
+      'settlers',
+      'payment_hints',
+      'blocks',
+    ].flatMap((table) => [`insert into ${table} default values`, `delete from ${table}`]),
+    'update credits set disposition = disposition',
+    'update settlers set next_nonce = next_nonce',
+    'select bytes from broadcasts',
+    "update checkouts set options = '[]'",
+    'update decisions set outcome = null',
+    'update events set data = data',
+    'delete from events',
+    'insert into events (sequence) values (1)',
+    'update event_counters set last_sequence = 0',
+    ...['members', 'passkeys', 'sessions', 'challenges', 'identities'].flatMap((table) => [
+      `select 1 from ${table}`,
+      `insert into ${table} default values`,
+      `delete from ${table}`,
+    ]),
+  ],
+  work: [
+    'update wallets set address = address',
+    'insert into wallets default values',
+    'insert into checkouts default values',
+    "update checkouts set options = '[]'",
+    'update stores set finality_policy = finality_policy',
+    'select secret_hash from api_keys',
+    'insert into api_keys default values',
+    'delete from events',
+    'update events set data = data',
+    'insert into decisions default values',
+    'select 1 from sessions',
+    'select 1 from passkeys',
+    'insert into sessions default values',
+  ],
+  console: [
+    'insert into credits default values',
+    'update credits set disposition = disposition',
+    'select bytes from broadcasts',
+    'select secret_hash from api_keys',
+    'select secrets from webhook_endpoints',
+    'delete from events',
+    'update events set data = data',
+  ],
+}
+const forbiddenToAll = [
+  'create table more (id text)',
+  'alter table checkouts add column more text',
+  'alter table checkouts disable row level security',
+  'alter table checkouts disable trigger all',
+  'drop table events',
+  'truncate events',
+  'create or replace function clock() returns timestamptz language sql as $$ select now() $$',
+  'create role another',
+  'set role farthing_owner',
+  'set role farthing_operator',
+  "set session_replication_role = 'replica'",
+  'insert into schema_migrations default values',
+  'update granted_rights set sql = sql',
+  'select * from pg_authid',
+  "copy checkouts to program 'true'",
+]
+
+test('what no taken process may do is refused to each', async () => {
+  for (const role of ['serve', 'work', 'console'] as const)
+    for (const statement of [...forbidden[role], ...forbiddenToAll])
+      assert.equal(await may(as[role], (tx) => tx.script(statement)), false, `${role}: ${statement}`)
+  for (const statement of forbiddenToAll.filter((each) => each !== 'set role farthing_operator'))
+    assert.equal(await may(as.operator, (tx) => tx.script(statement)), false, `operator: ${statement}`)
+})
+
+test('serve and the console write only the event types that are theirs; work writes all', async () => {
+  const { id: storeId } = await openStore(farthing)
+  const ofServe =
+    /^(checkout\.(created|processing|canceled)|store\.updated|wallet\..*|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
+  for (const type of eventTypes)
+    for (const role of ['serve', 'work', 'console'] as const) {
+      const isAllowed = await may(as[role], async (tx) => {
+        await tx.query("select set_config('farthing.store', $1, true)", [storeId])
+        await tx.query(
+          "insert into events (id, store_id, type, data, created_at) values ($1, $2, $3, '{}', clock())",
+          [newId('evt', '00', new Date()), storeId, type],
+        )
+      })
+      const expected = role === 'work' || (role === 'serve' ? ofServe.test(type) : type.startsWith('member.'))
+      assert.equal(isAllowed, expected, `${role} ${type}`)
+    }
+})
+
+test('serve makes checkouts OPEN, and moves them only from OPEN to PROCESSING or CANCELED; work moves them anywhere', async () => {
+  const shop = await openStore(farthing)
+  const { id } = await shop.create()
+  const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED']
+  for (const from of statuses) {
+    await db.query('update checkouts set status = $2 where id = $1', [id, from])
+    for (const to of statuses)
+      for (const role of ['serve', 'work'] as const)
+        assert.equal(
+          await may(as[role], (tx) => tx.query('update checkouts set status = $2 where id = $1', [id, to])),
+          role === 'work' || from === to || (from === 'OPEN' && /^(PROCESSING|CANCELED)$/.test(to)),
+          `${role} ${from} ${to}`,
+        )
   }
-  const [serve, work] = await Promise.all([
-    startProcess('serve', settings),
-    startProcess('work', { ...settings, SETTLER_KEYS_FILE: join(folder, 'keys') }),
-  ])
-  const created = await fetch(`${serve.started.address}/api/v1/checkouts`, {
-    method: 'POST',
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: JSON.stringify({ orderId: 'order-1', priceAmount: '1.00', priceCurrency: 'USD' }),
-  })
-  assert.equal(created.status, 201)
-  const { id } = (await created.json()) as { id: string }
-  const url = `${serve.started.address}/api/v1/checkouts/${id}`
-  const payer = newPayer()
-  await shop.chain.mint(payer.address, 5_000_000n)
-  const header = await paymentHeader(await shop.require(id), payer.key)
-  await untilReady(shop)
-  // 503 while serve remembers that work was not ready, 202 until the payment is in a block.
-  const paid = await until(async () => {
-    const answer = await fetch(url, { method: 'POST', headers: { 'payment-signature': header } })
-    assert([200, 202, 503].includes(answer.status), `${answer.status} ${await answer.clone().text()}`)
-    return answer.status === 200 && answer
-  }, 'the payment')
-  assert.equal(((await paid.json()) as { status: string }).status, 'COMPLETED')
-  const users = await db.query<{ usename: string }>(
-    "select distinct usename from pg_stat_activity where application_name ~ '^farthing-(serve|work)' and datname = current_database()",
+  for (const status of statuses)
+    assert.equal(
+      await may(as.serve, (tx) =>
+        tx.query(
+          `insert into checkouts select ($3::text || substr(id, 4))::text, store_id, order_id, price_amount, price_currency,
+             success_redirect_url, options, rate, finality, $2, 1, created_at, expires_at, 0, cancel_url
+           from checkouts where id = $1`,
+          [id, status, 'cx_'],
+        ),
+      ),
+      status === 'OPEN',
+      status,
+    )
+})
+
+test('the console reads and writes the rows of the store that its transaction names, and no other’s', async () => {
+  const [mine, other] = [await openStore(farthing), await openStore(farthing)]
+  const scoped = scopeToStore(as.console, mine.id)
+  const write = (to: Database | Transaction, storeId: string) =>
+    to.query(
+      "insert into events (id, store_id, type, data, created_at) values ($1, $2, 'member.joined', '{}', clock())",
+      [newId('evt', '00', new Date()), storeId],
+    )
+  await write(scoped, mine.id)
+  assert.equal(await may(scoped, (tx) => write(tx, other.id)), false)
+  assert.equal(await may(as.console, (tx) => write(tx, mine.id)), false)
+  const unprotected = await db.query<{ name: string }>(
+    `select relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'store_id'
+     where c.relkind = 'r' and has_any_column_privilege('farthing_console', c.oid, 'select, insert, update')
+       and not (relrowsecurity and exists (select 1 from pg_policy p where p.polrelid = c.oid and not p.polpermissive
+         and p.polroles = array['farthing_console'::regrole::oid] and p.polcmd = '*'))
+     order by relname`,
   )
-  assert.deepEqual(users, [{ usename: 'farthing_app' }])
-  // Every loop of work has run by now, and none of them was refused anything.
-  for (const process of [serve, work])
-    assert.doesNotMatch(process.output(), /permission denied|must be owner/)
+  assert.deepEqual(
+    unprotected.map(({ name }) => name),
+    ['invitations', 'memberships'],
+  )
+})
+
+test('a decision that a taken serve forges for another store’s payment is refused by work, and changes nothing', async () => {
+  const victim = await openStore(farthing, { evmWallet: newPayer().address })
+  const thief = await openStore(farthing, { evmWallet: newPayer().address })
+  const paymentId = await creditByHand(farthing, (await victim.create()).id)
+  const checkoutId = (await thief.create()).id
+  const before = await db.query('select * from credits where payment_id = $1', [paymentId])
+  const actor = { type: 'key', id: 'forged', name: null } as const
+  const forged = [
+    { kind: 'accept', storeId: thief.store.id, checkoutId },
+    { kind: 'dismiss', storeId: thief.store.id, checkoutId: null },
+    { kind: 'accept', storeId: victim.store.id, checkoutId },
+  ] as const
+  const ids = await Promise.all(
+    forged.map((each) =>
+      insertDecision(as.serve, {
+        ...each,
+        id: newId('dec', '00', new Date()),
+        paymentId,
+        actor,
+        createdAt: new Date(),
+      }),
+    ),
+  )
+  assert.equal(await applyDecisions({ ...farthing.ctx, db: as.work }, new Date()), forged.length)
+  for (const id of ids) {
+    const outcome = await readOutcome<{ problem?: { code: string } }>(as.serve, id)
+    assert.equal(outcome?.problem?.code, 'not_found')
+  }
+  assert.deepEqual(await db.query('select * from credits where payment_id = $1', [paymentId]), before)
 })

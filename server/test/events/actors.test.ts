@@ -6,9 +6,11 @@ import { expireCheckouts } from '../../src/checkouts/expire.ts'
 import { openTestApp } from '../support/app.ts'
 import { creditByHand, letTimePass } from '../support/by-hand.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
+import { startDeciding } from '../support/decide.ts'
 import { openStore, type StoreClient, send } from '../support/store.ts'
 
 const farthing = await openTestApp()
+startDeciding(farthing)
 const operator = { type: 'operator', id: 'test', name: 'test' }
 
 /** A store, and one of its keys that has a label. */

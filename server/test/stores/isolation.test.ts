@@ -9,6 +9,7 @@ import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { documented, fillPath, type Operation, operations } from '../http/support/document.ts'
 import { openTestApp } from '../support/app.ts'
 import { creditByHand } from '../support/by-hand.ts'
+import { startDeciding } from '../support/decide.ts'
 import {
   type Answer,
   assertProblem,
@@ -36,6 +37,7 @@ type Tenant = {
 }
 
 const farthing = await openTestApp(documented)
+startDeciding(farthing)
 const { db } = farthing.ctx
 const opened = await Promise.all(Array.from({ length: storesCount }, (_, number) => openTenant(number)))
 while ((await assignWaitingSequences(farthing.ctx)) > 0);

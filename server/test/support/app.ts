@@ -10,7 +10,7 @@ import { createStore } from '../../src/stores/create.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { registerWallet } from '../../src/stores/wallets.ts'
 import { atEnd } from './at-end.ts'
-import { freshDatabase } from './database.ts'
+import { freshDatabase, urlAs } from './database.ts'
 import { byOperator, operator } from './operator.ts'
 import { secretsKeyFile } from './secrets-key.ts'
 
@@ -18,6 +18,7 @@ import { secretsKeyFile } from './secrets-key.ts'
 export const wallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 export type TestApp = {
+  /** For the test itself, with all rights. The application has those of `serve`, a worker those of `work`. */
   readonly ctx: Context
   readonly app: FastifyInstance
   readonly databaseUrl: string
@@ -51,10 +52,11 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
     metrics: openMetrics(),
     now: () => clock.now ?? new Date(),
   }
-  const app = buildApp(ctx, { isDraining: false })
+  const serveDb = openDatabase({ url: urlAs('serve', url), connections: 8, name: 'test-app' })
+  const app = buildApp({ ...ctx, db: serveDb }, { isDraining: false })
   atEnd(async () => {
     await app.close()
-    await db.close()
+    await Promise.all([db.close(), serveDb.close()])
   })
   await app.ready()
   return { ctx, app, databaseUrl: url, clock, logged, request: (options) => app.inject(options) }
@@ -62,7 +64,7 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
 
 /** The same application as another process on the same database would run it, with nothing shared in memory. */
 export async function openNeighbour(test: TestApp): Promise<FastifyInstance> {
-  const db = openDatabase({ url: test.databaseUrl, connections: 4, name: 'neighbour' })
+  const db = openDatabase({ url: urlAs('serve', test.databaseUrl), connections: 4, name: 'neighbour' })
   const app = buildApp({ ...test.ctx, db }, { isDraining: false })
   atEnd(async () => {
     await app.close()

@@ -3,11 +3,13 @@ import type { PaymentRequired } from '@farthing/sdk'
 import { decodePaymentResponseHeader } from '@x402/core/http'
 import type { LightMyRequestResponse } from 'fastify'
 import type { Hex } from 'viem'
+import { openDatabase } from '../../src/database/db.ts'
 import { openRails } from '../../src/payments/rails.ts'
 import { openReadiness } from '../../src/payments/settlers/readiness.ts'
 import { startWorker } from '../../src/worker.ts'
 import type { openTestApp } from './app.ts'
 import { atEnd } from './at-end.ts'
+import { urlAs } from './database.ts'
 import { until } from './until.ts'
 
 type App = Awaited<ReturnType<typeof openTestApp>>
@@ -56,12 +58,18 @@ export function openClient(app: App, key: string) {
 }
 
 /** Starts a worker in this process. It stops with the returned function, or when the file's tests are done. */
-export function startWork({ ctx }: App, signers: Parameters<typeof startWorker>[1]): () => Promise<void> {
-  const worker = startWorker(ctx, signers)
+export function startWork(
+  { ctx, databaseUrl }: App,
+  signers: Parameters<typeof startWorker>[1] = [],
+): () => Promise<void> {
+  const db = openDatabase({ url: urlAs('work', databaseUrl), connections: 8, name: 'test-work' })
+  const worker = startWorker({ ...ctx, db }, signers)
   let isStopped = false
   const stop = async () => {
-    if (!isStopped) await worker.stop()
+    if (isStopped) return
     isStopped = true
+    await worker.stop()
+    await db.close()
   }
   atEnd(stop)
   return stop

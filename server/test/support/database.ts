@@ -19,3 +19,17 @@ export async function freshDatabase(template = 'template_farthing'): Promise<{ u
   })
   return { url, db }
 }
+
+type Role = 'owner' | 'serve' | 'work' | 'console' | 'operator'
+
+/** The same database as another role. */
+export function urlAs(role: Role, url: string): string {
+  return Object.assign(new URL(url), { username: `farthing_${role}` }).href
+}
+
+/** A connection as a role, to try what it may not do: the suite knows by its name that these refusals are wanted. */
+export function openAs(role: Role, url: string): Database {
+  const db = openDatabase({ url: urlAs(role, url), connections: 4, name: 'test-roles' })
+  atEnd(() => db.close())
+  return db
+}

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { atEnd } from './at-end.ts'
+import { urlAs } from './database.ts'
 import { secretsKeyFile } from './secrets-key.ts'
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname
@@ -33,6 +34,8 @@ export async function startProcess(
       SETTLER_ETH_PER_DAY: '',
       SETTLER_SOL_PER_DAY: '',
       ...environment,
+      ...(environment.DATABASE_URL !== undefined &&
+        command !== 'signer' && { DATABASE_URL: urlAs(command, environment.DATABASE_URL) }),
     },
   })
   atEnd(() => child.kill('SIGKILL'))

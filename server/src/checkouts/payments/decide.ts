@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import type { Actor, Payment } from '@farthing/sdk'
 import { toShown } from '../../chains/families.ts'
 import { lockFollower } from '../../chains/rows.ts'
@@ -13,102 +12,91 @@ import { toStoreWire } from '../checkout.ts'
 import { notePagesChanged } from '../page-rows.ts'
 import { lockCheckout, readCheckout } from '../rows.ts'
 import { updateStatus } from '../update-status.ts'
+import type { Decision } from './decision-rows.ts'
 
 /**
- * Accepts a payment for a checkout although its amount or time is wrong, or although its checkout is unknown. The
- * store's decision is a fact like those from the chain: the status is computed from it. Idempotent.
+ * What the store decides about a payment is a fact like those from the chain: the status is computed from it. Both
+ * verbs are idempotent, and run in `work`, in the transaction that takes the decision from its queue.
  */
+
+/** Accepts a payment for a checkout although its amount or time is wrong, or although its checkout is unknown. */
 export async function acceptPayment(
   ctx: Context,
-  storeId: StoreId,
-  actor: Actor,
-  paymentId: string,
-  wanted: string | null,
+  tx: Transaction,
+  { storeId, actor, paymentId, checkoutId: wanted }: Decision,
   now: Date,
 ): Promise<Payment> {
-  const accepted = await decide(ctx, storeId, paymentId, async (tx, payment) => {
-    const checkoutId = wanted ?? payment.checkoutId
-    if (checkoutId === null) {
-      throw invalid({
-        pointer: '/checkoutId',
-        code: 'required',
-        detail: 'Required, because the payment belongs to no checkout yet.',
-      })
-    }
-    const found = isId('ch', checkoutId) ? await lockCheckout(tx, storeId, checkoutId) : null
-    if (!found) throw new Problem('not_found', 'No such checkout.')
-    if (payment.acceptedAt && payment.checkoutId === checkoutId) return
-    if (payment.checkoutId !== null && payment.checkoutId !== checkoutId)
-      throw notOpen('The payment belongs to another checkout.')
-    if (found.checkout.status === 'PROCESSING') {
-      throw new Problem(
-        'payment_in_progress',
-        'A payment is being settled. Its outcome decides whether the checkout still needs this one.',
-        {
-          retryAfterSeconds: 5,
-        },
-      )
-    }
-    if (found.checkout.status === 'COMPLETED' || (await rows.hasExact(tx, checkoutId)))
-      throw new Problem('already_paid', 'The checkout is already paid.')
-    refuseClosed(payment)
-    if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
-      throw notOpen('The payment was signed for another checkout.')
-    await tell(ctx, tx, storeId, actor, 'payment.accepted', paymentId, now)
-    await updateStatus(ctx, tx, [checkoutId], now)
-  })
-  ctx.db.wakeUps.send('outcomes')
-  return accepted
+  const payment = await lockPayment(tx, storeId, paymentId)
+  const checkoutId = wanted ?? payment.checkoutId
+  if (checkoutId === null) {
+    throw invalid({
+      pointer: '/checkoutId',
+      code: 'required',
+      detail: 'Required, because the payment belongs to no checkout yet.',
+    })
+  }
+  const found = isId('ch', checkoutId) ? await lockCheckout(tx, storeId, checkoutId) : null
+  if (!found) throw new Problem('not_found', 'No such checkout.')
+  if (payment.acceptedAt && payment.checkoutId === checkoutId) return toPayment(payment)
+  if (payment.checkoutId !== null && payment.checkoutId !== checkoutId)
+    throw notOpen('The payment belongs to another checkout.')
+  if (found.checkout.status === 'PROCESSING') {
+    throw new Problem(
+      'payment_in_progress',
+      'A payment is being settled. Its outcome decides whether the checkout still needs this one.',
+      {
+        retryAfterSeconds: 5,
+      },
+    )
+  }
+  if (found.checkout.status === 'COMPLETED' || (await rows.hasExact(tx, checkoutId)))
+    throw new Problem('already_paid', 'The checkout is already paid.')
+  refuseClosed(payment)
+  if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
+    throw notOpen('The payment was signed for another checkout.')
+  await tell(ctx, tx, storeId, actor, 'payment.accepted', paymentId, now)
+  await updateStatus(ctx, tx, [checkoutId], now)
+  return toPayment(await readKnown(tx, storeId, paymentId))
 }
 
-/** Records that nothing more needs to be done about a payment. Idempotent. */
+/** Records that nothing more needs to be done about a payment. */
 export async function dismissPayment(
   ctx: Context,
-  storeId: StoreId,
-  actor: Actor,
-  paymentId: string,
+  tx: Transaction,
+  { storeId, actor, paymentId }: Decision,
   now: Date,
 ): Promise<Payment> {
-  const dismissed = await decide(ctx, storeId, paymentId, async (tx, payment) => {
-    if (payment.dismissedAt) return
-    refuseClosed(payment)
-    await rows.dismissPayment(tx, storeId, paymentId)
-    await tell(ctx, tx, storeId, actor, 'payment.dismissed', paymentId, now)
-    const shownOn = [payment.checkoutId, ...payment.hints.map(({ checkoutId }) => checkoutId)]
-    await notePagesChanged(
-      tx,
-      shownOn.filter((id) => id !== null),
-    )
-  })
-  ctx.db.wakeUps.send('outcomes')
-  return dismissed
+  const payment = await lockPayment(tx, storeId, paymentId)
+  if (payment.dismissedAt) return toPayment(payment)
+  refuseClosed(payment)
+  await rows.dismissPayment(tx, storeId, paymentId)
+  await tell(ctx, tx, storeId, actor, 'payment.dismissed', paymentId, now)
+  const shownOn = [payment.checkoutId, ...payment.hints.map(({ checkoutId }) => checkoutId)]
+  await notePagesChanged(
+    tx,
+    shownOn.filter((id) => id !== null),
+  )
+  return toPayment(await readKnown(tx, storeId, paymentId))
 }
 
-/** Runs a decision about a payment while its chain's follower is locked, so that nothing on the chain changes. */
-async function decide(
-  ctx: Context,
-  storeId: StoreId,
-  paymentId: string,
-  work: (tx: Transaction, payment: CreditRow) => Promise<void>,
-): Promise<Payment> {
-  const unknown = () => new Problem('not_found', 'No such payment.')
-  const known = isId('pay', paymentId) ? await rows.readPayment(ctx.db, storeId, paymentId) : null
-  if (!known) throw unknown()
-  return await ctx.db.transaction(async (tx) => {
-    await lockFollower(tx, known.network)
-    const payment = await rows.readPayment(tx, storeId, paymentId)
-    if (!payment) throw unknown()
-    if (!payment.mayDecide) {
-      throw new Problem(
-        'wallet_unproven',
-        `Other stores have registered ${toShown(payment.network, payment.payTo)} too.`,
-      )
-    }
-    await work(tx, payment)
-    const decided = await rows.readPayment(tx, storeId, paymentId)
-    if (!decided) throw unknown()
-    return toPayment(decided)
-  })
+/** Locks the payment's chain, so that nothing on it changes meanwhile, and reads the payment. */
+async function lockPayment(tx: Transaction, storeId: StoreId, paymentId: string): Promise<CreditRow> {
+  const { network } = await readKnown(tx, storeId, paymentId)
+  await lockFollower(tx, network)
+  const payment = await readKnown(tx, storeId, paymentId)
+  if (!payment.mayDecide) {
+    throw new Problem(
+      'wallet_unproven',
+      `Other stores have registered ${toShown(payment.network, payment.payTo)} too.`,
+    )
+  }
+  return payment
+}
+
+async function readKnown(tx: Transaction, storeId: StoreId, paymentId: string): Promise<rows.StorePayment> {
+  const payment = await rows.readPayment(tx, storeId, paymentId)
+  if (!payment) throw new Problem('not_found', 'No such payment.')
+  return payment
 }
 
 /** Reports a decision in the store's log, before what follows from it. */
@@ -121,8 +109,7 @@ async function tell(
   paymentId: string,
   now: Date,
 ): Promise<void> {
-  const payment = await rows.readPayment(tx, storeId, paymentId)
-  assert(payment, 'a payment that was just decided about is gone')
+  const payment = await readKnown(tx, storeId, paymentId)
   const row = payment.checkoutId === null ? null : await readCheckout(tx, storeId, payment.checkoutId)
   const data = { checkout: row && toStoreWire(ctx, row.checkout, row.payment), payment: toPayment(payment) }
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, data, now, row?.checkout))

@@ -51,6 +51,7 @@ const order: readonly (readonly [title: string, files: readonly string[]])[] = [
       'docs/deploying.md',
       'docs/operating.md',
       'docs/members.md',
+      'docs/roles.md',
       'docs/runbook.md',
       'docs/batcher.md',
       'docs/security-model.md',

@@ -16,7 +16,7 @@ import {
 } from '../schemas.ts'
 
 /** The shapes of the event log and of webhooks. */
-const eventTypes = [
+export const eventTypes = [
   'checkout.created',
   'checkout.processing',
   'checkout.reopened',

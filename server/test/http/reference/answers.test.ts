@@ -5,6 +5,7 @@ import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
 import { openTestApp } from '../../support/app.ts'
 import { completeByHand, creditByHand, setStatus } from '../../support/by-hand.ts'
+import { startDeciding } from '../../support/decide.ts'
 import {
   type Answer,
   openStore,
@@ -20,6 +21,7 @@ import { assertDocumented, documented, fillPath, type Operation, operations } fr
 import { keyCalls } from '../support/key-calls.ts'
 
 const farthing = await openTestApp(documented)
+startDeciding(farthing)
 const shop = await openStore(farthing, { evmWallet: privateKeyToAccount(generatePrivateKey()).address })
 const missing = {
   checkoutId: `ch_00${'0'.repeat(26)}`,

@@ -6,6 +6,7 @@ import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
 import { openTestApp } from '../../support/app.ts'
 import { completeByHand, creditByHand } from '../../support/by-hand.ts'
+import { startDeciding } from '../../support/decide.ts'
 import { type Answer, openStore, send, solanaWallets } from '../../support/store.ts'
 import { assertDocumented, documented, fillPath, operations } from './document.ts'
 
@@ -27,6 +28,7 @@ type Call = {
 
 export async function playExamples(): Promise<Examples> {
   const farthing = await openTestApp(documented)
+  startDeciding(farthing)
   const begin = new Date()
   await loadRates(farthing, begin)
   const shop = await openStore(farthing, { evmWallet: holder.address })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { CrashPoint } from '../../../src/crash.ts'
+import { urlAs } from '../../support/database.ts'
 import { patienceMs } from '../../support/patience.ts'
 import { secretsKeyFile } from '../../support/secrets-key.ts'
 
@@ -41,6 +42,10 @@ export type Program = {
   readonly output: () => string
 }
 
+function roleOf(command: string | undefined): 'serve' | 'work' | 'operator' {
+  return command === 'serve' || command === 'work' ? command : 'operator'
+}
+
 /** Starts main.ts with a command. It is killed when the test that started it ends. */
 export function startProgram(
   args: readonly string[],
@@ -56,6 +61,7 @@ export function startProgram(
       SETTLER_ETH_PER_DAY: '',
       SETTLER_SOL_PER_DAY: '',
       ...environment,
+      DATABASE_URL: urlAs(roleOf(args[0]), environment.DATABASE_URL ?? ''),
       ...(crashAt && { CRASH_AT: crashAt }),
     },
   })

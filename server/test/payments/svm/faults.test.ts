@@ -22,9 +22,9 @@ async function statusOf(id: string): Promise<string> {
   return (await shop.read(id)).status
 }
 
-async function eventsOf(id: string): Promise<string[]> {
-  await assignWaitingSequences(ctx)
-  const rows = await ctx.db.query<{ type: string }>(
+async function eventsOf(id: string, of = ctx): Promise<string[]> {
+  await assignWaitingSequences(of)
+  const rows = await of.db.query<{ type: string }>(
     'select type from events where checkout_id = $1 order by position',
     [id],
   )
@@ -124,24 +124,34 @@ test('a transaction that fails on the chain because the money has left costs one
   assert.equal(await statusOf(id), 'OPEN')
 })
 
+/** So late that no machine is too slow to take a payment back before it is final. */
+const finalizedAfter = 300
+
+async function openForkable() {
+  const slow = await openShop({ network: 'SOLANA_LOCAL', finalizedAfter })
+  return { shop: slow, chain: slow.chain, statusOf: async (id: string) => (await slow.read(id)).status }
+}
+
 test('a transaction taken back by a fork is sent again: the store is notified of both and is paid once', async () => {
+  const { shop, chain, statusOf } = await openForkable()
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await shop.received()
   // Its blockhash is from a block that the fork leaves in place.
   const header = await shop.sign(id, payer)
   chain.mine(10)
+  const beforePaid = chain.slot()
   assert.equal((await shop.pay(id, header)).statusCode, 200)
   assert.equal(await statusOf(id), 'COMPLETED')
   // Held back, so that the fork is seen before the transaction lands again.
   chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
-  chain.fork(6)
+  chain.fork(chain.slot() - beforePaid)
   assert.equal(await shop.received(), before)
   await until('the loss is noticed', async () => (await statusOf(id)) === 'PROCESSING')
   chain.meddle(null)
   await until('the checkout is completed again', async () => (await statusOf(id)) === 'COMPLETED')
   assert.equal((await shop.received()) - before, 1_000_000n)
-  assert.deepEqual(await eventsOf(id), [
+  assert.deepEqual(await eventsOf(id, shop.ctx), [
     'checkout.created',
     'checkout.processing',
     'checkout.completed',
@@ -152,18 +162,21 @@ test('a transaction taken back by a fork is sent again: the store is notified of
 })
 
 test('a transaction taken back by a fork and too old to land again is reversed, and the checkout is open', async () => {
+  const { shop, chain, statusOf } = await openForkable()
   const payer = await chain.payer()
   const id = await shop.create()
   const before = await shop.received()
+  const beforePaid = chain.slot()
   assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
   chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
-  chain.fork(6)
+  chain.fork(chain.slot() - beforePaid)
   await until('the loss is noticed', async () => (await statusOf(id)) === 'PROCESSING')
-  chain.mine(200)
+  // Until its blockhash has expired at a height that is final.
+  chain.mine(finalizedAfter + 200)
   await until('the checkout is open again', async () => (await statusOf(id)) === 'OPEN')
   chain.meddle(null)
   assert.equal(await shop.received(), before)
-  const events = await eventsOf(id)
+  const events = await eventsOf(id, shop.ctx)
   assert.deepEqual(events.slice(-2).sort(), ['checkout.reopened', 'payment.reversed'])
   assert.equal((await shop.pay(id, await shop.sign(id, payer))).statusCode, 200)
   assert.equal((await shop.received()) - before, 1_000_000n)

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { openDatabase } from '../../../../src/database/db.ts'
 import { buildConsole } from '../../../../src/http/console/app.ts'
 import { inviteAsOperator } from '../../../../src/members/invite.ts'
 import { openTestApp, type TestApp } from '../../../support/app.ts'
 import { atEnd } from '../../../support/at-end.ts'
+import { urlAs } from '../../../support/database.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { operator } from '../../../support/operator.ts'
 import { openStore, type StoreClient } from '../../../support/store.ts'
@@ -22,8 +24,16 @@ export async function openConsole({ listens = false, settings = {} } = {}): Prom
     CONSOLE_PORT: `${port}`,
     ...settings,
   })
-  const app = buildConsole(farthing.ctx, { isDraining: false })
-  atEnd(() => app.close())
+  const db = openDatabase({
+    url: urlAs('console', farthing.databaseUrl),
+    connections: 8,
+    name: 'test-console',
+  })
+  const app = buildConsole({ ...farthing.ctx, db }, { isDraining: false })
+  atEnd(async () => {
+    await app.close()
+    await db.close()
+  })
   if (listens) await app.listen({ host: '127.0.0.1', port })
   else await app.ready()
   return { farthing, app, url }

@@ -1,0 +1,99 @@
+import type { Actor } from '@farthing/sdk'
+import type { Database, Transaction } from '../../database/db.ts'
+import type { Id, StoreId } from '../../ids.ts'
+
+export type DecisionId = Id<'dec'>
+
+/** What a store has decided about a payment. */
+export type Decision = {
+  readonly id: DecisionId
+  readonly storeId: StoreId
+  readonly paymentId: string
+  readonly kind: 'accept' | 'dismiss'
+  /** The checkout to accept it for; null for the one that it belongs to. */
+  readonly checkoutId: string | null
+  readonly actor: Actor
+  readonly createdAt: Date
+}
+
+type DecisionRow = {
+  id: DecisionId
+  store_id: StoreId
+  payment_id: string
+  kind: Decision['kind']
+  checkout_id: string | null
+  actor: Actor
+  created_at: Date
+}
+
+/** Returns its id: that of the same decision if one is waiting already. */
+export async function insertDecision(db: Database, decision: Decision): Promise<DecisionId> {
+  const [row] = await db.query<{ id: DecisionId }>(
+    `insert into decisions as d (id, store_id, payment_id, kind, checkout_id, actor, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     on conflict (payment_id, store_id, kind, coalesce(checkout_id, '')) where decided_at is null
+       do update set id = d.id
+     returning id`,
+    [
+      decision.id,
+      decision.storeId,
+      decision.paymentId,
+      decision.kind,
+      decision.checkoutId,
+      JSON.stringify(decision.actor),
+      decision.createdAt,
+    ],
+  )
+  return row?.id ?? decision.id
+}
+
+/** Null while the decision waits. */
+export async function readOutcome<Outcome>(db: Database, id: DecisionId): Promise<Outcome | null> {
+  const [row] = await db.query<{ outcome: Outcome | null }>('select outcome from decisions where id = $1', [
+    id,
+  ])
+  return row?.outcome ?? null
+}
+
+/** The decisions that wait, oldest first. */
+export async function listWaiting(db: Database, limit: number): Promise<DecisionId[]> {
+  const rows = await db.query<{ id: DecisionId }>(
+    'select id from decisions where decided_at is null order by id limit $1',
+    [limit],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Null if it was applied meanwhile, or another process is at it. */
+export async function lockDecision(tx: Transaction, id: DecisionId): Promise<Decision | null> {
+  const [row] = await tx.query<DecisionRow>(
+    `select id, store_id, payment_id, kind, checkout_id, actor, created_at from decisions
+     where id = $1 and decided_at is null for no key update skip locked`,
+    [id],
+  )
+  if (!row) return null
+  const { store_id, payment_id, checkout_id, created_at, ...rest } = row
+  return { ...rest, storeId: store_id, paymentId: payment_id, checkoutId: checkout_id, createdAt: created_at }
+}
+
+export async function writeOutcome(
+  db: Database | Transaction,
+  id: DecisionId,
+  outcome: object,
+): Promise<void> {
+  await db.query(
+    'update decisions set decided_at = clock(), outcome = $2 where id = $1 and decided_at is null',
+    [id, JSON.stringify(outcome)],
+  )
+}
+
+/** Deletes decisions that were applied long ago. Returns how many. */
+export async function deleteApplied(db: Database, keptHours: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    `delete from decisions where id in (select id from decisions
+       where decided_at < clock() - make_interval(hours => $1) order by decided_at limit $2 for update skip locked)
+     returning id`,
+    [keptHours, limit],
+  )
+  return rows.length
+}

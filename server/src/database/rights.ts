@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises'
+import type { Database } from './db.ts'
+import { changeSchema } from './schema.ts'
+
+/**
+ * What each database role may do: plain SQL files in server/rights, applied when one of them or the schema has changed.
+ * Whatever locks a table has a transaction of its own: it never holds one table while it waits for another, so it cannot
+ * deadlock with the running service.
+ *
+ * `missing`: the roles do not exist and this role may not create them. Nothing is granted then, and whoever connects has
+ * the rights of the role they connect as.
+ */
+export type RightsState = 'granted' | 'unchanged' | 'missing'
+
+export const rightsFolder = new URL('../../rights/', import.meta.url)
+
+/** The console reads these across stores: they say which stores somebody belongs to. */
+const acrossStores = ['memberships', 'invitations']
+
+export async function applyRights(db: Database, statementSeconds: number): Promise<RightsState> {
+  const read = (name: string) => readFile(new URL(name, rightsFolder), 'utf8')
+  const [roles, grants, events, checkouts] = await Promise.all(
+    ['roles.sql', 'grants.sql', 'events.sql', 'checkouts.sql'].map(read),
+  )
+  const [state] = await db.query<{
+    exist: boolean
+    may: boolean
+    isGranted: boolean
+    applied: string | null
+  }>(
+    `select count(r.oid) = 4 as exist, (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as may,
+       coalesce(bool_and(has_table_privilege(r.oid, 'schema_migrations', 'select')), false) as "isGranted",
+       (select sql from granted_rights) as applied
+     from pg_roles r where rolname in ('farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator')`,
+  )
+  if (!state?.exist && !state?.may) return 'missing'
+  const wanted = [grants, events, checkouts].join('\n')
+  if (state.isGranted && state.applied === wanted) return 'unchanged'
+  const run = (sql = '') => changeSchema(db, 'Granting rights', statementSeconds, (tx) => tx.script(sql))
+  if (!state.exist) await run(roles)
+  for (const sql of [grants, events, checkouts]) await run(sql)
+  for (const name of await listStoreTables(db)) await run(showOneStore(name))
+  await db.query(
+    'insert into granted_rights (sql) values ($1) on conflict (only_row) do update set sql = excluded.sql',
+    [wanted],
+  )
+  return 'granted'
+}
+
+/** The tables with stores' rows that the console may use. */
+async function listStoreTables(db: Database): Promise<string[]> {
+  const tables = await db.query<{ name: string }>(
+    `select relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'store_id'
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and relname <> all($1)
+       and has_any_column_privilege('farthing_console', c.oid, 'select, insert, update') order by relname`,
+    [acrossStores],
+  )
+  return tables.map(({ name }) => name)
+}
+
+/**
+ * SQL: of this table, the console sees the rows of the store that its transaction names, everybody else sees all. A
+ * mistake in one of its screens must not show one store's payments to another's members.
+ */
+function showOneStore(table: string): string {
+  return `
+alter table ${table} enable row level security;
+drop policy if exists all_rows on ${table};
+create policy all_rows on ${table} using (true);
+drop policy if exists one_store on ${table};
+create policy one_store on ${table} as restrictive to farthing_console
+  using (store_id = current_setting('farthing.store', true));
+`
+}
+
+/** What to tell whoever ran a migration; null if there is nothing to say. */
+export async function describeRights(state: RightsState): Promise<string | null> {
+  if (state === 'unchanged') return null
+  if (state === 'granted') return 'Granted the rights of the database roles.'
+  const roles = await readFile(new URL('roles.sql', rightsFolder), 'utf8')
+  return `The roles that serve and work should connect as do not exist, and this role may not create them. Run this as a superuser, then migrate again:\n\n${roles}`
+}

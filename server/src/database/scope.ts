@@ -1,0 +1,19 @@
+import type { Database, Transaction } from './db.ts'
+
+/**
+ * The same database, for one store's screens: every statement runs in a transaction that names the store. Where the
+ * console has its own role, PostgreSQL shows it no other store's rows.
+ */
+export function scopeToStore(db: Database, storeId: string): Database {
+  const transaction: Database['transaction'] = (work) =>
+    db.transaction(async (tx) => {
+      await nameStore(tx, storeId)
+      return await work(tx)
+    })
+  return { ...db, transaction, query: (text, values) => transaction((tx) => tx.query(text, values)) }
+}
+
+/** For the rest of the transaction. */
+export async function nameStore(tx: Transaction, storeId: string): Promise<void> {
+  await tx.query("select set_config('farthing.store', $1, true)", [storeId])
+}

@@ -1,0 +1,101 @@
+/** How the database roles come to be, and that `serve` and `work` need no other rights. */
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openSigner } from '../../src/chains/evm/signer.ts'
+import { openDatabase } from '../../src/database/db.ts'
+import { checkSchema, migrate } from '../../src/database/migrate.ts'
+import { describeRights, rightsFolder } from '../../src/database/rights.ts'
+import { startCluster } from '../../src/dev/postgres.ts'
+import { insertSettler } from '../../src/payments/settlers/rows.ts'
+import { makeStore } from '../support/app.ts'
+import { atEnd } from '../support/at-end.ts'
+import { fundedKey } from '../support/chain/evm.ts'
+import { newPayer, paymentHeader } from '../support/chain/evm-payment.ts'
+import { openAs } from '../support/database.ts'
+import { startProcess } from '../support/process.ts'
+import { openShop } from '../support/shop.ts'
+import { until, untilReady } from '../support/watch.ts'
+
+test('where the roles are missing, a migration says so with the SQL that makes them, and grants once they exist', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'farthing-roles-'))
+  const cluster = await startCluster(folder)
+  atEnd(async () => {
+    await cluster.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'test' })
+  await admin.query('create role plain login')
+  await admin.query('create database own owner plain')
+  const url = Object.assign(new URL(cluster.url('own')), { username: 'plain' }).href
+  const plain = openDatabase({ url, connections: 4, name: 'test' })
+  assert.equal((await migrate(plain)).rights, 'missing')
+  const told = (await describeRights('missing')) ?? ''
+  assert.match(told, /superuser, then migrate again/)
+  // What it printed can be pasted as it is, and more than once.
+  for (let i = 0; i < 2; i++) await admin.transaction((tx) => tx.script(told.slice(told.indexOf('\n\n--'))))
+  assert.equal((await migrate(plain)).rights, 'granted')
+  assert.equal((await migrate(plain)).rights, 'unchanged')
+  const logins = await admin.query(
+    "select 1 as one from pg_roles where rolname like 'farthing\\_%' and rolcanlogin",
+  )
+  assert.deepEqual(logins, [])
+  await Promise.all([admin.close(), plain.close()])
+})
+
+test('the owner hands over what an older installation made, and migrates; serve and work then take an order and its payment', async () => {
+  const shop = await openShop({ worker: false })
+  for (const file of ['roles.sql', 'owner.sql', 'roles.sql', 'owner.sql']) {
+    const sql = await readFile(new URL(file, rightsFolder), 'utf8')
+    await shop.ctx.db.transaction((tx) => tx.script(sql))
+  }
+  const owner = openAs('owner', shop.databaseUrl)
+  await owner.query('update granted_rights set sql = $1', ['an older release'])
+  assert.equal((await migrate(owner)).rights, 'granted')
+  await checkSchema(openAs('serve', shop.databaseUrl))
+  const { key } = await makeStore(shop.ctx, { mode: 'test' })
+  await insertSettler(shop.ctx.db, shop.chain.network.caip2, openSigner(fundedKey(1)).address, 0)
+  const folder = await mkdtemp(join(tmpdir(), 'farthing-roles-'))
+  atEnd(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'keys'), fundedKey(1))
+  const settings = {
+    DATABASE_URL: shop.databaseUrl,
+    MIGRATE_ON_START: 'false',
+    NETWORKS: 'LOCAL',
+    LOCAL_RPC_URLS: shop.chain.url,
+    ECB_RATES_URL: '',
+    EXCHANGE_RATES_URL: '',
+  }
+  const [serve, work] = await Promise.all([
+    startProcess('serve', settings),
+    startProcess('work', { ...settings, SETTLER_KEYS_FILE: join(folder, 'keys') }),
+  ])
+  const created = await fetch(`${serve.started.address}/api/v1/checkouts`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify({ orderId: 'order-1', priceAmount: '1.00', priceCurrency: 'USD' }),
+  })
+  assert.equal(created.status, 201)
+  const { id } = (await created.json()) as { id: string }
+  const url = `${serve.started.address}/api/v1/checkouts/${id}`
+  const payer = newPayer()
+  await shop.chain.mint(payer.address, 5_000_000n)
+  const header = await paymentHeader(await shop.require(id), payer.key)
+  await untilReady(shop)
+  // 503 while serve remembers that work was not ready, 202 until the payment is in a block.
+  const paid = await until(async () => {
+    const answer = await fetch(url, { method: 'POST', headers: { 'payment-signature': header } })
+    assert([200, 202, 503].includes(answer.status), `${answer.status} ${await answer.clone().text()}`)
+    return answer.status === 200 && answer
+  }, 'the payment')
+  assert.equal(((await paid.json()) as { status: string }).status, 'COMPLETED')
+  const users = await shop.ctx.db.query<{ usename: string }>(
+    "select distinct usename from pg_stat_activity where application_name ~ '^farthing-(serve|work)' and datname = current_database()",
+  )
+  assert.deepEqual(users.map(({ usename }) => usename).toSorted(), ['farthing_serve', 'farthing_work'])
+  // Every loop of work has run by now, and none of them was refused anything.
+  for (const process of [serve, work])
+    assert.doesNotMatch(process.output(), /permission denied|must be owner/)
+})
