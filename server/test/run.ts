@@ -118,7 +118,9 @@ try {
   await cluster.stop()
   const refusals = await findRefusals()
   if (refusals.length > 0) {
-    console.error(`PostgreSQL refused what a role needs (server/rights/grants.sql):\n${refusals.join('\n')}`)
+    process.stderr.write(
+      `PostgreSQL refused what a role needs (server/rights/grants.sql):\n${refusals.join('')}`,
+    )
     status = 1
   }
   await rm(folder, { recursive: true, force: true })
