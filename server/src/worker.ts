@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { cancelUndone } from './checkouts/cancel-undone.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
 import { reviewCheckouts } from './checkouts/review.ts'
 import { deleteOldAnswers } from './checkouts/rows.ts'
@@ -49,6 +50,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     { name: 'deliver', restMs: 500, wakeOn: 'events', run: deliverer.step, release: deliverer.idle },
     scheduled(ctx, 'tidy-deliveries', 10, () => tidyDeliveries(ctx, ctx.now())),
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
+    { name: 'cancel-undone', restMs: 1_000, run: async () => (await cancelUndone(ctx, ctx.now())) > 0 },
     ...sources
       .filter(({ setting }) => ctx.config[setting] !== '')
       .map((source) =>

@@ -40,6 +40,7 @@ export const owners: Readonly<Record<string, string>> = {
   token_accounts: 'payments',
   transaction_calls: 'payments',
   transactions: 'payments',
+  wallet_changes: 'stores',
   wallets: 'stores',
   webhook_endpoints: 'events',
 }

@@ -1,0 +1,58 @@
+import type { Actor } from '@farthing/sdk'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../context.ts'
+import { listNews, type News, type WalletChange } from '../../stores/change-rows.ts'
+import { type Html, html } from '../page/html.ts'
+import { formField } from './document.ts'
+import { giveFormToken, sessionOf } from './visitor.ts'
+import { when } from './when.ts'
+
+/** More than anybody reads at once; the wallets' own page has them all. */
+const newsMax = 20
+
+/** What happened to the wallets of the member's stores, if they own them and have not said that they saw it. */
+export async function renderNews(
+  ctx: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Html | null> {
+  const news = await listNews(ctx.db, sessionOf(request).member.id, newsMax)
+  if (news.length === 0) return null
+  const field = formField(giveFormToken(ctx, request, reply))
+  const stores = Map.groupBy(news, ({ storeId }) => storeId)
+  return html`${[...stores.values()].map((each) => renderStore(each, field))}`
+}
+
+function renderStore(news: readonly News[], field: Html): Html {
+  const [newest] = news
+  if (!newest) return html``
+  const { storeId, storeName, at } = newest
+  return html`<div class="notice" role="status"><p><strong>Wallets of ${storeName}</strong></p>
+${news.map((each) => html`<p>${describeChange(each)} <small>${when(each.at)}</small></p>`)}
+<div class="buttons"><a class="button" href="/stores/${storeId}/wallets">Look at the wallets</a>
+<form method="post" action="/stores/${storeId}/wallets/seen">${field}<input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">I know</button></form></div></div>`
+}
+
+/** One sentence: what became of it. */
+export function describeChange(change: WalletChange): Html {
+  const { kind, wallet, previous, next, actor, confirmedBy, undoneBy } = change
+  const address = html`<bdi class="address">${wallet.address}</bdi>`
+  if (undoneBy)
+    return previous
+      ? html`${nameActor(undoneBy)} went back to <bdi class="address">${previous.address}</bdi>.`
+      : html`${nameActor(undoneBy)} took ${address} out of use.`
+  if (change.madeAt === null)
+    return kind === 'use'
+      ? html`${nameActor(actor)} asks to be paid to ${address}. It waits for an owner.`
+      : html`${nameActor(actor)} asks to stop using ${address}. It waits for an owner.`
+  const by = confirmedBy
+    ? html`${nameActor(actor)}, confirmed by ${nameActor(confirmedBy)}`
+    : nameActor(actor)
+  if (kind === 'use') return html`New checkouts are paid to ${address}, by ${by}.`
+  return html`${address} is out of use, by ${by}.${next && html` New checkouts are paid to <bdi class="address">${next.address}</bdi>.`}`
+}
+
+export function nameActor({ type, id, name }: Actor): Html {
+  if (type === 'key') return html`key ${name ? html`“${name}” ` : null}<bdi>${id}</bdi>`
+  return type === 'member' ? html`${name ?? id}` : html`${type} ${name ?? id}`
+}
