@@ -50,7 +50,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     { name: 'deliver', restMs: 500, wakeOn: 'events', run: deliverer.step, release: deliverer.idle },
     scheduled(ctx, 'tidy-deliveries', 10, () => tidyDeliveries(ctx, ctx.now())),
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
-    { name: 'cancel-undone', restMs: 1_000, run: async () => (await cancelUndone(ctx, ctx.now())) > 0 },
+    { name: 'cancel-undone', restMs: 1_000, run: () => cancelUndone(ctx, ctx.now()) },
     ...sources
       .filter(({ setting }) => ctx.config[setting] !== '')
       .map((source) =>

@@ -13,18 +13,18 @@ const againSeconds = 30
 const searchMinutes = 30
 
 /**
- * Cancels open checkouts that would pay to a wallet whose use was undone, if its owner asked for that. Returns how many.
- * Any number of processes may run it at once.
+ * Cancels open checkouts that would pay to a wallet whose use was undone, if its owner asked for that. Returns whether
+ * there was one to look for. Any number of processes may run it at once.
  */
-export async function cancelUndone(ctx: Context, now: Date): Promise<number> {
+export async function cancelUndone(ctx: Context, now: Date): Promise<boolean> {
   return await ctx.db.transaction(async (tx) => {
     const found = await takeCancellation(tx)
-    if (!found) return 0
+    if (!found) return false
     const { changeId, storeId, address, since, undoneBy } = found
     const from = firstIdAt('ch', ctx.config.cell, new Date(since.getTime() - clocksDifferMs))
     const open = await lockOpenTo(tx, storeId, address, from, checkoutsPerRun)
     if (open.length > 0) await moveCheckouts(ctx, tx, open, { status: 'CANCELED', actor: undoneBy }, now)
     if (open.length < checkoutsPerRun) await scheduleCancellation(tx, changeId, againSeconds, searchMinutes)
-    return open.length
+    return true
   })
 }

@@ -204,13 +204,16 @@ export async function listChanges(db: Database, storeId: StoreId): Promise<Walle
 /** A change that a member, as an owner of its store, has not seen yet. `at` is when it last mattered. */
 export type News = WalletChange & { readonly storeName: string; readonly at: Date }
 
+/** SQL: as exactly as a browser can give it back. */
+const happenedAt = `date_trunc('milliseconds', greatest(c.asked_at, c.made_at, c.undone_at))`
+
 export async function listNews(db: Database, memberId: MemberId, limit: number): Promise<News[]> {
   const rows = await db.query<ChangeRow & { store_name: string; at: Date }>(
-    `select ${columns}, s.name as store_name, greatest(c.asked_at, c.made_at, c.undone_at) as at
+    `select ${columns}, s.name as store_name, ${happenedAt} as at
      from memberships m join stores s on s.id = m.store_id join wallet_changes c on c.store_id = m.store_id
      where m.member_id = $1 and m.role = 'owner'
        and (${isWaiting} or ${isRecent} or c.undone_at > clock() - interval '${undoHours} hours')
-       and greatest(c.asked_at, c.made_at, c.undone_at) > coalesce(m.wallets_seen_at, '-infinity')
+       and ${happenedAt} > coalesce(m.wallets_seen_at, '-infinity')
      order by at desc limit $2`,
     [memberId, limit],
   )

@@ -33,23 +33,14 @@ ${news.map((each) => html`<p>${describeChange(each)} <small>${when(each.at)}</sm
 <form method="post" action="/stores/${storeId}/wallets/seen">${field}<input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">I know</button></form></div></div>`
 }
 
-/** One sentence: what became of it. */
-export function describeChange(change: WalletChange): Html {
-  const { kind, wallet, previous, next, actor, confirmedBy, undoneBy } = change
+/** What was asked for, and what became of it. */
+export function describeChange({ kind, wallet, actor, madeAt, confirmedBy, undoneBy }: WalletChange): Html {
   const address = html`<bdi class="address">${wallet.address}</bdi>`
-  if (undoneBy)
-    return previous
-      ? html`${nameActor(undoneBy)} went back to <bdi class="address">${previous.address}</bdi>.`
-      : html`${nameActor(undoneBy)} took ${address} out of use.`
-  if (change.madeAt === null)
-    return kind === 'use'
-      ? html`${nameActor(actor)} asks to be paid to ${address}. It waits for an owner.`
-      : html`${nameActor(actor)} asks to stop using ${address}. It waits for an owner.`
-  const by = confirmedBy
-    ? html`${nameActor(actor)}, confirmed by ${nameActor(confirmedBy)}`
-    : nameActor(actor)
-  if (kind === 'use') return html`New checkouts are paid to ${address}, by ${by}.`
-  return html`${address} is out of use, by ${by}.${next && html` New checkouts are paid to <bdi class="address">${next.address}</bdi>.`}`
+  if (madeAt === null)
+    return html`To ${kind === 'use' ? 'be paid to' : 'stop using'} ${address}: asked for by ${nameActor(actor)}. It waits for an owner.`
+  return html`${address} was ${kind === 'use' ? 'put to use' : 'taken out of use'} by ${nameActor(actor)}${
+    confirmedBy && html`, confirmed by ${nameActor(confirmedBy)}`
+  }.${undoneBy && html` Undone by ${nameActor(undoneBy)}.`}`
 }
 
 export function nameActor({ type, id, name }: Actor): Html {

@@ -148,7 +148,7 @@ function renderMade(
   form: Html,
 ): Html {
   return html`<h2>Changes of the last 24 hours</h2>
-<p class="soft">If this was not you, go back to the wallet from before. That undoes all later changes of the same network too. If somebody changed it several times, choose the last one in this list that you did not make.</p>
+<p class="soft">If this was not you, go back to the wallet from before. That undoes all later changes of the same network too. If it was changed several times, press the button that names your own wallet.</p>
 ${
   store.walletChanges === 'key' &&
   html`<p class="notice">In this store a key is enough to change the wallet. Whoever did it with a stolen key can do it again: <a href="${ctx.config.baseUrl}/docs/keys#if-a-key-is-stolen">revoke that key</a>, and let owners confirm changes, below.</p>`
@@ -164,8 +164,8 @@ function renderChange(network: string, change: WalletChange, isOwner: boolean, f
     isOwner &&
     isUndoable &&
     html`<form method="post" action="/stores/${storeId}/wallets/undo" data-confirm="wallet.undo" class="undo">${form}<input type="hidden" name="changeId" value="${id}"><input type="hidden" name="address" value="${previous?.address ?? ''}">
-<label class="check"><input type="checkbox" name="cancelsOpen" value="yes" checked>Cancel open checkouts made since then that pay to another wallet</label>
-<button>${previous ? html`Go back to ${shorten(previous.address)}` : 'Stop using it'}</button></form>`
+<label class="check"><input type="checkbox" name="cancelsOpen" value="yes" checked>Cancel open checkouts made since then that pay to ${previous ? 'another wallet' : 'it'}</label>
+${previous ? html`<button>Go back to ${shorten(previous.address)}</button>` : html`<button class="quiet">Stop using it</button>`}</form>`
   }</li>`
 }
 

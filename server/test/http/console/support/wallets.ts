@@ -3,6 +3,7 @@ import type { Page, Wallet } from '@farthing/sdk'
 import type { LightMyRequestResponse } from 'fastify'
 import { listChanges, type WalletChange } from '../../../../src/stores/change-rows.ts'
 import { order, type StoreClient, wallets } from '../../../support/store.ts'
+import { openAuthenticator } from './authenticator.ts'
 import { type Enrolled, enrolWith, openInvitedStore, type TestBrowser, type TestConsole } from './console.ts'
 
 export const [a, b, c] = wallets
@@ -30,7 +31,8 @@ export async function openGuardedStore(
 ): Promise<Guarded> {
   const { db } = console.farthing.ctx
   const { store, token } = await openInvitedStore(console, options)
-  const owner = await enrolWith(console, token)
+  // Without a counter, so that two touches at once are both good.
+  const owner = await enrolWith(console, token, openAuthenticator(console.url, false))
   const {
     store: { id: storeId },
   } = store
