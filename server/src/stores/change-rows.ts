@@ -52,7 +52,11 @@ type ChangeRow = {
 }
 
 /** How long any owner can undo a change: a night and a flight, so that somebody is awake in between. */
-export const undoHours = 24
+const undoHours = 24
+
+/** What waits, or was made or undone within a day, was asked for since then: a change waits for seven days at most. */
+const sinceDays = 9
+const isYoung = `c.asked_at > clock() - interval '${sinceDays} days'`
 
 const named = (alias: string, more = '') =>
   `(select json_build_object('id', x.id, 'address', x.address${more}) from wallets x where x.id = c.${alias})`
@@ -194,7 +198,8 @@ export async function writeUndone(
 /** What owners of the store see: changes that wait, and those of the last day, newest first. */
 export async function listChanges(db: Database, storeId: StoreId): Promise<WalletChange[]> {
   const rows = await db.query<ChangeRow>(
-    `select ${columns} from wallet_changes c where c.store_id = $1 and (${isWaiting} or ${isRecent})
+    `select ${columns} from wallet_changes c where c.store_id = $1 and ${isYoung}
+       and (${isWaiting} or ${isRecent})
      order by c.made desc nulls first, c.family`,
     [storeId],
   )
@@ -211,7 +216,7 @@ export async function listNews(db: Database, memberId: MemberId, limit: number):
   const rows = await db.query<ChangeRow & { store_name: string; at: Date }>(
     `select ${columns}, s.name as store_name, ${happenedAt} as at
      from memberships m join stores s on s.id = m.store_id join wallet_changes c on c.store_id = m.store_id
-     where m.member_id = $1 and m.role = 'owner'
+     where m.member_id = $1 and m.role = 'owner' and ${isYoung}
        and (${isWaiting} or ${isRecent} or c.undone_at > clock() - interval '${undoHours} hours')
        and ${happenedAt} > coalesce(m.wallets_seen_at, '-infinity')
      order by at desc limit $2`,

@@ -250,7 +250,13 @@ test('each family has a change of its own, and confirming one leaves the other w
 
 test('keys change the wallet at most 100 times a day', async () => {
   const guarded = await openGuardedStore(console)
-  for (let i = 0; i < 99; i++) await registerWallet(guarded.store, i % 2 === 0 ? b : c)
+  await ctx.db.query(
+    `insert into wallet_changes (id, store_id, family, kind, wallet_id, actor, asked_at, ended_at)
+     select c.id || i, c.store_id, c.family, 'use', c.wallet_id, c.actor, clock(), clock()
+     from wallet_changes c, generate_series(1, 98) i where c.store_id = $1`,
+    [guarded.store.id],
+  )
+  await registerWallet(guarded.store, b)
   const body = { walletAddress: c, custodialType: 'NON_CUSTODIAL' }
   await isStatus(guarded.store.call('POST', `/api/v1/stores/${guarded.store.id}/wallets/evm`, body), 429)
   await isStatus(guarded.confirm(await guarded.newest()), 303)
