@@ -42,7 +42,7 @@ ${news}
 <h2>Stores</h2>
 <ul class="things">${memberships.map(
         ({ storeId, storeName, role }) =>
-          html`<li><p>${storeName}<small>You are ${role === 'owner' ? 'an' : 'a'} ${role}</small></p><a href="/stores/${storeId}/wallets">Wallets</a><a href="/stores/${storeId}/members">Members</a></li>`,
+          html`<li><p>${storeName}<small>You are ${role === 'owner' ? 'an' : 'a'} ${role}</small></p><span class="links"><a href="/stores/${storeId}/wallets">Wallets</a><a href="/stores/${storeId}/members">Members</a></span></li>`,
       )}</ul>
 <h2>Passkeys</h2>
 <ul class="things">${passkeys.map((passkey) => renderPasskey(passkey, passkeys.length > 1, field))}</ul>
