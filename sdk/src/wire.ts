@@ -106,10 +106,17 @@ export type Store = {
   supportEmail: string | null
   supportUrl: string | null
   finalityPolicy: FinalityRule[]
+  /**
+   * What it takes to change the wallet that new checkouts are paid to: a key, or an owner who confirms what a key asked
+   * for. Owners change it in the console.
+   */
+  walletChanges: WalletChanges
   createdAt: string
   /** One per network with a limit; absent if there is none. */
   gas?: GasQuota[]
 }
+
+export type WalletChanges = 'key' | 'member'
 
 export type UpdateStore = {
   name?: string
@@ -137,6 +144,8 @@ export type Wallet = {
   unpayableReason: string | null
   /** Whether new checkouts use this wallet. */
   current: boolean
+  /** Whether a change of this wallet waits for an owner of the store: to be used, or, if it is current, to be retired. */
+  confirmationRequired: boolean
   /** When the wallet's holder proved by a signature that it belongs to this store; null if nobody has. */
   provenAt: string | null
   /** Whether the wallet is also paid by other means than this deployment, as the store says. */
@@ -172,6 +181,9 @@ export type EventType =
   | 'wallet.registered'
   | 'wallet.updated'
   | 'wallet.retired'
+  | 'wallet.confirmed'
+  | 'wallet.refused'
+  | 'wallet.undone'
   | 'key.created'
   | 'key.revoked'
   | 'member.invited'

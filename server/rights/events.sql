@@ -6,12 +6,13 @@ end $$;
 
 create or replace trigger serve_writes_its_own before insert on events for each row
   when (not (new.type = any ('{checkout.created,checkout.processing,checkout.canceled,store.updated,
-      wallet.registered,wallet.updated,wallet.retired,key.created,key.revoked,webhook_endpoint.created,
+      wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,
       webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'))
     and pg_has_role(current_user, 'farthing_serve', 'usage') and not pg_has_role(current_user, 'farthing_work', 'usage'))
   execute function refuse_event();
 
 create or replace trigger console_writes_its_own before insert on events for each row
-  when (not starts_with(new.type, 'member.')
+  when (not (starts_with(new.type, 'member.') or new.type in ('wallet.confirmed', 'wallet.refused', 'wallet.undone',
+      'wallet.registered', 'wallet.retired', 'store.updated'))
     and pg_has_role(current_user, 'farthing_console', 'usage') and not pg_has_role(current_user, 'farthing_work', 'usage'))
   execute function refuse_event();

@@ -39,9 +39,14 @@ grant select on stores, credits, blocks, followers, settlers, transactions, tran
 grant select (hash, network, settler, nonce, created_at, first_sent_at, last_sent_at, taken_at, unfunded_at, refusal)
   on broadcasts to farthing_serve;
 
+grant select (store_id, role) on memberships to farthing_serve;
+grant select, insert on wallet_changes to farthing_serve;
+grant update (ended_at, made, made_at, confirmed_by, previous_id, next_id) on wallet_changes to farthing_serve;
+
 -- work: settling, following chains, expiry, deliveries, rates. It cannot change where a store is paid, what a checkout
 -- offers or who may act for a store, and reads no key, no member and no session.
-grant select on checkouts, stores, wallets to farthing_work;
+grant select on checkouts, stores, wallets, wallet_changes to farthing_work;
+grant update (cancel_at) on wallet_changes to farthing_work;
 grant update (status, version, page_version) on checkouts to farthing_work;
 grant update (revision) on stores to farthing_work;
 grant select, insert on events to farthing_work;
@@ -60,8 +65,12 @@ grant update (created_at) on idempotency_keys to farthing_work;
 grant select, delete on webhook_endpoints to farthing_work;
 grant update (secrets, disabled_at, disabled_reason, failing_since, held_until, due_at) on webhook_endpoints to farthing_work;
 
--- console: members and how they sign in. Of the stores it sees one at a time: see one-store.sql.
+-- console: members and how they sign in, and which wallet is current. Of the stores it sees one at a time
+-- (src/database/rights.ts).
 grant select, insert, update, delete on members, memberships, passkeys, sessions, challenges, invitations, identities
   to farthing_console;
 grant select on stores to farthing_console;
-grant update (revision) on stores to farthing_console;
+grant update (revision, wallet_changes) on stores to farthing_console;
+grant select, update on wallet_changes to farthing_console;
+grant select on wallets, token_accounts to farthing_console;
+grant update (registration, retired_at) on wallets to farthing_console;

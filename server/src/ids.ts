@@ -16,6 +16,7 @@ export type MemberId = Id<'mem'>
 export type InvitationId = Id<'inv'>
 export type PasskeyId = Id<'pk'>
 export type SessionId = Id<'ses'>
+export type WalletChangeId = Id<'wch'>
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const timeLength = 10

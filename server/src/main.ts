@@ -35,6 +35,8 @@ straight into its own wallet.
                                --evm-wallet ADDRESS and --solana-wallet ADDRESS to register wallets,
                                --support-email EMAIL and --support-url URL for its buyers
   store list                   list the stores
+  store set STORE              --wallet-changes key or member: whether a key can change the wallet that
+                               is paid, or an owner has to confirm it in the console
   key create STORE             create another key, which may do everything, or --preset create or read,
                                or --scopes LIST; --label NAME; --addresses LIST to use it from only
   key list STORE               list the store's keys
@@ -136,6 +138,7 @@ async function run(): Promise<void> {
           'support-url': { type: 'string' },
           'evm-wallet': { type: 'string' },
           'solana-wallet': { type: 'string' },
+          'wallet-changes': { type: 'string' },
           'overlap-hours': { type: 'string' },
           network: { type: 'string' },
           as: { type: 'string' },

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { cancelUndone } from './checkouts/cancel-undone.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
 import { applyDecisions, forgetDecisions } from './checkouts/payments/apply-decisions.ts'
 import { reviewCheckouts } from './checkouts/review.ts'
@@ -57,6 +58,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     },
     scheduled(ctx, 'forget-decisions', 600, () => forgetDecisions(ctx)),
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
+    { name: 'cancel-undone', restMs: 1_000, run: () => cancelUndone(ctx, ctx.now()) },
     ...sources
       .filter(({ setting }) => ctx.config[setting] !== '')
       .map((source) =>

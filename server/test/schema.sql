@@ -23,7 +23,8 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
     select w.store_id, case when w.proven_at is not null then 1
       when w.retired_at is null or w.retired_at > paid_at then 2 else 3 end as rank
     from wallets w join stores s on s.id = w.store_id and s.mode = in_mode
-    where w.pay_to = paid_to and (w.proven_at is not null or w.created_at <= paid_at)
+    where w.pay_to = paid_to
+      and (w.proven_at is not null or w.created_at <= paid_at and w.registration > 0)
   ), first as (
     select distinct r.store_id, r.rank from ranked r where r.rank = (select min(rank) from ranked)
   )
@@ -331,6 +332,7 @@ CREATE TABLE public.memberships (
     member_id text NOT NULL COLLATE pg_catalog."C",
     role text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    wallets_seen_at timestamp with time zone,
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'developer'::text, 'viewer'::text])))
 );
 
@@ -479,8 +481,10 @@ CREATE TABLE public.stores (
     created_at timestamp with time zone NOT NULL,
     support_email text,
     support_url text,
+    wallet_changes text,
     CONSTRAINT stores_accent_color_check CHECK ((accent_color ~ '^#[0-9a-f]{6}$'::text)),
-    CONSTRAINT stores_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+    CONSTRAINT stores_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT stores_wallet_changes_check CHECK ((wallet_changes = ANY (ARRAY['key'::text, 'member'::text])))
 );
 
 CREATE TABLE public.token_accounts (
@@ -512,6 +516,32 @@ CREATE TABLE public.transactions (
     mined_at timestamp with time zone,
     cost_wei numeric(78,0),
     CONSTRAINT transactions_nonce_check CHECK ((nonce >= 0))
+);
+
+CREATE TABLE public.wallet_changes (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    family text NOT NULL,
+    kind text NOT NULL,
+    wallet_id text NOT NULL COLLATE pg_catalog."C",
+    actor json NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    made integer,
+    made_at timestamp with time zone,
+    confirmed_by json,
+    previous_id text COLLATE pg_catalog."C",
+    next_id text COLLATE pg_catalog."C",
+    undone_at timestamp with time zone,
+    undone_by json,
+    cancel_at timestamp with time zone,
+    CONSTRAINT wallet_changes_check CHECK (((made IS NULL) = (made_at IS NULL))),
+    CONSTRAINT wallet_changes_check1 CHECK (((made IS NULL) OR (ended_at IS NULL))),
+    CONSTRAINT wallet_changes_check2 CHECK (((undone_at IS NULL) OR (made IS NOT NULL))),
+    CONSTRAINT wallet_changes_check3 CHECK (((undone_at IS NULL) = (undone_by IS NULL))),
+    CONSTRAINT wallet_changes_family_check CHECK ((family = ANY (ARRAY['EVM'::text, 'SOLANA'::text]))),
+    CONSTRAINT wallet_changes_kind_check CHECK ((kind = ANY (ARRAY['use'::text, 'retire'::text])))
 );
 
 CREATE TABLE public.wallets (
@@ -688,6 +718,9 @@ ALTER TABLE ONLY public.transaction_calls
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_pkey PRIMARY KEY (network, settler, nonce);
 
+ALTER TABLE ONLY public.wallet_changes
+    ADD CONSTRAINT wallet_changes_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.wallets
     ADD CONSTRAINT wallets_pkey PRIMARY KEY (id);
 
@@ -818,6 +851,16 @@ CREATE INDEX transactions_to_cost ON public.transactions USING btree (network, s
 
 CREATE INDEX transactions_unmined ON public.transactions USING btree (network, settler, nonce) WHERE (mined_at IS NULL);
 
+CREATE INDEX wallet_changes_by_store ON public.wallet_changes USING btree (store_id, asked_at);
+
+CREATE INDEX wallet_changes_by_wallet ON public.wallet_changes USING btree (wallet_id) WHERE ((made IS NULL) AND (ended_at IS NULL));
+
+CREATE UNIQUE INDEX wallet_changes_made ON public.wallet_changes USING btree (store_id, made);
+
+CREATE UNIQUE INDEX wallet_changes_one_waiting ON public.wallet_changes USING btree (store_id, family) WHERE ((made IS NULL) AND (ended_at IS NULL));
+
+CREATE INDEX wallet_changes_to_cancel ON public.wallet_changes USING btree (cancel_at) WHERE (cancel_at IS NOT NULL);
+
 CREATE INDEX wallets_by_pay_to ON public.wallets USING btree (pay_to);
 
 CREATE INDEX wallets_by_solana_address ON public.wallets USING btree (address) WHERE (family = 'SOLANA'::text);
@@ -832,7 +875,7 @@ CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_
 
 CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints USING btree (store_id, url) WHERE (deleted_at IS NULL);
 
-CREATE TRIGGER console_writes_its_own BEFORE INSERT ON public.events FOR EACH ROW WHEN (((NOT starts_with(new.type, 'member.'::text)) AND pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_event();
+CREATE TRIGGER console_writes_its_own BEFORE INSERT ON public.events FOR EACH ROW WHEN (((NOT (starts_with(new.type, 'member.'::text) OR (new.type = ANY (ARRAY['wallet.confirmed'::text, 'wallet.refused'::text, 'wallet.undone'::text, 'wallet.registered'::text, 'wallet.retired'::text, 'store.updated'::text])))) AND pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_event();
 
 CREATE TRIGGER created_open BEFORE INSERT ON public.checkouts FOR EACH ROW WHEN (((new.status <> 'OPEN'::text) AND (pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) OR pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text)) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_status();
 
@@ -840,7 +883,7 @@ CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkou
 
 CREATE TRIGGER moved_by_its_role BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'OPEN'::text) AND (new.status = ANY (ARRAY['PROCESSING'::text, 'CANCELED'::text])))) AND (pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) OR pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text)) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_status();
 
-CREATE TRIGGER serve_writes_its_own BEFORE INSERT ON public.events FOR EACH ROW WHEN (((NOT (new.type = ANY ('{checkout.created,checkout.processing,checkout.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))) AND pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_event();
+CREATE TRIGGER serve_writes_its_own BEFORE INSERT ON public.events FOR EACH ROW WHEN (((NOT (new.type = ANY ('{checkout.created,checkout.processing,checkout.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))) AND pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_event();
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
@@ -899,6 +942,18 @@ ALTER TABLE ONLY public.store_gas
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_network_settler_fkey FOREIGN KEY (network, settler) REFERENCES public.settlers(network, address);
 
+ALTER TABLE ONLY public.wallet_changes
+    ADD CONSTRAINT wallet_changes_next_id_fkey FOREIGN KEY (next_id) REFERENCES public.wallets(id);
+
+ALTER TABLE ONLY public.wallet_changes
+    ADD CONSTRAINT wallet_changes_previous_id_fkey FOREIGN KEY (previous_id) REFERENCES public.wallets(id);
+
+ALTER TABLE ONLY public.wallet_changes
+    ADD CONSTRAINT wallet_changes_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.wallet_changes
+    ADD CONSTRAINT wallet_changes_wallet_id_fkey FOREIGN KEY (wallet_id) REFERENCES public.wallets(id);
+
 ALTER TABLE ONLY public.wallets
     ADD CONSTRAINT wallets_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
@@ -907,6 +962,18 @@ ALTER TABLE ONLY public.webhook_endpoints
 
 CREATE POLICY all_rows ON public.events USING (true);
 
+CREATE POLICY all_rows ON public.wallet_changes USING (true);
+
+CREATE POLICY all_rows ON public.wallets USING (true);
+
 ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY one_store ON public.events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.wallet_changes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.wallets AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+ALTER TABLE public.wallet_changes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.wallets ENABLE ROW LEVEL SECURITY;

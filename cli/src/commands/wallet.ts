@@ -18,7 +18,7 @@ export const walletCommands: readonly Command[] = [
         custodialType: values.custodial ? 'CUSTODIAL' : 'NON_CUSTODIAL',
       })
       terminal.show(wallet, () => [
-        good('Wallet registered'),
+        good(wallet.confirmationRequired ? 'Wallet asked for' : 'Wallet registered'),
         '',
         ...terminal.facts([
           ['wallet', wallet.id],
@@ -27,7 +27,7 @@ export const walletCommands: readonly Command[] = [
           ['kind', wallet.custodialType],
           wallet.payable
             ? ['payable', 'yes', 'green']
-            : ['payable', 'no: this deployment cannot settle to it', 'yellow'],
+            : ['payable', `no: ${wallet.unpayableReason ?? 'this deployment cannot settle to it'}`, 'yellow'],
         ]),
       ])
       return undefined

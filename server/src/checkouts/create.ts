@@ -235,6 +235,6 @@ function walletRequired(ctx: Context, store: Store, hasWallet: boolean): Problem
   const address = `${ctx.config.baseUrl}/api/v1/stores/${store.id}/wallets/${segment}`
   return new Problem(
     'wallet_required',
-    `${hasWallet ? 'None of the store’s wallets is payable right now; GET its wallets for the reasons. ' : ''}Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,
+    `${hasWallet ? 'None of the store’s wallets is payable right now; GET its wallets for the reasons. ' : ''}${store.walletChanges === 'member' ? 'If one waits for confirmation, an owner confirms it in the console. ' : ''}Register the wallet that payments should go to: POST ${address} with the same X-API-Key, Content-Type: application/json and the body {"walletAddress":"<your address>","custodialType":"NON_CUSTODIAL"}.`,
   )
 }

@@ -242,6 +242,23 @@ export async function lockExpired(
   return rows.map(toCheckout)
 }
 
+/** Locks open checkouts of a store that pay to an address, from the id `from` on, and skips those that another process holds. */
+export async function lockOpenTo(
+  tx: Transaction,
+  storeId: StoreId,
+  address: string,
+  from: CheckoutId,
+  limit: number,
+): Promise<Checkout[]> {
+  const rows = await tx.query<CheckoutRow>(
+    `select * from checkouts c where c.store_id = $1 and c.status = 'OPEN' and c.id >= $3 and c.expires_at > clock()
+       and exists (select 1 from json_array_elements(c.options) o where o ->> 'payTo' = $2)
+     order by c.id limit $4 for update of c skip locked`,
+    [storeId, address, from, limit],
+  )
+  return rows.map(toCheckout)
+}
+
 export async function lockCheckout(
   tx: Transaction,
   storeId: StoreId,

@@ -16,6 +16,7 @@ import { listKeys } from '../stores/key-rows.ts'
 import { listStores } from '../stores/rows.ts'
 import { presetNames, scopes } from '../stores/scopes.ts'
 import type { Key } from '../stores/store.ts'
+import { setWalletChanges } from '../stores/wallet-setting.ts'
 import { registerWallet } from '../stores/wallets.ts'
 import { createSettler } from './create-settler.ts'
 
@@ -38,7 +39,7 @@ export function refuse(mistakes: readonly Mistake[]): void {
 export async function storeCommand(
   ctx: Context,
   actor: Actor,
-  [verb]: readonly string[],
+  [verb, subject = '']: readonly string[],
   options: Options,
 ): Promise<string> {
   if (verb === 'list') {
@@ -47,7 +48,11 @@ export async function storeCommand(
       stores.map(({ id, mode, name }) => `${id}  ${mode}  ${name}`).join('\n') || 'There are no stores yet.'
     )
   }
-  if (verb !== 'create') throw new UsageError('Usage: store create --name NAME [--test], or store list.')
+  if (verb === 'set') return await setStore(ctx, actor, subject, options)
+  if (verb !== 'create')
+    throw new UsageError(
+      'Usage: store create --name NAME [--test], store list, or store set STORE --wallet-changes key|member.',
+    )
   if (typeof options.name !== 'string' || options.name === '')
     throw new UsageError('store create requires --name NAME.')
   const now = ctx.now()
@@ -86,6 +91,17 @@ export async function storeCommand(
   const { text } = await createKey(ctx, store.id, { actor, limit: null }, {}, now)
   lines.push(`Key    ${text}`, 'The key is shown only once. Keep it secret.')
   return lines.join('\n')
+}
+
+async function setStore(ctx: Context, actor: Actor, subject: string, options: Options): Promise<string> {
+  const storeId = parseStore(subject)
+  const { 'wallet-changes': walletChanges } = options
+  if (walletChanges !== 'key' && walletChanges !== 'member')
+    throw new UsageError('store set requires --wallet-changes key or --wallet-changes member.')
+  await ctx.db.transaction((tx) => setWalletChanges(ctx, tx, storeId, actor, walletChanges, ctx.now()))
+  return walletChanges === 'member'
+    ? 'From now on an owner confirms in the console what a key asks for.'
+    : 'From now on a key changes wallets by itself.'
 }
 
 /** A store that no network of this deployment serves could never be paid, and its mode cannot be changed. */

@@ -171,6 +171,10 @@ export const Store = of<Wire.Store>()(
       name: Type.String(),
       ...storeSettings,
       accentColor: nullable(Type.String()),
+      walletChanges: Type.Enum(['key', 'member'], {
+        description:
+          'What it takes to change the wallet that new checkouts are paid to: a key, or also an owner who confirms it in the console. Owners set it there; the default is member for live stores that have an owner.',
+      }),
       createdAt: timestamp(),
       gas: Type.Optional(
         Type.Array(GasQuota, { description: 'One per network with a limit; absent if there is none.' }),
@@ -252,6 +256,10 @@ export const Wallet = of<Wire.Wallet>()(
         Type.String({ description: 'Why the wallet is not payable; null if it is.' }),
       ),
       current: Type.Boolean({ description: 'Whether new checkouts of this family are paid to this wallet.' }),
+      confirmationRequired: Type.Boolean({
+        description:
+          'Whether a change of this wallet waits for an owner of the store, who confirms or refuses it in the console within 7 days: to be used or, if it is current, to be retired.',
+      }),
       provenAt: nullable(
         Type.String({
           format: 'date-time',

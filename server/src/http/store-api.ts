@@ -313,9 +313,15 @@ function settingsRoutes(ctx: Context): Route[] {
       path: `${oneWallet}/retire`,
       operationId: 'retireWallet',
       summary: 'Retire a wallet',
-      description: 'New checkouts no longer use it. Existing checkouts are still paid to it.',
+      description:
+        'New checkouts no longer use it. Existing checkouts are still paid to it. If it is current and the store’s walletChanges is member, an owner has to confirm it in the console first.',
       scope: 'wallets:write',
-      answers: { 200: { description: 'Retired.', schema: schemas.Wallet } },
+      answers: {
+        200: {
+          description: 'Retired, or still current and waiting for an owner to confirm it.',
+          schema: schemas.Wallet,
+        },
+      },
       problems: ['not_found'],
       async handle(request, reply) {
         return sendJson(
@@ -341,12 +347,13 @@ function registerRoute(
     operationId,
     summary,
     description:
-      'New checkouts are paid to the wallet of the family that was registered last. Registering an existing wallet again makes it current.',
+      'New checkouts are paid to the wallet of the family that was registered last. Registering an existing wallet again makes it current. If the store’s walletChanges is member, an owner has to confirm it in the console first; until then confirmationRequired is true.',
     scope: 'wallets:write',
     body: schemas.RegisterWallet,
     answers: {
       201: {
-        description: 'The wallet, now current, whether it is new or was already registered.',
+        description:
+          'The wallet, whether it is new or was already registered: current, or waiting for an owner to confirm it.',
         schema: schemas.Wallet,
       },
     },

@@ -1,4 +1,4 @@
-import type { Actor, EventType } from '@farthing/sdk'
+import type { Actor, EventType, Wallet } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { nameStore } from '../database/scope.ts'
@@ -39,4 +39,17 @@ export async function announceEverywhere(
 ): Promise<void> {
   for (const { storeId, role } of await listMemberships(tx, session.member.id))
     await announce(ctx, tx, storeId, actorOfSession(session), type, { ...session.member, role }, now)
+}
+
+/** Writes into a store's log what became of a wallet that it is paid to. All owners are told, whoever did it. */
+export async function announceWallet(
+  ctx: Context,
+  tx: Transaction,
+  storeId: StoreId,
+  actor: Actor,
+  type: Extract<EventType, `wallet.${string}`>,
+  wallet: Wallet,
+  now: Date,
+): Promise<void> {
+  await appendEvent(tx, newEvent(ctx, storeId, actor, type, { wallet }, now))
 }

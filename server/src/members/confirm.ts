@@ -30,6 +30,9 @@ export const actions = [
   'invitation.accept',
   'identity.add',
   'identity.remove',
+  'wallet.confirm',
+  'wallet.undo',
+  'wallet.setting',
 ] as const
 
 /** A passkey's answer in a session, before it is known what it was asked for. */

@@ -19,6 +19,9 @@ const refusals = {
     'This member also belongs to a store that you do not own, so their passkeys are not yours to replace. Remove them here and invite them again.',
   is_member: 'You are a member of this store already.',
   members_max: 'The store has as many members and open invitations as one store may have.',
+  change_over:
+    'This change does not wait any more: it was confirmed, refused, replaced or withdrawn, or nobody confirmed it in time. Look at the wallets again.',
+  undo_over: 'This change cannot be undone: it is more than 24 hours old, or was undone already.',
   not_found: 'There is nothing here, or it is not yours.',
   invalid: 'Some of what you entered cannot be used.',
 } as const

@@ -60,6 +60,20 @@ export async function listMemberships(db: Reader, memberId: MemberId): Promise<M
   )
 }
 
+/** Notes what an owner has seen of the store's wallets, up to a time that is not in the future. */
+export async function noteWalletsSeen(
+  db: Database,
+  storeId: StoreId,
+  memberId: MemberId,
+  until: Date,
+): Promise<void> {
+  await db.query(
+    `update memberships set wallets_seen_at = greatest(wallets_seen_at, least($3, clock()))
+     where store_id = $1 and member_id = $2`,
+    [storeId, memberId, until],
+  )
+}
+
 export async function deleteMembership(
   tx: Transaction,
   storeId: StoreId,

@@ -19,6 +19,7 @@ export async function createStore(
     supportEmail: input.supportEmail ?? null,
     supportUrl: input.supportUrl ?? null,
     finalityPolicy: defaultFinalityPolicy,
+    walletChanges: 'key',
     revision: 1,
     createdAt: now,
   }

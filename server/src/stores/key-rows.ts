@@ -1,7 +1,7 @@
 import type { Scope } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
-import { readyOn, type StoreRow, toStore } from './rows.ts'
+import { readyOn, type StoreRow, storeColumns, toStore } from './rows.ts'
 import type { Key, Store, Wallet } from './store.ts'
 
 type Reader = Database | Transaction
@@ -36,10 +36,10 @@ type HolderRow = StoreRow &
 /** The holder of a key that is neither revoked nor expired. */
 export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {
   const [row] = await db.query<HolderRow>(
-    `select k.secret_hash, k.label, k.scopes, k.addresses, k.last_used_at, s.*, (
+    `select k.secret_hash, k.label, k.scopes, k.addresses, k.last_used_at, ${storeColumns}, (
        select json_agg(json_build_object('family', w.family, 'address', w.address, 'readyOn', ${readyOn})) from (
          select distinct on (family) family, address from wallets
-         where store_id = s.id and retired_at is null order by family, registration desc
+         where store_id = s.id and retired_at is null and registration > 0 order by family, registration desc
        ) w
      ) as wallets
      from api_keys k join stores s on s.id = k.store_id

@@ -1,4 +1,4 @@
-import type { FinalityRule } from '@farthing/sdk'
+import type { FinalityRule, WalletChanges } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId, WalletId } from '../ids.ts'
 import type { Family, Mode } from '../networks.ts'
@@ -15,6 +15,7 @@ export type StoreRow = {
   support_email: string | null
   support_url: string | null
   finality_policy: FinalityRule[]
+  takes: WalletChanges
   revision: number
   created_at: Date
 }
@@ -26,6 +27,8 @@ type WalletRow = {
   address: string
   custodial_type: Wallet['custodialType']
   is_current: boolean
+  is_confirmed: boolean
+  is_waiting: boolean
   ready_on: string[]
   created_at: Date
   retired_at: Date | null
@@ -38,6 +41,10 @@ type WalletRow = {
 /** SQL: the networks on which wallet `w` has the token account that it is paid to, if it needs one. */
 export const readyOn = `array(select distinct t.network from token_accounts t
   where t.owner = w.address and t.ready_at is not null)`
+
+/** SQL: the columns of store `s`, with what it takes to change its wallets: what its owners chose, or else the default. */
+export const storeColumns = `s.*, coalesce(s.wallet_changes, case when s.mode = 'live' and exists (
+  select 1 from memberships m where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) as takes`
 
 export async function insertStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
@@ -56,7 +63,13 @@ export async function insertStore(tx: Transaction, store: Store): Promise<void> 
 }
 
 export async function listStores(db: Database): Promise<Store[]> {
-  return (await db.query<StoreRow>('select * from stores order by id')).map(toStore)
+  const rows = await db.query<StoreRow>(`select ${storeColumns} from stores s order by s.id`)
+  return rows.map(toStore)
+}
+
+export async function readStore(db: Reader, storeId: StoreId): Promise<Store | null> {
+  const [row] = await db.query<StoreRow>(`select ${storeColumns} from stores s where s.id = $1`, [storeId])
+  return row ? toStore(row) : null
 }
 
 /** The store's logo, if it is an image and not a link to one. */
@@ -71,7 +84,7 @@ export async function readLogo(db: Database, storeId: StoreId): Promise<string |
 /** Locks the store for a change that new checkouts must see, and increments its revision. */
 export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Store | null> {
   const [row] = await tx.query<StoreRow>(
-    'update stores set revision = revision + 1 where id = $1 returning *',
+    `update stores s set revision = revision + 1 where s.id = $1 returning ${storeColumns}`,
     [storeId],
   )
   return row ? toStore(row) : null
@@ -93,10 +106,18 @@ export async function updateStore(tx: Transaction, store: Store): Promise<void> 
   )
 }
 
-const walletColumns = `w.*, w.registration = (
+/** SQL: whether change `c` waits for an owner. */
+export const isWaiting = 'c.made is null and c.ended_at is null and c.expires_at > clock()'
+
+const hasWaiting = `exists (select 1 from wallet_changes c where c.wallet_id = w.id and ${isWaiting})`
+
+/** What is known about a wallet that is about to be registered. */
+type NewWallet = Omit<Wallet, 'isCurrent' | 'isConfirmed' | 'isWaiting' | 'readyOn' | 'retiredAt'>
+
+const walletColumns = `w.*, coalesce(w.registration = (
   select max(o.registration) from wallets o
-  where o.store_id = w.store_id and o.family = w.family and o.retired_at is null
-) as is_current, ${readyOn} as ready_on`
+  where o.store_id = w.store_id and o.family = w.family and o.retired_at is null and o.registration > 0
+), false) as is_current, w.registration > 0 as is_confirmed, ${hasWaiting} as is_waiting, ${readyOn} as ready_on`
 
 export async function findActiveWallet(
   tx: Transaction,
@@ -112,10 +133,12 @@ export async function findActiveWallet(
   return row ? toWallet(row) : null
 }
 
-export async function insertWallet(tx: Transaction, wallet: Wallet): Promise<void> {
+/** A wallet that has never been current; `renewWallet` makes it so. */
+export async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<void> {
   await tx.query(
-    `insert into wallets (id, store_id, family, address, custodial_type, created_at, proven_at, shared_elsewhere)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    `insert into wallets (id, store_id, family, address, custodial_type, created_at, proven_at, shared_elsewhere,
+       registration)
+     overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
     [
       wallet.id,
       wallet.storeId,
@@ -142,6 +165,14 @@ export async function readEarlier(
     [storeId, family, address],
   )
   return { provenAt: row?.proven_at ?? null, isSharedElsewhere: row?.shared_elsewhere ?? false }
+}
+
+export async function writeWalletChanges(
+  tx: Transaction,
+  storeId: StoreId,
+  walletChanges: WalletChanges,
+): Promise<void> {
+  await tx.query('update stores set wallet_changes = $2 where id = $1', [storeId, walletChanges])
 }
 
 export type Challenge = { readonly text: string; readonly expiresAt: Date }
@@ -213,9 +244,9 @@ export async function noteTokenAccounts(
   )
 }
 
-/** Makes a wallet the newest registration of its family, and so the current one. */
+/** Makes a wallet the newest registration of its family, and so the current one, even if it was retired. */
 export async function renewWallet(tx: Transaction, walletId: WalletId): Promise<void> {
-  await tx.query('update wallets set registration = default where id = $1', [walletId])
+  await tx.query('update wallets set registration = default, retired_at = null where id = $1', [walletId])
 }
 
 export async function readWallet(db: Reader, storeId: StoreId, walletId: string): Promise<Wallet | null> {
@@ -233,9 +264,20 @@ export async function listWallets(
 ): Promise<Wallet[]> {
   const rows = await db.query<WalletRow>(
     `select ${walletColumns} from wallets w
-     where w.store_id = $1 and w.retired_at is null and ($2::text is null or w.id < $2)
+     where w.store_id = $1 and w.retired_at is null and (w.registration > 0 or ${hasWaiting})
+       and ($2::text is null or w.id < $2)
      order by w.id desc limit $3`,
     [storeId, page.before, page.limit],
+  )
+  return rows.map(toWallet)
+}
+
+/** The wallet of each family that new checkouts are paid to. */
+export async function listCurrent(db: Database, storeId: StoreId): Promise<Wallet[]> {
+  const rows = await db.query<WalletRow>(
+    `select * from (select ${walletColumns} from wallets w where w.store_id = $1 and w.retired_at is null) w
+     where w.is_current order by w.family`,
+    [storeId],
   )
   return rows.map(toWallet)
 }
@@ -254,6 +296,7 @@ export function toStore(row: StoreRow): Store {
     supportEmail: row.support_email,
     supportUrl: row.support_url,
     finalityPolicy: row.finality_policy,
+    walletChanges: row.takes,
     revision: row.revision,
     createdAt: row.created_at,
   }
@@ -267,6 +310,8 @@ function toWallet(row: WalletRow): Wallet {
     address: row.address,
     custodialType: row.custodial_type,
     isCurrent: row.is_current,
+    isConfirmed: row.is_confirmed,
+    isWaiting: row.is_waiting,
     readyOn: row.ready_on,
     createdAt: row.created_at,
     retiredAt: row.retired_at,

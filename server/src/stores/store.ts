@@ -1,4 +1,11 @@
-import type { ApiKey, FinalityRule, Scope, Store as WireStore, Wallet as WireWallet } from '@farthing/sdk'
+import type {
+  ApiKey,
+  FinalityRule,
+  Scope,
+  WalletChanges,
+  Store as WireStore,
+  Wallet as WireWallet,
+} from '@farthing/sdk'
 import { needsTokenAccount } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { StoreId, WalletId } from '../ids.ts'
@@ -15,6 +22,8 @@ export type Store = {
   readonly supportEmail: string | null
   readonly supportUrl: string | null
   readonly finalityPolicy: readonly FinalityRule[]
+  /** What it takes to change the current wallet: the owners' choice, or else the default. */
+  readonly walletChanges: WalletChanges
   /** Increases with every change that a new checkout depends on. */
   readonly revision: number
   readonly createdAt: Date
@@ -27,6 +36,10 @@ export type Wallet = {
   readonly address: string
   readonly custodialType: 'CUSTODIAL' | 'NON_CUSTODIAL'
   readonly isCurrent: boolean
+  /** It is or was current at some time. */
+  readonly isConfirmed: boolean
+  /** A change of it waits for an owner. */
+  readonly isWaiting: boolean
   /** The networks (CAIP-2) on which it has the token account that it is paid to, if it needs one. */
   readonly readyOn: readonly string[]
   readonly createdAt: Date
@@ -84,6 +97,7 @@ export function storeToWire(store: Store): WireStore {
     supportEmail: store.supportEmail,
     supportUrl: store.supportUrl,
     finalityPolicy: [...store.finalityPolicy],
+    walletChanges: store.walletChanges,
     createdAt: store.createdAt.toISOString(),
   }
 }
@@ -100,6 +114,7 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
     payable: reason === null,
     unpayableReason: reason,
     current: isActive && wallet.isCurrent,
+    confirmationRequired: isActive && wallet.isWaiting,
     provenAt: wallet.provenAt?.toISOString() ?? null,
     sharedElsewhere: wallet.isSharedElsewhere,
     createdAt: wallet.createdAt.toISOString(),
@@ -109,6 +124,7 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
 /** Why a wallet cannot be paid; null if it can. */
 function findObstacle(ctx: Context, mode: Mode, wallet: Wallet): string | null {
   if (wallet.retiredAt !== null) return 'The wallet was retired.'
+  if (!wallet.isConfirmed) return 'No owner of the store has confirmed the wallet in the console yet.'
   const offered = networksFor(ctx, mode).filter(({ family }) => family === wallet.family)
   if (offered.length === 0) return 'This deployment does not accept payments to wallets of this family.'
   if (offered.some((network) => walletFor(network, [wallet]))) return null

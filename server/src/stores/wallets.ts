@@ -1,16 +1,20 @@
+import assert from 'node:assert/strict'
 import type { Actor, RegisterWallet, UpdateWallet, Wallet as WireWallet } from '@farthing/sdk'
 import { findTokenAccounts, parseWalletAddress } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
-import { isId, newId, type StoreId } from '../ids.ts'
+import { isId, newId, type StoreId, type WalletId } from '../ids.ts'
 import type { Family } from '../networks.ts'
 import { invalid, Problem } from '../problems.ts'
+import { askForChange, endWaiting, lockStore, needsOwner, tell } from './change.ts'
+import { findWaiting } from './change-rows.ts'
 import * as rows from './rows.ts'
 import { type Store, type Wallet, walletToWire } from './store.ts'
 
 /**
- * Registers a wallet, or makes a registered one current again. New checkouts are paid to it on networks of its family.
+ * Registers a wallet, or makes a registered one current again. New checkouts are paid to it on networks of its family: at
+ * once, or when an owner has confirmed it.
  */
 export async function registerWallet(
   ctx: Context,
@@ -25,34 +29,61 @@ export async function registerWallet(
     throw invalid({ pointer: '/walletAddress', code: 'address', detail: parsed.refusal })
   const accounts = await findTokenAccounts(ctx, family, parsed.address)
   return await ctx.db.transaction(async (tx) => {
-    const store = await lock(tx, storeId)
+    const store = await lockStore(tx, storeId)
     if (accounts.length > 0) await rows.noteTokenAccounts(tx, parsed.address, accounts)
-    const existing = await rows.findActiveWallet(tx, storeId, family, parsed.address)
-    if (existing && existing.custodialType !== input.custodialType) {
-      throw new Problem(
-        'wallet_conflict',
-        `${parsed.address} is registered as ${existing.custodialType} (${existing.id}). Retire that wallet first.`,
-      )
-    }
-    const wallet: Wallet = existing ?? {
-      id: newId('wal', ctx.config.cell, now),
-      storeId,
+    const existing = await findFitting(
+      ctx,
+      tx,
+      store,
+      actor,
       family,
-      address: parsed.address,
-      custodialType: input.custodialType,
-      isCurrent: true,
-      readyOn: accounts.filter(({ isReady }) => isReady).map(({ network }) => network),
-      createdAt: now,
-      retiredAt: null,
-      ...(await rows.readEarlier(tx, storeId, family, parsed.address)),
+      parsed.address,
+      input.custodialType,
+      now,
+    )
+    if (existing?.isCurrent) {
+      // What the store asks for last counts: this wallet, and no longer the one that waits.
+      await endWaiting(ctx, tx, store, family, actor, null, now)
+      return await readWire(ctx, tx, store, existing.id)
     }
-    if (!existing) await rows.insertWallet(tx, wallet)
-    else if (!existing.isCurrent) await rows.renewWallet(tx, wallet.id)
-    const wire = walletToWire(ctx, store.mode, { ...wallet, isCurrent: true })
-    if (!existing?.isCurrent)
-      await appendEvent(tx, newEvent(ctx, storeId, actor, 'wallet.registered', { wallet: wire }, now))
-    return wire
+    if (existing && needsOwner(store, actor)) {
+      const waiting = await findWaiting(tx, storeId, family)
+      if (waiting?.wallet.id === existing.id) return walletToWire(ctx, store.mode, existing)
+    }
+    const walletId = existing?.id ?? newId('wal', ctx.config.cell, now)
+    if (!existing) {
+      await rows.insertWallet(tx, {
+        ...{ id: walletId, storeId, family, address: parsed.address, createdAt: now },
+        custodialType: input.custodialType,
+        ...(await rows.readEarlier(tx, storeId, family, parsed.address)),
+      })
+    }
+    await askForChange(ctx, tx, store, actor, { kind: 'use', family, walletId }, now)
+    return await tell(ctx, tx, store, actor, 'wallet.registered', walletId, now)
   })
+}
+
+/** The store's wallet with this address. One that was never current and has another custodial type makes way. */
+async function findFitting(
+  ctx: Context,
+  tx: Transaction,
+  store: Store,
+  actor: Actor,
+  family: Family,
+  address: string,
+  custodialType: RegisterWallet['custodialType'],
+  now: Date,
+): Promise<Wallet | null> {
+  const existing = await rows.findActiveWallet(tx, store.id, family, address)
+  if (!existing || existing.custodialType === custodialType) return existing
+  if (existing.isConfirmed) {
+    throw new Problem(
+      'wallet_conflict',
+      `${address} is registered as ${existing.custodialType} (${existing.id}). Retire that wallet first.`,
+    )
+  }
+  await endWaiting(ctx, tx, store, family, actor, null, now)
+  return null
 }
 
 /** Changes what the store says about a wallet. */
@@ -66,7 +97,7 @@ export async function updateWallet(
 ): Promise<WireWallet> {
   if (!isId('wal', walletId)) throw new Problem('not_found', 'No such wallet.')
   return await ctx.db.transaction(async (tx) => {
-    const store = await lock(tx, storeId)
+    const store = await lockStore(tx, storeId)
     const wallet = await rows.readWallet(tx, storeId, walletId)
     if (!wallet) throw new Problem('not_found', 'No such wallet.')
     const wire = walletToWire(ctx, store.mode, { ...wallet, isSharedElsewhere: sharedElsewhere })
@@ -78,7 +109,10 @@ export async function updateWallet(
   })
 }
 
-/** Takes a wallet out of use for new checkouts. Existing checkouts still name it and are still paid to it. */
+/**
+ * Takes a wallet out of use for new checkouts, or asks for it if it is current and an owner has to confirm. Existing
+ * checkouts still name it and are still paid to it.
+ */
 export async function retireWallet(
   ctx: Context,
   storeId: StoreId,
@@ -88,21 +122,29 @@ export async function retireWallet(
 ): Promise<WireWallet> {
   if (!isId('wal', walletId)) throw new Problem('not_found', 'No such wallet.')
   return await ctx.db.transaction(async (tx) => {
-    const store = await lock(tx, storeId)
+    const store = await lockStore(tx, storeId)
     const wallet = await rows.readWallet(tx, storeId, walletId)
     if (!wallet) throw new Problem('not_found', 'No such wallet.')
-    const wire = walletToWire(ctx, store.mode, { ...wallet, retiredAt: now })
-    if (wallet.retiredAt === null) {
-      await rows.retireWallet(tx, wallet.id, now)
-      await appendEvent(tx, newEvent(ctx, storeId, actor, 'wallet.retired', { wallet: wire }, now))
+    const { id, family } = wallet
+    if (wallet.retiredAt !== null) return walletToWire(ctx, store.mode, wallet)
+    if (!wallet.isCurrent) {
+      if (wallet.isWaiting) await endWaiting(ctx, tx, store, family, actor, id, now)
+      await rows.retireWallet(tx, id, now)
+      return await tell(ctx, tx, store, actor, 'wallet.retired', id, now)
     }
-    return wire
+    if (wallet.isWaiting && needsOwner(store, actor)) return walletToWire(ctx, store.mode, wallet)
+    const isMade = await askForChange(ctx, tx, store, actor, { kind: 'retire', family, walletId: id }, now)
+    return await tell(ctx, tx, store, actor, isMade ? 'wallet.retired' : 'wallet.updated', id, now)
   })
 }
 
-/** The store's lock serialises its registrations. */
-async function lock(tx: Transaction, storeId: StoreId): Promise<Store> {
-  const store = await rows.lockStore(tx, storeId)
-  if (!store) throw new Problem('not_found', 'No such store.')
-  return store
+async function readWire(
+  ctx: Context,
+  tx: Transaction,
+  store: Store,
+  walletId: WalletId,
+): Promise<WireWallet> {
+  const wallet = await rows.readWallet(tx, store.id, walletId)
+  assert(wallet, 'the store is locked, so its wallets are still there')
+  return walletToWire(ctx, store.mode, wallet)
 }

@@ -208,7 +208,7 @@ test('what no taken process may do is refused to each', async () => {
 test('serve and the console write only the event types that are theirs; work writes all', async () => {
   const { id: storeId } = await openStore(farthing)
   const ofServe =
-    /^(checkout\.(created|processing|canceled)|store\.updated|wallet\..*|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
+    /^(checkout\.(created|processing|canceled)|store\.updated|wallet\.(registered|updated|retired|refused)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
   for (const type of eventTypes)
     for (const role of ['serve', 'work', 'console'] as const) {
       const isAllowed = await may(as[role], async (tx) => {
@@ -218,7 +218,11 @@ test('serve and the console write only the event types that are theirs; work wri
           [newId('evt', '00', new Date()), storeId, type],
         )
       })
-      const expected = role === 'work' || (role === 'serve' ? ofServe.test(type) : type.startsWith('member.'))
+      const expected =
+        role === 'work' ||
+        (role === 'serve'
+          ? ofServe.test(type)
+          : /^(member\..*|store\.updated|wallet\.(confirmed|refused|undone|registered|retired))$/.test(type))
       assert.equal(isAllowed, expected, `${role} ${type}`)
     }
 })

@@ -32,6 +32,7 @@ test('a new store has its name, no logo or colour, and counts payments once they
     supportEmail: null,
     supportUrl: null,
     finalityPolicy: [{ minAmount: '0', finality: 'included' }],
+    walletChanges: 'key',
   })
   assert.equal(new Date(createdAt).toISOString(), createdAt)
   const [{ resetsAt, ...quota } = assert.fail()] = gas ?? []
@@ -169,6 +170,7 @@ test('a wallet’s record has its store, its family, and whether it is payable a
     payable: true,
     unpayableReason: null,
     current: true,
+    confirmationRequired: false,
     provenAt: null,
     sharedElsewhere: false,
   })

@@ -15,6 +15,8 @@ import { describeBrowser } from './browser.ts'
 import { formField, sendPage } from './document.ts'
 import { fieldsOf, readName, textOf, touchOf } from './fields.ts'
 import { clearSession, giveFormToken, sessionOf } from './visitor.ts'
+import { renderNews } from './wallet-news.ts'
+import { when } from './when.ts'
 
 /** More than any action has. */
 const valuesMax = 8
@@ -24,21 +26,23 @@ const valueLengthMax = 400
 export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Provider | null): void {
   scope.get('/', async (request, reply) => {
     const { id, member } = sessionOf(request)
-    const [memberships, passkeys, sessions, isConnected] = await Promise.all([
+    const [memberships, passkeys, sessions, isConnected, news] = await Promise.all([
       listMemberships(ctx.db, member.id),
       listPasskeys(ctx.db, member.id),
       listSessions(ctx, member.id),
       hasIdentity(ctx.db, member.id),
+      renderNews(ctx, request, reply),
     ])
     const formToken = giveFormToken(ctx, request, reply)
     const field = formField(formToken)
     return sendPage(ctx, request, reply, {
       title: 'Your account',
       main: html`<h1>Your account</h1>
+${news}
 <h2>Stores</h2>
 <ul class="things">${memberships.map(
         ({ storeId, storeName, role }) =>
-          html`<li><p>${storeName}<small>You are ${role === 'owner' ? 'an' : 'a'} ${role}</small></p><a href="/stores/${storeId}/members">Members</a></li>`,
+          html`<li><p>${storeName}<small>You are ${role === 'owner' ? 'an' : 'a'} ${role}</small></p><span class="links"><a href="/stores/${storeId}/wallets">Wallets</a><a href="/stores/${storeId}/members">Members</a></span></li>`,
       )}</ul>
 <h2>Passkeys</h2>
 <ul class="things">${passkeys.map((passkey) => renderPasskey(passkey, passkeys.length > 1, field))}</ul>
@@ -122,10 +126,4 @@ function renderSession(session: ListedSession, isThis: boolean, field: Html): Ht
     !isThis &&
     html`<form method="post" action="/sessions/end">${field}<input type="hidden" name="sessionId" value="${id}"><button class="quiet">End</button></form>`
   }</li>`
-}
-
-const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
-
-export function when(time: Date): Html {
-  return html`<time datetime="${time.toISOString()}">${format.format(time)} UTC</time>`
 }

@@ -16,6 +16,7 @@ import { mountOidc } from './oidc.ts'
 import { mountSignIn } from './sign-in.ts'
 import { mountTeam } from './team.ts'
 import { readVisitor, refuseCrossSite } from './visitor.ts'
+import { mountWallets } from './wallets.ts'
 
 /** A passkey's answer is about 1 KiB, a new passkey with its statement up to 3. */
 const bodyBytesMax = 16_384
@@ -56,6 +57,7 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
     mountEnrol(scope, ctx)
     mountAccount(scope, ctx, identities?.provider ?? null)
     mountTeam(scope, ctx)
+    mountWallets(scope, ctx)
     if (identities) mountOidc(scope, ctx, identities)
   })
   return app
@@ -101,6 +103,8 @@ const statuses: Readonly<Record<Reason, number>> = {
   other_stores: 409,
   is_member: 409,
   members_max: 409,
+  change_over: 409,
+  undo_over: 409,
   not_found: 404,
   invalid: 422,
 }

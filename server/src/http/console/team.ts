@@ -13,10 +13,11 @@ import { removeMember } from '../../members/remove.ts'
 import { listInvitations, listMemberships, listStoreMembers } from '../../members/rows.ts'
 import { checkEmail } from '../../stores/check-text.ts'
 import { type Html, html } from '../page/html.ts'
-import { when } from './account.ts'
 import { formField, sendPage } from './document.ts'
 import { fieldsOf, readName, refuse, textOf, touchOf } from './fields.ts'
 import { giveFormToken, sessionOf } from './visitor.ts'
+import { renderNews } from './wallet-news.ts'
+import { when } from './when.ts'
 
 const path = '/stores/:storeId/members'
 
@@ -27,14 +28,16 @@ export function mountTeam(scope: FastifyInstance, ctx: Context): void {
     const own = await findStore(ctx, request)
     const { storeId } = own
     const isOwner = own.role === 'owner'
-    const [members, open] = await Promise.all([
+    const [members, open, news] = await Promise.all([
       listStoreMembers(ctx.db, storeId),
       isOwner ? listInvitations(ctx.db, storeId) : [],
+      renderNews(ctx, request, reply),
     ])
     const store = html`${formField(giveFormToken(ctx, request, reply))}<input type="hidden" name="storeId" value="${storeId}">`
     return sendPage(ctx, request, reply, {
       title: `Members of ${own.storeName}`,
       main: html`<h1>Members of ${own.storeName}</h1>
+${news}
 <ul class="things">${members.map((each) => renderMember(each, member.id, isOwner, storeId, store))}</ul>
 ${open.length > 0 && html`<h2>Open invitations</h2><ul class="things">${open.map((each) => renderInvitation(each, storeId, store))}</ul>`}
 ${isOwner && renderInvite(storeId, store)}
@@ -83,7 +86,7 @@ ${isOwner && renderInvite(storeId, store)}
  * The store in the path, to one of its members. A store that does not exist and one that they do not belong to are the
  * same to everybody else. What a member may do there is for the verb to say, in its transaction.
  */
-async function findStore(ctx: Context, request: FastifyRequest): Promise<Membership> {
+export async function findStore(ctx: Context, request: FastifyRequest): Promise<Membership> {
   const { storeId } = request.params as { storeId: string }
   const memberships = await listMemberships(ctx.db, sessionOf(request).member.id)
   const found = memberships.find((each) => each.storeId === storeId)

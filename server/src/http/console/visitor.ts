@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
+import { scopeToStore } from '../../database/scope.ts'
+import type { StoreId } from '../../ids.ts'
 import type { Session } from '../../members/member.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { type Browser, readSession, sessionSeconds } from '../../members/session.ts'
@@ -63,6 +65,11 @@ export function giveFormToken(ctx: Context, { visitor }: FastifyRequest, reply: 
 export function sessionOf({ visitor }: FastifyRequest): Session {
   if (!visitor.session) throw new Refusal('signed_out')
   return visitor.session
+}
+
+/** For one store's screens: in a deployment with roles, PostgreSQL shows them no other store's rows. */
+export function forStore(ctx: Context, storeId: StoreId): Context {
+  return { ...ctx, db: scopeToStore(ctx.db, storeId) }
 }
 
 export function browserOf({ visitor, headers, ip }: FastifyRequest): Browser {

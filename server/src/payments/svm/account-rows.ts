@@ -3,7 +3,10 @@ import type { Mode } from '../../networks.ts'
 
 /** SQL for the token accounts that wallets are paid to. */
 
-/** Wallets whose account is due for a check: every ten seconds while it is missing, every hour once it exists. */
+/**
+ * Wallets whose account is due for a check: every ten seconds while it is missing, every hour once it exists. Those that
+ * no owner has confirmed yet have the registration 0: no account is paid for until then.
+ */
 export async function listUnchecked(
   db: Database,
   network: string,
@@ -14,7 +17,7 @@ export async function listUnchecked(
   const rows = await db.query<{ address: string }>(
     `select distinct w.address from wallets w join stores s on s.id = w.store_id and s.mode = $3
      left join token_accounts t on t.network = $1 and t.asset = $2 and t.owner = w.address
-     where w.family = 'SOLANA' and w.retired_at is null and (t.owner is null or t.checked_at < clock() -
+     where w.family = 'SOLANA' and w.retired_at is null and w.registration > 0 and (t.owner is null or t.checked_at < clock() -
        case when t.ready_at is null then interval '10 seconds' else interval '1 hour' end)
      order by w.address limit $4`,
     [network, asset, mode, limit],

@@ -4,13 +4,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { cancelUndone } from '../../../src/checkouts/cancel-undone.ts'
 import { atEnd } from '../../support/at-end.ts'
+import { registerWallet, wallets } from '../../support/store.ts'
 import { openBrowser } from '../page/support/browser.ts'
 import { openConsole, openInvitedStore } from './support/console.ts'
 import { addAuthenticator, openDevice } from './support/device.ts'
 
 const console = await openConsole({ listens: true })
 const { url } = console
+const { ctx } = console.farthing
 const chromium = await openBrowser()
 
 async function enrol(page: Page, link: string): Promise<void> {
@@ -102,6 +105,30 @@ test('a copy of an authenticator is refused once the other has been used', async
   await thief.cdp.send('WebAuthn.addCredential', { authenticatorId: thief.authenticatorId, credential })
   await signIn(thief.page)
   await thief.page.getByText('This passkey was not accepted').waitFor()
+})
+
+test('an owner confirms the wallet that a key asked for, and goes back to the one before', async () => {
+  const { store, link } = await openInvitedStore(console, { evmWallet: wallets[0] })
+  const { page, complaints } = await openDevice(chromium)
+  await enrol(page, link)
+  await registerWallet(store, wallets[1])
+  await page.reload()
+  await page.getByRole('status').getByText(wallets[1]).waitFor()
+  await page.getByRole('link', { name: 'Look at the wallets' }).click()
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.getByText('confirmed by Olga').waitFor()
+  const { id } = await store.create()
+  await page.getByRole('listitem').filter({ hasText: 'confirmed by Olga' }).getByRole('button').click()
+  await page.getByText('Undone by Olga').waitFor()
+  while (await cancelUndone(ctx, ctx.now()));
+  assert.equal((await store.call('GET', `/api/v1/checkouts/${id}`)).json().status, 'CANCELED')
+  await page.getByLabel('another wallet').last().selectOption('key')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('a key is enough to change the wallet').waitFor()
+  await page.goto(url)
+  await page.getByRole('button', { name: 'I know' }).click()
+  await page.getByRole('status').waitFor({ state: 'detached' })
+  assert.deepEqual(complaints, [])
 })
 
 test('an answer that a page of another origin got for our relying party is refused', async () => {

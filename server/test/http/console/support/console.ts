@@ -40,12 +40,15 @@ export async function openConsole({ listens = false, settings = {} } = {}): Prom
 }
 
 /** A store, and the token of the link with which its first owner enrols. */
-export async function openInvitedStore({ farthing }: TestConsole): Promise<{
+export async function openInvitedStore(
+  { farthing }: TestConsole,
+  options: Parameters<typeof openStore>[1] = { evmWallet: null },
+): Promise<{
   readonly store: StoreClient
   readonly token: string
   readonly link: string
 }> {
-  const store = await openStore(farthing, { evmWallet: null })
+  const store = await openStore(farthing, options)
   const invitee = { name: 'Olga', email: null, role: 'owner' } as const
   const { link } = await inviteAsOperator(farthing.ctx, store.store.id, operator, invitee, new Date())
   return { store, link, token: tokenOf(link) }

@@ -1,0 +1,30 @@
+import type { Context } from '../context.ts'
+import { firstIdAt } from '../ids.ts'
+import { scheduleCancellation, takeCancellation } from '../stores/change-rows.ts'
+import { moveCheckouts } from './move.ts'
+import { lockOpenTo } from './rows.ts'
+
+/** Keeps a transaction short when a backlog has built up. */
+const checkoutsPerRun = 200
+/** Ids carry the clock of the process that made them; it may be behind the one that dates the change. */
+const clocksDifferMs = 60_000
+/** A create that was running may commit after the change was undone, and a payment that fails opens its checkout again. */
+const againSeconds = 30
+const searchMinutes = 30
+
+/**
+ * Cancels open checkouts that would pay to a wallet whose use was undone, if its owner asked for that. Returns whether
+ * there was one to look for. Any number of processes may run it at once.
+ */
+export async function cancelUndone(ctx: Context, now: Date): Promise<boolean> {
+  return await ctx.db.transaction(async (tx) => {
+    const found = await takeCancellation(tx)
+    if (!found) return false
+    const { changeId, storeId, address, since, undoneBy } = found
+    const from = firstIdAt('ch', ctx.config.cell, new Date(since.getTime() - clocksDifferMs))
+    const open = await lockOpenTo(tx, storeId, address, from, checkoutsPerRun)
+    if (open.length > 0) await moveCheckouts(ctx, tx, open, { status: 'CANCELED', actor: undoneBy }, now)
+    if (open.length < checkoutsPerRun) await scheduleCancellation(tx, changeId, againSeconds, searchMinutes)
+    return true
+  })
+}
