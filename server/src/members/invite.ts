@@ -6,6 +6,7 @@ import { actorOfSession, announce } from './announce.ts'
 import { type Touch, useTouch } from './confirm.ts'
 import type { Invitation, Role, StoreMember } from './member.ts'
 import { Refusal } from './refusal.ts'
+import { type Right, requireRight } from './rights.ts'
 import * as rows from './rows.ts'
 import { hashToken, newToken } from './token.ts'
 
@@ -54,7 +55,7 @@ export async function inviteMember(
 ): Promise<NewInvitation> {
   const { session } = touch
   return await ctx.db.transaction(async (tx) => {
-    const members = await lockAsOwner(tx, storeId, session.member.id)
+    const members = await lockFor(tx, storeId, session.member.id, 'members:write')
     const { name, role, email } = invitee
     await useTouch(ctx, tx, touch, 'member.invite', { storeId, name, role, email: email ?? '' }, now)
     const open = await rows.listInvitations(tx, storeId)
@@ -70,7 +71,7 @@ export async function inviteMember(
 
 /**
  * A link with which a member who lost their passkeys makes another. Whoever has the link becomes that member, so an owner
- * may make one only for somebody who belongs to no store but theirs.
+ * may make one only for somebody who belongs to no store but theirs and does not run the deployment.
  */
 export async function inviteToRecover(
   ctx: Context,
@@ -81,12 +82,12 @@ export async function inviteToRecover(
 ): Promise<NewInvitation> {
   const { session } = touch
   return await ctx.db.transaction(async (tx) => {
-    const members = await lockAsOwner(tx, storeId, session.member.id)
+    const members = await lockFor(tx, storeId, session.member.id, 'members:write')
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
     await useTouch(ctx, tx, touch, 'member.recover', { storeId, memberId }, now)
     // They must not join another store between this look and our commit.
-    await rows.lockMember(tx, member.id)
+    if (await rows.lockMember(tx, member.id)) throw new Refusal('operator')
     const own = await rows.listMemberships(tx, session.member.id)
     const isOwned = (id: StoreId) => own.some((each) => each.storeId === id && each.role === 'owner')
     const theirs = await rows.listMemberships(tx, member.id)
@@ -109,22 +110,23 @@ export async function withdrawInvitation(
   invitationId: string,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    await lockAsOwner(tx, storeId, memberId)
+    await lockFor(tx, storeId, memberId, 'members:write')
     if (!(await rows.withdrawOne(tx, storeId, invitationId))) throw new Refusal('not_found')
   })
 }
 
-/** Locks the store's members for a change by one of its owners. To everybody else the store does not exist. */
-export async function lockAsOwner(
+/** Locks the store's members for a change by one of them. To everybody else the store does not exist. */
+export async function lockFor(
   tx: Transaction,
   storeId: StoreId,
   memberId: MemberId,
+  right: Right,
 ): Promise<StoreMember[]> {
   await rows.lockMembers(tx, storeId)
   const members = await rows.listStoreMembers(tx, storeId)
   const self = members.find(({ id }) => id === memberId)
   if (!self) throw new Refusal('not_found')
-  if (self.role !== 'owner') throw new Refusal('owner_only')
+  requireRight(self.role, right)
   return members
 }
 

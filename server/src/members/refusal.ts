@@ -11,12 +11,14 @@ const refusals = {
   confirmation: 'Confirm this with your passkey.',
   last_passkey: 'This is your only passkey. Add another one before you remove it.',
   passkeys_max: 'You have as many passkeys as one member may have. Remove one first.',
-  last_owner: 'The store would have no owner. Invite another owner first.',
-  owner_only: 'Only an owner of this store can do that.',
+  last_owner: 'The store would have no owner. Make somebody else an owner first.',
+  role: 'Your role in this store does not include that. Ask an owner.',
   has_owner: 'The store has an owner, who invites people in the console.',
   has_members: 'The store has members. Its owner invites people in the console.',
   other_stores:
     'This member also belongs to a store that you do not own, so their passkeys are not yours to replace. Remove them here and invite them again.',
+  operator:
+    'This member runs the deployment, so their passkeys are not yours to replace. Ask whoever runs it with them.',
   is_member: 'You are a member of this store already.',
   members_max: 'The store has as many members and open invitations as one store may have.',
   not_found: 'There is nothing here, or it is not yours.',

@@ -7,6 +7,7 @@ import type { Passkey } from '../../members/member.ts'
 import { listPasskeys } from '../../members/passkey-rows.ts'
 import { addPasskey, openPasskey, removePasskey } from '../../members/passkeys.ts'
 import { Refusal } from '../../members/refusal.ts'
+import { mayAct } from '../../members/rights.ts'
 import { listMemberships } from '../../members/rows.ts'
 import { endSession, listSessions } from '../../members/session.ts'
 import type { ListedSession } from '../../members/session-rows.ts'
@@ -38,7 +39,7 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
 <h2>Stores</h2>
 <ul class="things">${memberships.map(
         ({ storeId, storeName, role }) =>
-          html`<li><p>${storeName}<small>You are ${role === 'owner' ? 'an' : 'a'} ${role}</small></p><a href="/stores/${storeId}/members">Members</a></li>`,
+          html`<li><p>${storeName}<small>You are ${role === 'owner' ? 'an' : 'a'} ${role}</small></p>${mayAct(role, 'members:read') && html`<a href="/stores/${storeId}/members">Members</a>`}</li>`,
       )}</ul>
 <h2>Passkeys</h2>
 <ul class="things">${passkeys.map((passkey) => renderPasskey(passkey, passkeys.length > 1, field))}</ul>

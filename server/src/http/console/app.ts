@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { openIdentities } from '../../members/identities.ts'
@@ -15,7 +16,7 @@ import { mountEnrol } from './enrol.ts'
 import { mountOidc } from './oidc.ts'
 import { mountSignIn } from './sign-in.ts'
 import { mountTeam } from './team.ts'
-import { readVisitor, refuseCrossSite } from './visitor.ts'
+import { enterStore, meetVisitor, readCookie, refuseCrossSite } from './visitor.ts'
 
 /** A passkey's answer is about 1 KiB, a new passkey with its statement up to 3. */
 const bodyBytesMax = 16_384
@@ -38,7 +39,7 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
   })
   takeBodies(app)
   app.addHook('onRequest', async (request, reply) => {
-    request.visitor = { token: null, session: null }
+    request.visitor = { token: readCookie(ctx, request), session: null, store: null }
     addresses.take(addressBucket(request.ip), reply)
     if (request.routeOptions.config?.isAttempt && !attempts.tryTake(addressBucket(request.ip)))
       throw new Problem('rate_limited', 'Too many attempts from your address. Wait a minute.', {
@@ -47,7 +48,12 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
     refuseCrossSite(ctx, request)
   })
   app.addHook('preHandler', async (request) => {
-    if (!request.is404) request.visitor = await readVisitor(ctx, request)
+    if (request.is404) return
+    await meetVisitor(ctx, request)
+    await enterStore(ctx, request)
+  })
+  app.addHook('onRoute', ({ url, config }) => {
+    assert(url.includes(':storeId') === (config?.right !== undefined), `${url} needs a right in its store`)
   })
   const identities = openIdentities(ctx)
   void app.register(async (scope) => {
@@ -95,10 +101,11 @@ const statuses: Readonly<Record<Reason, number>> = {
   last_passkey: 409,
   passkeys_max: 409,
   last_owner: 409,
-  owner_only: 403,
+  role: 403,
   has_owner: 409,
   has_members: 409,
   other_stores: 409,
+  operator: 409,
   is_member: 409,
   members_max: 409,
   not_found: 404,

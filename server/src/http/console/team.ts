@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
+import { changeRole } from '../../members/change-role.ts'
 import { readTouch } from '../../members/confirm.ts'
 import {
   inviteMember,
@@ -7,26 +8,27 @@ import {
   type NewInvitation,
   withdrawInvitation,
 } from '../../members/invite.ts'
-import { type Invitation, isRole, type Membership, roles, type StoreMember } from '../../members/member.ts'
+import { type Invitation, isRole, roles, type StoreMember } from '../../members/member.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { removeMember } from '../../members/remove.ts'
-import { listInvitations, listMemberships, listStoreMembers } from '../../members/rows.ts'
+import { mayAct } from '../../members/rights.ts'
+import { listInvitations, listStoreMembers } from '../../members/rows.ts'
 import { checkEmail } from '../../stores/check-text.ts'
 import { type Html, html } from '../page/html.ts'
 import { when } from './account.ts'
 import { formField, sendPage } from './document.ts'
 import { fieldsOf, readName, refuse, textOf, touchOf } from './fields.ts'
-import { giveFormToken, sessionOf } from './visitor.ts'
+import { giveFormToken, sessionOf, storeOf } from './visitor.ts'
 
 const path = '/stores/:storeId/members'
 
-/** A store's members. All of them see who else there is; owners invite and remove. */
+/** A store's members: who they are, inviting, roles, lost passkeys, removing. */
 export function mountTeam(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, async (request, reply) => {
+  scope.get(path, { config: { right: 'members:read' } }, async (request, reply) => {
     const { member } = sessionOf(request)
-    const own = await findStore(ctx, request)
+    const own = storeOf(request)
     const { storeId } = own
-    const isOwner = own.role === 'owner'
+    const isOwner = mayAct(own.role, 'members:write')
     const [members, open] = await Promise.all([
       listStoreMembers(ctx.db, storeId),
       isOwner ? listInvitations(ctx.db, storeId) : [],
@@ -42,8 +44,10 @@ ${isOwner && renderInvite(storeId, store)}
     })
   })
 
-  scope.post(path, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  const change = { config: { right: 'members:write' } } as const
+
+  scope.post(path, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
     const [name, role, email] = [readName(fields, 'name'), textOf(fields, 'role'), textOf(fields, 'email')]
     if (!isRole(role)) throw new Refusal('invalid')
@@ -54,8 +58,8 @@ ${isOwner && renderInvite(storeId, store)}
     return sendLink(ctx, request, reply, made)
   })
 
-  scope.post(`${path}/recover`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/recover`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     const memberId = textOf(fields, 'memberId')
@@ -63,32 +67,30 @@ ${isOwner && renderInvite(storeId, store)}
     return sendLink(ctx, request, reply, made)
   })
 
-  scope.post(`${path}/remove`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/remove`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     await removeMember(ctx, storeId, touch, textOf(fields, 'memberId'), ctx.now())
     return reply.code(303).header('location', `/stores/${storeId}/members`).send()
   })
 
-  scope.post(`${path}/withdraw`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/role`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
+    const fields = fieldsOf(request)
+    const role = textOf(fields, 'role')
+    if (!isRole(role)) throw new Refusal('invalid')
+    const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
+    await changeRole(ctx, storeId, touch, textOf(fields, 'memberId'), role, ctx.now())
+    return reply.code(303).header('location', `/stores/${storeId}/members`).send()
+  })
+
+  scope.post(`${path}/withdraw`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const invitationId = textOf(fieldsOf(request), 'invitationId')
     await withdrawInvitation(ctx, storeId, sessionOf(request).member.id, invitationId)
     return reply.code(303).header('location', `/stores/${storeId}/members`).send()
   })
-}
-
-/**
- * The store in the path, to one of its members. A store that does not exist and one that they do not belong to are the
- * same to everybody else. What a member may do there is for the verb to say, in its transaction.
- */
-async function findStore(ctx: Context, request: FastifyRequest): Promise<Membership> {
-  const { storeId } = request.params as { storeId: string }
-  const memberships = await listMemberships(ctx.db, sessionOf(request).member.id)
-  const found = memberships.find((each) => each.storeId === storeId)
-  if (!found) throw new Refusal('not_found')
-  return found
 }
 
 /** In the answer itself and in no URL: the link is a secret, and it is shown once. */
@@ -118,7 +120,8 @@ function renderMember(
   store: Html,
 ): Html {
   const member = html`${store}<input type="hidden" name="memberId" value="${id}">`
-  const forms = html`<form method="post" action="/stores/${storeId}/members/recover" data-confirm="member.recover">${member}<button class="quiet">Lost passkey</button></form>
+  const forms = html`<form method="post" action="/stores/${storeId}/members/role" data-confirm="member.role">${member}<select name="role" aria-label="Role of ${name}">${roles.map((each) => html`<option value="${each}"${each === role && html` selected`}>${each}</option>`)}</select><button class="quiet">Change role</button></form>
+<form method="post" action="/stores/${storeId}/members/recover" data-confirm="member.recover">${member}<button class="quiet">Lost passkey</button></form>
 <form method="post" action="/stores/${storeId}/members/remove" data-confirm="member.remove">${member}<button class="quiet">Remove</button></form>`
   return html`<li><p>${name}${id === ownId && html` <strong>(you)</strong>`}<small>${role}${email && html`, ${email}`}, since ${when(createdAt)}</small></p>${isOwner && id !== ownId && forms}</li>`
 }
