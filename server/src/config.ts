@@ -1,3 +1,4 @@
+import { findMailMistakes, type MailConfig, mailSettings } from './mail-settings.ts'
 import { findNodeMistake, type Network, networks } from './networks.ts'
 import {
   anyText,
@@ -24,7 +25,7 @@ import { type SigningConfig, signingSettings } from './signing-settings.ts'
  * names the setting, so that an operator can fix all of them at once. `npm run generate` writes `.env.example` and
  * the table in docs/operating.md from the settings here.
  */
-export type Config = SigningConfig & {
+export type Config = Grouped & {
   readonly databaseUrl: string
   readonly host: string
   readonly port: number
@@ -66,6 +67,7 @@ export type Config = SigningConfig & {
   readonly crashAt: string
 }
 
+type Grouped = SigningConfig & MailConfig
 type FixedConfig = Omit<Config, 'nodes'>
 
 export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
@@ -288,6 +290,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '',
     parse: anyText,
   },
+  ...mailSettings,
   webhookPrivateNetworks: {
     name: 'WEBHOOK_DANGEROUS_PRIVATE_NETWORKS',
     about:
@@ -316,7 +319,8 @@ export function readConfig(environment: Environment = process.env): Config {
   const nodes = Object.fromEntries(
     networks.map((network) => [network.id, readSetting(rpcSetting(network), environment, mistakes)]),
   )
-  if (mistakes.length === 0) mistakes.push(...findConsoleMistakes(fixed as unknown as FixedConfig))
+  const read = fixed as unknown as FixedConfig
+  if (mistakes.length === 0) mistakes.push(...findConsoleMistakes(read), ...findMailMistakes(read))
   if (mistakes.length > 0) throw new ConfigError(mistakes.join('\n'))
   return { ...fixed, nodes } as Config
 }

@@ -10,6 +10,8 @@ import { assignWaitingSequences } from './events/assign-sequence.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
 import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
+import { openMailer } from './mails/send.ts'
+import { sendsMail } from './mails/write.ts'
 import { openMeasure } from './payments/measure.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
 import { listConnected, openRails } from './payments/rails.ts'
@@ -48,6 +50,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     { name: 'assign-sequence', restMs: 100, run: async () => (await assignWaitingSequences(ctx, turn)) > 0 },
     { name: 'deliver', restMs: 500, wakeOn: 'events', run: deliverer.step, release: deliverer.idle },
     scheduled(ctx, 'tidy-deliveries', 10, () => tidyDeliveries(ctx, ctx.now())),
+    ...(sendsMail(ctx) ? [{ name: 'send-mails', restMs: 2_000, run: openMailer(ctx) }] : []),
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
     ...sources
       .filter(({ setting }) => ctx.config[setting] !== '')

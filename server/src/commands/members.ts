@@ -50,8 +50,8 @@ async function invite(ctx: Context, storeId: StoreId, actor: Actor, options: Opt
   if (typeof role !== 'string' || !isRole(role))
     throw new UsageError(`--role must be one of ${roles.join(', ')}.`)
   const invitee = { name, email: typeof email === 'string' ? email : null, role }
-  const { link } = await inviteAsOperator(ctx, storeId, actor, invitee, ctx.now())
-  return `${link}\nSend this link to ${name}. It works once, for 24 hours, and is shown only now. Whoever has it can use it.`
+  const { link, isMailed } = await inviteAsOperator(ctx, storeId, actor, invitee, ctx.now())
+  return `${link}\nSend this link to ${name}. It works once, for 24 hours, and is shown only now. Whoever has it can use it.${isMailed ? ` It is also mailed to ${email}.` : ''}`
 }
 
 async function changeRole(

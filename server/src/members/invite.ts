@@ -2,6 +2,7 @@ import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { type MemberId, newId, type StoreId } from '../ids.ts'
+import { writeMail } from '../mails/write.ts'
 import { actorOfSession, announce } from './announce.ts'
 import { type Touch, useTouch } from './confirm.ts'
 import type { Invitation, Role, StoreMember } from './member.ts'
@@ -18,7 +19,12 @@ const membersMax = 200
 export type Invitee = { readonly name: string; readonly email: string | null; readonly role: Role }
 
 /** The link is shown once: only its hash is stored. */
-export type NewInvitation = { readonly invitation: Invitation; readonly link: string }
+export type NewInvitation = {
+  readonly invitation: Invitation
+  readonly link: string
+  /** Whether it is also on its way to their e-mail address. */
+  readonly isMailed: boolean
+}
 
 /**
  * An operator may give a store its first owner, or its first member, and nobody after that: whoever runs the deployment
@@ -151,5 +157,25 @@ async function write(
   const { storeId, memberId: id, name, role, createdAt } = invitation
   await announce(ctx, tx, storeId, actor, 'member.invited', { id, name, role }, createdAt)
   // A browser sends what follows the # to nobody, so the token is in no log of a server or a proxy.
-  return { invitation, link: `${ctx.config.consoleUrl}/enrol#${token}` }
+  const link = `${ctx.config.consoleUrl}/enrol#${token}`
+  return { invitation, link, isMailed: await mail(ctx, tx, invitation, link) }
+}
+
+async function mail(ctx: Context, tx: Transaction, invitation: Invitation, link: string): Promise<boolean> {
+  const { id, storeId, name, email: to, role, isRecovery, expiresAt, createdAt } = invitation
+  if (to === null) return false
+  const { storeName } = await rows.listOwnerAddresses(tx, storeId, null)
+  const subject = isRecovery ? `Your new passkey for ${storeName}` : `Your invitation to ${storeName}`
+  const purpose = isRecovery
+    ? `With this link you make a new passkey for ${storeName}. All your earlier passkeys stop working then.`
+    : `You are invited to ${storeName} (${role}). With this link you make a passkey and join.`
+  const text = `Hello ${name},
+
+${purpose}
+
+${link}
+
+It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC. Whoever has it can use it, so forward it to nobody. If you did not expect it, ask an owner of the store before you open it.
+`
+  return await writeMail(ctx, tx, id, { to, subject, text }, createdAt)
 }

@@ -56,6 +56,24 @@ export async function listStoreMembers(db: Reader, storeId: string): Promise<Sto
   }))
 }
 
+/** Where the store's owners can be written to, and the member whom it is about. */
+export async function listOwnerAddresses(
+  tx: Transaction,
+  storeId: StoreId,
+  memberId: MemberId | null,
+): Promise<{ readonly storeName: string; readonly addresses: readonly string[] }> {
+  const [row] = await tx.query<{ name: string; addresses: string[] }>(
+    `select s.name, array(
+       select distinct m.email from members m
+       where m.email is not null and (m.id = $2 or m.id in (
+         select member_id from memberships where store_id = s.id and role = 'owner'))
+     ) as addresses
+     from stores s where s.id = $1`,
+    [storeId, memberId],
+  )
+  return { storeName: row?.name ?? '', addresses: row?.addresses ?? [] }
+}
+
 export async function listMemberships(db: Reader, memberId: MemberId): Promise<Membership[]> {
   return await db.query<Membership>(
     `select s.id as "storeId", s.name as "storeName", m.role

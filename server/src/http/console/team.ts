@@ -98,14 +98,14 @@ function sendLink(
   ctx: Context,
   request: FastifyRequest,
   reply: FastifyReply,
-  { link, invitation }: NewInvitation,
+  { link, invitation, isMailed }: NewInvitation,
 ): FastifyReply {
   const { name, storeId, isRecovery } = invitation
   return sendPage(ctx, request, reply, {
     title: 'Send this link',
     isAlone: true,
     main: html`<h1>Send this link to ${name}</h1>
-<p>${isRecovery ? 'With it they make a new passkey. Their old ones stop working then.' : 'With it they make a passkey and join.'} It works once, until ${when(invitation.expiresAt)}, and it is shown only now. Whoever has it can use it, so send it to nobody else.</p>
+<p>${isRecovery ? 'With it they make a new passkey. Their old ones stop working then.' : 'With it they make a passkey and join.'} It works once, until ${when(invitation.expiresAt)}, and it is shown only now. Whoever has it can use it, so send it to nobody else.${isMailed && html` It is also on its way to ${invitation.email}.`}</p>
 <code class="link">${link}</code>
 <form><button type="button" data-copy="${link}" data-done="Copied">Copy the link</button></form>
 <p><a href="/stores/${storeId}/members">Back to the members</a></p>`,
