@@ -1,5 +1,5 @@
 /** Everything that is refused to members, each with the sentence they read. */
-const refusals = {
+export const refusals = {
   signed_out: 'You are signed out. Sign in to go on.',
   invitation: 'This link does not work: it was used, has expired or was replaced. Ask for a new one.',
   passkey: 'This passkey was not accepted. Try again, or use another one.',
@@ -32,8 +32,11 @@ export class Refusal extends Error {
   override readonly name = 'Refusal'
   /** Not called `code`: an error that has one counts as the database's. */
   readonly reason: Reason
+  /** What exactly is wrong, in the member's language, if there is more to say than the reason. */
+  readonly detail: string | undefined
   constructor(reason: Reason, options: ErrorOptions & { readonly detail?: string } = {}) {
     super(options.detail ?? refusals[reason], options)
     this.reason = reason
+    this.detail = options.detail
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { openIdentities } from '../../members/identities.ts'
 import { type Reason, Refusal } from '../../members/refusal.ts'
-import { Problem, problems } from '../../problems.ts'
+import { Problem } from '../../problems.ts'
 import { parseBody } from '../body.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
 import type { Health } from '../operations.ts'
@@ -13,6 +13,8 @@ import { noteProblem, openServer } from '../server.ts'
 import { mountAccount } from './account.ts'
 import { sendPage } from './document.ts'
 import { mountEnrol } from './enrol.ts'
+import { languageOf } from './languages/choose.ts'
+import type { Language } from './languages/language.ts'
 import { mountOidc } from './oidc.ts'
 import { mountSignIn } from './sign-in.ts'
 import { mountTeam } from './team.ts'
@@ -117,28 +119,30 @@ function sendError(ctx: Context, error: unknown, request: FastifyRequest, reply:
   const isScript = /^application\/json\b/.test(request.headers['content-type'] ?? '')
   if (error instanceof Refusal && error.reason === 'signed_out' && request.method === 'GET')
     return reply.code(303).header('location', '/sign-in').send()
-  const { status, text, headers } = describe(ctx, error, request)
+  const { texts } = languageOf(request)
+  const { status, text, headers } = describe(ctx, error, request, texts)
   if (headers) reply.headers(headers)
   if (isScript) return reply.code(status).type('application/json').send({ error: text })
   return sendPage(ctx, request, reply, {
     status,
-    title: 'That did not work',
+    title: texts.failed.title,
     isAlone: true,
-    main: html`<h1>That did not work</h1><p>${text}</p><p><a href="/">Back to the console</a></p>`,
+    main: html`<h1>${texts.failed.title}</h1><p>${text}</p><p><a href="/">${texts.failed.back}</a></p>`,
   })
 }
 
-function describe(ctx: Context, error: unknown, request: FastifyRequest) {
+function describe(ctx: Context, error: unknown, request: FastifyRequest, texts: Language['texts']) {
   if (error instanceof Refusal) {
-    const { reason, message, cause } = error
+    const { reason, detail, cause } = error
     ctx.log.debug(
       { requestId: request.id, reason, cause: String(cause ?? '') },
       'refused a request to the console',
     )
-    return { status: statuses[reason], text: message, headers: null }
+    return { status: statuses[reason], text: detail ?? texts.refusals[reason], headers: null }
   }
   const { status, code, headers } = noteProblem(ctx, error, request)
-  const text = error instanceof Problem ? error.message : problems[code][1]
+  const { internal } = texts.problems
+  const text = code in texts.problems ? texts.problems[code as keyof typeof texts.problems] : internal
   const retry = headers['retry-after']
   return { status, text, headers: retry === undefined ? null : { 'retry-after': retry } }
 }
