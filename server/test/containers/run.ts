@@ -65,7 +65,10 @@ const run = (program: string, args: readonly string[], options: { input?: Buffer
   }).trim()
 const podman = (...args: readonly string[]) => run('podman', args)
 const compose = (...args: readonly string[]) =>
-  run('podman-compose', ['-f', 'compose.yaml', '-f', join(here, 'compose.local.yaml'), ...args])
+  run('podman-compose', [
+    ...['-f', 'compose.yaml', '-f', 'compose.console.yaml', '-f', join(here, 'compose.local.yaml')],
+    ...args,
+  ])
 const containerOf = (service: string) => `farthing_${service}_1`
 
 execFileSync('git', ['clone', '--quiet', repository, source])
@@ -109,6 +112,7 @@ try {
   const operator = async (...command: readonly string[]) =>
     await runBeside('podman', ['exec', containerOf('work'), 'node', 'server/src/main.ts', ...command], env)
   await operator('settler', 'add', 'LOCAL', privateKeyToAccount(settlerKey).address)
+  podman('restart', '--time', '30', containerOf('work'))
   const made = await operator('store', 'create', '--test', '--name', 'Container shop', '--evm-wallet', wallet)
   const [apiKey = assert.fail(made)] = /sk_test_\w+/.exec(made) ?? []
   const checkoutUrl = createCheckout(apiKey)
@@ -116,18 +120,21 @@ try {
   assert.match(paid, /paid/i)
   assertConfined('serve')
   assertConfined('work')
+  assertConfined('signer')
+  await assertConsole(operator, made)
+  assertKeyless()
 
   const stopStart = performance.now()
-  podman('stop', '--time', '30', containerOf('work'), containerOf('serve'))
+  podman('stop', '--time', '30', containerOf('work'), containerOf('serve'), containerOf('signer'))
   const stopSeconds = secondsSince(stopStart)
-  for (const service of ['work', 'serve'])
+  for (const service of ['work', 'serve', 'signer'])
     assert.equal(podman('inspect', '--format', '{{.State.ExitCode}}', containerOf(service)), '0', service)
   figures = {
     ...{ imageMb: megabytes(imageBytes), baseMb: megabytes(baseBytes), buildSeconds, startSeconds },
     ...{ paidTo: wallet, stopSeconds },
   }
 } catch (error) {
-  for (const service of ['postgres', 'migrate', 'serve', 'work', 'proxy'])
+  for (const service of ['postgres', 'migrate', 'serve', 'signer', 'work', 'proxy'])
     for (const written of spawnSync('podman', ['logs', '--tail', '20', containerOf(service)], { env }).output)
       process.stderr.write(written ?? '')
   throw error
@@ -161,6 +168,7 @@ function writeSettings(): void {
   const secret = () => randomBytes(16).toString('hex')
   const settings = {
     DOMAIN: 'localhost',
+    CONSOLE_DOMAIN: 'console.localhost',
     POSTGRES_PASSWORD: secret(),
     DATABASE_OWNER_PASSWORD: secret(),
     DATABASE_APP_PASSWORD: secret(),
@@ -240,6 +248,37 @@ async function payWith(checkoutUrl: string): Promise<string> {
       XDG_STATE_HOME: folder,
     },
   )
+}
+
+/** On its own host the console answers, on the API's it does not. */
+async function assertConsole(
+  operator: (...command: readonly string[]) => Promise<string>,
+  made: string,
+): Promise<void> {
+  const [storeId = assert.fail(made)] = /st_\w+/.exec(made) ?? []
+  const invited = await operator('member', 'invite', storeId, '--name', 'Olga')
+  assert.match(invited, /^https:\/\/console\.localhost\/enrol#/)
+  const page = spawnSync(
+    'curl',
+    [
+      ...['--silent', '--insecure', '--max-time', '5', '--resolve', 'console.localhost:443:127.0.0.1'],
+      'https://console.localhost/sign-in',
+    ],
+    { encoding: 'utf8' },
+  )
+  assert.match(page.stdout, /Sign in to Farthing/)
+  assert(!curl('/sign-in').body.includes('Sign in to Farthing'))
+}
+
+/** `work` can ask for signatures, and has neither the keys nor a way to change what signer notes; signer has no network. */
+function assertKeyless(): void {
+  const inside = (service: string, script: string) =>
+    spawnSync('podman', ['exec', containerOf(service), 'sh', '-c', script], { env, encoding: 'utf8' })
+  assert.equal(inside('work', 'test -S /var/lib/signer/socket').status, 0)
+  assert.notEqual(inside('work', 'cat /run/secrets/settler_keys').status, 0)
+  assert.notEqual(inside('work', 'touch /var/lib/signer/socket.spent').status, 0)
+  assert.equal(inside('signer', 'cat /run/secrets/settler_keys').stdout.trim(), settlerKey)
+  assert.equal(inside('signer', 'tail -n +3 /proc/net/dev | grep -v lo:').stdout, '')
 }
 
 function assertConfined(service: string): void {
