@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 import type { Context } from '../context.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { unseal } from '../secrets/seal.ts'
@@ -14,20 +14,13 @@ const sendMs = 20_000
 
 /** Sends the mails that wait, one at a time. The function returns whether there may be more. */
 export function openMailer(ctx: Context): () => Promise<boolean> {
-  const transport = createTransport({
-    ...serverOf(ctx.config.smtpUrl),
-    connectionTimeout: answerMs,
-    greetingTimeout: answerMs,
-    dnsTimeout: answerMs,
-    socketTimeout: 2 * answerMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
-  const { mailFrom: from } = ctx.config
+  const { mailFrom: from, smtpUrl } = ctx.config
+  let transport: Transporter | null = null
 
   async function send(waiting: WaitingMail): Promise<void> {
     const keys = readSecretsKeys(ctx.config.secretsKeyFile)
     const { to, subject, text }: Mail = JSON.parse(unseal(keys, placeOf(waiting.id), waiting))
+    transport ??= await openTransport(smtpUrl)
     const sending = transport.sendMail({
       from: { name: 'Farthing', address: from },
       to: { name: '', address: to },
@@ -60,6 +53,20 @@ export function openMailer(ctx: Context): () => Promise<boolean> {
     await deleteMail(ctx.db, id)
     return true
   }
+}
+
+/** Loaded with the first mail: a deployment without a mail server never needs it. */
+async function openTransport(smtpUrl: string): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({
+    ...serverOf(smtpUrl),
+    connectionTimeout: answerMs,
+    greetingTimeout: answerMs,
+    dnsTimeout: answerMs,
+    socketTimeout: 2 * answerMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
 }
 
 /**
