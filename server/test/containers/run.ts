@@ -9,7 +9,7 @@ import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +17,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { createTestClient, encodeFunctionData, http, parseAbi, publicActions, walletActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { parse } from 'yaml'
 import { chainIdOf, testPayer } from '../../src/dev/chain.ts'
 import { startLocalChain } from '../../src/dev/local-chain.ts'
 import { networks } from '../../src/networks.ts'
@@ -104,6 +105,7 @@ try {
   podman('network', 'create', '--subnet', '172.30.85.0/24', 'farthing_back')
   const startedAt = performance.now()
   compose('up', '-d', '--no-build')
+  startSigner()
   forwarder.listen(chainPort, gateway)
   await once(forwarder, 'listening')
   await untilReady()
@@ -162,6 +164,30 @@ function importBase(name: string, changes: readonly string[]): void {
   const all = ['ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt', ...changes]
   const flags = all.map((change) => `--change='${change}'`).join(' ')
   run('bash', ['-euo', 'pipefail', '-c', `tar -C "${folder}/root" -c . | podman import ${flags} - ${name}`])
+}
+
+/**
+ * The service signer as compose.yaml describes it. Debian's podman-compose 1.0.3 joins a service without a network to the
+ * default one as well, which podman refuses; so podman starts this one.
+ */
+function startSigner(): void {
+  const { services } = parse(readFileSync(join(source, 'compose.yaml'), 'utf8'), { merge: true })
+  const { environment, network_mode, cap_drop, security_opt, volumes, secrets, command } = services.signer
+  podman(
+    ...['run', '--detach', '--name', containerOf('signer'), '--network', network_mode, '--read-only'],
+    ...cap_drop.flatMap((name: string) => ['--cap-drop', name]),
+    ...security_opt.flatMap((option: string) => ['--security-opt', option]),
+    ...volumes.flatMap((volume: string) => ['--volume', `farthing_${volume}`]),
+    ...secrets.flatMap((name: string) => [
+      '--volume',
+      `${join(source, name.replace('_', '.'))}:/run/secrets/${name}:ro`,
+    ]),
+    ...Object.entries({ ...environment, NETWORKS: 'LOCAL' }).flatMap(([name, value]) => [
+      '--env',
+      `${name}=${value}`,
+    ]),
+    ...['farthing', command],
+  )
 }
 
 function writeSettings(): void {
