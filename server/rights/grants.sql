@@ -8,7 +8,7 @@ revoke insert, update, delete on schema_migrations, granted_rights from farthing
 grant select on schema_migrations to farthing_serve, farthing_work, farthing_console;
 
 -- serve: what the API and the payment page do. It cannot write what a checkout's status is computed from (credits), nor
--- anything that a settler signs, and reads no signed bytes, no member and no session.
+-- anything that a settler signs, and reads no signed bytes, no passkey and no session.
 grant select, insert on checkouts to farthing_serve;
 grant update (status, version, page_version) on checkouts to farthing_serve;
 grant select on events, decisions, authorizations to farthing_serve;
@@ -39,7 +39,10 @@ grant select on stores, credits, blocks, followers, settlers, transactions, tran
 grant select (hash, network, settler, nonce, created_at, first_sent_at, last_sent_at, taken_at, unfunded_at, refusal)
   on broadcasts to farthing_serve;
 
-grant select (store_id, role) on memberships to farthing_serve;
+-- For the mail that tells owners of a change of wallet.
+grant select (store_id, role, member_id) on memberships to farthing_serve;
+grant select (id, email) on members to farthing_serve;
+grant insert (id, about, key_id, sealed, due_at, created_at), select (id) on mails to farthing_serve, farthing_console;
 grant select, insert on wallet_changes to farthing_serve;
 grant update (ended_at, made, made_at, confirmed_by, previous_id, next_id) on wallet_changes to farthing_serve;
 
@@ -57,6 +60,7 @@ grant select, insert, update on authorizations, credits, settlers, transactions,
 grant select, insert, update, delete on blocks, rates, deliveries, delivery_attempts to farthing_work;
 grant delete on followers to farthing_work;
 grant select, update on reserved_amounts, pasted_transactions, event_counters to farthing_work;
+grant select, update, delete on mails to farthing_work;
 grant select on event_log to farthing_work;
 grant select, delete on decisions to farthing_work;
 grant update (decided_at, outcome) on decisions to farthing_work;

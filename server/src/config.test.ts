@@ -129,6 +129,20 @@ test('a live network’s nodes are reached by https, unless they are on this mac
     read('BASE_MAINNET_RPC_URLS', `http://${host}:8545/`)
 })
 
+test('mails need a sender and sealed secrets, and are off unless a mail server is named', () => {
+  const mail = { SMTP_URL: 'smtps://u:p@mail.example', MAIL_FROM: 'a@b.example', SECRETS_KEY_FILE: '/k' }
+  assert.equal(readConfig(needed).smtpUrl, '')
+  assert.equal(readConfig({ ...needed, ...mail }).smtpUrl, mail.SMTP_URL)
+  for (const [change, says] of [
+    [{ MAIL_FROM: '' }, /SMTP_URL needs MAIL_FROM/],
+    [{ SECRETS_KEY_FILE: '' }, /SMTP_URL needs SECRETS_KEY_FILE/],
+    [{ MAIL_FROM: 'a@b.example\r\nBcc: c@d.example' }, /MAIL_FROM must be an e-mail address/],
+    [{ SMTP_URL: 'https://mail.example' }, /SMTP_URL must be smtp/],
+    [{ SMTP_URL: 'smtp://mail.example/?tls=no' }, /SMTP_URL must be smtp/],
+  ] as const)
+    assert.throws(() => readConfig({ ...needed, ...mail, ...change }), says)
+})
+
 test('the console has a host of its own, with a name, and is off unless it is named', () => {
   assert.equal(readConfig(needed).consoleUrl, '')
   const local = { ...needed, BASE_URL: 'http://127.0.0.1:8402' }

@@ -1,3 +1,5 @@
+import { type ConsoleConfig, consoleSettings } from './console-settings.ts'
+import { findMailMistakes, type MailConfig, mailSettings } from './mail-settings.ts'
 import { findNodeMistake, type Network, networks } from './networks.ts'
 import {
   anyText,
@@ -11,7 +13,6 @@ import {
   networkRanges,
   nodeList,
   optionalUrl,
-  passkeyOrigin,
   rateList,
   type Setting,
   url,
@@ -24,7 +25,7 @@ import { type SigningConfig, signingSettings } from './signing-settings.ts'
  * names the setting, so that an operator can fix all of them at once. `npm run generate` writes `.env.example` and
  * the table in docs/operating.md from the settings here.
  */
-export type Config = SigningConfig & {
+export type Config = Grouped & {
   readonly databaseUrl: string
   readonly host: string
   readonly port: number
@@ -32,12 +33,6 @@ export type Config = SigningConfig & {
   readonly operationsPort: number
   readonly baseUrl: string
   readonly checkoutPageUrl: string
-  /** Empty: the console is off. */
-  readonly consoleUrl: string
-  readonly consolePort: number
-  /** Empty: the console connects as serve does. */
-  readonly consoleDatabaseUrl: string
-  readonly oidcFile: string
   readonly cell: string
   readonly networks: readonly string[]
   readonly trustedProxies: readonly string[]
@@ -68,6 +63,7 @@ export type Config = SigningConfig & {
   readonly crashAt: string
 }
 
+type Grouped = ConsoleConfig & SigningConfig & MailConfig
 type FixedConfig = Omit<Config, 'nodes'>
 
 export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
@@ -111,33 +107,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: (environment) => `${environment.BASE_URL ?? 'https://invalid'}/pay`,
     parse: webUrl,
   },
-  consoleUrl: {
-    name: 'CONSOLE_URL',
-    about:
-      'The public URL of the console, where stores’ members sign in. Its host must be neither that of BASE_URL nor that of CHECKOUT_PAGE_URL; members’ passkeys belong to this host, so changing it means that all of them enrol again. Empty: there is no console.',
-    fallback: '',
-    parse: passkeyOrigin,
-  },
-  consolePort: {
-    name: 'CONSOLE_PORT',
-    about: 'The port that serve listens on for the console; 0 picks a free one. Used only with CONSOLE_URL.',
-    fallback: '8403',
-    parse: integer(0, 65_535),
-  },
-  consoleDatabaseUrl: {
-    name: 'CONSOLE_DATABASE_URL',
-    about:
-      'The same database as DATABASE_URL, as the role farthing_console, which sees members and one store at a time. Empty: the console connects as serve does, with DATABASE_URL.',
-    fallback: '',
-    parse: (text) => (text === '' ? { value: '' } : url('postgres:', 'postgresql:')(text)),
-  },
-  oidcFile: {
-    name: 'OIDC_FILE',
-    about:
-      'A JSON file with issuer, clientId and clientSecret of an OpenID provider that members may also sign in through. Only serve reads it. Empty: passkeys only.',
-    fallback: '',
-    parse: anyText,
-  },
+  ...consoleSettings,
   cell: {
     name: 'CELL',
     about:
@@ -298,6 +268,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '',
     parse: anyText,
   },
+  ...mailSettings,
   webhookPrivateNetworks: {
     name: 'WEBHOOK_DANGEROUS_PRIVATE_NETWORKS',
     about:
@@ -326,7 +297,8 @@ export function readConfig(environment: Environment = process.env): Config {
   const nodes = Object.fromEntries(
     networks.map((network) => [network.id, readSetting(rpcSetting(network), environment, mistakes)]),
   )
-  if (mistakes.length === 0) mistakes.push(...findConsoleMistakes(fixed as unknown as FixedConfig))
+  const read = fixed as unknown as FixedConfig
+  if (mistakes.length === 0) mistakes.push(...findConsoleMistakes(read), ...findMailMistakes(read))
   if (mistakes.length > 0) throw new ConfigError(mistakes.join('\n'))
   return { ...fixed, nodes } as Config
 }

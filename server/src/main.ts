@@ -46,7 +46,10 @@ straight into its own wallet.
                                print a link with which the store's first owner enrols in the console;
                                --role ROLE (owner, manager, developer or viewer), --email EMAIL
   member list STORE            list the store's members and open invitations
+  member role STORE MEMBER ROLE
+                               give a member another role; owner only if the store has no owner
   member remove STORE MEMBER   remove a member; with the last owner gone you can invite another
+  member operator MEMBER on    say that a member runs this deployment; off: not any more
   reconcile                    compare a restored database with the chains; run it before serve and work
   settler create NETWORK       make a key that pays for settlements, e.g. on BASE_MAINNET, and append it
                                to --out FILE (default: SETTLER_KEYS_FILE); prints its address

@@ -12,6 +12,8 @@ import { assignWaitingSequences } from './events/assign-sequence.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
 import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
+import { openMailer } from './mails/send.ts'
+import { sendsMail } from './mails/write.ts'
 import { openMeasure } from './payments/measure.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
 import { listConnected, openRails } from './payments/rails.ts'
@@ -57,6 +59,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
       run: async () => (await applyDecisions(ctx, ctx.now())) > 0,
     },
     scheduled(ctx, 'forget-decisions', 600, () => forgetDecisions(ctx)),
+    ...(sendsMail(ctx) ? [{ name: 'send-mails', restMs: 2_000, run: openMailer(ctx) }] : []),
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
     { name: 'cancel-undone', restMs: 1_000, run: () => cancelUndone(ctx, ctx.now()) },
     ...sources

@@ -7,7 +7,7 @@ import { dirname, join, matchesGlob } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { parse } from 'yaml'
-import { listSettings, readConfig } from '../src/config.ts'
+import { listSettings, readConfig, readSignerChoices } from '../src/config.ts'
 import { atEnd } from './support/at-end.ts'
 import { freshDatabase } from './support/database.ts'
 import { secretsKeyFile } from './support/secrets-key.ts'
@@ -26,6 +26,7 @@ type Service = {
   readonly ports?: readonly string[]
   readonly secrets?: readonly string[]
   readonly networks: readonly string[]
+  readonly network_mode?: string
   readonly volumes?: readonly string[]
   readonly profiles?: readonly string[]
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
@@ -107,7 +108,7 @@ test('files with private keys are ignored by git and never sent to an image', as
   assert.deepEqual(names.filter(await openRules()), ['server/src/main.ts'])
 })
 
-test('the compose file gives each process only settings that exist, and the settler keys only to work', async () => {
+test('the compose file gives each process only settings that exist, and the settler keys only to signer, which has no network', async () => {
   const values = {
     DOMAIN: 'pay.example',
     POSTGRES_PASSWORD: 'superword',
@@ -133,16 +134,31 @@ test('the compose file gives each process only settings that exist, and the sett
     assert.equal(config.baseUrl, 'https://pay.example')
     assert.deepEqual(config.networks, ['BASE_MAINNET'])
     assert((config.nodes.BASE_MAINNET ?? []).length >= 2)
-    assert.equal(config.settlerKeysFile, command === 'work' ? '/run/secrets/settler_keys' : '')
+    assert.equal(config.settlerKeysFile, '')
+    assert.equal(config.signerSocket, command === 'work' ? '/var/lib/signer/socket' : '')
     assert.equal(config.secretsKeyFile, '/run/secrets/secrets_keys')
-    assert.deepEqual(
-      service.secrets,
-      command === 'work' ? ['settler_keys', 'secrets_keys'] : ['secrets_keys'],
-    )
+    assert.deepEqual(service.secrets, ['secrets_keys'])
     assert.equal(new URL(config.databaseUrl).username, `farthing_${command}`)
     assert.equal(config.migrateOnStart, false)
     assert.equal(service.depends_on?.migrate?.condition, 'service_completed_successfully')
   }
+  const { environment: signers = {}, ...signer } = services.signer ?? assert.fail('no signer')
+  for (const name of Object.keys(signers)) assert(names.includes(name), `${name} is not a setting`)
+  const { settlerKeysFile, signerSocket, signerSocketMode, networks } = readSignerChoices(signers)
+  assert.deepEqual([settlerKeysFile, signerSocketMode], ['/run/secrets/settler_keys', 0o600])
+  assert.deepEqual(
+    [signer.command, signer.secrets, signer.network_mode],
+    ['signer', ['settler_keys'], 'none'],
+  )
+  assert.equal(signer.networks, undefined)
+  assert.deepEqual(networks, readConfig(services.work?.environment).networks)
+  // They share the socket and nothing else, and only signer may write there.
+  assert.equal(signerSocket, readConfig(services.work?.environment).signerSocket)
+  assert.deepEqual(
+    [services.work?.volumes, signer.volumes],
+    [['signer:/var/lib/signer:ro'], ['signer:/var/lib/signer']],
+  )
+  assert.match(await read('Containerfile'), /^RUN install -d -m 0700 -o node -g node \/var\/lib\/signer$/m)
   // The operator's commands have a role of their own, and nothing starts them.
   const { environment: commands = {}, profiles } = services.operator ?? assert.fail('no operator')
   assert.equal(new URL(readConfig(commands).databaseUrl).username, 'farthing_operator')
@@ -165,6 +181,34 @@ test('the compose file gives each process only settings that exist, and the sett
   )
   assert.deepEqual(services.work?.networks, ['back'])
   assert.deepEqual(services.postgres?.networks, ['back'])
+})
+
+test('with compose.console.yaml the console has a host of its own, and only the proxy sees both', async () => {
+  type Added = {
+    readonly environment?: Readonly<Record<string, string>>
+    readonly volumes?: readonly string[]
+  }
+  const { services } = parse(await read('compose.console.yaml')) as { services: Record<string, Added> }
+  const [serve, work] = [services.serve?.environment ?? {}, services.work?.environment ?? {}]
+  assert.deepEqual([work, services.operator?.environment], [{ CONSOLE_URL: serve.CONSOLE_URL }, work])
+  assert.match(serve.CONSOLE_DATABASE_URL ?? '', /^postgres:\/\/farthing_console:/)
+  const names = listSettings().map(({ name }) => name)
+  for (const name of Object.keys(serve)) assert(names.includes(name), `${name} is not a setting`)
+  const base = { DATABASE_URL: 'postgres://none', BASE_URL: 'https://pay.example' }
+  const consoleUrl = serve.CONSOLE_URL?.replace(`\${CONSOLE_DOMAIN}`, 'console.example') ?? ''
+  const config = readConfig({ ...base, CONSOLE_URL: consoleUrl })
+  assert.equal(config.consoleUrl, 'https://console.example')
+  const [volume = ''] = services.proxy?.volumes ?? []
+  const caddyfile = await read(volume.split(':')[0] ?? '')
+  const routes = [...caddyfile.matchAll(/^\{\$(\w+)\} \{\n\treverse_proxy serve:(\d+)\n\}$/gm)]
+  assert.deepEqual(
+    routes.map(([, host, port]) => [host, port]),
+    [
+      ['DOMAIN', `${config.port}`],
+      ['CONSOLE_DOMAIN', `${config.consolePort}`],
+    ],
+  )
+  assert.deepEqual(Object.keys(services.proxy?.environment ?? {}), ['DOMAIN', 'CONSOLE_DOMAIN'])
 })
 
 /** The build context: the files of the repository except those that .dockerignore excludes. */

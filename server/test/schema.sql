@@ -319,6 +319,17 @@ CREATE TABLE public.invitations (
     CONSTRAINT invitations_token_hash_check CHECK ((octet_length(token_hash) = 32))
 );
 
+CREATE TABLE public.mails (
+    id text NOT NULL COLLATE pg_catalog."C",
+    about text NOT NULL,
+    key_id text NOT NULL,
+    sealed text NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT mails_tries_check CHECK ((tries >= 0))
+);
+
 CREATE TABLE public.members (
     id text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL,
@@ -655,6 +666,9 @@ ALTER TABLE ONLY public.invitations
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_token_hash_key UNIQUE (token_hash);
 
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.members
     ADD CONSTRAINT members_pkey PRIMARY KEY (id);
 
@@ -822,6 +836,8 @@ CREATE INDEX invitations_by_inviter ON public.invitations USING btree (invited_b
 CREATE INDEX invitations_by_member ON public.invitations USING btree (member_id);
 
 CREATE INDEX invitations_by_store ON public.invitations USING btree (store_id, id) WHERE (used_at IS NULL);
+
+CREATE INDEX mails_by_due ON public.mails USING btree (due_at);
 
 CREATE INDEX memberships_by_member ON public.memberships USING btree (member_id);
 

@@ -23,6 +23,7 @@ export const owners: Readonly<Record<string, string>> = {
   idempotency_keys: 'checkouts',
   identities: 'members',
   invitations: 'members',
+  mails: 'mails',
   members: 'members',
   memberships: 'members',
   node_faults: 'chains',

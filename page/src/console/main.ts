@@ -4,7 +4,8 @@
  */
 import { post, Refused } from './post.ts'
 
-const unsupported = 'This browser cannot use passkeys. Update it, or use another one.'
+/** Sentences in the page's language. */
+const { unsupported = '', unused = '', known = '', failed = '' } = document.body.dataset
 
 const handlers: Readonly<Record<string, (form: HTMLFormElement) => Promise<void>>> = {
   'sign-in': signIn,
@@ -57,11 +58,9 @@ async function attempt(form: HTMLFormElement, handle: (form: HTMLFormElement) =>
 
 function describe(error: unknown): string {
   if (error instanceof Refused) return error.message
-  if (error instanceof DOMException && error.name === 'NotAllowedError')
-    return 'The passkey was not used: you canceled, or it took too long. Try again.'
-  if (error instanceof DOMException && error.name === 'InvalidStateError')
-    return 'This device already has a passkey of yours.'
-  return 'That did not work. Check your connection and try again.'
+  if (error instanceof DOMException && error.name === 'NotAllowedError') return unused
+  if (error instanceof DOMException && error.name === 'InvalidStateError') return known
+  return failed
 }
 
 async function signIn(): Promise<void> {

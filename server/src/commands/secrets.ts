@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { countByKey } from '../events/webhooks/endpoint-rows.ts'
 import { resealEndpoints } from '../events/webhooks/reseal.ts'
+import { resealMails } from '../mails/reseal.ts'
 import { createKeyFile, readSecretsKeys } from '../secrets/key-file.ts'
 import { UsageError } from './operator.ts'
 
@@ -34,6 +35,7 @@ async function rotate(ctx: Context): Promise<string> {
   const [key, ...others] = readSecretsKeys(file)
   if (!key) throw new UsageError('Set SECRETS_KEY_FILE. To make such a file, run: secrets create --out FILE')
   const count = await resealEndpoints(ctx)
+  await resealMails(ctx)
   const says = `Sealed the secrets of ${count} ${count === 1 ? 'endpoint' : 'endpoints'} with key ${key.id}.`
   const left = (await countByKey(ctx.db)).filter(({ keyId }) => keyId !== key.id)
   if (left.length > 0) return `${says} Others were changed at the same time: run it again.`

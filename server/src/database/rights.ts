@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Database } from './db.ts'
+import { listStoreTables, readRights, writeGranted } from './rights-rows.ts'
 import { changeSchema } from './schema.ts'
 
 /**
@@ -22,40 +23,16 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
   const [roles, grants, events, checkouts] = await Promise.all(
     ['roles.sql', 'grants.sql', 'events.sql', 'checkouts.sql'].map(read),
   )
-  const [state] = await db.query<{
-    exist: boolean
-    may: boolean
-    isGranted: boolean
-    applied: string | null
-  }>(
-    `select count(r.oid) = 4 as exist, (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as may,
-       coalesce(bool_and(has_table_privilege(r.oid, 'schema_migrations', 'select')), false) as "isGranted",
-       (select sql from granted_rights) as applied
-     from pg_roles r where rolname in ('farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator')`,
-  )
-  if (!state?.exist && !state?.may) return 'missing'
+  const state = await readRights(db)
+  if (!state.exist && !state.may) return 'missing'
   const wanted = [grants, events, checkouts].join('\n')
   if (state.isGranted && state.applied === wanted) return 'unchanged'
   const run = (sql = '') => changeSchema(db, 'Granting rights', statementSeconds, (tx) => tx.script(sql))
   if (!state.exist) await run(roles)
   for (const sql of [grants, events, checkouts]) await run(sql)
-  for (const name of await listStoreTables(db)) await run(showOneStore(name))
-  await db.query(
-    'insert into granted_rights (sql) values ($1) on conflict (only_row) do update set sql = excluded.sql',
-    [wanted],
-  )
+  for (const name of await listStoreTables(db, acrossStores)) await run(showOneStore(name))
+  await writeGranted(db, wanted)
   return 'granted'
-}
-
-/** The tables with stores' rows that the console may use. */
-async function listStoreTables(db: Database): Promise<string[]> {
-  const tables = await db.query<{ name: string }>(
-    `select relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'store_id'
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and relname <> all($1)
-       and has_any_column_privilege('farthing_console', c.oid, 'select, insert, update') order by relname`,
-    [acrossStores],
-  )
-  return tables.map(({ name }) => name)
 }
 
 /**

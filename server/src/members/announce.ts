@@ -4,8 +4,11 @@ import type { Transaction } from '../database/db.ts'
 import { nameStore } from '../database/scope.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { MemberId, StoreId } from '../ids.ts'
+import { sendsMail, writeMail } from '../mails/write.ts'
 import { memberToWire, type Session, type StoreMember } from './member.ts'
-import { listMemberships } from './rows.ts'
+import { listMemberships, listOwnerAddresses } from './rows.ts'
+
+type MemberEvent = Extract<EventType, `member.${string}`>
 
 export function actorOf({ id, name }: { readonly id: MemberId; readonly name: string }): Actor {
   return { type: 'member', id, name }
@@ -15,18 +18,19 @@ export function actorOfSession({ member }: Session): Actor {
   return actorOf(member)
 }
 
-/** Writes a member event into a store's log: the one place where these events are made. */
+/** Writes a member event into a store's log: the one place where these events are made. Owners get a mail too. */
 export async function announce(
   ctx: Context,
   tx: Transaction,
   storeId: StoreId,
   actor: Actor,
-  type: Extract<EventType, `member.${string}`>,
+  type: MemberEvent,
   member: Pick<StoreMember, 'id' | 'name' | 'role'>,
   now: Date,
 ): Promise<void> {
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
+  await tellOwners(ctx, tx, storeId, describe[type](member, nameOf(actor)), member.id, now)
 }
 
 /** The same in the logs of all stores of a member: how they sign in concerns each of them. */
@@ -34,7 +38,7 @@ export async function announceEverywhere(
   ctx: Context,
   tx: Transaction,
   session: Session,
-  type: Extract<EventType, `member.${string}`>,
+  type: MemberEvent,
   now: Date,
 ): Promise<void> {
   for (const { storeId, role } of await listMemberships(tx, session.member.id))
@@ -51,5 +55,65 @@ export async function announceWallet(
   wallet: Wallet,
   now: Date,
 ): Promise<void> {
+  await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { wallet }, now))
+  await tellOwners(ctx, tx, storeId, describeWallet[type](wallet.walletAddress, nameOf(actor)), null, now)
+}
+
+/**
+ * Mails one sentence to all owners of a store and, if it is about a member, to them: an owner who was just removed has to
+ * hear of it. Without a mail server nothing happens; the event in the log is what counts.
+ */
+async function tellOwners(
+  ctx: Context,
+  tx: Transaction,
+  storeId: StoreId,
+  sentence: string,
+  memberId: MemberId | null,
+  now: Date,
+): Promise<void> {
+  if (!sendsMail(ctx)) return
+  const { storeName, addresses } = await listOwnerAddresses(tx, storeId, memberId)
+  const subject = `${storeName}: ${sentence}`
+  const text = `${sentence}
+
+Store: ${storeName} (${storeId})
+Time: ${now.toISOString().slice(0, 16).replace('T', ' ')} UTC
+
+If you do not know why, look at the store in the console: ${ctx.config.consoleUrl}
+You get this mail because you are an owner of the store, or because it is about you.
+`
+  for (const to of addresses) await writeMail(ctx, tx, storeId, { to, subject, text }, now)
+}
+
+function nameOf({ type, id, name }: Actor): string {
+  if (type === 'operator') return `The operator ${name ?? id}`
+  return type === 'key' ? `The key ${name ? `“${name}” ` : ''}${id}` : (name ?? id)
+}
+
+const describe: Readonly<
+  Record<MemberEvent, (member: Pick<StoreMember, 'name' | 'role'>, who: string) => string>
+> = {
+  'member.invited': ({ name, role }, who) => `${who} made a link for ${name} (${role})`,
+  'member.joined': ({ name, role }) => `${name} joined (${role})`,
+  'member.recovered': ({ name }) => `${name} used a recovery link, and all their earlier passkeys are gone`,
+  'member.removed': ({ name, role }, who) => `${who} removed ${name} (${role})`,
+  'member.role_changed': ({ name, role }, who) => `${who} gave ${name} the role ${role}`,
+  'member.operator_added': ({ name }, who) => `${who} made ${name} an operator of the deployment`,
+  'member.operator_removed': ({ name }, who) => `${who} says that ${name} is not an operator any more`,
+  'member.passkey_added': ({ name }) => `${name} added a passkey`,
+  'member.passkey_removed': ({ name }) => `${name} removed a passkey`,
+  'member.identity_added': ({ name }) => `${name} connected an account to sign in with`,
+  'member.identity_removed': ({ name }) => `${name} disconnected an account`,
+}
+
+const describeWallet: Readonly<
+  Record<Extract<EventType, `wallet.${string}`>, (address: string, who: string) => string>
+> = {
+  'wallet.registered': (address, who) => `${who} asked to be paid to ${address}`,
+  'wallet.updated': (address, who) => `${who} changed something about the wallet ${address}`,
+  'wallet.retired': (address, who) => `${who} took the wallet ${address} out of use`,
+  'wallet.confirmed': (address, who) => `${who} confirmed the wallet ${address}: new payments go there`,
+  'wallet.refused': (address, who) => `${who} refused or replaced the wallet ${address}`,
+  'wallet.undone': (address, who) => `${who} undid a change of wallet: ${address}`,
 }

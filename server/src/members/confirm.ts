@@ -27,6 +27,7 @@ export const actions = [
   'member.invite',
   'member.recover',
   'member.remove',
+  'member.role',
   'invitation.accept',
   'identity.add',
   'identity.remove',

@@ -2,10 +2,12 @@ import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { type MemberId, newId, type StoreId } from '../ids.ts'
+import { writeMail } from '../mails/write.ts'
 import { actorOfSession, announce } from './announce.ts'
 import { type Touch, useTouch } from './confirm.ts'
 import type { Invitation, Role, StoreMember } from './member.ts'
 import { Refusal } from './refusal.ts'
+import { type Right, requireRight } from './rights.ts'
 import * as rows from './rows.ts'
 import { hashToken, newToken } from './token.ts'
 
@@ -17,7 +19,12 @@ const membersMax = 200
 export type Invitee = { readonly name: string; readonly email: string | null; readonly role: Role }
 
 /** The link is shown once: only its hash is stored. */
-export type NewInvitation = { readonly invitation: Invitation; readonly link: string }
+export type NewInvitation = {
+  readonly invitation: Invitation
+  readonly link: string
+  /** Whether it is also on its way to their e-mail address. */
+  readonly isMailed: boolean
+}
 
 /**
  * An operator may give a store its first owner, or its first member, and nobody after that: whoever runs the deployment
@@ -54,7 +61,7 @@ export async function inviteMember(
 ): Promise<NewInvitation> {
   const { session } = touch
   return await ctx.db.transaction(async (tx) => {
-    const members = await lockAsOwner(tx, storeId, session.member.id)
+    const members = await lockFor(tx, storeId, session.member.id, 'members:write')
     const { name, role, email } = invitee
     await useTouch(ctx, tx, touch, 'member.invite', { storeId, name, role, email: email ?? '' }, now)
     const open = await rows.listInvitations(tx, storeId)
@@ -70,7 +77,7 @@ export async function inviteMember(
 
 /**
  * A link with which a member who lost their passkeys makes another. Whoever has the link becomes that member, so an owner
- * may make one only for somebody who belongs to no store but theirs.
+ * may make one only for somebody who belongs to no store but theirs and does not run the deployment.
  */
 export async function inviteToRecover(
   ctx: Context,
@@ -81,12 +88,12 @@ export async function inviteToRecover(
 ): Promise<NewInvitation> {
   const { session } = touch
   return await ctx.db.transaction(async (tx) => {
-    const members = await lockAsOwner(tx, storeId, session.member.id)
+    const members = await lockFor(tx, storeId, session.member.id, 'members:write')
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
     await useTouch(ctx, tx, touch, 'member.recover', { storeId, memberId }, now)
     // They must not join another store between this look and our commit.
-    await rows.lockMember(tx, member.id)
+    if (await rows.lockMember(tx, member.id)) throw new Refusal('operator')
     const own = await rows.listMemberships(tx, session.member.id)
     const isOwned = (id: StoreId) => own.some((each) => each.storeId === id && each.role === 'owner')
     const theirs = await rows.listMemberships(tx, member.id)
@@ -109,22 +116,23 @@ export async function withdrawInvitation(
   invitationId: string,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    await lockAsOwner(tx, storeId, memberId)
+    await lockFor(tx, storeId, memberId, 'members:write')
     if (!(await rows.withdrawOne(tx, storeId, invitationId))) throw new Refusal('not_found')
   })
 }
 
-/** Locks the store's members for a change by one of its owners. To everybody else the store does not exist. */
-export async function lockAsOwner(
+/** Locks the store's members for a change by one of them. To everybody else the store does not exist. */
+export async function lockFor(
   tx: Transaction,
   storeId: StoreId,
   memberId: MemberId,
+  right: Right,
 ): Promise<StoreMember[]> {
   await rows.lockMembers(tx, storeId)
   const members = await rows.listStoreMembers(tx, storeId)
   const self = members.find(({ id }) => id === memberId)
   if (!self) throw new Refusal('not_found')
-  if (self.role !== 'owner') throw new Refusal('owner_only')
+  requireRight(self.role, right)
   return members
 }
 
@@ -149,5 +157,25 @@ async function write(
   const { storeId, memberId: id, name, role, createdAt } = invitation
   await announce(ctx, tx, storeId, actor, 'member.invited', { id, name, role }, createdAt)
   // A browser sends what follows the # to nobody, so the token is in no log of a server or a proxy.
-  return { invitation, link: `${ctx.config.consoleUrl}/enrol#${token}` }
+  const link = `${ctx.config.consoleUrl}/enrol#${token}`
+  return { invitation, link, isMailed: await mail(ctx, tx, invitation, link) }
+}
+
+async function mail(ctx: Context, tx: Transaction, invitation: Invitation, link: string): Promise<boolean> {
+  const { id, storeId, name, email: to, role, isRecovery, expiresAt, createdAt } = invitation
+  if (to === null) return false
+  const { storeName } = await rows.listOwnerAddresses(tx, storeId, null)
+  const subject = isRecovery ? `Your new passkey for ${storeName}` : `Your invitation to ${storeName}`
+  const purpose = isRecovery
+    ? `With this link you make a new passkey for ${storeName}. All your earlier passkeys stop working then.`
+    : `You are invited to ${storeName} (${role}). With this link you make a passkey and join.`
+  const text = `Hello ${name},
+
+${purpose}
+
+${link}
+
+It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC. Whoever has it can use it, so forward it to nobody. If you did not expect it, ask an owner of the store before you open it.
+`
+  return await writeMail(ctx, tx, id, { to, subject, text }, createdAt)
 }

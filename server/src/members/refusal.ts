@@ -1,5 +1,5 @@
 /** Everything that is refused to members, each with the sentence they read. */
-const refusals = {
+export const refusals = {
   signed_out: 'You are signed out. Sign in to go on.',
   invitation: 'This link does not work: it was used, has expired or was replaced. Ask for a new one.',
   passkey: 'This passkey was not accepted. Try again, or use another one.',
@@ -11,12 +11,14 @@ const refusals = {
   confirmation: 'Confirm this with your passkey.',
   last_passkey: 'This is your only passkey. Add another one before you remove it.',
   passkeys_max: 'You have as many passkeys as one member may have. Remove one first.',
-  last_owner: 'The store would have no owner. Invite another owner first.',
-  owner_only: 'Only an owner of this store can do that.',
+  last_owner: 'The store would have no owner. Make somebody else an owner first.',
+  role: 'Your role in this store does not include that. Ask an owner.',
   has_owner: 'The store has an owner, who invites people in the console.',
   has_members: 'The store has members. Its owner invites people in the console.',
   other_stores:
     'This member also belongs to a store that you do not own, so their passkeys are not yours to replace. Remove them here and invite them again.',
+  operator:
+    'This member runs the deployment, so their passkeys are not yours to replace. Ask whoever runs it with them.',
   is_member: 'You are a member of this store already.',
   members_max: 'The store has as many members and open invitations as one store may have.',
   change_over:
@@ -33,8 +35,11 @@ export class Refusal extends Error {
   override readonly name = 'Refusal'
   /** Not called `code`: an error that has one counts as the database's. */
   readonly reason: Reason
+  /** What exactly is wrong, in the member's language, if there is more to say than the reason. */
+  readonly detail: string | undefined
   constructor(reason: Reason, options: ErrorOptions & { readonly detail?: string } = {}) {
     super(options.detail ?? refusals[reason], options)
     this.reason = reason
+    this.detail = options.detail
   }
 }

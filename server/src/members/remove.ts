@@ -1,11 +1,11 @@
 import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
-import type { StoreId } from '../ids.ts'
+import type { MemberId, StoreId } from '../ids.ts'
 import { actorOfSession, announce } from './announce.ts'
 import { type Touch, useTouch } from './confirm.ts'
 import { deleteIdentities } from './identity-rows.ts'
-import { lockAsOwner } from './invite.ts'
+import { lockFor } from './invite.ts'
 import type { StoreMember } from './member.ts'
 import { deleteOtherPasskeys } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
@@ -21,12 +21,11 @@ export async function removeMember(
   now: Date,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    const members = await lockAsOwner(tx, storeId, touch.session.member.id)
+    const members = await lockFor(tx, storeId, touch.session.member.id, 'members:write')
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
     await useTouch(ctx, tx, touch, 'member.remove', { storeId, memberId }, now)
-    const owners = members.filter(({ role }) => role === 'owner')
-    if (owners.length === 1 && owners[0] === member) throw new Refusal('last_owner')
+    refuseLastOwner(members, member)
     await remove(ctx, tx, storeId, actorOfSession(touch.session), member, now)
   })
 }
@@ -48,6 +47,19 @@ export async function removeAsOperator(
   })
 }
 
+/** Whoever calls this holds the lock on the store's members. */
+export function refuseLastOwner(members: readonly StoreMember[], member: StoreMember): void {
+  const owners = members.filter(({ role }) => role === 'owner')
+  if (owners.length === 1 && owners[0] === member) throw new Refusal('last_owner')
+}
+
+/** Somebody who belongs to no store and runs nothing has nothing to sign in to. */
+export async function signOutForGood(tx: Transaction, memberId: MemberId): Promise<void> {
+  await deleteOtherPasskeys(tx, memberId, null)
+  await deleteIdentities(tx, memberId)
+  await deleteSessions(tx, memberId)
+}
+
 async function remove(
   ctx: Context,
   tx: Transaction,
@@ -56,16 +68,12 @@ async function remove(
   member: StoreMember,
   now: Date,
 ): Promise<void> {
-  await rows.lockMember(tx, member.id)
+  const isOperator = await rows.lockMember(tx, member.id)
   await rows.deleteMembership(tx, storeId, member.id)
   // Links that they made must not let them in again, nor may one that was made for them.
   await rows.withdrawBy(tx, member.id, storeId)
   await rows.withdrawFor(tx, member.id)
   const others = await rows.listMemberships(tx, member.id)
-  if (others.length === 0 && !member.isOperator) {
-    await deleteOtherPasskeys(tx, member.id, null)
-    await deleteIdentities(tx, member.id)
-    await deleteSessions(tx, member.id)
-  }
+  if (others.length === 0 && !isOperator) await signOutForGood(tx, member.id)
   await announce(ctx, tx, storeId, actor, 'member.removed', member, now)
 }

@@ -34,9 +34,13 @@ export async function lockMembers(tx: Transaction, storeId: string): Promise<str
   return row?.name ?? null
 }
 
-/** Lets one change of a member's passkeys happen at a time. */
-export async function lockMember(tx: Transaction, memberId: MemberId): Promise<void> {
-  await tx.query('select 1 as one from members where id = $1 for no key update', [memberId])
+/** Lets one change of a member's passkeys happen at a time. Returns whether they run the deployment. */
+export async function lockMember(tx: Transaction, memberId: MemberId): Promise<boolean> {
+  const [row] = await tx.query<{ is_operator: boolean }>(
+    'select is_operator from members where id = $1 for no key update',
+    [memberId],
+  )
+  return row?.is_operator ?? false
 }
 
 export async function listStoreMembers(db: Reader, storeId: string): Promise<StoreMember[]> {
@@ -50,6 +54,24 @@ export async function listStoreMembers(db: Reader, storeId: string): Promise<Sto
     isOperator: is_operator,
     createdAt: created_at,
   }))
+}
+
+/** Where the store's owners can be written to, and the member whom it is about. */
+export async function listOwnerAddresses(
+  tx: Transaction,
+  storeId: StoreId,
+  memberId: MemberId | null,
+): Promise<{ readonly storeName: string; readonly addresses: readonly string[] }> {
+  const [row] = await tx.query<{ name: string; addresses: string[] }>(
+    `select s.name, array(
+       select distinct m.email from members m
+       where m.email is not null and (m.id = $2 or m.id in (
+         select member_id from memberships where store_id = s.id and role = 'owner'))
+     ) as addresses
+     from stores s where s.id = $1`,
+    [storeId, memberId],
+  )
+  return { storeName: row?.name ?? '', addresses: row?.addresses ?? [] }
 }
 
 export async function listMemberships(db: Reader, memberId: MemberId): Promise<Membership[]> {
@@ -72,6 +94,31 @@ export async function noteWalletsSeen(
      where store_id = $1 and member_id = $2`,
     [storeId, memberId, until],
   )
+}
+
+export async function updateRole(
+  tx: Transaction,
+  storeId: StoreId,
+  memberId: MemberId,
+  role: Role,
+): Promise<void> {
+  await tx.query('update memberships set role = $3 where store_id = $1 and member_id = $2', [
+    storeId,
+    memberId,
+    role,
+  ])
+}
+
+export async function updateOperator(
+  tx: Transaction,
+  memberId: string,
+  isOperator: boolean,
+): Promise<Member | null> {
+  const [row] = await tx.query<MemberRow>('update members set is_operator = $2 where id = $1 returning *', [
+    memberId,
+    isOperator,
+  ])
+  return row ? toMember(row) : null
 }
 
 export async function deleteMembership(

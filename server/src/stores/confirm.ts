@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import { actorOf, actorOfSession } from '../members/announce.ts'
 import { type Touch, useTouch } from '../members/confirm.ts'
-import { lockAsOwner } from '../members/invite.ts'
+import { lockFor } from '../members/invite.ts'
 import { Refusal } from '../members/refusal.ts'
 import { endWaiting, lockStore, makeChange, tell } from './change.ts'
 import { readChange } from './change-rows.ts'
@@ -18,7 +18,7 @@ export async function confirmChange(
   now: Date,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    await lockAsOwner(tx, storeId, touch.session.member.id)
+    await lockFor(tx, storeId, touch.session.member.id, 'wallets:write')
     const store = await lockStore(tx, storeId)
     const change = await readChange(tx, storeId, changeId)
     if (!change) throw new Refusal('not_found')
@@ -47,7 +47,7 @@ export async function refuseChange(
   now: Date,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    await lockAsOwner(tx, storeId, member.id)
+    await lockFor(tx, storeId, member.id, 'wallets:write')
     const store = await lockStore(tx, storeId)
     const change = await readChange(tx, storeId, changeId)
     if (!change) throw new Refusal('not_found')
@@ -65,7 +65,7 @@ export async function confirmSetting(
   now: Date,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    await lockAsOwner(tx, storeId, touch.session.member.id)
+    await lockFor(tx, storeId, touch.session.member.id, 'wallets:write')
     await useTouch(ctx, tx, touch, 'wallet.setting', { storeId, walletChanges }, now)
     await setWalletChanges(ctx, tx, storeId, actorOfSession(touch.session), walletChanges, now)
   })

@@ -4,7 +4,7 @@ import type { Transaction } from '../database/db.ts'
 import type { StoreId, WalletId } from '../ids.ts'
 import { actorOfSession } from '../members/announce.ts'
 import { type Touch, useTouch } from '../members/confirm.ts'
-import { lockAsOwner } from '../members/invite.ts'
+import { lockFor } from '../members/invite.ts'
 import { Refusal } from '../members/refusal.ts'
 import { endWaiting, lockStore, tell } from './change.ts'
 import { readChange, type WalletChange, writeUndone } from './change-rows.ts'
@@ -26,7 +26,7 @@ export async function undoChange(
   now: Date,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    await lockAsOwner(tx, storeId, touch.session.member.id)
+    await lockFor(tx, storeId, touch.session.member.id, 'wallets:write')
     const store = await lockStore(tx, storeId)
     const change = await readChange(tx, storeId, changeId)
     if (!change) throw new Refusal('not_found')

@@ -33,6 +33,38 @@ test('an operator invites another role only to a store without members', async (
   await run(`invite ${store.id}`, { name: 'Olga', role: 'owner' })
 })
 
+test('`member role` changes a role but makes an owner only where there is none, `member operator` marks who runs the deployment', async () => {
+  const store = await openStore(farthing, { evmWallet: null })
+  const invite = async (name: string, role: string) => {
+    const [link = ''] = (await run(`invite ${store.id}`, { name, role })).split('\n')
+    await enrolWith(console, tokenOf(link))
+    const line = (await run(`list ${store.id}`)).split('\n').find((each) => each.includes(name))
+    return line?.split(' ')[0] ?? assert.fail(name)
+  }
+  const vera = await invite('Vera', 'viewer')
+  const olga = await invite('Olga', 'owner')
+  await assert.rejects(run(`role ${store.id} ${vera} owner`), /has an owner, who invites people and gives/)
+  await assert.rejects(run(`role ${store.id} ${olga} viewer`), /would have no owner/)
+  assert.match(
+    await run(`role ${store.id} ${vera} manager`),
+    /^Vera was viewer of st_\w+ and has the role manager/,
+  )
+  assert.match(await run(`role ${store.id} ${vera} manager`), /has the role manager already/)
+  assert.match(await run(`operator ${vera} on`), /^Vera is an operator/)
+  assert.match(await run(`list ${store.id}`), /Vera {2}operator$/m)
+  await run(`remove ${store.id} ${olga}`)
+  await run(`role ${store.id} ${vera} owner`)
+  assert.match(await run(`operator ${vera} off`), /^Vera is not an operator any more/)
+  const told = (await store.events()).slice(-5).map(({ type, actor }) => [type, actor?.type])
+  assert.deepEqual(
+    told,
+    ['role_changed', 'operator_added', 'removed', 'role_changed', 'operator_removed'].map((type) => [
+      `member.${type}`,
+      'operator',
+    ]),
+  )
+})
+
 test('wrong commands say what is wrong', async () => {
   const store = await openStore(farthing, { evmWallet: null })
   const unknown = 'st_0001m7jb0tzeqa2p64q5j1kkyzdz'
@@ -46,6 +78,11 @@ test('wrong commands say what is wrong', async () => {
     [`invite ${store.id}`, { name: 'Olga', role: 'boss' }, /owner, manager, developer, viewer/],
     [`invite ${unknown}`, { name: 'Olga' }, /no such store/],
     [`remove ${store.id} mem_1`, {}, /no such store or member/],
+    [`role ${store.id} mem_1`, {}, /^Usage/],
+    [`role ${store.id} mem_1 boss`, {}, /owner, manager, developer, viewer/],
+    [`role ${store.id} mem_1 viewer`, {}, /no such store or member/],
+    ['operator mem_1', {}, /^Usage: member operator MEMBER on/],
+    ['operator mem_1 on', {}, /There is no member mem_1/],
   ]
   for (const [words, options, says] of wrong)
     await assert.rejects(run(words, options), { name: 'UsageError', message: says })

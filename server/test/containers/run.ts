@@ -9,7 +9,7 @@ import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +17,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { createTestClient, encodeFunctionData, http, parseAbi, publicActions, walletActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { parse } from 'yaml'
 import { chainIdOf, testPayer } from '../../src/dev/chain.ts'
 import { startLocalChain } from '../../src/dev/local-chain.ts'
 import { networks } from '../../src/networks.ts'
@@ -65,7 +66,10 @@ const run = (program: string, args: readonly string[], options: { input?: Buffer
   }).trim()
 const podman = (...args: readonly string[]) => run('podman', args)
 const compose = (...args: readonly string[]) =>
-  run('podman-compose', ['-f', 'compose.yaml', '-f', join(here, 'compose.local.yaml'), ...args])
+  run('podman-compose', [
+    ...['-f', 'compose.yaml', '-f', 'compose.console.yaml', '-f', join(here, 'compose.local.yaml')],
+    ...args,
+  ])
 const containerOf = (service: string) => `farthing_${service}_1`
 
 execFileSync('git', ['clone', '--quiet', repository, source])
@@ -102,6 +106,7 @@ try {
   podman('network', 'create', '--subnet', '172.30.85.0/24', 'farthing_back')
   const startedAt = performance.now()
   compose('up', '-d', '--no-build')
+  startSigner()
   forwarder.listen(chainPort, gateway)
   await once(forwarder, 'listening')
   await untilReady()
@@ -114,6 +119,7 @@ try {
       env,
     )
   await operator('settler', 'add', 'LOCAL', privateKeyToAccount(settlerKey).address)
+  podman('restart', '--time', '30', containerOf('work'))
   const made = await operator('store', 'create', '--test', '--name', 'Container shop', '--evm-wallet', wallet)
   const [apiKey = assert.fail(made)] = /sk_test_\w+/.exec(made) ?? []
   const checkoutUrl = createCheckout(apiKey)
@@ -121,18 +127,21 @@ try {
   assert.match(paid, /paid/i)
   assertConfined('serve')
   assertConfined('work')
+  assertConfined('signer')
+  await assertConsole(operator, made)
+  assertKeyless()
 
   const stopStart = performance.now()
-  podman('stop', '--time', '30', containerOf('work'), containerOf('serve'))
+  podman('stop', '--time', '30', containerOf('work'), containerOf('serve'), containerOf('signer'))
   const stopSeconds = secondsSince(stopStart)
-  for (const service of ['work', 'serve'])
+  for (const service of ['work', 'serve', 'signer'])
     assert.equal(podman('inspect', '--format', '{{.State.ExitCode}}', containerOf(service)), '0', service)
   figures = {
     ...{ imageMb: megabytes(imageBytes), baseMb: megabytes(baseBytes), buildSeconds, startSeconds },
     ...{ paidTo: wallet, stopSeconds },
   }
 } catch (error) {
-  for (const service of ['postgres', 'migrate', 'serve', 'work', 'proxy'])
+  for (const service of ['postgres', 'migrate', 'serve', 'signer', 'work', 'proxy'])
     for (const written of spawnSync('podman', ['logs', '--tail', '20', containerOf(service)], { env }).output)
       process.stderr.write(written ?? '')
   throw error
@@ -162,10 +171,35 @@ function importBase(name: string, changes: readonly string[]): void {
   run('bash', ['-euo', 'pipefail', '-c', `tar -C "${folder}/root" -c . | podman import ${flags} - ${name}`])
 }
 
+/**
+ * The service signer as compose.yaml describes it. Debian's podman-compose 1.0.3 joins a service without a network to the
+ * default one as well, which podman refuses; so podman starts this one.
+ */
+function startSigner(): void {
+  const { services } = parse(readFileSync(join(source, 'compose.yaml'), 'utf8'), { merge: true })
+  const { environment, network_mode, cap_drop, security_opt, volumes, secrets, command } = services.signer
+  podman(
+    ...['run', '--detach', '--name', containerOf('signer'), '--network', network_mode, '--read-only'],
+    ...cap_drop.flatMap((name: string) => ['--cap-drop', name]),
+    ...security_opt.flatMap((option: string) => ['--security-opt', option]),
+    ...volumes.flatMap((volume: string) => ['--volume', `farthing_${volume}`]),
+    ...secrets.flatMap((name: string) => [
+      '--volume',
+      `${join(source, name.replace('_', '.'))}:/run/secrets/${name}:ro`,
+    ]),
+    ...Object.entries({ ...environment, NETWORKS: 'LOCAL' }).flatMap(([name, value]) => [
+      '--env',
+      `${name}=${value}`,
+    ]),
+    ...['farthing', command],
+  )
+}
+
 function writeSettings(): { readonly DATABASE_OPERATOR_PASSWORD: string } {
   const secret = () => randomBytes(16).toString('hex')
   const settings = {
     DOMAIN: 'localhost',
+    CONSOLE_DOMAIN: 'console.localhost',
     POSTGRES_PASSWORD: secret(),
     DATABASE_OWNER_PASSWORD: secret(),
     DATABASE_SERVE_PASSWORD: secret(),
@@ -249,6 +283,37 @@ async function payWith(checkoutUrl: string): Promise<string> {
       XDG_STATE_HOME: folder,
     },
   )
+}
+
+/** On its own host the console answers, on the API's it does not. */
+async function assertConsole(
+  operator: (...command: readonly string[]) => Promise<string>,
+  made: string,
+): Promise<void> {
+  const [storeId = assert.fail(made)] = /st_\w+/.exec(made) ?? []
+  const invited = await operator('member', 'invite', storeId, '--name', 'Olga')
+  assert.match(invited, /^https:\/\/console\.localhost\/enrol#/)
+  const page = spawnSync(
+    'curl',
+    [
+      ...['--silent', '--insecure', '--max-time', '5', '--resolve', 'console.localhost:443:127.0.0.1'],
+      'https://console.localhost/sign-in',
+    ],
+    { encoding: 'utf8' },
+  )
+  assert.match(page.stdout, /Sign in to Farthing/)
+  assert(!curl('/sign-in').body.includes('Sign in to Farthing'))
+}
+
+/** `work` can ask for signatures, and has neither the keys nor a way to change what signer notes; signer has no network. */
+function assertKeyless(): void {
+  const inside = (service: string, script: string) =>
+    spawnSync('podman', ['exec', containerOf(service), 'sh', '-c', script], { env, encoding: 'utf8' })
+  assert.equal(inside('work', 'test -S /var/lib/signer/socket').status, 0)
+  assert.notEqual(inside('work', 'cat /run/secrets/settler_keys').status, 0)
+  assert.notEqual(inside('work', 'touch /var/lib/signer/socket.spent').status, 0)
+  assert.equal(inside('signer', 'cat /run/secrets/settler_keys').stdout.trim(), settlerKey)
+  assert.equal(inside('signer', 'tail -n +3 /proc/net/dev | grep -v lo:').stdout, '')
 }
 
 function assertConfined(service: string): void {

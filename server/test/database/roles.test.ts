@@ -148,7 +148,12 @@ const forbidden: Readonly<Record<'serve' | 'work' | 'console', readonly string[]
     'delete from events',
     'insert into events (sequence) values (1)',
     'update event_counters set last_sequence = 0',
-    ...['members', 'passkeys', 'sessions', 'challenges', 'identities'].flatMap((table) => [
+    'select name from members',
+    'insert into members default values',
+    'delete from members',
+    "update memberships set role = 'owner'",
+    'select sealed from mails',
+    ...['passkeys', 'sessions', 'challenges', 'identities'].flatMap((table) => [
       `select 1 from ${table}`,
       `insert into ${table} default values`,
       `delete from ${table}`,

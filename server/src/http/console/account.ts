@@ -7,13 +7,16 @@ import type { Passkey } from '../../members/member.ts'
 import { listPasskeys } from '../../members/passkey-rows.ts'
 import { addPasskey, openPasskey, removePasskey } from '../../members/passkeys.ts'
 import { Refusal } from '../../members/refusal.ts'
+import { mayAct } from '../../members/rights.ts'
 import { listMemberships } from '../../members/rows.ts'
 import { endSession, listSessions } from '../../members/session.ts'
 import type { ListedSession } from '../../members/session-rows.ts'
-import { type Html, html } from '../page/html.ts'
+import { fill, type Html, html } from '../page/html.ts'
 import { describeBrowser } from './browser.ts'
 import { formField, sendPage } from './document.ts'
 import { fieldsOf, readName, textOf, touchOf } from './fields.ts'
+import { languageOf } from './languages/choose.ts'
+import type { Language } from './languages/language.ts'
 import { clearSession, giveFormToken, sessionOf } from './visitor.ts'
 import { renderNews } from './wallet-news.ts'
 import { when } from './when.ts'
@@ -35,24 +38,26 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     ])
     const formToken = giveFormToken(ctx, request, reply)
     const field = formField(formToken)
+    const language = languageOf(request)
+    const { account: texts } = language.texts
     return sendPage(ctx, request, reply, {
-      title: 'Your account',
-      main: html`<h1>Your account</h1>
+      title: texts.title,
+      main: html`<h1>${texts.title}</h1>
 ${news}
-<h2>Stores</h2>
+<h2>${texts.stores}</h2>
 <ul class="things">${memberships.map(
         ({ storeId, storeName, role }) =>
-          html`<li><p>${storeName}<small>You are ${role === 'owner' ? 'an' : 'a'} ${role}</small></p><span class="links"><a href="/stores/${storeId}/wallets">Wallets</a><a href="/stores/${storeId}/members">Members</a></span></li>`,
+          html`<li><p>${storeName}<small>${texts.youAre[role]}</small></p><span class="links">${mayAct(role, 'wallets:read') && html`<a href="/stores/${storeId}/wallets">${texts.wallets}</a>`}${mayAct(role, 'members:read') && html`<a href="/stores/${storeId}/members">${texts.members}</a>`}</span></li>`,
       )}</ul>
-<h2>Passkeys</h2>
-<ul class="things">${passkeys.map((passkey) => renderPasskey(passkey, passkeys.length > 1, field))}</ul>
+<h2>${texts.passkeys}</h2>
+<ul class="things">${passkeys.map((passkey) => renderPasskey(passkey, passkeys.length > 1, field, language))}</ul>
 <form data-passkey="add-passkey" class="fields">
-<label>Name of another passkey<input name="name" required maxlength="60" placeholder="Security key" autocomplete="off"></label>
-<div><button class="quiet">Add a passkey</button></div>
+<label>${texts.passkeyName}<input name="name" required maxlength="60" placeholder="${texts.passkeyExample}" autocomplete="off"></label>
+<div><button class="quiet">${texts.addPasskey}</button></div>
 </form>
-${provider && renderProvider(provider, isConnected, field)}
-<h2>Where you are signed in</h2>
-<ul class="things">${sessions.map((session) => renderSession(session, session.id === id, field))}</ul>`,
+${provider && renderProvider(provider, isConnected, field, language)}
+<h2>${texts.sessions}</h2>
+<ul class="things">${sessions.map((session) => renderSession(session, session.id === id, field, language))}</ul>`,
     })
   })
 
@@ -69,7 +74,7 @@ ${provider && renderProvider(provider, isConnected, field)}
 
   scope.post('/passkeys', async (request) => {
     const fields = fieldsOf(request)
-    const name = readName(fields, 'name')
+    const name = readName(request, 'name')
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     await addPasskey(ctx, touch, fields.answer, name, ctx.now())
     return { to: '/' }
@@ -104,26 +109,39 @@ function renderPasskey(
   { id, name, createdAt, lastUsedAt }: Passkey,
   isRemovable: boolean,
   field: Html,
+  language: Language,
 ): Html {
-  return html`<li><p>${name}<small>Made ${when(createdAt)}${lastUsedAt && html`, last used ${when(lastUsedAt)}`}</small></p>${
+  const { account: texts } = language.texts
+  const made = when(createdAt, language)
+  const life = lastUsedAt
+    ? fill(texts.madeAndUsed, { made, used: when(lastUsedAt, language) })
+    : fill(texts.made, { made })
+  return html`<li><p>${name}<small>${life}</small></p>${
     isRemovable &&
-    html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${field}<input type="hidden" name="passkeyId" value="${id}"><button class="quiet">Remove</button></form>`
+    html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${field}<input type="hidden" name="passkeyId" value="${id}"><button class="quiet">${texts.remove}</button></form>`
   }</li>`
 }
 
-function renderProvider({ host }: Provider, isConnected: boolean, field: Html): Html {
-  return html`<h2>Company sign-in</h2>
-<ul class="things"><li><p>${host}<small>${isConnected ? 'Your account there signs you in.' : 'Not connected. Your passkey stays what confirms changes.'}</small></p>${
+function renderProvider(
+  { host }: Provider,
+  isConnected: boolean,
+  field: Html,
+  { texts: { account: texts } }: Language,
+): Html {
+  return html`<h2>${texts.provider}</h2>
+<ul class="things"><li><p>${host}<small>${isConnected ? texts.connected : texts.notConnected}</small></p>${
     isConnected
-      ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${field}<button class="quiet">Disconnect</button></form>`
-      : html`<form data-passkey="connect"><button class="quiet">Connect</button></form>`
+      ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${field}<button class="quiet">${texts.disconnect}</button></form>`
+      : html`<form data-passkey="connect"><button class="quiet">${texts.connect}</button></form>`
   }</li></ul>`
 }
 
-function renderSession(session: ListedSession, isThis: boolean, field: Html): Html {
+function renderSession(session: ListedSession, isThis: boolean, field: Html, language: Language): Html {
+  const { account: texts } = language.texts
   const { id, browser, address, createdAt, seenAt } = session
-  return html`<li><p>${describeBrowser(browser)}${isThis && html` <strong>(here)</strong>`}<small>From ${address}, since ${when(createdAt)}, last seen ${when(seenAt)}</small></p>${
+  const [since, seen] = [when(createdAt, language), when(seenAt, language)]
+  return html`<li><p>${describeBrowser(browser, language)}${isThis && html` <strong>${texts.here}</strong>`}<small>${fill(texts.session, { address, since, seen })}</small></p>${
     !isThis &&
-    html`<form method="post" action="/sessions/end">${field}<input type="hidden" name="sessionId" value="${id}"><button class="quiet">End</button></form>`
+    html`<form method="post" action="/sessions/end">${field}<input type="hidden" name="sessionId" value="${id}"><button class="quiet">${texts.end}</button></form>`
   }</li>`
 }

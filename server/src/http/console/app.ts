@@ -1,8 +1,9 @@
+import assert from 'node:assert/strict'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { openIdentities } from '../../members/identities.ts'
 import { type Reason, Refusal } from '../../members/refusal.ts'
-import { Problem, problems } from '../../problems.ts'
+import { Problem } from '../../problems.ts'
 import { parseBody } from '../body.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
 import type { Health } from '../operations.ts'
@@ -12,10 +13,12 @@ import { noteProblem, openServer } from '../server.ts'
 import { mountAccount } from './account.ts'
 import { sendPage } from './document.ts'
 import { mountEnrol } from './enrol.ts'
+import { languageOf } from './languages/choose.ts'
+import type { Language } from './languages/language.ts'
 import { mountOidc } from './oidc.ts'
 import { mountSignIn } from './sign-in.ts'
 import { mountTeam } from './team.ts'
-import { readVisitor, refuseCrossSite } from './visitor.ts'
+import { enterStore, meetVisitor, readCookie, refuseCrossSite } from './visitor.ts'
 import { mountWallets } from './wallets.ts'
 
 /** A passkey's answer is about 1 KiB, a new passkey with its statement up to 3. */
@@ -39,7 +42,7 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
   })
   takeBodies(app)
   app.addHook('onRequest', async (request, reply) => {
-    request.visitor = { token: null, session: null }
+    request.visitor = { token: readCookie(ctx, request), session: null, store: null }
     addresses.take(addressBucket(request.ip), reply)
     if (request.routeOptions.config?.isAttempt && !attempts.tryTake(addressBucket(request.ip)))
       throw new Problem('rate_limited', 'Too many attempts from your address. Wait a minute.', {
@@ -48,7 +51,12 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
     refuseCrossSite(ctx, request)
   })
   app.addHook('preHandler', async (request) => {
-    if (!request.is404) request.visitor = await readVisitor(ctx, request)
+    if (request.is404) return
+    await meetVisitor(ctx, request)
+    await enterStore(ctx, request)
+  })
+  app.addHook('onRoute', ({ url, config }) => {
+    assert(url.includes(':storeId') === (config?.right !== undefined), `${url} needs a right in its store`)
   })
   const identities = openIdentities(ctx)
   void app.register(async (scope) => {
@@ -97,10 +105,11 @@ const statuses: Readonly<Record<Reason, number>> = {
   last_passkey: 409,
   passkeys_max: 409,
   last_owner: 409,
-  owner_only: 403,
+  role: 403,
   has_owner: 409,
   has_members: 409,
   other_stores: 409,
+  operator: 409,
   is_member: 409,
   members_max: 409,
   change_over: 409,
@@ -114,28 +123,30 @@ function sendError(ctx: Context, error: unknown, request: FastifyRequest, reply:
   const isScript = /^application\/json\b/.test(request.headers['content-type'] ?? '')
   if (error instanceof Refusal && error.reason === 'signed_out' && request.method === 'GET')
     return reply.code(303).header('location', '/sign-in').send()
-  const { status, text, headers } = describe(ctx, error, request)
+  const { texts } = languageOf(request)
+  const { status, text, headers } = describe(ctx, error, request, texts)
   if (headers) reply.headers(headers)
   if (isScript) return reply.code(status).type('application/json').send({ error: text })
   return sendPage(ctx, request, reply, {
     status,
-    title: 'That did not work',
+    title: texts.failed.title,
     isAlone: true,
-    main: html`<h1>That did not work</h1><p>${text}</p><p><a href="/">Back to the console</a></p>`,
+    main: html`<h1>${texts.failed.title}</h1><p>${text}</p><p><a href="/">${texts.failed.back}</a></p>`,
   })
 }
 
-function describe(ctx: Context, error: unknown, request: FastifyRequest) {
+function describe(ctx: Context, error: unknown, request: FastifyRequest, texts: Language['texts']) {
   if (error instanceof Refusal) {
-    const { reason, message, cause } = error
+    const { reason, detail, cause } = error
     ctx.log.debug(
       { requestId: request.id, reason, cause: String(cause ?? '') },
       'refused a request to the console',
     )
-    return { status: statuses[reason], text: message, headers: null }
+    return { status: statuses[reason], text: detail ?? texts.refusals[reason], headers: null }
   }
   const { status, code, headers } = noteProblem(ctx, error, request)
-  const text = error instanceof Problem ? error.message : problems[code][1]
+  const { internal } = texts.problems
+  const text = code in texts.problems ? texts.problems[code as keyof typeof texts.problems] : internal
   const retry = headers['retry-after']
   return { status, text, headers: retry === undefined ? null : { 'retry-after': retry } }
 }

@@ -1,5 +1,7 @@
+import type { Language } from './languages/language.ts'
+
 /** What a user agent's text says, as its owner would say it: "Firefox on Windows". Anybody can send anything there. */
-export function describeBrowser(userAgent: string): string {
+export function describeBrowser(userAgent: string, { texts }: Language): string {
   const find = (names: readonly (readonly [RegExp, string])[]) =>
     names.find(([pattern]) => pattern.test(userAgent))?.[1]
   const browser = find([
@@ -17,5 +19,6 @@ export function describeBrowser(userAgent: string): string {
     [/\bMac OS X\b/, 'Mac'],
     [/\bLinux\b|\bCrOS\b/, 'Linux'],
   ])
-  return `${browser ?? 'A browser'}${system ? ` on ${system}` : ''}`
+  const named = browser ?? texts.someBrowser
+  return system ? texts.browserOn.replace('{browser}', named).replace('{system}', system) : named
 }

@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import { openAssets } from '../page/assets.ts'
 import { type Html, html } from '../page/html.ts'
 import { contentPolicy } from '../page/policy.ts'
+import { languageOf, languages, rememberLanguage } from './languages/choose.ts'
 import { giveFormToken } from './visitor.ts'
 
 /** Sends a page of the console, with the form token of this browser. */
@@ -19,10 +20,15 @@ export function sendPage(
   },
 ): FastifyReply {
   const { style, script } = openAssets('console')
+  const language = languageOf(request)
+  const { texts } = language
   const formToken = giveFormToken(ctx, request, reply)
+  rememberLanguage(request, reply)
   const member = request.visitor.session?.member
+  // The answer to a form has no address of its own to come back to.
+  const here = request.method === 'GET' && !request.is404 ? '' : '/'
   const document = html`<!doctype html>
-<html lang="en" dir="ltr">
+<html lang="${language.tag}" dir="${language.direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
@@ -34,16 +40,19 @@ export function sendPage(
 ${{ html: `<style>${style}</style>` }}
 <script type="module" src="/assets/${script.name}" integrity="${script.integrity}"></script>
 </head>
-<body>
+<body${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
 ${
   member
-    ? html`<header><a href="/">${member.name}</a><form method="post" action="/sign-out">${formField(formToken)}<button class="quiet">Sign out</button></form></header>`
+    ? html`<header><a href="/">${member.name}</a><form method="post" action="/sign-out">${formField(formToken)}<button class="quiet">${texts.signOut}</button></form></header>`
     : null
 }
 <main${page.isAlone ? html` class="alone"` : null}>
 ${page.main}
 <p id="alert" class="notice" role="alert" hidden></p>
 </main>
+<footer>
+<nav aria-label="${texts.languages}">${languages.map(({ tag, name }) => html`<a href="${here}?lang=${tag}" lang="${tag}" hreflang="${tag}"${tag === language.tag && html` aria-current="true"`}>${name}</a>`)}</nav>
+</footer>
 </body>
 </html>
 `
@@ -71,6 +80,6 @@ function headersFor({ config }: Context, style: string): Readonly<Record<string,
     'permissions-policy':
       'camera=(), geolocation=(), microphone=(), payment=(), usb=(), clipboard-write=(self), publickey-credentials-get=(self), publickey-credentials-create=(self)',
     ...(config.consoleUrl.startsWith('https:') && { 'strict-transport-security': 'max-age=63072000' }),
-    vary: 'cookie',
+    vary: 'cookie, accept-language',
   }
 }

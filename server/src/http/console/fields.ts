@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../../members/refusal.ts'
 import type { Mistake } from '../../problems.ts'
-import { checkText } from '../../stores/check-text.ts'
+import { checkEmail, checkText } from '../../stores/check-text.ts'
+import { languageOf } from './languages/choose.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -30,13 +31,25 @@ export function touchOf(fields: Fields): unknown {
 const nameBytesMax = 100
 
 /** A name as people may write it. */
-export function readName(fields: Fields, name: string): string {
-  const text = textOf(fields, name)
-  refuse('Name', checkText(name, text, nameBytesMax))
+export function readName(request: FastifyRequest, name: string): string {
+  const text = textOf(fieldsOf(request), name)
+  refuse(request, name, checkText(name, text, nameBytesMax))
   return text
 }
 
-export function refuse(label: string, mistakes: readonly Mistake[]): void {
+/** An address, or null if none was entered. */
+export function readEmail(request: FastifyRequest): string | null {
+  const text = textOf(fieldsOf(request), 'email')
+  if (text === '') return null
+  refuse(request, text, checkEmail('email', text))
+  return text
+}
+
+/** Says what is wrong in the language of the page. */
+function refuse(request: FastifyRequest, label: string, mistakes: readonly Mistake[]): void {
   const [mistake] = mistakes
-  if (mistake) throw new Refusal('invalid', { detail: `${label}: ${mistake.detail}` })
+  if (!mistake) return
+  const { mistakes: sentences, team } = languageOf(request).texts
+  const why = sentences[mistake.code as keyof typeof sentences]
+  throw new Refusal('invalid', { detail: `${label === 'name' ? team.name : label}: ${why}` })
 }

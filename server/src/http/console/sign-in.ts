@@ -3,27 +3,29 @@ import type { Context } from '../../context.ts'
 import type { Provider } from '../../members/identities.ts'
 import { endSession } from '../../members/session.ts'
 import { openSignIn, signIn } from '../../members/sign-in.ts'
-import { html } from '../page/html.ts'
+import { fill, html } from '../page/html.ts'
 import { sendPage } from './document.ts'
 import { fieldsOf } from './fields.ts'
+import { languageOf } from './languages/choose.ts'
 import { browserOf, clearSession, sessionOf, startSession } from './visitor.ts'
 
 export function mountSignIn(scope: FastifyInstance, ctx: Context, provider: Provider | null): void {
   const open = { config: { isOpen: true } }
   const attempt = { config: { isOpen: true, isAttempt: true } }
 
-  scope.get('/sign-in', open, (request, reply) =>
-    sendPage(ctx, request, reply, {
-      title: 'Sign in',
+  scope.get('/sign-in', open, (request, reply) => {
+    const { signIn: texts } = languageOf(request).texts
+    return sendPage(ctx, request, reply, {
+      title: texts.title,
       isAlone: true,
-      main: html`<h1>Sign in to Farthing</h1>
-<p class="soft">Use the passkey that you made when you were invited: your fingerprint, face, PIN or security key.</p>
-<form data-passkey="sign-in"><button>Sign in with a passkey</button></form>
-${provider && html`<p><a class="button quiet" href="/oidc">Sign in through ${provider.host}</a></p>`}
-<noscript><p class="notice">Passkeys need JavaScript. Allow it for this site.</p></noscript>
-<p class="soft">No passkey, or lost it? Ask an owner of your store for a new link.</p>`,
-    }),
-  )
+      main: html`<h1>${texts.heading}</h1>
+<p class="soft">${texts.about}</p>
+<form data-passkey="sign-in"><button>${texts.button}</button></form>
+${provider && html`<p><a class="button quiet" href="/oidc">${fill(texts.through, { host: provider.host })}</a></p>`}
+<noscript><p class="notice">${texts.needsScript}</p></noscript>
+<p class="soft">${texts.lost}</p>`,
+    })
+  })
 
   scope.post('/sign-in/options', attempt, async (request) => {
     return { options: await openSignIn(ctx, browserOf(request).token) }

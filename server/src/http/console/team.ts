@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
+import { sendsMail } from '../../mails/write.ts'
+import { changeRole } from '../../members/change-role.ts'
 import { readTouch } from '../../members/confirm.ts'
 import {
   inviteMember,
@@ -7,58 +9,63 @@ import {
   type NewInvitation,
   withdrawInvitation,
 } from '../../members/invite.ts'
-import { type Invitation, isRole, type Membership, roles, type StoreMember } from '../../members/member.ts'
+import { type Invitation, isRole, roles, type StoreMember } from '../../members/member.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { removeMember } from '../../members/remove.ts'
-import { listInvitations, listMemberships, listStoreMembers } from '../../members/rows.ts'
-import { checkEmail } from '../../stores/check-text.ts'
-import { type Html, html } from '../page/html.ts'
+import { mayAct } from '../../members/rights.ts'
+import { listInvitations, listStoreMembers } from '../../members/rows.ts'
+import { fill, type Html, html } from '../page/html.ts'
 import { formField, sendPage } from './document.ts'
-import { fieldsOf, readName, refuse, textOf, touchOf } from './fields.ts'
-import { giveFormToken, sessionOf } from './visitor.ts'
+import { fieldsOf, readEmail, readName, textOf, touchOf } from './fields.ts'
+import { languageOf } from './languages/choose.ts'
+import type { Language } from './languages/language.ts'
+import { giveFormToken, sessionOf, storeOf } from './visitor.ts'
 import { renderNews } from './wallet-news.ts'
 import { when } from './when.ts'
 
 const path = '/stores/:storeId/members'
 
-/** A store's members. All of them see who else there is; owners invite and remove. */
+/** A store's members: who they are, inviting, roles, lost passkeys, removing. */
 export function mountTeam(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, async (request, reply) => {
+  scope.get(path, { config: { right: 'members:read' } }, async (request, reply) => {
     const { member } = sessionOf(request)
-    const own = await findStore(ctx, request)
+    const own = storeOf(request)
     const { storeId } = own
-    const isOwner = own.role === 'owner'
+    const isOwner = mayAct(own.role, 'members:write')
     const [members, open, news] = await Promise.all([
       listStoreMembers(ctx.db, storeId),
       isOwner ? listInvitations(ctx.db, storeId) : [],
       renderNews(ctx, request, reply),
     ])
     const store = html`${formField(giveFormToken(ctx, request, reply))}<input type="hidden" name="storeId" value="${storeId}">`
+    const language = languageOf(request)
+    const { team: texts } = language.texts
+    const page = { storeId, store, language }
     return sendPage(ctx, request, reply, {
-      title: `Members of ${own.storeName}`,
-      main: html`<h1>Members of ${own.storeName}</h1>
+      title: texts.title.replace('{store}', own.storeName),
+      main: html`<h1>${fill(texts.title, { store: own.storeName })}</h1>
 ${news}
-<ul class="things">${members.map((each) => renderMember(each, member.id, isOwner, storeId, store))}</ul>
-${open.length > 0 && html`<h2>Open invitations</h2><ul class="things">${open.map((each) => renderInvitation(each, storeId, store))}</ul>`}
-${isOwner && renderInvite(storeId, store)}
-<p><a href="/">Back to your account</a></p>`,
+<ul class="things">${members.map((each) => renderMember(page, each, member.id, isOwner))}</ul>
+${open.length > 0 && html`<h2>${texts.open}</h2><ul class="things">${open.map((each) => renderInvitation(page, each))}</ul>`}
+${isOwner && renderInvite(page, sendsMail(ctx))}
+<p><a href="/">${texts.back}</a></p>`,
     })
   })
 
-  scope.post(path, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  const change = { config: { right: 'members:write' } } as const
+
+  scope.post(path, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
-    const [name, role, email] = [readName(fields, 'name'), textOf(fields, 'role'), textOf(fields, 'email')]
+    const [name, role, email] = [readName(request, 'name'), textOf(fields, 'role'), readEmail(request)]
     if (!isRole(role)) throw new Refusal('invalid')
-    if (email !== '') refuse('E-mail', checkEmail('email', email))
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
-    const invitee = { name, role, email: email === '' ? null : email }
-    const made = await inviteMember(ctx, storeId, touch, invitee, ctx.now())
+    const made = await inviteMember(ctx, storeId, touch, { name, role, email }, ctx.now())
     return sendLink(ctx, request, reply, made)
   })
 
-  scope.post(`${path}/recover`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/recover`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     const memberId = textOf(fields, 'memberId')
@@ -66,32 +73,30 @@ ${isOwner && renderInvite(storeId, store)}
     return sendLink(ctx, request, reply, made)
   })
 
-  scope.post(`${path}/remove`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/remove`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     await removeMember(ctx, storeId, touch, textOf(fields, 'memberId'), ctx.now())
     return reply.code(303).header('location', `/stores/${storeId}/members`).send()
   })
 
-  scope.post(`${path}/withdraw`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/role`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
+    const fields = fieldsOf(request)
+    const role = textOf(fields, 'role')
+    if (!isRole(role)) throw new Refusal('invalid')
+    const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
+    await changeRole(ctx, storeId, touch, textOf(fields, 'memberId'), role, ctx.now())
+    return reply.code(303).header('location', `/stores/${storeId}/members`).send()
+  })
+
+  scope.post(`${path}/withdraw`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const invitationId = textOf(fieldsOf(request), 'invitationId')
     await withdrawInvitation(ctx, storeId, sessionOf(request).member.id, invitationId)
     return reply.code(303).header('location', `/stores/${storeId}/members`).send()
   })
-}
-
-/**
- * The store in the path, to one of its members. A store that does not exist and one that they do not belong to are the
- * same to everybody else. What a member may do there is for the verb to say, in its transaction.
- */
-export async function findStore(ctx: Context, request: FastifyRequest): Promise<Membership> {
-  const { storeId } = request.params as { storeId: string }
-  const memberships = await listMemberships(ctx.db, sessionOf(request).member.id)
-  const found = memberships.find((each) => each.storeId === storeId)
-  if (!found) throw new Refusal('not_found')
-  return found
 }
 
 /** In the answer itself and in no URL: the link is a secret, and it is shown once. */
@@ -99,55 +104,60 @@ function sendLink(
   ctx: Context,
   request: FastifyRequest,
   reply: FastifyReply,
-  { link, invitation }: NewInvitation,
+  { link, invitation, isMailed }: NewInvitation,
 ): FastifyReply {
-  const { name, storeId, isRecovery } = invitation
+  const { name, email, storeId, isRecovery, expiresAt } = invitation
+  const language = languageOf(request)
+  const { link: texts } = language.texts
   return sendPage(ctx, request, reply, {
-    title: 'Send this link',
+    title: texts.title,
     isAlone: true,
-    main: html`<h1>Send this link to ${name}</h1>
-<p>${isRecovery ? 'With it they make a new passkey. Their old ones stop working then.' : 'With it they make a passkey and join.'} It works once, until ${when(invitation.expiresAt)}, and it is shown only now. Whoever has it can use it, so send it to nobody else.</p>
-<code class="link">${link}</code>
-<form><button type="button" data-copy="${link}" data-done="Copied">Copy the link</button></form>
-<p><a href="/stores/${storeId}/members">Back to the members</a></p>`,
+    main: html`<h1>${fill(texts.heading, { name })}</h1>
+<p>${isRecovery ? texts.recover : texts.join} ${fill(texts.about, { time: when(expiresAt, language) })}${isMailed && html` ${fill(texts.mailed, { email: email ?? '' })}`}</p>
+<code class="link" tabindex="0">${link}</code>
+<form><button type="button" data-copy="${link}" data-done="${texts.copied}">${texts.copy}</button></form>
+<p><a href="/stores/${storeId}/members">${texts.back}</a></p>`,
   })
 }
 
+/** What every part of the page needs: the store, its hidden fields for forms, and the language. */
+type Page = { readonly storeId: string; readonly store: Html; readonly language: Language }
+
 function renderMember(
-  { id, name, email, role, createdAt }: StoreMember,
+  { storeId, store, language }: Page,
+  shown: StoreMember,
   ownId: string,
   isOwner: boolean,
-  storeId: string,
-  store: Html,
 ): Html {
+  const { id, name, email, role, createdAt } = shown
+  const { team: texts } = language.texts
   const member = html`${store}<input type="hidden" name="memberId" value="${id}">`
-  const forms = html`<form method="post" action="/stores/${storeId}/members/recover" data-confirm="member.recover">${member}<button class="quiet">Lost passkey</button></form>
-<form method="post" action="/stores/${storeId}/members/remove" data-confirm="member.remove">${member}<button class="quiet">Remove</button></form>`
-  return html`<li><p>${name}${id === ownId && html` <strong>(you)</strong>`}<small>${role}${email && html`, ${email}`}, since ${when(createdAt)}</small></p>${isOwner && id !== ownId && forms}</li>`
+  const label = texts.roleOf.replace('{name}', name)
+  const choices = roles.map(
+    (each) => html`<option value="${each}"${each === role && html` selected`}>${texts.roles[each]}</option>`,
+  )
+  const forms = html`<div class="acts"><form method="post" action="/stores/${storeId}/members/role" data-confirm="member.role">${member}<select name="role" aria-label="${label}">${choices}</select><button class="quiet">${texts.changeRole}</button></form>
+<form method="post" action="/stores/${storeId}/members/recover" data-confirm="member.recover">${member}<button class="quiet">${texts.lostPasskey}</button></form>
+<form method="post" action="/stores/${storeId}/members/remove" data-confirm="member.remove">${member}<button class="quiet">${texts.remove}</button></form></div>`
+  const since = fill(texts.since, { time: when(createdAt, language) })
+  return html`<li><p>${name}${id === ownId && html` <strong>${texts.you}</strong>`}<small>${texts.roles[role]}${email && html`, ${email}`}, ${since}</small></p>${isOwner && id !== ownId && forms}</li>`
 }
 
-function renderInvitation(
-  { id, name, role, isRecovery, expiresAt }: Invitation,
-  storeId: string,
-  store: Html,
-): Html {
-  return html`<li><p>${name}<small>${isRecovery ? 'new passkey' : role}, until ${when(expiresAt)}</small></p>
-<form method="post" action="/stores/${storeId}/members/withdraw">${store}<input type="hidden" name="invitationId" value="${id}"><button class="quiet">Withdraw</button></form></li>`
+function renderInvitation({ storeId, store, language }: Page, invitation: Invitation): Html {
+  const { id, name, role, isRecovery, expiresAt } = invitation
+  const { team: texts } = language.texts
+  const until = fill(texts.until, { time: when(expiresAt, language) })
+  return html`<li><p>${name}<small>${isRecovery ? texts.newPasskey : texts.roles[role]}, ${until}</small></p>
+<form method="post" action="/stores/${storeId}/members/withdraw">${store}<input type="hidden" name="invitationId" value="${id}"><button class="quiet">${texts.withdraw}</button></form></li>`
 }
 
-function renderInvite(storeId: string, store: Html): Html {
-  return html`<h2>Invite somebody</h2>
+function renderInvite({ storeId, store, language }: Page, isMailed: boolean): Html {
+  const { team: texts } = language.texts
+  return html`<h2>${texts.invite}</h2>
 <form method="post" action="/stores/${storeId}/members" data-confirm="member.invite" class="fields">${store}
-<label>Name<input name="name" required maxlength="100" autocomplete="off"></label>
-<label>E-mail, if you want to note it<input name="email" type="email" maxlength="200" autocomplete="off"></label>
-<label>Role<select name="role">${roles.toReversed().map((role) => html`<option value="${role}">${describeRole[role]}</option>`)}</select></label>
-<div><button>Make a link</button></div>
+<label>${texts.name}<input name="name" required maxlength="100" autocomplete="off"></label>
+<label>${isMailed ? texts.emailMailed : texts.email}<input name="email" type="email" maxlength="200" autocomplete="off"></label>
+<label>${texts.role}<select name="role">${roles.toReversed().map((role) => html`<option value="${role}">${texts.describeRole[role]}</option>`)}</select></label>
+<div><button>${texts.makeLink}</button></div>
 </form>`
 }
-
-const describeRole = {
-  owner: 'Owner: everything',
-  manager: 'Manager: decides about payments, refunds within a limit',
-  developer: 'Developer: keys and webhooks',
-  viewer: 'Viewer: sees payments and reports',
-} as const

@@ -2,8 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { scopeToStore } from '../../database/scope.ts'
 import type { StoreId } from '../../ids.ts'
-import type { Session } from '../../members/member.ts'
+import type { Membership, Session } from '../../members/member.ts'
 import { Refusal } from '../../members/refusal.ts'
+import { type Right, requireRight } from '../../members/rights.ts'
+import { listMemberships } from '../../members/rows.ts'
 import { type Browser, readSession, sessionSeconds } from '../../members/session.ts'
 import { formTokenOf, isFormToken, isToken, newToken } from '../../members/token.ts'
 import { Problem } from '../../problems.ts'
@@ -15,6 +17,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Needs no session. Every other route of the console does. */
     isOpen?: boolean
+    /** What the member's role in the store of the path must include. Every route with a store has one. */
+    right?: Right
   }
 }
 
@@ -22,10 +26,12 @@ declare module 'fastify' {
  * Who asks. Every browser has a random token in a cookie, before it signs in and after: its forms and challenges belong
  * to that token. Signing in replaces it by the session's, so a token that somebody planted before is worth nothing.
  */
-export type Visitor = {
+type Visitor = {
   /** Null if the browser sent none, or more than one. */
   readonly token: string | null
   readonly session: Session | null
+  /** The store in the path, if the member belongs to it. */
+  readonly store: Membership | null
 }
 
 const safe = ['GET', 'HEAD']
@@ -41,9 +47,9 @@ export function refuseCrossSite(ctx: Context, { method, headers }: FastifyReques
   if (!isOurs) throw new Problem('cross_site', 'This can be submitted only from the console itself.')
 }
 
-/** Reads the cookie, and refuses a change without the form's token and, unless the route is open, without a session. */
-export async function readVisitor(ctx: Context, request: FastifyRequest): Promise<Visitor> {
-  const token = readCookie(ctx, request)
+/** Refuses a change without the form's token and, unless the route is open, a browser without a session. */
+export async function meetVisitor(ctx: Context, request: FastifyRequest): Promise<void> {
+  const { token } = request.visitor
   if (!safe.includes(request.method)) {
     const { formToken } = (request.body ?? {}) as { formToken?: unknown }
     if (token === null || !isFormToken(token, formToken))
@@ -51,13 +57,33 @@ export async function readVisitor(ctx: Context, request: FastifyRequest): Promis
   }
   const session = token === null ? null : await readSession(ctx, token, ctx.now())
   if (!session && !request.routeOptions.config.isOpen) throw new Refusal('signed_out')
-  return { token, session }
+  request.visitor = { token, session, store: null }
 }
 
-/** The token for this browser's forms. A browser that has no cookie yet gets one. */
-export function giveFormToken(ctx: Context, { visitor }: FastifyRequest, reply: FastifyReply): string {
+/** In a store, refuses whoever does not belong to it, and a member whose role does not include what the route is for. */
+export async function enterStore(ctx: Context, request: FastifyRequest): Promise<void> {
+  const { right } = request.routeOptions.config
+  if (right === undefined) return
+  const { storeId } = request.params as { storeId: string }
+  const stores = await listMemberships(ctx.db, sessionOf(request).member.id)
+  const store = stores.find((each) => each.storeId === storeId)
+  // A store that does not exist and one that they do not belong to are the same to everybody else.
+  if (!store) throw new Refusal('not_found')
+  requireRight(store.role, right)
+  request.visitor = { ...request.visitor, store }
+}
+
+/**
+ * The token for this browser's forms. A browser that has no cookie yet gets one, but not from what another site may have
+ * submitted: browsers leave the cookie out there, and a new one would sign the member out.
+ */
+export function giveFormToken(
+  ctx: Context,
+  { visitor, method }: FastifyRequest,
+  reply: FastifyReply,
+): string {
   const token = visitor.token ?? newToken()
-  if (visitor.token === null) setCookie(ctx, reply, token, null)
+  if (visitor.token === null && safe.includes(method)) setCookie(ctx, reply, token, null)
   return formTokenOf(token)
 }
 
@@ -70,6 +96,12 @@ export function sessionOf({ visitor }: FastifyRequest): Session {
 /** For one store's screens: in a deployment with roles, PostgreSQL shows them no other store's rows. */
 export function forStore(ctx: Context, storeId: StoreId): Context {
   return { ...ctx, db: scopeToStore(ctx.db, storeId) }
+}
+
+/** The store of a request to a route that names one, with the member's role in it. */
+export function storeOf({ visitor }: FastifyRequest): Membership {
+  if (!visitor.store) throw new Refusal('not_found')
+  return visitor.store
 }
 
 export function browserOf({ visitor, headers, ip }: FastifyRequest): Browser {
@@ -105,7 +137,7 @@ function isSecure(ctx: Context): boolean {
 }
 
 /** Two cookies of one name would mean that one of them is not ours. */
-function readCookie(ctx: Context, { headers }: FastifyRequest): string | null {
+export function readCookie(ctx: Context, { headers }: FastifyRequest): string | null {
   const prefix = `${cookieName(ctx)}=`
   const found = (headers.cookie ?? '')
     .split(';')

@@ -3,8 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { listMemberships } from '../../members/rows.ts'
 import { listNews, type News, type WalletChange } from '../../stores/change-rows.ts'
-import { type Html, html } from '../page/html.ts'
+import { fill, type Html, html } from '../page/html.ts'
 import { formField } from './document.ts'
+import { languageOf } from './languages/choose.ts'
+import type { Language } from './languages/language.ts'
 import { forStore, giveFormToken, sessionOf } from './visitor.ts'
 import { when } from './when.ts'
 
@@ -24,30 +26,35 @@ export async function renderNews(
   )
   if (news.every(({ length }) => length === 0)) return null
   const field = formField(giveFormToken(ctx, request, reply))
-  return html`${news.map((each) => renderStore(each, field))}`
+  return html`${news.map((each) => renderStore(each, field, languageOf(request)))}`
 }
 
-function renderStore(news: readonly News[], field: Html): Html {
+function renderStore(news: readonly News[], field: Html, language: Language): Html {
   const [newest] = news
   if (!newest) return html``
   const { storeId, storeName, at } = newest
-  return html`<div class="notice" role="status"><p><strong>Wallets of ${storeName}</strong></p>
-${news.map((each) => html`<p>${describeChange(each)} <small>${when(each.at)}</small></p>`)}
-<div class="buttons"><a class="button" href="/stores/${storeId}/wallets">Look at the wallets</a>
-<form method="post" action="/stores/${storeId}/wallets/seen">${field}<input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">I know</button></form></div></div>`
+  const { wallets: texts } = language.texts
+  return html`<div class="notice" role="status"><p><strong>${fill(texts.title, { store: storeName })}</strong></p>
+${news.map((each) => html`<p>${describeChange(each, language)} <small>${when(each.at, language)}</small></p>`)}
+<div class="buttons"><a class="button" href="/stores/${storeId}/wallets">${texts.look}</a>
+<form method="post" action="/stores/${storeId}/wallets/seen">${field}<input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">${texts.known}</button></form></div></div>`
 }
 
 /** What was asked for, and what became of it. */
-export function describeChange({ kind, wallet, actor, madeAt, confirmedBy, undoneBy }: WalletChange): Html {
-  const address = html`<bdi class="address">${wallet.address}</bdi>`
-  if (madeAt === null)
-    return html`To ${kind === 'use' ? 'be paid to' : 'stop using'} ${address}: asked for by ${nameActor(actor)}. It waits for an owner.`
-  return html`${address} was ${kind === 'use' ? 'put to use' : 'taken out of use'} by ${nameActor(actor)}${
-    confirmedBy && html`, confirmed by ${nameActor(confirmedBy)}`
-  }.${undoneBy && html` Undone by ${nameActor(undoneBy)}.`}`
+export function describeChange(change: WalletChange, language: Language): Html {
+  const { kind, wallet, actor, madeAt, confirmedBy, undoneBy } = change
+  const { wallets: texts } = language.texts
+  const parts = {
+    address: html`<bdi class="address">${wallet.address}</bdi>`,
+    who: nameActor(actor, language),
+  }
+  if (madeAt === null) return fill(kind === 'use' ? texts.toUse : texts.toRetire, parts)
+  const by = (text: string, who: Actor | null) =>
+    who && html` ${fill(text, { who: nameActor(who, language) })}`
+  return html`${fill(kind === 'use' ? texts.used : texts.retired, parts)}${by(texts.confirmedBy, confirmedBy)}${by(texts.undoneBy, undoneBy)}`
 }
 
-export function nameActor({ type, id, name }: Actor): Html {
-  if (type === 'key') return html`key ${name ? html`“${name}” ` : null}<bdi>${id}</bdi>`
-  return type === 'member' ? html`${name ?? id}` : html`${type} ${name ?? id}`
+export function nameActor({ type, id, name }: Actor, { texts }: Language): Html {
+  const text = type === 'key' && name !== null ? texts.wallets.namedKey : texts.wallets.actor[type]
+  return fill(text, { id: html`<bdi>${id}</bdi>`, name: html`<bdi>${name ?? id}</bdi>` })
 }

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.ts'
 import { readTouch } from '../../members/confirm.ts'
 import { Refusal } from '../../members/refusal.ts'
+import { mayAct } from '../../members/rights.ts'
 import { noteWalletsSeen } from '../../members/rows.ts'
 import { type Family, families } from '../../networks.ts'
 import { listChanges, type WalletChange } from '../../stores/change-rows.ts'
@@ -10,20 +11,23 @@ import { confirmChange, confirmSetting, refuseChange } from '../../stores/confir
 import { listCurrent, readStore } from '../../stores/rows.ts'
 import { networksFor, type Store, type Wallet } from '../../stores/store.ts'
 import { undoChange } from '../../stores/undo.ts'
-import { type Html, html } from '../page/html.ts'
+import { fill, type Html, html } from '../page/html.ts'
 import { formField, sendPage } from './document.ts'
 import { fieldsOf, textOf, touchOf } from './fields.ts'
-import { findStore } from './team.ts'
-import { forStore, giveFormToken, sessionOf } from './visitor.ts'
+import { languageOf } from './languages/choose.ts'
+import type { Language } from './languages/language.ts'
+import { forStore, giveFormToken, sessionOf, storeOf } from './visitor.ts'
 import { describeChange, nameActor } from './wallet-news.ts'
 import { when } from './when.ts'
 
 const path = '/stores/:storeId/wallets'
+const read = { config: { right: 'wallets:read' } } as const
+const write = { config: { right: 'wallets:write' } } as const
 
-/** The wallets that a store is paid to. All members see them; owners confirm, refuse and undo changes. */
+/** The wallets that a store is paid to. Owners confirm, refuse and undo changes. */
 export function mountWallets(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, async (request, reply) => {
-    const { storeId, storeName, role } = await findStore(ctx, request)
+  scope.get(path, read, async (request, reply) => {
+    const { storeId, storeName, role } = storeOf(request)
     const { db } = forStore(ctx, storeId)
     const [store, current, changes] = await Promise.all([
       readStore(db, storeId),
@@ -32,8 +36,9 @@ export function mountWallets(scope: FastifyInstance, ctx: Context): void {
     ])
     if (!store) throw new Refusal('not_found')
     const form = html`${formField(giveFormToken(ctx, request, reply))}<input type="hidden" name="storeId" value="${storeId}">`
-    const isOwner = role === 'owner'
-    const name = ({ family }: { readonly family: Family }) => nameFamily(ctx, store, family)
+    const language = languageOf(request)
+    const { wallets: texts } = language.texts
+    const page: Page = { ctx, store, form, language, mayChange: mayAct(role, 'wallets:write') }
     const offered = networksFor(ctx, store.mode).map(({ family }) => family)
     const shown = families.filter((family) =>
       [...offered, ...current.map((each) => each.family)].includes(family),
@@ -41,62 +46,52 @@ export function mountWallets(scope: FastifyInstance, ctx: Context): void {
     const waiting = changes.filter(({ isWaiting }) => isWaiting)
     const made = changes.filter(({ madeAt }) => madeAt !== null)
     return sendPage(ctx, request, reply, {
-      title: `Wallets of ${storeName}`,
-      main: html`<h1>Wallets of ${storeName}</h1>
-${waiting.length > 0 && html`<h2>Waiting for an owner</h2><ul class="things">${waiting.map((each) => renderWaiting(name(each), each, isOwner, form))}</ul>`}
-<h2>In use</h2>
+      title: texts.title.replace('{store}', storeName),
+      main: html`<h1>${fill(texts.title, { store: storeName })}</h1>
+${waiting.length > 0 && html`<h2>${texts.waiting}</h2><ul class="things">${waiting.map((each) => renderWaiting(page, each))}</ul>`}
+<h2>${texts.inUse}</h2>
 <ul class="things">${shown.map((family) =>
         renderCurrent(
-          name({ family }),
+          page,
+          family,
           current.find((each) => each.family === family),
         ),
       )}</ul>
-${made.length > 0 && renderMade(ctx, store, made, isOwner, form)}
-<h2>Who changes the wallet</h2>
-${renderSetting(store, isOwner, form)}
-<p><a href="/">Back to your account</a></p>`,
+${made.length > 0 && renderMade(page, made)}
+<h2>${texts.who}</h2>
+${renderSetting(page)}
+<p><a href="/">${texts.back}</a></p>`,
     })
   })
 
-  scope.post(`${path}/confirm`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/confirm`, write, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     await confirmChange(forStore(ctx, storeId), storeId, touch, textOf(fields, 'changeId'), ctx.now())
     return reply.code(303).header('location', `/stores/${storeId}/wallets`).send()
   })
 
-  scope.post(`${path}/refuse`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/refuse`, write, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const { member } = sessionOf(request)
-    await refuseChange(
-      forStore(ctx, storeId),
-      storeId,
-      member,
-      textOf(fieldsOf(request), 'changeId'),
-      ctx.now(),
-    )
+    const changeId = textOf(fieldsOf(request), 'changeId')
+    await refuseChange(forStore(ctx, storeId), storeId, member, changeId, ctx.now())
     return reply.code(303).header('location', `/stores/${storeId}/wallets`).send()
   })
 
-  scope.post(`${path}/undo`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/undo`, write, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     const cancelsOpen = textOf(fields, 'cancelsOpen') === 'yes'
-    await undoChange(
-      forStore(ctx, storeId),
-      storeId,
-      touch,
-      textOf(fields, 'changeId'),
-      cancelsOpen,
-      ctx.now(),
-    )
+    const changeId = textOf(fields, 'changeId')
+    await undoChange(forStore(ctx, storeId), storeId, touch, changeId, cancelsOpen, ctx.now())
     return reply.code(303).header('location', `/stores/${storeId}/wallets`).send()
   })
 
-  scope.post(`${path}/setting`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/setting`, write, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const fields = fieldsOf(request)
     const walletChanges = textOf(fields, 'walletChanges')
     if (!isChoice(walletChanges)) throw new Refusal('invalid')
@@ -105,8 +100,8 @@ ${renderSetting(store, isOwner, form)}
     return reply.code(303).header('location', `/stores/${storeId}/wallets`).send()
   })
 
-  scope.post(`${path}/seen`, async (request, reply) => {
-    const { storeId } = await findStore(ctx, request)
+  scope.post(`${path}/seen`, read, async (request, reply) => {
+    const { storeId } = storeOf(request)
     const until = new Date(textOf(fieldsOf(request), 'until'))
     if (Number.isNaN(until.getTime())) throw new Refusal('invalid')
     await noteWalletsSeen(ctx.db, storeId, sessionOf(request).member.id, until)
@@ -114,72 +109,85 @@ ${renderSetting(store, isOwner, form)}
   })
 }
 
-const choices: Readonly<Record<WalletChanges, string>> = {
-  member: 'A key asks, an owner confirms here',
-  key: 'A key is enough',
+type Page = {
+  readonly ctx: Context
+  readonly store: Store
+  /** The form's token, and the store. */
+  readonly form: Html
+  readonly language: Language
+  readonly mayChange: boolean
 }
 
+const choices: readonly WalletChanges[] = ['member', 'key']
+
 function isChoice(text: string): text is WalletChanges {
-  return Object.hasOwn(choices, text)
+  return (choices as readonly string[]).includes(text)
 }
 
 /** What people call the networks of a family that this deployment offers. */
-function nameFamily(ctx: Context, { mode }: Store, family: Family): string {
-  const offered = networksFor(ctx, mode).filter((network) => network.family === family)
+function nameFamily({ ctx, store }: Page, family: Family): string {
+  const offered = networksFor(ctx, store.mode).filter((network) => network.family === family)
   return offered.map(({ name }) => name).join(', ') || family
 }
 
-function renderCurrent(network: string, wallet: Wallet | undefined): Html {
-  if (!wallet)
-    return html`<li><p>${network}<small>No wallet: new checkouts cannot be paid here.</small></p></li>`
+function show(address: string): Html {
+  return html`<bdi class="address">${address}</bdi>`
+}
+
+function renderCurrent(page: Page, family: Family, wallet: Wallet | undefined): Html {
+  const network = nameFamily(page, family)
+  const { wallets: texts } = page.language.texts
+  if (!wallet) return html`<li><p>${network}<small>${texts.none}</small></p></li>`
   const { address, provenAt } = wallet
-  return html`<li><p>${network} <bdi class="address">${address}</bdi><small>${
-    provenAt ? html`Proven by a signature on ${when(provenAt)}` : 'Not proven by a signature'
+  return html`<li><p>${network} ${show(address)}<small>${
+    provenAt ? fill(texts.proven, { time: when(provenAt, page.language) }) : texts.unproven
   }</small></p></li>`
 }
 
-function renderWaiting(network: string, change: WalletChange, isOwner: boolean, form: Html): Html {
-  const { id, storeId, kind, wallet, actor, askedAt, expiresAt } = change
-  const fields = html`${form}<input type="hidden" name="changeId" value="${id}">`
-  const advice =
-    kind === 'use'
-      ? 'Compare every character with the address in your own wallet. Nothing is paid to it until an owner confirms.'
-      : 'It stays in use until an owner confirms.'
-  return html`<li><p>${kind === 'use' ? `Be paid on ${network} to` : `Stop using on ${network}`} <bdi class="address">${wallet.address}</bdi><small>Asked for by ${nameActor(actor)}, ${when(askedAt)}${expiresAt && html`; waits until ${when(expiresAt)}`}. ${
-    wallet.isProven ? 'Proven by a signature.' : 'Not proven by a signature.'
-  } ${advice}</small></p>${
-    isOwner &&
-    html`<form method="post" action="/stores/${storeId}/wallets/confirm" data-confirm="wallet.confirm">${fields}<input type="hidden" name="kind" value="${kind}"><input type="hidden" name="address" value="${wallet.address}"><button>Confirm</button></form>
-<form method="post" action="/stores/${storeId}/wallets/refuse">${fields}<button class="quiet">Refuse</button></form>`
+function renderWaiting(page: Page, change: WalletChange): Html {
+  const { id, storeId, family, kind, wallet, actor, askedAt, expiresAt } = change
+  const { wallets: texts } = page.language.texts
+  const fields = html`${page.form}<input type="hidden" name="changeId" value="${id}">`
+  const asked = fill(expiresAt ? texts.askedByUntil : texts.askedBy, {
+    who: nameActor(actor, page.language),
+    time: when(askedAt, page.language),
+    until: expiresAt ? when(expiresAt, page.language) : '',
+  })
+  const wish = fill(kind === 'use' ? texts.askUse : texts.askRetire, {
+    network: nameFamily(page, family),
+    address: show(wallet.address),
+  })
+  return html`<li><p>${wish}<small>${asked} ${!wallet.isProven && html`${texts.unproven}. `}${kind === 'use' ? texts.compare : texts.staysInUse}</small></p>${
+    page.mayChange &&
+    html`<form method="post" action="/stores/${storeId}/wallets/confirm" data-confirm="wallet.confirm">${fields}<input type="hidden" name="kind" value="${kind}"><input type="hidden" name="address" value="${wallet.address}"><button>${texts.confirm}</button></form>
+<form method="post" action="/stores/${storeId}/wallets/refuse">${fields}<button class="quiet">${texts.refuse}</button></form>`
   }</li>`
 }
 
-function renderMade(
-  ctx: Context,
-  store: Store,
-  made: readonly WalletChange[],
-  isOwner: boolean,
-  form: Html,
-): Html {
-  return html`<h2>Changes of the last 24 hours</h2>
-<p class="soft">If this was not you, go back to the wallet from before. That undoes all later changes of the same network too. If it was changed several times, press the button that names your own wallet.</p>
-${
-  store.walletChanges === 'key' &&
-  html`<p class="notice">In this store a key is enough to change the wallet. Whoever did it with a stolen key can do it again: <a href="${ctx.config.baseUrl}/docs/keys#if-a-key-is-stolen">revoke that key</a>, and let owners confirm changes, below.</p>`
-}
-<ul class="things">${made.map((each) => renderChange(nameFamily(ctx, store, each.family), each, isOwner, form))}</ul>`
+function renderMade(page: Page, made: readonly WalletChange[]): Html {
+  const { wallets: texts } = page.language.texts
+  const revoke = html`<a href="${page.ctx.config.baseUrl}/docs/keys#if-a-key-is-stolen">${texts.revoke}</a>`
+  return html`<h2>${texts.recent}</h2>
+<p class="soft">${texts.recentAbout}</p>
+${page.store.walletChanges === 'key' && html`<p class="notice">${fill(texts.keyEnough, { revoke })}</p>`}
+<ul class="things">${made.map((each) => renderChange(page, each))}</ul>`
 }
 
-function renderChange(network: string, change: WalletChange, isOwner: boolean, form: Html): Html {
-  const { id, storeId, previous, madeAt, isUndoable, undoneAt } = change
-  return html`<li><p>${network}: ${describeChange(change)}<small>${madeAt && when(madeAt)}${undoneAt && html`, undone ${when(undoneAt)}`}${
-    previous && !undoneAt && html`. Before: <bdi class="address">${previous.address}</bdi>`
-  }</small></p>${
-    isOwner &&
+function renderChange(page: Page, change: WalletChange): Html {
+  const { id, storeId, family, previous, madeAt, isUndoable, undoneAt } = change
+  const { language, form } = page
+  const { wallets: texts } = language.texts
+  const button = previous
+    ? html`<button>${fill(texts.goBack, { address: shorten(previous.address) })}</button>`
+    : html`<button class="quiet">${texts.stopUsing}</button>`
+  return html`<li><p>${nameFamily(page, family)}: ${describeChange(change, language)}<small>${madeAt && when(madeAt, language)}${
+    undoneAt && html`, ${fill(texts.undone, { time: when(undoneAt, language) })}`
+  }${previous && !undoneAt && html`. ${fill(texts.before, { address: show(previous.address) })}`}</small></p>${
+    page.mayChange &&
     isUndoable &&
     html`<form method="post" action="/stores/${storeId}/wallets/undo" data-confirm="wallet.undo" class="undo">${form}<input type="hidden" name="changeId" value="${id}"><input type="hidden" name="address" value="${previous?.address ?? ''}">
-<label class="check"><input type="checkbox" name="cancelsOpen" value="yes" checked>Cancel open checkouts made since then that pay to ${previous ? 'another wallet' : 'it'}</label>
-${previous ? html`<button>Go back to ${shorten(previous.address)}</button>` : html`<button class="quiet">Stop using it</button>`}</form>`
+<label class="check"><input type="checkbox" name="cancelsOpen" value="yes" checked>${previous ? texts.cancelOther : texts.cancelIt}</label>
+${button}</form>`
   }</li>`
 }
 
@@ -187,13 +195,14 @@ function shorten(address: string): string {
   return `${address.slice(0, 6)}…${address.slice(-4)}`
 }
 
-function renderSetting({ id, walletChanges }: Store, isOwner: boolean, form: Html): Html {
-  if (!isOwner) return html`<p>${choices[walletChanges]}.</p>`
+function renderSetting({ store: { id, walletChanges }, form, language, mayChange }: Page): Html {
+  const { wallets: texts } = language.texts
+  if (!mayChange) return html`<p>${texts.choices[walletChanges]}.</p>`
   return html`<form method="post" action="/stores/${id}/wallets/setting" data-confirm="wallet.setting" class="fields">${form}
-<label>To pay new checkouts to another wallet<select name="walletChanges">${Object.entries(choices).map(
-    ([choice, text]) =>
-      html`<option value="${choice}"${choice === walletChanges ? html` selected` : null}>${text}</option>`,
+<label>${texts.whoLabel}<select name="walletChanges">${choices.map(
+    (choice) =>
+      html`<option value="${choice}"${choice === walletChanges ? html` selected` : null}>${texts.choices[choice]}</option>`,
   )}</select></label>
-<div><button class="quiet">Save</button></div>
+<div><button class="quiet">${texts.save}</button></div>
 </form>`
 }

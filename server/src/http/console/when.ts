@@ -1,7 +1,12 @@
-import { type Html, html } from '../page/html.ts'
+import { fill, type Html, html } from '../page/html.ts'
+import type { Language } from './languages/language.ts'
 
-const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
-
-export function when(time: Date): Html {
-  return html`<time datetime="${time.toISOString()}">${format.format(time)} UTC</time>`
+/** A time, as people of that language write it. */
+export function when(time: Date, { tag, texts }: Language): Html {
+  const format = new Intl.DateTimeFormat(tag === 'en' ? 'en-GB' : tag, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  })
+  return html`<time datetime="${time.toISOString()}">${fill(texts.time, { time: format.format(time) })}</time>`
 }

@@ -127,7 +127,7 @@ const attack: fc.Arbitrary<readonly [string, () => Promise<number>]> = fc.oneof(
     }),
   // A member of one store in another.
   fc
-    .tuple(person, place, fc.constantFrom('', '/recover', '/remove', '/withdraw'), fc.boolean())
+    .tuple(person, place, fc.constantFrom('', '/recover', '/remove', '/role', '/withdraw'), fc.boolean())
     .filter(([who, where]) => Math.floor(who / 2) !== where)
     .map(([who, where, verb, isRead]) => {
       const path = `/stores/${stores[where]?.store.id}/members${isRead ? '' : verb}`
@@ -140,12 +140,13 @@ const attack: fc.Arbitrary<readonly [string, () => Promise<number>]> = fc.oneof(
     }),
   // A touch that was used before, or was asked for by another member, for another action or with another value.
   fc
-    .tuple(person, person, fc.nat(3), fc.constantFrom('viewer', 'manager', 'owner'))
+    .tuple(person, person, fc.nat(4), fc.constantFrom('viewer', 'manager', 'owner'))
     .map(([who, whose, kind, role]) => {
       const { store } = stores[Math.floor(who / 2)] ?? assert.fail()
       const path = [
         `/stores/${store.id}/members`,
         `/stores/${store.id}/members/remove`,
+        `/stores/${store.id}/members/role`,
         '/passkeys/remove',
         '/passkeys',
       ][kind]

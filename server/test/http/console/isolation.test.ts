@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listStoreMembers } from '../../../src/members/rows.ts'
 import { enrolWith, inviteBy, openConsole, openInvitedStore } from './support/console.ts'
+import { listRoutes } from './support/routes.ts'
 
 const storesMin = 50
 const console = await openConsole()
@@ -15,18 +16,7 @@ const neighbour = others[0] ?? assert.fail()
 const stranger = await enrolWith(console, neighbour.token)
 await inviteBy(stranger, neighbour.store.id, { name: 'Next', role: 'viewer' })
 
-/** Every route of the console that names a store, read from the router's own tree. */
-const branch: string[] = []
-const routes = console.app
-  .printRoutes({ commonPrefix: false })
-  .split('\n')
-  .flatMap((line) => {
-    const [, indent = '', part = '', methods = ''] =
-      /^([│ ]*)[├└]── (\S*)(?: \(([A-Z, ]+)\))?/.exec(line) ?? []
-    branch.splice(indent.length / 4, Infinity, part)
-    const path = branch.join('')
-    return path.includes(':storeId') ? methods.split(', ').map((method) => ({ method, path })) : []
-  })
+const routes = listRoutes(console.app).filter(({ path }) => path.includes(':storeId'))
 
 test('every route that names a store answers 404 for every other store', async () => {
   assert(routes.length >= 6, JSON.stringify(routes))
@@ -52,6 +42,7 @@ test('another store’s members, invitations, passkeys and sessions do not exist
   const confirmed: readonly [action: string, path: string, values: Readonly<Record<string, unknown>>][] = [
     ['member.recover', `${members}/recover`, { storeId, memberId }],
     ['member.remove', `${members}/remove`, { storeId, memberId }],
+    ['member.role', `${members}/role`, { storeId, memberId, role: 'viewer' }],
     ['passkey.remove', '/passkeys/remove', { passkeyId }],
   ]
   for (const [action, path, values] of confirmed) {

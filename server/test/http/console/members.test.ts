@@ -257,6 +257,17 @@ test('a state-changing request needs our own page: by Sec-Fetch-Site, or by Orig
     assert.equal(await status({ origin }), 403, origin)
 })
 
+test('a form of another site, which comes without the cookie, gives the browser no other one', async () => {
+  const answer = await console.app.inject({
+    method: 'POST',
+    url: '/sign-out',
+    payload: 'formToken=x',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'cross-site' },
+  })
+  assert.equal(answer.statusCode, 403)
+  assert.equal(answer.headers['set-cookie'], undefined)
+})
+
 test('pages carry the policy, and the cookie no script can read', async () => {
   const answer = await new TestBrowser(console).get('/sign-in')
   const { headers } = answer

@@ -266,7 +266,7 @@ test('every owner sees what happened to the wallets until they say so, or a day 
   const guarded = await openGuardedStore(console)
   const { store, owner } = guarded
   const second = await enrolWith(console, await inviteBy(owner, store.id, { name: 'Second', role: 'owner' }))
-  const viewer = await enrolWith(console, await inviteBy(owner, store.id, { name: 'V', role: 'viewer' }))
+  const manager = await enrolWith(console, await inviteBy(owner, store.id, { name: 'M', role: 'manager' }))
   await passTime(console, store.id, '25 hours')
   const sees = async ({ browser }: typeof owner, text: string) => {
     const [account, team] = [await read(browser, '/'), await read(browser, `/stores/${store.id}/members`)]
@@ -275,7 +275,7 @@ test('every owner sees what happened to the wallets until they say so, or a day 
   }
   assert.equal(await sees(owner, a), false)
   await registerWallet(store, b)
-  assert.deepEqual([await sees(owner, b), await sees(second, b), await sees(viewer, b)], [true, true, false])
+  assert.deepEqual([await sees(owner, b), await sees(second, b), await sees(manager, b)], [true, true, false])
   const [, until] = /name="until" value="([^"]+)"/.exec(await read(owner.browser, '/')) ?? []
   await isStatus(owner.browser.post(`/stores/${store.id}/wallets/seen`, { until }), 303)
   await isStatus(owner.browser.post(`/stores/${store.id}/wallets/seen`, { until: 'soon' }), 422)

@@ -118,7 +118,7 @@ export class TestBrowser {
   }
 
   private keep(answer: LightMyRequestResponse): void {
-    const [set] = [answer.headers['set-cookie'] ?? []].flat()
+    const set = [answer.headers['set-cookie'] ?? []].flat().find((each) => each.startsWith('farthing='))
     if (set) this.cookie = set.split(';')[0] ?? ''
   }
 }

@@ -4,8 +4,11 @@ import { patienceMs } from '../../../support/patience.ts'
 export type Device = { readonly page: Page; readonly cdp: CDPSession; readonly complaints: string[] }
 
 /** A browser of its own, with an authenticator that approves everything. */
-export async function openDevice(chromium: Browser): Promise<Device & { readonly authenticatorId: string }> {
-  const context = await chromium.newContext({ locale: 'en-US' })
+export async function openDevice(
+  chromium: Browser,
+  locale = 'en-US',
+): Promise<Device & { readonly authenticatorId: string }> {
+  const context = await chromium.newContext({ locale })
   context.setDefaultTimeout(patienceMs)
   const page = await context.newPage()
   const complaints: string[] = []

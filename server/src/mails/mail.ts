@@ -1,0 +1,26 @@
+/**
+ * Mails are a convenience: every link is also shown to whoever made it, and every piece of news is also an event. A mail
+ * is written as a row in the transaction of what it tells (write.ts), so there is none about what did not happen, and no
+ * request waits for a mail server. `work` sends it (send.ts) and deletes the row: after a crash in between, the mail goes
+ * out a second time with the same Message-ID. What cannot be sent in ten tries, over about four hours, is given up.
+ */
+export type Mail = {
+  readonly to: string
+  readonly subject: string
+  /** Plain text. */
+  readonly text: string
+}
+
+/** A mail that waits. Its text is sealed. */
+export type WaitingMail = {
+  readonly id: string
+  readonly about: string
+  readonly keyId: string
+  readonly sealed: string
+  readonly tries: number
+}
+
+/** What a sealed mail is bound to. */
+export function placeOf(id: string): string {
+  return `mails ${id}`
+}

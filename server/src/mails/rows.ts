@@ -1,0 +1,63 @@
+import type { Database, Transaction } from '../database/db.ts'
+import type { WaitingMail } from './mail.ts'
+
+type MailRow = { id: string; about: string; key_id: string; sealed: string; tries: number }
+
+/** False if so many are waiting already. */
+export async function insertMail(
+  tx: Transaction,
+  mail: Omit<WaitingMail, 'tries'>,
+  waitingMax: number,
+  now: Date,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into mails (id, about, key_id, sealed, due_at, created_at)
+     select $1, $2, $3, $4, clock(), $5 where (select count(*) from (select 1 from mails limit $6) waiting) < $6
+     returning id`,
+    [mail.id, mail.about, mail.keyId, mail.sealed, now, waitingMax],
+  )
+  return rows.length > 0
+}
+
+/**
+ * Takes the mail that has been due longest. It is due again after a while that doubles with each try, so a process that
+ * dies while it sends leaves it to another.
+ */
+export async function takeMail(db: Database, firstWaitSeconds: number): Promise<WaitingMail | null> {
+  const [row] = await db.query<MailRow>(
+    `update mails set tries = tries + 1, due_at = clock() + make_interval(secs => $1 * power(2, tries))
+     where id = (select id from mails where due_at <= clock() order by due_at limit 1 for update skip locked)
+     returning id, about, key_id, sealed, tries`,
+    [firstWaitSeconds],
+  )
+  return row ? toMail(row) : null
+}
+
+export async function deleteMail(db: Database, id: string): Promise<void> {
+  await db.query('delete from mails where id = $1', [id])
+}
+
+/** Mails that another key has sealed. */
+export async function listSealedOtherwise(
+  db: Database,
+  keyId: string,
+  limit: number,
+): Promise<WaitingMail[]> {
+  const rows = await db.query<MailRow>(
+    'select id, about, key_id, sealed, tries from mails where key_id <> $1 order by id limit $2',
+    [keyId, limit],
+  )
+  return rows.map(toMail)
+}
+
+export async function replaceSealed(
+  db: Database,
+  id: string,
+  { keyId, sealed }: Pick<WaitingMail, 'keyId' | 'sealed'>,
+): Promise<void> {
+  await db.query('update mails set key_id = $2, sealed = $3 where id = $1', [id, keyId, sealed])
+}
+
+function toMail({ key_id, ...row }: MailRow): WaitingMail {
+  return { ...row, keyId: key_id }
+}

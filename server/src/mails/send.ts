@@ -1,0 +1,99 @@
+import type { Transporter } from 'nodemailer'
+import type { Context } from '../context.ts'
+import { readSecretsKeys } from '../secrets/key-file.ts'
+import { unseal } from '../secrets/seal.ts'
+import { type Mail, placeOf, type WaitingMail } from './mail.ts'
+import { deleteMail, takeMail } from './rows.ts'
+
+const triesMax = 10
+/** Doubles with each try: ten of them take about four hours. A link lives for 24. */
+const firstWaitSeconds = 30
+/** A mail server answers within seconds. Together these stay below the 25 that a stopping process gives its jobs. */
+const answerMs = 5_000
+const sendMs = 20_000
+
+/** Sends the mails that wait, one at a time. The function returns whether there may be more. */
+export function openMailer(ctx: Context): () => Promise<boolean> {
+  const { mailFrom: from, smtpUrl } = ctx.config
+  let transport: Transporter | null = null
+
+  async function send(waiting: WaitingMail): Promise<void> {
+    const keys = readSecretsKeys(ctx.config.secretsKeyFile)
+    const { to, subject, text }: Mail = JSON.parse(unseal(keys, placeOf(waiting.id), waiting))
+    transport ??= await openTransport(smtpUrl)
+    const sending = transport.sendMail({
+      from: { name: 'Farthing', address: from },
+      to: { name: '', address: to },
+      envelope: { from, to: [to] },
+      subject,
+      text,
+      messageId: `<${waiting.id}@${from.split('@')[1]}>`,
+      // Answers from holidays and lists would only go round in circles.
+      headers: { 'auto-submitted': 'auto-generated' },
+    })
+    await within(sending, sendMs)
+  }
+
+  return async () => {
+    const waiting = await takeMail(ctx.db, firstWaitSeconds)
+    if (!waiting) return false
+    const { id, about, tries } = waiting
+    try {
+      await send(waiting)
+    } catch (err) {
+      if (tries < triesMax) {
+        ctx.log.warn({ mailId: id, about, tries, err }, 'could not send a mail; trying again later')
+        return true
+      }
+      ctx.log.error(
+        { mailId: id, about, tries, err },
+        'gave up on a mail: check SMTP_URL and the mail server’s log; if it was a link, make another one',
+      )
+    }
+    await deleteMail(ctx.db, id)
+    return true
+  }
+}
+
+/** Loaded with the first mail: a deployment without a mail server never needs it. */
+async function openTransport(smtpUrl: string): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({
+    ...serverOf(smtpUrl),
+    connectionTimeout: answerMs,
+    greetingTimeout: answerMs,
+    dnsTimeout: answerMs,
+    socketTimeout: 2 * answerMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+}
+
+/**
+ * To another machine only encrypted, and to the server that its certificate names: smtps from the start, smtp by
+ * STARTTLS. On this machine, where certificates are rarely real, smtp stays plain.
+ */
+function serverOf(smtpUrl: string) {
+  const { protocol, hostname, port, username, password } = new URL(smtpUrl)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const isSecure = protocol === 'smtps:'
+  const isLocal = /^(localhost|127(\.\d{1,3}){3}|::1)$/i.test(host)
+  return {
+    host,
+    port: port === '' ? (isSecure ? 465 : 587) : Number.parseInt(port, 10),
+    secure: isSecure,
+    requireTLS: !isSecure && !isLocal,
+    ignoreTLS: !isSecure && isLocal,
+    ...(username !== '' && {
+      auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+    }),
+  }
+}
+
+async function within<Result>(work: Promise<Result>, ms: number): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the mail server took more than ${ms} ms`)), ms)
+  })
+  return await Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,68 @@
+import type { Actor } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import type { StoreId } from '../ids.ts'
+import { actorOfSession, announce } from './announce.ts'
+import { type Touch, useTouch } from './confirm.ts'
+import { lockFor } from './invite.ts'
+import type { Role, StoreMember } from './member.ts'
+import { Refusal } from './refusal.ts'
+import { refuseLastOwner } from './remove.ts'
+import * as rows from './rows.ts'
+
+/** An owner gives a member another role, or gives up their own. Requests read the role each time, so it counts at once. */
+export async function changeRole(
+  ctx: Context,
+  storeId: StoreId,
+  touch: Touch,
+  memberId: string,
+  role: Role,
+  now: Date,
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const members = await lockFor(tx, storeId, touch.session.member.id, 'members:write')
+    const member = members.find(({ id }) => id === memberId)
+    if (!member) throw new Refusal('not_found')
+    await useTouch(ctx, tx, touch, 'member.role', { storeId, memberId, role }, now)
+    await change(ctx, tx, storeId, actorOfSession(touch.session), members, member, role, now)
+  })
+}
+
+/** An operator makes somebody an owner only where there is none, as with invitations. */
+export async function changeRoleAsOperator(
+  ctx: Context,
+  storeId: StoreId,
+  operator: Actor,
+  memberId: string,
+  role: Role,
+  now: Date,
+): Promise<StoreMember> {
+  return await ctx.db.transaction(async (tx) => {
+    if ((await rows.lockMembers(tx, storeId)) === null) throw new Refusal('not_found')
+    const members = await rows.listStoreMembers(tx, storeId)
+    const member = members.find(({ id }) => id === memberId)
+    if (!member) throw new Refusal('not_found')
+    const hasOwner = members.some((each) => each.role === 'owner')
+    if (role === 'owner' && member.role !== 'owner' && hasOwner) throw new Refusal('has_owner')
+    await change(ctx, tx, storeId, operator, members, member, role, now)
+    return member
+  })
+}
+
+async function change(
+  ctx: Context,
+  tx: Transaction,
+  storeId: StoreId,
+  actor: Actor,
+  members: readonly StoreMember[],
+  member: StoreMember,
+  role: Role,
+  now: Date,
+): Promise<void> {
+  if (member.role === role) return
+  refuseLastOwner(members, member)
+  await rows.updateRole(tx, storeId, member.id, role)
+  // An invitation that they made as an owner would let them in as one again.
+  await rows.withdrawBy(tx, member.id, storeId)
+  await announce(ctx, tx, storeId, actor, 'member.role_changed', { ...member, role }, now)
+}

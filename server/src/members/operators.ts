@@ -1,0 +1,37 @@
+import type { Actor } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import { announce } from './announce.ts'
+import type { Member } from './member.ts'
+import { Refusal } from './refusal.ts'
+import { signOutForGood } from './remove.ts'
+import * as rows from './rows.ts'
+
+/**
+ * Says that a member runs the deployment, or that they don't any more. Only the command line does this. It lets nobody
+ * into a store; the member's own stores are told.
+ */
+export async function setOperator(
+  ctx: Context,
+  actor: Actor,
+  memberId: string,
+  isOperator: boolean,
+  now: Date,
+): Promise<Member> {
+  const member = await ctx.db.transaction(async (tx) => {
+    const changed = await rows.updateOperator(tx, memberId, isOperator)
+    if (!changed) throw new Refusal('not_found')
+    // An owner who could replace their passkeys until now must not become an operator by it.
+    if (isOperator) await rows.withdrawFor(tx, changed.id)
+    const stores = await rows.listMemberships(tx, changed.id)
+    if (!isOperator && stores.length === 0) await signOutForGood(tx, changed.id)
+    const type = isOperator ? 'member.operator_added' : 'member.operator_removed'
+    for (const { storeId, role } of stores)
+      await announce(ctx, tx, storeId, actor, type, { ...changed, role }, now)
+    return changed
+  })
+  ctx.log.info(
+    { memberId, actor: actor.id },
+    isOperator ? 'made a member an operator' : 'a member is not an operator any more',
+  )
+  return member
+}
