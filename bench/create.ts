@@ -12,11 +12,12 @@
  * counts because it is the database's client there. Both exclude what the kernel does outside of a process.
  */
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFile } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { parseArgs, promisify } from 'node:util'
+import { parseArgs } from 'node:util'
 import type { Database } from '../server/src/database/db.ts'
 import { type Bare, type BareRun, bareClients, findPostgres, prepareBare, runBare } from './create-bare.ts'
+import { connections, createMany, type Load } from './create-load.ts'
 import { median, round, say, whole } from './figures.ts'
 import { watchSteal } from './meter.ts'
 import { cpuMs } from './pay-load.ts'
@@ -46,21 +47,8 @@ const rounds = whole('rounds', options.rounds, 1, 20)
 const servers = whole('serve', options.serve, 1, 4)
 const workers = whole('work', options.work, 0, 4)
 
-/** All load generators together. */
-const connections = 64
 /** A short run warms up for less time, too. */
 const warmUpSeconds = Math.min(15, 5 * seconds)
-const script = new URL('create.lua', import.meta.url).pathname
-const execute = promisify(execFile)
-
-type Load = {
-  requests: number
-  microseconds: number
-  refused: number
-  broken: number
-  p50Ms: number
-  p99Ms: number
-}
 
 type Ours = Load & { perSecond: number; serveMs: number; postgresMs: number }
 type Round = { ours: Ours; oneRow: BareRun; threeRows: BareRun }
@@ -77,7 +65,7 @@ async function measure(stand: Stand): Promise<void> {
   for (let i = 0; i < workers; i++) await startServer(stand, 'work', environment)
 
   // Measure a server that has been up for a while, with its code compiled and its statements prepared.
-  await create(serving, key, 'warm', warmUpSeconds)
+  await createMany(serving, key, 'warm', warmUpSeconds)
   const scripts = await prepareBare(db, stand.folder)
   const postgres = await findPostgres(stand.folder)
   const serveCpu = () => [...stand.children].reduce((sum, { pid }) => sum + (pid ? cpuMs(pid) : 0), 0)
@@ -96,7 +84,7 @@ async function measure(stand: Stand): Promise<void> {
       ),
       async () => {
         const before = { serve: serveCpu(), postgres: cpuMs(postgres) }
-        const load = await create(serving, key, `r${i}`, seconds)
+        const load = await createMany(serving, key, `r${i}`, seconds)
         ours = {
           ...load,
           perSecond: load.requests / (load.microseconds / 1e6),
@@ -169,41 +157,6 @@ async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   child.kill('SIGTERM')
   await once(child, 'exit')
-}
-
-/** Creates checkouts at full load for `length` seconds. Every answer must be a 201. */
-async function create(serving: readonly Server[], key: string, run: string, length: number): Promise<Load> {
-  const loads = await Promise.all(
-    serving.map(async ({ address }, i): Promise<Load> => {
-      const args = [
-        '-t1',
-        `-c${connections / serving.length}`,
-        `-d${length}s`,
-        // A stall of a shared disk can be longer than wrk's default of two seconds.
-        '--timeout',
-        '10s',
-        '-s',
-        script,
-        address,
-        '--',
-        key,
-        `${run}-${i}`,
-      ]
-      const { stdout } = await execute('wrk', args)
-      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
-    }),
-  )
-  const total = loads.reduce((sum, load) => ({
-    requests: sum.requests + load.requests,
-    microseconds: Math.max(sum.microseconds, load.microseconds),
-    refused: sum.refused + load.refused,
-    broken: sum.broken + load.broken,
-    p50Ms: Math.max(sum.p50Ms, load.p50Ms),
-    p99Ms: Math.max(sum.p99Ms, load.p99Ms),
-  }))
-  assert.equal(total.refused, 0, 'an answer was not 2xx')
-  assert.equal(total.broken, 0, 'a connection broke')
-  return total
 }
 
 /** Every acknowledged checkout is stored with its event and its answer, and the server answered nothing but 201. */

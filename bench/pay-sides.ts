@@ -20,7 +20,7 @@ import {
   units,
 } from './pay-chain.ts'
 import type { Ready } from './pay-load.ts'
-import { makeDatabase, type Stand, settingsFor, startServer } from './stand.ts'
+import { letRolesLogIn, makeDatabase, type Stand, settingsFor, startServer } from './stand.ts'
 
 export type Side = {
   readonly name: 'ours' | 'other' | 'reference'
@@ -78,12 +78,13 @@ export async function openOurs(
   const command = async (...words: string[]) =>
     (await execute(process.execPath, [main, ...words], { env: environment })).stdout
   await command('migrate')
+  await letRolesLogIn(db)
   const said = await command('store', 'create', '--name', 'Bench', '--evm-wallet', payTo)
   const key = /\bsk_\w+/.exec(said)?.[0] ?? ''
   assert(key !== '', said)
   await command('settler', 'add', 'BASE_MAINNET', openSigner(`0x${settler.key.toString('hex')}`).address)
-  const serve = await startServer(stand, 'serve', environment, main)
-  const work = await startServer(stand, 'work', environment, main)
+  const serve = await startServer(stand, 'serve', environment, { program: main })
+  const work = await startServer(stand, 'work', environment, { program: main })
   const { address } = serve
   let accepted: PaymentRequired['accepts'][number] | undefined
 

@@ -1,18 +1,24 @@
--- The moves of a checkout that serve and the console may make: an OPEN one is claimed or canceled. That it is paid,
--- expired or open again is for work to say. A role that is both serve and work may do what either may.
-create or replace function refuse_status() returns trigger language plpgsql as $$
+-- What serve and the console may make of a checkout: an OPEN one, which they may claim or cancel. That it is paid, expired
+-- or open again is for work to say.
+alter table checkouts enable row level security;
+drop policy if exists all_rows on checkouts;
+create policy all_rows on checkouts using (true);
+
+drop policy if exists created_open on checkouts;
+create policy created_open on checkouts as restrictive for insert to farthing_serve, farthing_console
+  with check (status = 'OPEN');
+
+-- A policy does not see the row as it was.
+create or replace function guard_status() returns trigger language plpgsql as $$
 begin
-  raise insufficient_privilege using message = format('%s may not make a checkout %s', current_user, new.status);
+  if new.status <> old.status and not (old.status = 'OPEN' and new.status in ('PROCESSING', 'CANCELED'))
+    and (pg_has_role('farthing_serve', 'usage') or pg_has_role('farthing_console', 'usage'))
+    and not pg_has_role('farthing_work', 'usage')
+  then
+    raise insufficient_privilege
+      using message = format('%s may not move a checkout from %s to %s', current_user, old.status, new.status);
+  end if;
+  return new;
 end $$;
-
-create or replace trigger created_open before insert on checkouts for each row
-  when (new.status <> 'OPEN'
-    and (pg_has_role(current_user, 'farthing_serve', 'usage') or pg_has_role(current_user, 'farthing_console', 'usage'))
-    and not pg_has_role(current_user, 'farthing_work', 'usage'))
-  execute function refuse_status();
-
-create or replace trigger moved_by_its_role before update of status on checkouts for each row
-  when (new.status <> old.status and not (old.status = 'OPEN' and new.status in ('PROCESSING', 'CANCELED'))
-    and (pg_has_role(current_user, 'farthing_serve', 'usage') or pg_has_role(current_user, 'farthing_console', 'usage'))
-    and not pg_has_role(current_user, 'farthing_work', 'usage'))
-  execute function refuse_status();
+create or replace trigger status_is_guarded before update of status on checkouts
+  for each row execute function guard_status();

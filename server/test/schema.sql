@@ -16,6 +16,20 @@ begin
   return null;
 end $$;
 
+CREATE FUNCTION public.guard_status() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if new.status <> old.status and not (old.status = 'OPEN' and new.status in ('PROCESSING', 'CANCELED'))
+    and (pg_has_role('farthing_serve', 'usage') or pg_has_role('farthing_console', 'usage'))
+    and not pg_has_role('farthing_work', 'usage')
+  then
+    raise insufficient_privilege
+      using message = format('%s may not move a checkout from %s to %s', current_user, old.status, new.status);
+  end if;
+  return new;
+end $$;
+
 CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS TABLE(store_id text, may_decide boolean)
     LANGUAGE sql STABLE
     AS $$
@@ -30,20 +44,6 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
   )
   select f.store_id, f.rank = 1 or (select count(*) from first) = 1 from first f
 $$;
-
-CREATE FUNCTION public.refuse_event() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-  raise insufficient_privilege using message = format('%s may not write %s events', current_user, new.type);
-end $$;
-
-CREATE FUNCTION public.refuse_status() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-  raise insufficient_privilege using message = format('%s may not make a checkout %s', current_user, new.status);
-end $$;
 
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -891,15 +891,9 @@ CREATE INDEX webhook_endpoints_due ON public.webhook_endpoints USING btree (due_
 
 CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints USING btree (store_id, url) WHERE (deleted_at IS NULL);
 
-CREATE TRIGGER console_writes_its_own BEFORE INSERT ON public.events FOR EACH ROW WHEN (((NOT (starts_with(new.type, 'member.'::text) OR (new.type = ANY (ARRAY['wallet.confirmed'::text, 'wallet.refused'::text, 'wallet.undone'::text, 'wallet.registered'::text, 'wallet.retired'::text, 'store.updated'::text])))) AND pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_event();
-
-CREATE TRIGGER created_open BEFORE INSERT ON public.checkouts FOR EACH ROW WHEN (((new.status <> 'OPEN'::text) AND (pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) OR pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text)) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_status();
-
 CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
 
-CREATE TRIGGER moved_by_its_role BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW WHEN (((new.status <> old.status) AND (NOT ((old.status = 'OPEN'::text) AND (new.status = ANY (ARRAY['PROCESSING'::text, 'CANCELED'::text])))) AND (pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) OR pg_has_role(CURRENT_USER, 'farthing_console'::name, 'usage'::text)) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_status();
-
-CREATE TRIGGER serve_writes_its_own BEFORE INSERT ON public.events FOR EACH ROW WHEN (((NOT (new.type = ANY ('{checkout.created,checkout.processing,checkout.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))) AND pg_has_role(CURRENT_USER, 'farthing_serve'::name, 'usage'::text) AND (NOT pg_has_role(CURRENT_USER, 'farthing_work'::name, 'usage'::text)))) EXECUTE FUNCTION public.refuse_event();
+CREATE TRIGGER status_is_guarded BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW EXECUTE FUNCTION public.guard_status();
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
@@ -976,11 +970,19 @@ ALTER TABLE ONLY public.wallets
 ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+CREATE POLICY all_rows ON public.checkouts USING (true);
+
 CREATE POLICY all_rows ON public.events USING (true);
 
 CREATE POLICY all_rows ON public.wallet_changes USING (true);
 
 CREATE POLICY all_rows ON public.wallets USING (true);
+
+ALTER TABLE public.checkouts ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated}'::text[])))));
+
+CREATE POLICY created_open ON public.checkouts AS RESTRICTIVE FOR INSERT TO farthing_serve, farthing_console WITH CHECK ((status = 'OPEN'::text));
 
 ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
 
@@ -989,6 +991,8 @@ CREATE POLICY one_store ON public.events AS RESTRICTIVE TO farthing_console USIN
 CREATE POLICY one_store ON public.wallet_changes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.wallets AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
 
 ALTER TABLE public.wallet_changes ENABLE ROW LEVEL SECURITY;
 

@@ -146,7 +146,7 @@ const forbidden: Readonly<Record<'serve' | 'work' | 'console', readonly string[]
     'update decisions set outcome = null',
     'update events set data = data',
     'delete from events',
-    'insert into events (sequence) values (1)',
+    "insert into events (id, store_id, sequence, type, data, created_at) values ('evt_x', 'st_x', 1, 'checkout.created', '{}', now())",
     'update event_counters set last_sequence = 0',
     'select name from members',
     'insert into members default values',

@@ -34,8 +34,8 @@ export async function startProcess(
       SETTLER_ETH_PER_DAY: '',
       SETTLER_SOL_PER_DAY: '',
       ...environment,
-      ...(environment.DATABASE_URL !== undefined &&
-        command !== 'signer' && { DATABASE_URL: urlAs(command, environment.DATABASE_URL) }),
+      ...(URL.canParse(environment.DATABASE_URL ?? '') &&
+        command !== 'signer' && { DATABASE_URL: urlAs(command, environment.DATABASE_URL ?? '') }),
     },
   })
   atEnd(() => child.kill('SIGKILL'))
