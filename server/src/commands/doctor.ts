@@ -5,6 +5,7 @@ import { SignerAwayError } from '../chains/signers/signing.ts'
 import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { checkSchema } from '../database/migrate.ts'
+import { listConnections } from '../database/rights-rows.ts'
 import { SchemaError } from '../database/schema.ts'
 import { countByKey } from '../events/webhooks/endpoint-rows.ts'
 import type { Network } from '../networks.ts'
@@ -46,7 +47,12 @@ export async function examine(
   const database = await examineDatabase(ctx)
   findings.push(...database)
   if (database.some(({ fix }) => fix !== null)) return findings
-  findings.push(...(await examineStores(ctx)), ...(await examineSecrets(ctx)), ...(await examineRates(ctx)))
+  findings.push(
+    ...(await examineRoles(ctx)),
+    ...(await examineStores(ctx)),
+    ...(await examineSecrets(ctx)),
+    ...(await examineRates(ctx)),
+  )
   const rails = openRails(ctx)
   for (const rail of rails.values())
     if (ctx.config.networks.includes(rail.network.id))
@@ -109,6 +115,23 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
       },
     ]
   }
+}
+
+/** A taken process can do what its database role can. On live networks that must not be everything. */
+async function examineRoles(ctx: Context): Promise<Finding[]> {
+  const connections = findLive(ctx.config) ? await listConnections(ctx.db) : []
+  if (connections.length === 0) return []
+  const what = 'database roles'
+  const [wide] = connections.filter(({ isOwn }) => !isOwn)
+  if (!wide) return [{ what, says: 'each process has its own', fix: null }]
+  const { process, role } = wide
+  return [
+    {
+      what,
+      says: `${process} connects as ${role}, which may do more than it needs`,
+      fix: `Let it connect as farthing_${process}, or a member of that: see docs/roles.md.`,
+    },
+  ]
 }
 
 async function examineStores(ctx: Context): Promise<Finding[]> {

@@ -21,6 +21,22 @@ export async function readRights(db: Database): Promise<RightsFound> {
   return found ?? { exist: false, may: false, isGranted: false, applied: null }
 }
 
+/** As which role each of our processes is connected to this database, and whether it has the rights of another's too. */
+export async function listConnections(
+  db: Database,
+): Promise<
+  { readonly process: 'serve' | 'work' | 'console'; readonly role: string; readonly isOwn: boolean }[]
+> {
+  return await db.query(
+    `select distinct a.process, r.rolname as role, coalesce(not r.rolsuper
+       and pg_has_role(r.oid, to_regrole('farthing_' || a.process), 'usage')
+       and not has_table_privilege(r.oid, 'settlers', 'delete'), false) as "isOwn"
+     from (select substr(application_name, 10) as process, usesysid from pg_stat_activity
+           where datname = current_database() and application_name ~ '^farthing-(serve|work|console)$') a
+     join pg_roles r on r.oid = a.usesysid order by a.process, role`,
+  )
+}
+
 export async function writeGranted(db: Database, sql: string): Promise<void> {
   await db.query(
     'insert into granted_rights (sql) values ($1) on conflict (only_row) do update set sql = excluded.sql',

@@ -7,12 +7,12 @@ import { openSigner } from '../../src/chains/evm/signer.ts'
 import { examine, type Finding } from '../../src/commands/doctor.ts'
 import type { Config } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
-import { openDatabase } from '../../src/database/db.ts'
+import { type Database, openDatabase } from '../../src/database/db.ts'
 import { parseNode } from '../../src/parse-setting.ts'
 import { atEnd } from '../support/at-end.ts'
 import { fundedKey } from '../support/chain/evm.ts'
 import { openChain } from '../support/chain/open.ts'
-import { freshDatabase } from '../support/database.ts'
+import { freshDatabase, urlAs } from '../support/database.ts'
 import { openShop } from '../support/shop.ts'
 
 /** Each test breaks one part of a working deployment and checks what doctor tells the operator. */
@@ -85,6 +85,32 @@ test('a database without a store or settler is reported', async () => {
   )
   assert.match(found[0]?.fix ?? '', /store create/)
   assert.match(found[1]?.fix ?? '', /settler add LOCAL/)
+})
+
+test('a process that connects as a role with more rights than it needs is reported on live networks', async () => {
+  const rolesFound = async (networks = ['BASE_MAINNET']) => {
+    const findings = await examine({ ...shop.ctx, config: { ...shop.ctx.config, networks } }, async () => [])
+    return findings.filter(({ what }) => what === 'database roles')
+  }
+  const opened: Database[] = []
+  const connect = async (url: string, name: string) => {
+    const db = openDatabase({ url, connections: 4, name })
+    opened.push(db)
+    await db.query('select 1 as one')
+  }
+  assert.deepEqual(await rolesFound(), [])
+  await connect(urlAs('serve', shop.databaseUrl), 'farthing-serve')
+  assert.deepEqual(await rolesFound(), [
+    { what: 'database roles', says: 'each process has its own', fix: null },
+  ])
+  await connect(urlAs('operator', shop.databaseUrl), 'farthing-work')
+  const [finding] = await rolesFound()
+  assert.match(finding?.says ?? '', /^work connects as farthing_operator/)
+  assert.match(finding?.fix ?? '', /farthing_work/)
+  await connect(shop.databaseUrl, 'farthing-console')
+  assert.match((await rolesFound())[0]?.says ?? '', /^console connects as farthing,/)
+  assert.deepEqual(await rolesFound(['LOCAL']), [])
+  await Promise.all(opened.map((db) => db.close()))
 })
 
 test('rates that nobody fetches are reported', async () => {
