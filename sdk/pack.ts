@@ -48,13 +48,14 @@ export function pack(name: 'sdk' | 'cli', into: string): Packed {
 }
 
 const builders = {
-  /** Files one to one, with declarations: a library is read and bundled by others. */
+  /** Files one to one, for others to bundle. Comments are in the declarations, which editors show, and only there. */
   sdk(source: string, build: string): void {
-    const flags = ['--noEmit', 'false', '--declaration', '--rewriteRelativeImportExtensions']
+    const flags = ['--noEmit', 'false', '--rewriteRelativeImportExtensions']
     const folders = ['--rootDir', join(source, 'src'), '--outDir', build]
-    execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', source, ...flags, ...folders], {
-      stdio: 'inherit',
-    })
+    for (const kind of [['--removeComments'], ['--declaration', '--emitDeclarationOnly']])
+      execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', source, ...flags, ...kind, ...folders], {
+        stdio: 'inherit',
+      })
   },
   /** A program is one file. The SDK is part of it, so that it installs alone; viem stays a package. */
   cli(source: string, build: string): void {

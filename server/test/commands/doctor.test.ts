@@ -14,6 +14,7 @@ import { fundedKey } from '../support/chain/evm.ts'
 import { openChain } from '../support/chain/open.ts'
 import { freshDatabase, urlAs } from '../support/database.ts'
 import { openShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 /** Each test breaks one part of a working deployment and checks what doctor tells the operator. */
 const shop = await openShop()
@@ -111,6 +112,7 @@ test('a process that connects as a role with more rights than it needs is report
   assert.match((await rolesFound())[0]?.says ?? '', /^console connects as farthing,/)
   assert.deepEqual(await rolesFound(['LOCAL']), [])
   await Promise.all(opened.map((db) => db.close()))
+  await until('PostgreSQL has noticed that they are gone', async () => (await rolesFound()).length === 0)
 })
 
 test('rates that nobody fetches are reported', async () => {
