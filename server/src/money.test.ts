@@ -64,7 +64,8 @@ test('units are written as an exact decimal, with cents', () => {
   assert.equal(unitsToText(1n, 6), '0.000001')
   assert.equal(unitsToText(7n, 0), '7')
   fc.assert(
-    fc.property(fc.bigInt(0n, 10n ** 30n), fc.integer({ min: 0, max: 18 }), (units, decimals) => {
+    // What is parsed again has at most 30 digits before the point.
+    fc.property(fc.bigInt(0n, 10n ** 30n - 1n), fc.integer({ min: 0, max: 18 }), (units, decimals) => {
       const { coefficient, scale } = parseDecimal(unitsToText(units, decimals))
       assert.equal(coefficient * 10n ** BigInt(decimals), units * 10n ** BigInt(scale))
     }),
