@@ -39,6 +39,8 @@ export const crashPoints = [
   'sequence-after-commit',
   'expire-before-commit',
   'expire-after-commit',
+  'decide-before-commit',
+  'decide-after-commit',
   // reconcile
   'reconcile-before-epoch',
 ] as const

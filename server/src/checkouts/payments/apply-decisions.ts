@@ -1,5 +1,6 @@
 import type { Payment } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
+import { crashPoint } from '../../crash.ts'
 import { Problem, type ProblemCode, type ProblemExtras } from '../../problems.ts'
 import { acceptPayment, dismissPayment } from './decide.ts'
 import * as rows from './decision-rows.ts'
@@ -42,13 +43,16 @@ export async function applyDecisions(ctx: Context, now: Date): Promise<number> {
 
 async function apply(ctx: Context, id: rows.DecisionId, now: Date): Promise<boolean> {
   try {
-    return await ctx.db.transaction(async (tx) => {
+    const isApplied = await ctx.db.transaction(async (tx) => {
       const decision = await rows.lockDecision(tx, id)
       if (!decision) return false
       const decide = decision.kind === 'accept' ? acceptPayment : dismissPayment
       await rows.writeOutcome(tx, id, { payment: await decide(ctx, tx, decision, now) } satisfies Outcome)
+      crashPoint(ctx, 'decide-before-commit')
       return true
     })
+    if (isApplied) crashPoint(ctx, 'decide-after-commit')
+    return isApplied
   } catch (error) {
     // Not ours to answer: the decision stays, and is tried again.
     if (!(error instanceof Problem) || error.code === 'unavailable') throw error

@@ -74,6 +74,15 @@ export function openClient(options: { readonly key: string; readonly address: ()
     }
   }
 
+  /** Repeats a decision until it is applied. */
+  async function accept(paymentId: string, checkoutId: string): Promise<Omit<Answer, 'before'>> {
+    return await until('the payment is accepted', async () => {
+      const body = JSON.stringify({ checkoutId })
+      const answer = await request(`/api/v1/payments/${paymentId}/accept`, { method: 'POST', headers, body })
+      return answer?.status === 200 && answer
+    })
+  }
+
   async function create(priceAmount = '1.00', more: object = {}): Promise<string> {
     const body = JSON.stringify({ orderId: 'order-1', priceAmount, priceCurrency: 'USD', ...more })
     const idempotencyKey = randomUUID()
@@ -105,6 +114,7 @@ export function openClient(options: { readonly key: string; readonly address: ()
     request,
     ask,
     pay,
+    accept,
     create,
     sign,
     /** Creates a checkout and signs for it. */

@@ -8,7 +8,7 @@ import { encodeTransfer, type Payer, type Signed } from '../../support/chain/evm
 import { openChain } from '../../support/chain/open.ts'
 import { blacklist, halt, jumpPast, raiseBaseFee, reorgFrom, resume, untilPooled } from './chain-faults.ts'
 import { reached, throughDeaths } from './deaths.ts'
-import { type Deployment, openDeployment, readHeader } from './deployment.ts'
+import { type Deployment, openDeployment, payTo, readHeader } from './deployment.ts'
 import { until } from './processes.ts'
 import { renewing, rounds } from './rounds.ts'
 
@@ -83,7 +83,7 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
     }
   })
 
-  test('while a payment is rejected or adopted, an event is numbered, and a checkout expires', async (t) => {
+  test('while a payment is rejected, adopted or accepted, an event is numbered, and a checkout expires', async (t) => {
     const deploymentIn = renewing(20, openOwn)
     for (const round of rounds(t, 'rounds', 2, 50)) {
       const deployment = await deploymentIn(round)
@@ -135,6 +135,27 @@ describe('killed at any point, a payment ends as it must', { concurrency: 3 }, (
       await until('the checkout expires', async () => (await deployment.read(late)).status === 'EXPIRED')
       assert.equal((await deployment.pay(late)).status, 410)
       assert.deepEqual(await deployment.events(late), ['checkout.created', 'checkout.expired'])
+
+      // Money without a checkout, which the store accepts for this one.
+      await chain.mint(payTo, 1_234_567n + BigInt(round))
+      const paymentId = await until('the money is seen', async () => {
+        const [found] = await deployment.db.query<{ id: string }>(
+          'select payment_id as id from credits where checkout_id is null and amount = $1',
+          [`${1_234_567 + round}`],
+        )
+        return found?.id
+      })
+      const accepted = await throughDeaths(
+        deployment,
+        'work',
+        ['decide-before-commit', 'decide-after-commit'],
+        () => deployment.accept(paymentId, late),
+      )
+      assert.equal(accepted.body.checkoutId, late)
+      assert.deepEqual((await deployment.events(late)).slice(2, 4), [
+        'payment.accepted',
+        'checkout.completed',
+      ])
       await deployment.check()
     }
   })
