@@ -1,0 +1,70 @@
+/** What a copied cookie opens: the worst case, an owner's, on every route that changes something. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { listStoreMembers } from '../../../src/members/rows.ts'
+import { dumpRows } from '../../support/dump.ts'
+import { registerWallet } from '../../support/store.ts'
+import { enrolWith, inviteBy, openConsole, signInWith, TestBrowser } from './support/console.ts'
+import { listRoutes } from './support/routes.ts'
+import { b, c, isStatus, openGuardedStore, read } from './support/wallets.ts'
+
+const console = await openConsole()
+const { db } = console.farthing.ctx
+
+/** Routes that prove who somebody is instead of asking who they are, and the one that asks for a touch. */
+const open = /^\/(enrol|sign-in|confirm|passkeys\/options)(\/|$)/
+/** Without a touch: what ends something or puts it off, and never opens anything. */
+const free = ['/sessions/end', '/sign-out', '/members/withdraw', '/wallets/refuse', '/wallets/seen']
+
+test('a stolen cookie of an owner looks around, refuses and withdraws, and changes nothing that takes a touch', async () => {
+  const { store, owner, changes, confirm, newest } = await openGuardedStore(console)
+  const max = await enrolWith(console, await inviteBy(owner, store.id, { name: 'Max', role: 'manager' }))
+  await inviteBy(owner, store.id, { name: 'Ina', role: 'viewer' })
+  await registerWallet(store, b)
+  await isStatus(confirm(await newest()), 303)
+  await registerWallet(store, c)
+  const elsewhere = await signInWith(console, owner.authenticator)
+
+  const thief = new TestBrowser(console)
+  thief.cookie = owner.browser.cookie
+  const page = await read(thief, '/')
+  assert(page.includes('Shop') && thief.formToken !== '')
+  assert((await read(thief, `/stores/${store.id}/members`)).includes('Max'))
+  const [waiting = assert.fail(), made = assert.fail()] = await changes()
+  const members = await listStoreMembers(db, store.id)
+  const { id: memberId = '' } = members.find(({ name }) => name === 'Max') ?? assert.fail()
+  const [{ passkeyId } = assert.fail()] = await db.query<{ passkeyId: string }>(
+    'select id as "passkeyId" from passkeys where credential_id = $1',
+    [owner.authenticator.id],
+  )
+  const fields = {
+    ...{ name: 'Eve', email: '', role: 'owner', memberId, passkeyId, walletChanges: 'key', address: c },
+    ...{ changeId: waiting.id, kind: 'use' },
+  }
+  const before = await dumpRows(db)
+  const guarded = listRoutes(console.app)
+    .filter(({ method, path }) => method === 'POST' && !open.test(path))
+    .map(({ path }) => path.replace(':storeId', store.id))
+    .filter((path) => !free.some((end) => path.endsWith(end)))
+  assert(guarded.length >= 9, guarded.join())
+  for (const path of guarded)
+    for (const touch of [undefined, {}, max.authenticator.touch({ challenge: 'eA' })]) {
+      const changeId = path.endsWith('/undo') ? made.id : waiting.id
+      const { statusCode, body } = await thief.post(path, { ...fields, changeId, touch })
+      assert(statusCode >= 400 && statusCode < 500, `${path}: ${statusCode} ${body}`)
+    }
+  assert.equal(await dumpRows(db), before, 'nothing was written')
+
+  // What it can do all the same.
+  const [{ id: invitationId } = assert.fail()] = await db.query<{ id: string }>(
+    'select id from invitations where store_id = $1 and used_at is null',
+    [store.id],
+  )
+  await isStatus(thief.post(`/stores/${store.id}/members/withdraw`, { invitationId }), 303)
+  await isStatus(thief.post(`/stores/${store.id}/wallets/refuse`, { changeId: waiting.id }), 303)
+  const [{ id: sessionId } = assert.fail()] = await db.query<{ id: string }>(
+    'select id from sessions order by id desc limit 1',
+  )
+  await isStatus(thief.post('/sessions/end', { sessionId }), 303)
+  assert.equal((await elsewhere.get('/')).statusCode, 303, 'the owner is signed out there')
+})
