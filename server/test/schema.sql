@@ -30,6 +30,23 @@ begin
   return new;
 end $$;
 
+CREATE FUNCTION public.guard_wallet() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if (case when tg_op = 'INSERT' then new.registration > 0
+        else new.registration <> old.registration or (old.retired_at is not null and new.retired_at is null) end)
+    and pg_has_role('farthing_serve', 'usage') and not pg_has_role('farthing_console', 'usage')
+    and (select coalesce(s.wallet_changes, case when s.mode = 'live' and exists (select 1 from memberships m
+           where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end)
+         from stores s where s.id = new.store_id) = 'member'
+  then
+    raise insufficient_privilege
+      using message = format('%s may not put a wallet of %s to use: an owner confirms that', current_user, new.store_id);
+  end if;
+  return new;
+end $$;
+
 CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS TABLE(store_id text, may_decide boolean)
     LANGUAGE sql STABLE
     AS $$
@@ -894,6 +911,8 @@ CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints US
 CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
 
 CREATE TRIGGER status_is_guarded BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW EXECUTE FUNCTION public.guard_status();
+
+CREATE TRIGGER use_is_guarded BEFORE INSERT OR UPDATE OF registration, retired_at ON public.wallets FOR EACH ROW EXECUTE FUNCTION public.guard_wallet();
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);

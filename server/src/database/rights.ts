@@ -20,16 +20,16 @@ const acrossStores = ['memberships', 'invitations']
 
 export async function applyRights(db: Database, statementSeconds: number): Promise<RightsState> {
   const read = (name: string) => readFile(new URL(name, rightsFolder), 'utf8')
-  const [roles, grants, events, checkouts] = await Promise.all(
-    ['roles.sql', 'grants.sql', 'events.sql', 'checkouts.sql'].map(read),
+  const [roles, ...files] = await Promise.all(
+    ['roles.sql', 'grants.sql', 'events.sql', 'checkouts.sql', 'wallets.sql'].map(read),
   )
   const state = await readRights(db)
   if (!state.exist && !state.may) return 'missing'
-  const wanted = [grants, events, checkouts].join('\n')
+  const wanted = files.join('\n')
   if (state.isGranted && state.applied === wanted) return 'unchanged'
   const run = (sql = '') => changeSchema(db, 'Granting rights', statementSeconds, (tx) => tx.script(sql))
   if (!state.exist) await run(roles)
-  for (const sql of [grants, events, checkouts]) await run(sql)
+  for (const sql of files) await run(sql)
   for (const name of await listStoreTables(db, acrossStores)) await run(showOneStore(name))
   await writeGranted(db, wanted)
   return 'granted'

@@ -1,0 +1,18 @@
+-- Where an owner confirms changes of wallet, serve cannot put one to use, neither another nor one that was retired: whoever
+-- takes it over must leave nothing behind that redirects money.
+create or replace function guard_wallet() returns trigger language plpgsql as $$
+begin
+  if (case when tg_op = 'INSERT' then new.registration > 0
+        else new.registration <> old.registration or (old.retired_at is not null and new.retired_at is null) end)
+    and pg_has_role('farthing_serve', 'usage') and not pg_has_role('farthing_console', 'usage')
+    and (select coalesce(s.wallet_changes, case when s.mode = 'live' and exists (select 1 from memberships m
+           where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end)
+         from stores s where s.id = new.store_id) = 'member'
+  then
+    raise insufficient_privilege
+      using message = format('%s may not put a wallet of %s to use: an owner confirms that', current_user, new.store_id);
+  end if;
+  return new;
+end $$;
+create or replace trigger use_is_guarded before insert or update of registration, retired_at on wallets
+  for each row execute function guard_wallet();
