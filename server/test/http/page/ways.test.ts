@@ -39,12 +39,12 @@ test('each way shows one amount, one address and one instruction, and only where
   ] as const) {
     await tab(page, name).click()
     await page.getByRole('heading', { name: title }).waitFor()
+    await page.waitForFunction("document.activeElement?.id === 'way'")
     const text = await seen(page)
     assert.deepEqual([...amountsIn(text)], ['8.00'])
     assert.deepEqual([...(await addressesIn(page))], [payTo])
     assert.equal(text.match(/You pay no network fee/g)?.length, 1)
     assert.equal(await page.locator('.way h3:visible').count(), 1)
-    assert.equal(await page.evaluate('document.activeElement.id'), 'way')
   }
   await tab(page, 'Exchange or other wallet').click()
   await page.getByRole('button', { name: 'Show amount and address' }).waitFor()
