@@ -2,7 +2,7 @@ import type * as Wire from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { listPayments } from '../checkouts/payments/list.ts'
-import { type Decided, requestDecision } from '../checkouts/payments/request-decision.ts'
+import { type Decided, openDecisions } from '../checkouts/payments/request-decision.ts'
 import type { Context } from '../context.ts'
 import { actorOf, limitDefault, param, type Route, sendJson, storeOf } from './route.ts'
 import { closed, cursor, dispositions, limit, nextCursor, of, Payment } from './schemas.ts'
@@ -42,6 +42,7 @@ const waiting = {
 
 /** The payments that reached a store's wallets, and the store's decision on those that didn't match a checkout. */
 export function paymentRoutes(ctx: Context): Route[] {
+  const decide = openDecisions(ctx)
   return [
     {
       method: 'GET',
@@ -79,7 +80,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       async handle(request, reply) {
         const { checkoutId = null } = (request.body ?? {}) as Wire.AcceptPayment
         const asked = { kind: 'accept', paymentId: param(request, 'paymentId'), checkoutId } as const
-        return send(reply, await requestDecision(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
+        return send(reply, await decide(storeOf(request), actorOf(request), asked, ctx.now()))
       },
     },
     {
@@ -94,7 +95,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       problems: ['not_found', 'wallet_unproven', 'payment_not_open'],
       async handle(request, reply) {
         const asked = { kind: 'dismiss', paymentId: param(request, 'paymentId'), checkoutId: null } as const
-        return send(reply, await requestDecision(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
+        return send(reply, await decide(storeOf(request), actorOf(request), asked, ctx.now()))
       },
     },
   ]

@@ -13,6 +13,8 @@ import { priceInUnits, type Quote, quoteCurrency } from './quote.ts'
 import { replaceRates } from './rows.ts'
 import { sources } from './sources.ts'
 
+const log = openLog('silent')
+
 const now = new Date('2026-11-13T17:00:00Z')
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -21,7 +23,7 @@ const ecbAsOf = new Date('2026-11-13T00:00:00Z')
 async function freshContext(): Promise<Context> {
   const { url, db } = await freshDatabase()
   const config = readConfig({ DATABASE_URL: url, BASE_URL: 'https://pay.example' })
-  return { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => now }
+  return { config, db, log, metrics: openMetrics(), now: () => now }
 }
 
 async function store(

@@ -12,6 +12,8 @@ import { refreshRates } from './refresh.ts'
 import { readAllRates, replaceRates } from './rows.ts'
 import { sources } from './sources.ts'
 
+const log = openLog('silent')
+
 const now = new Date('2026-11-13T17:00:00Z')
 const minuteMs = 60_000
 
@@ -38,7 +40,7 @@ async function freshContext(): Promise<Context> {
     EXCHANGE_RATES_URL: `${origin}/v2/exchange-rates?currency=USD&key=hidden`,
     ECB_RATES_URL: `${origin}/eurofxref-daily.xml`,
   })
-  return { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => now }
+  return { config, db, log, metrics: openMetrics(), now: () => now }
 }
 
 function sourceNamed(name: string) {

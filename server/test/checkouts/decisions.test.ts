@@ -94,6 +94,22 @@ test('a decision that fails because of us stays, and does not hold up another', 
   assert.deepEqual(await stateOf(broken.paymentId), [{ isDecided: true, isDismissed: true }])
 })
 
+test('a checkout id that is none is refused at once, whatever it contains, and leaves no decision behind', async () => {
+  const { paymentId, decide } = await openPaid()
+  for (const checkoutId of [
+    '',
+    'x',
+    '\u0000',
+    `ch_${'0'.repeat(20)}\u0000`,
+    'st_00000000000000000000000000000',
+  ]) {
+    const answer = await decide('accept', { checkoutId })
+    assert.equal(answer.statusCode, 404, answer.body)
+    assert.match(answer.json().detail, /No such checkout/)
+  }
+  assert.deepEqual(await ctx.db.query('select id from decisions where payment_id = $1', [paymentId]), [])
+})
+
 test('applied decisions are forgotten after a day, waiting ones never', async () => {
   await ctx.db.query("update decisions set decided_at = decided_at - interval '25 hours'")
   const { decide } = await openPaid()

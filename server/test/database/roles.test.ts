@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { applyDecisions } from '../../src/checkouts/payments/apply-decisions.ts'
-import { insertDecision, readOutcome } from '../../src/checkouts/payments/decision-rows.ts'
+import { insertDecision, listOutcomes } from '../../src/checkouts/payments/decision-rows.ts'
 import { type Database, sqlState, type Transaction } from '../../src/database/db.ts'
 import { scopeToStore } from '../../src/database/scope.ts'
 import { eventTypes } from '../../src/http/events/schemas.ts'
@@ -309,9 +309,7 @@ test('a decision that a taken serve forges for another store’s payment is refu
     ),
   )
   assert.equal(await applyDecisions({ ...farthing.ctx, db: as.work }, new Date()), forged.length)
-  for (const id of ids) {
-    const outcome = await readOutcome<{ problem?: { code: string } }>(as.serve, id)
-    assert.equal(outcome?.problem?.code, 'not_found')
-  }
+  const outcomes = await listOutcomes<{ problem?: { code: string } }>(as.serve, ids)
+  for (const id of ids) assert.equal(outcomes.get(id)?.problem?.code, 'not_found')
   assert.deepEqual(await db.query('select * from credits where payment_id = $1', [paymentId]), before)
 })

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { Actor, Payment } from '@farthing/sdk'
 import { toShown } from '../../chains/families.ts'
 import { lockFollower } from '../../chains/rows.ts'
@@ -109,7 +110,8 @@ async function tell(
   paymentId: string,
   now: Date,
 ): Promise<void> {
-  const payment = await readKnown(tx, storeId, paymentId)
+  const payment = await rows.readPayment(tx, storeId, paymentId)
+  assert(payment, 'a payment that was just decided about is gone')
   const row = payment.checkoutId === null ? null : await readCheckout(tx, storeId, payment.checkoutId)
   const data = { checkout: row && toStoreWire(ctx, row.checkout, row.payment), payment: toPayment(payment) }
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, data, now, row?.checkout))

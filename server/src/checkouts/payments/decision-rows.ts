@@ -47,12 +47,16 @@ export async function insertDecision(db: Database, decision: Decision): Promise<
   return row?.id ?? decision.id
 }
 
-/** Null while the decision waits. */
-export async function readOutcome<Outcome>(db: Database, id: DecisionId): Promise<Outcome | null> {
-  const [row] = await db.query<{ outcome: Outcome | null }>('select outcome from decisions where id = $1', [
-    id,
-  ])
-  return row?.outcome ?? null
+/** The outcomes of those that were applied. */
+export async function listOutcomes<Outcome>(
+  db: Database,
+  ids: readonly DecisionId[],
+): Promise<Map<DecisionId, Outcome>> {
+  const rows = await db.query<{ id: DecisionId; outcome: Outcome }>(
+    'select id, outcome from decisions where id = any($1) and decided_at is not null',
+    [ids],
+  )
+  return new Map(rows.map(({ id, outcome }) => [id, outcome]))
 }
 
 /** The decisions that wait, oldest first. */
