@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Server } from './stand.ts'
 
 /** All load generators together. */
 export const connections = 64
@@ -20,7 +19,7 @@ export type Load = {
 
 /** Creates checkouts at full load for `length` seconds. Every answer must be a 201. */
 export async function createMany(
-  serving: readonly Server[],
+  serving: readonly { readonly address: string }[],
   key: string,
   run: string,
   length: number,

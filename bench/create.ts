@@ -170,7 +170,7 @@ async function verify(db: Database, serving: readonly Server[], acknowledged: nu
   assert.deepEqual([counts.events, counts.answers], [counts.checkouts, counts.checkouts])
   for (const { operationsPort } of serving) {
     const metrics = await (await fetch(`http://127.0.0.1:${operationsPort}/metrics`)).text()
-    const statuses = [...metrics.matchAll(/request_duration_seconds_count\{.*status="(\d+)"\}/g)].map(
+    const statuses = [...metrics.matchAll(/request_duration_seconds_count\{.*status="(\d+)"[,}]/g)].map(
       ([, s]) => s,
     )
     assert.deepEqual(statuses, ['201'])

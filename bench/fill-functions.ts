@@ -15,9 +15,10 @@ export type Plan = {
 export const filled = {
   network: 'eip155:8453',
   asset: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+  shownAsset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
   oftenBy: '0x0000000000000000000000000000000000000099',
 } as const
-const shownAsset = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+const { shownAsset } = filled
 /** Underpaid transfers are on Solana: elsewhere a transfer of another amount cannot be matched. */
 const solana = {
   network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',

@@ -18,13 +18,14 @@ import { type Database, openDatabase } from '../server/src/database/db.ts'
 import type { StoreId } from '../server/src/ids.ts'
 import { whole } from './figures.ts'
 import { filled, genesisSeconds, type Plan } from './fill-functions.ts'
+import { fillRollups } from './fill-rollups.ts'
 import { analyze, fillCheckouts, fillEvents, makeFacts, makeStores, tidyUp } from './fill-rows.ts'
 
 export type FillOptions = {
   readonly stores: number
   readonly checkouts: number
   readonly seed: string
-  /** When the month ends. Checkouts whose day is not over by then and that nobody has paid are open. */
+  /** When that ends. Checkouts whose day is not over by then and that nobody has paid are open. */
   readonly until: Date
   /** The URL of payment pages, without the checkout's id, as the service has it. */
   readonly pageUrl?: string
@@ -32,8 +33,12 @@ export type FillOptions = {
   readonly answersHours?: number
   /** Checkouts per transaction. */
   readonly chunk?: number
-  /** Told how many checkouts are in. */
-  readonly onProgress?: (checkouts: number) => void
+  /** Told how many checkouts are in, and waited for. */
+  readonly onProgress?: (checkouts: number) => void | Promise<void>
+  /** Over how long the checkouts are spread; a month if it is not given. */
+  readonly days?: number
+  /** False leaves out what `work` would have counted for the console: it counts it itself when it is started. */
+  readonly hasRollups?: boolean
 }
 
 /** Bounds the memory and the length of one transaction. */
@@ -41,12 +46,14 @@ const chunkDefault = 20_000
 /** Checkouts that are further apart are not paid in one transaction. */
 const busySpacingMs = 900_000
 const paymentsPerTransaction = 4
-const monthMs = 30 * 86_400_000
+const monthDays = 30
+const dayMs = 86_400_000
 
 /** Returns the ids of the stores, in order. `db` must have four connections or more, half of which run transactions. */
 export async function fill(db: Database, options: FillOptions): Promise<StoreId[]> {
   const { stores, checkouts, seed, until, chunk = chunkDefault } = options
-  const spacingMs = Math.max(1, Math.floor(monthMs / Math.max(1, checkouts)))
+  const spanMs = (options.days ?? monthDays) * dayMs
+  const spacingMs = Math.max(1, Math.floor(spanMs / Math.max(1, checkouts)))
   const plan: Plan = {
     seed,
     checkouts,
@@ -65,8 +72,9 @@ export async function fill(db: Database, options: FillOptions): Promise<StoreId[
     const last = Math.min(checkouts, first + chunk - 1)
     // On two connections, because both take about as long.
     await Promise.all([fillCheckouts(db, plan, first, last), fillEvents(db, plan, first, last)])
-    options.onProgress?.(last)
+    await options.onProgress?.(last)
   }
+  if (options.hasRollups ?? true) await fillRollups(db)
   await tidyUp(db)
   return ids
 }
@@ -116,10 +124,11 @@ if (import.meta.main) {
       seed: values.seed,
       until,
       ...(values['page-url'] !== undefined && { pageUrl: values['page-url'] }),
-      onProgress: (done) =>
+      onProgress: (done) => {
         process.stderr.write(
           `${done} of ${checkouts} checkouts, ${Math.round((performance.now() - start) / 1_000)} s\n`,
-        ),
+        )
+      },
     })
     await analyze(db)
   } finally {

@@ -19,6 +19,14 @@ export async function readUse(db: Database): Promise<Use> {
   return row ?? { walBytes: 0, commits: 0, statements: 0 }
 }
 
+export function addUse(one: Use, other: Use): Use {
+  return {
+    walBytes: one.walBytes + other.walBytes,
+    commits: one.commits + other.commits,
+    statements: one.statements + other.statements,
+  }
+}
+
 export function subtract(after: Use, before: Use): Use {
   return {
     walBytes: after.walBytes - before.walBytes,

@@ -25,7 +25,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { median, round, say, whole } from './figures.ts'
 import { meterSettings, watchSteal } from './meter.ts'
-import { type Chain, openChain } from './pay-chain.ts'
+import { type Chain, onChain } from './pay-chain.ts'
 import { press, type Ready, type Timed } from './pay-load.ts'
 import { type Ours, openOurs } from './pay-sides.ts'
 import { onStand, type Stand } from './stand.ts'
@@ -61,23 +61,12 @@ const warmPayments = 25
 const pagesMax = 300
 const pauseSeconds = 5
 
-await onStand(
-  '1GB',
-  async (stand) => {
-    const chain = await openChain()
-    try {
-      await measure(chain, stand)
-    } finally {
-      await chain.close()
-    }
-  },
-  [
-    ...meterSettings,
-    // A database whose tables have just grown has no statistics yet.
-    'autovacuum=off',
-    ...(fault === 'disk' ? ['commit_delay=50000', 'commit_siblings=0'] : []),
-  ],
-)
+await onStand('1GB', (stand) => onChain((chain) => measure(chain, stand)), [
+  ...meterSettings,
+  // A database whose tables have just grown has no statistics yet.
+  'autovacuum=off',
+  ...(fault === 'disk' ? ['commit_delay=50000', 'commit_siblings=0'] : []),
+])
 // Sockets of killed processes may still be closing.
 process.exit()
 

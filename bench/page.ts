@@ -32,18 +32,12 @@ import { createKey } from '../server/src/stores/api-keys.ts'
 import { createStore } from '../server/src/stores/create.ts'
 import { registerWallet } from '../server/src/stores/wallets.ts'
 import { median } from './figures.ts'
+import { cpuSlowdown, freePort, line } from './slow-line.ts'
 import { makeDatabase } from './stand.ts'
 
 const { values: options } = parseArgs({ options: { short: { type: 'boolean', default: false } } })
 const rounds = options.short ? 1 : 9
 const budget = { brotliBytes: 20 * 1024, jsGzipBytes: 8 * 1024, requests: 4, thirdPartyRequests: 0 }
-const line = {
-  offline: false,
-  latency: 150,
-  downloadThroughput: 1_600_000 / 8,
-  uploadThroughput: 750_000 / 8,
-}
-const cpuSlowdown = 4
 /** A page is quiet when its largest paint has not changed for this long. */
 const quietMs = 2_000
 const patienceMs = 60_000
@@ -200,13 +194,6 @@ async function weigh(url: string): Promise<{ brotliBytes: number; jsGzipBytes: n
     brotliBytes: html.length + (await size(script, 'br')).length,
     jsGzipBytes: (await size(script, 'gzip')).length,
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await listen(server)
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 async function listen(server: Server): Promise<number> {

@@ -40,7 +40,20 @@ export type Payer = { readonly key: Buffer; readonly address: Hex }
 export type Receipt = { readonly gasUsed: bigint; readonly isGood: boolean; readonly logs: number }
 export type Chain = Awaited<ReturnType<typeof openChain>>
 
-export async function openChain(hasTransactionCap = true) {
+/** Does this on a chain of its own, which ends with it. */
+export async function onChain(
+  work: (chain: Chain) => Promise<void>,
+  hasTransactionCap = true,
+): Promise<void> {
+  const chain = await openChain(hasTransactionCap)
+  try {
+    await work(chain)
+  } finally {
+    await chain.close()
+  }
+}
+
+async function openChain(hasTransactionCap: boolean) {
   const local: LocalChain = await startLocalChain({ chainId, blockTimeSeconds, assets, hasTransactionCap })
   const { url } = local
   const blocks = await watchBlocks(url)

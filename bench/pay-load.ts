@@ -13,12 +13,14 @@ export type Load = {
   readonly latenciesMs: readonly number[]
   /** How often each final answer came. */
   readonly answers: ReadonlyMap<string, number>
+  /** How often a payer was told to come back later (503). */
+  readonly unavailable: number
   /** From the first request to the last answer, or to the time limit. */
   readonly elapsedMs: number
 }
 
-/** "Not known yet" and "not now": a client repeats the same request. */
-const repeated = new Set([202, 409, 503])
+/** "Not known yet" and "not now": a client repeats the same request. 502 and 504 are a proxy's. */
+const repeated = new Set([202, 409, 502, 503, 504])
 const repeatMs = 250
 /** Connections are opened beforehand, a few at a time: the benchmark measures payments, not connecting. */
 const openedAtOnce = 50
@@ -35,6 +37,7 @@ export async function pay(payments: readonly Ready[], inFlight: number, limitMs:
   const deadline = start + limitMs
   let next = 0
   let lastAt = start
+  let unavailable = 0
 
   async function goOn(agent: Agent): Promise<void> {
     for (;;) {
@@ -54,6 +57,7 @@ export async function pay(payments: readonly Ready[], inFlight: number, limitMs:
   async function settle(agent: Agent, { url, header }: Ready): Promise<Answer> {
     for (;;) {
       const answer = await send(agent, 'POST', url, { 'payment-signature': header }, stopping.signal)
+      if (answer.status === 503) unavailable++
       if (!repeated.has(answer.status) || performance.now() > deadline) return answer
       await wait(repeatMs)
     }
@@ -64,7 +68,7 @@ export async function pay(payments: readonly Ready[], inFlight: number, limitMs:
   clearTimeout(timer)
   for (const agent of agents) agent.destroy()
   const elapsedMs = stopping.signal.aborted ? limitMs : lastAt - start
-  return { paid, latenciesMs, answers, elapsedMs }
+  return { paid, latenciesMs, answers, unavailable, elapsedMs }
 }
 
 /** One answer to one request, and when it came: ms since the request, and since the load began. */

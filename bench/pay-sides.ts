@@ -5,21 +5,12 @@ import { once } from 'node:events'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { PaymentRequired } from '@farthing/sdk'
 import { getAddress } from 'viem'
 import { openSigner } from '../server/src/chains/evm/signer.ts'
 import type { Database } from '../server/src/database/db.ts'
-import {
-  asset,
-  type Chain,
-  type Counter,
-  countCalls,
-  network,
-  type Payer,
-  paymentHeader,
-  units,
-} from './pay-chain.ts'
+import { asset, type Chain, type Counter, countCalls, type Payer, units } from './pay-chain.ts'
 import type { Ready } from './pay-load.ts'
+import { openTill, readTerms, ready } from './pay-till.ts'
 import { letRolesLogIn, makeDatabase, type Stand, settingsFor, startServer } from './stand.ts'
 
 export type Side = {
@@ -36,13 +27,13 @@ export type Side = {
 }
 
 const settleTimeoutMs = 60_000
-const createsAtOnce = 64
 const reference = new URL('pay-reference.ts', import.meta.url).pathname
 const root = new URL('..', import.meta.url).pathname
 const otherPayTo = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 const execute = promisify(execFile)
 
-export type Ours = Side & { readonly db: Database }
+/** `address` is where the API is, and `apiKey` is the store's. */
+export type Ours = Side & { readonly db: Database; readonly address: string; readonly apiKey: string }
 
 type OursOptions = {
   /** How long the nodes wait before they answer. */
@@ -86,37 +77,15 @@ export async function openOurs(
   const serve = await startServer(stand, 'serve', environment, { program: main })
   const work = await startServer(stand, 'work', environment, { program: main })
   const { address } = serve
-  let accepted: PaymentRequired['accepts'][number] | undefined
-
-  async function create(): Promise<string> {
-    const response = await fetch(`${address}/api/v1/checkouts`, {
-      method: 'POST',
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
-      body: JSON.stringify({ orderId: 'order-1', priceAmount: '0.10', priceCurrency: 'USD' }),
-    })
-    const text = await response.text()
-    assert.equal(response.status, 201, text)
-    return `${address}/api/v1/checkouts/${JSON.parse(text).id}`
-  }
-
   return {
     name,
     db,
+    address,
+    apiKey: key,
     payTo,
     pids: () => [serve, work].map(({ child }) => child.pid ?? 0),
     calls: () => sum(counters),
-    async prepare(payers) {
-      const urls: string[] = []
-      while (urls.length < payers.length) {
-        const count = Math.min(createsAtOnce, payers.length - urls.length)
-        urls.push(...(await Promise.all(Array.from({ length: count }, create))))
-      }
-      const [first] = urls
-      if (!accepted && first) accepted = await readTerms(first)
-      const terms = accepted
-      assert(terms)
-      return payers.map((payer, i) => ready(payer, terms, urls[i] ?? ''))
-    },
+    prepare: openTill(address, key),
     async settleDown() {
       const deadline = Date.now() + settleTimeoutMs
       // Until every payment is final on the chain and every event has its number.
@@ -173,19 +142,6 @@ export async function openReference(chain: Chain, { children }: Stand): Promise<
       return true
     },
   }
-}
-
-function ready(payer: Payer, accepted: { payTo: string }, url: string): Ready {
-  return { payer, url, header: paymentHeader(payer, accepted, url) }
-}
-
-/** The first way to pay that a 402 offers. */
-async function readTerms(url: string): Promise<PaymentRequired['accepts'][number]> {
-  const response = await fetch(url, { method: 'POST' })
-  assert.equal(response.status, 402)
-  const [accepted] = ((await response.json()) as PaymentRequired).accepts
-  assert(accepted && accepted.amount === `${units}` && accepted.network === network)
-  return accepted
 }
 
 function sum(counters: readonly Counter[]): Map<string, number> {

@@ -29,9 +29,9 @@ import { parseArgs } from 'node:util'
 import type { Hex } from 'viem'
 import type { Database } from '../server/src/database/db.ts'
 import { median, quantile, round, say, whole } from './figures.ts'
-import { meterSettings, readUse, subtract, type Use, watchSteal } from './meter.ts'
+import { addUse, meterSettings, readUse, subtract, type Use, watchSteal } from './meter.ts'
 import { type Calldata, measureCalldata } from './pay-calldata.ts'
-import { type Chain, openChain, type Payer, units } from './pay-chain.ts'
+import { type Chain, onChain, type Payer, units } from './pay-chain.ts'
 import { historySettler, makeHistory } from './pay-history.ts'
 import { cpuMs, findChild, pay } from './pay-load.ts'
 import { openOurs, openReference, type Side } from './pay-sides.ts'
@@ -92,12 +92,7 @@ process.exit()
 
 async function run(stand: Stand): Promise<void> {
   // Versions from before Base capped the gas of a transaction send larger batches.
-  const chain = await openChain(options.beside === undefined)
-  try {
-    await measure(chain, stand)
-  } finally {
-    await chain.close()
-  }
+  await onChain((chain) => measure(chain, stand), options.beside === undefined)
 }
 
 async function measure(chain: Chain, stand: Stand): Promise<void> {
@@ -255,11 +250,7 @@ function add(stages: readonly Measured[]): Measured {
     databaseCpuMs: sum.databaseCpuMs + next.databaseCpuMs,
     nodeCpuMs: sum.nodeCpuMs + next.nodeCpuMs,
     calls: sum.calls + next.calls,
-    use: {
-      walBytes: sum.use.walBytes + next.use.walBytes,
-      commits: sum.use.commits + next.use.commits,
-      statements: sum.use.statements + next.use.statements,
-    },
+    use: addUse(sum.use, next.use),
   }))
 }
 

@@ -1,4 +1,5 @@
 /** The test bed ("stand") of a measurement: a private PostgreSQL that commits to disk, real servers, a store. */
+import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -12,6 +13,7 @@ import { type Database, openDatabase } from '../server/src/database/db.ts'
 import { migrate } from '../server/src/database/migrate.ts'
 import { type Cluster, startCluster } from '../server/src/dev/postgres.ts'
 import { operatorActor } from '../server/src/events/actor.ts'
+import { firstCell } from '../server/src/ids.ts'
 import { openLog } from '../server/src/log.ts'
 import { openMetrics } from '../server/src/metrics.ts'
 import { createKeyFile } from '../server/src/secrets/key-file.ts'
@@ -22,6 +24,8 @@ import { registerWallet } from '../server/src/stores/wallets.ts'
 export type Stand = {
   readonly folder: string
   readonly cluster: Cluster
+  /** What its PostgreSQL was started with. */
+  readonly settings: readonly string[]
   /** Killed when the measurement ends, even if it fails. */
   readonly children: Set<ChildProcess>
 }
@@ -33,7 +37,8 @@ export type Server = {
   readonly operationsPort: number
 }
 
-const startTimeoutMs = 20_000
+/** A start takes a second, and half a minute on a machine that does much else. */
+const startTimeoutMs = 90_000
 const main = new URL('../server/src/main.ts', import.meta.url).pathname
 const execute = promisify(execFile)
 
@@ -46,28 +51,50 @@ export async function onStand(
   measure: (stand: Stand) => Promise<void>,
   settings: readonly string[] = [],
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'farthing-bench-'))
-  const cluster = await startCluster(folder, [
-    'cluster_name=farthing_bench',
-    `shared_buffers=${sharedBuffers}`,
-    'max_wal_size=4GB',
-    'fsync=on',
-    'synchronous_commit=on',
-    ...settings,
-  ])
-  await createKeyFile(secretsKeyFile(folder))
-  const children = new Set<ChildProcess>()
+  await onStands(1, sharedBuffers, async ([stand]) => await measure(stand ?? assert.fail()), settings)
+}
+
+/** The same with several stands, each with its own PostgreSQL and folder. */
+export async function onStands(
+  count: number,
+  sharedBuffers: string,
+  measure: (stands: readonly Stand[]) => Promise<void>,
+  settings: readonly string[] = [],
+): Promise<void> {
+  const stands: Stand[] = []
   const interrupted = new Promise<never>((_, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => reject(new Error(`interrupted by ${signal}`)))
   })
   try {
-    await Promise.race([measure({ folder, cluster, children }), interrupted])
+    const opened = await Promise.allSettled(
+      Array.from({ length: count }, async () => stands.push(await openStand(sharedBuffers, settings))),
+    )
+    for (const one of opened) if (one.status === 'rejected') throw one.reason
+    await Promise.race([measure(stands), interrupted])
   } finally {
-    for (const child of children) child.kill('SIGKILL')
-    await cluster.stop()
-    await rm(folder, { recursive: true, force: true })
+    for (const { children } of stands) for (const child of children) child.kill('SIGKILL')
+    for (const { cluster, folder } of stands) {
+      // The measurement may have stopped it.
+      await cluster.stop().catch(() => {})
+      await rm(folder, { recursive: true, force: true })
+    }
   }
+}
+
+async function openStand(sharedBuffers: string, furtherSettings: readonly string[]): Promise<Stand> {
+  const folder = await mkdtemp(join(tmpdir(), 'farthing-bench-'))
+  const settings = [
+    'cluster_name=farthing_bench',
+    `shared_buffers=${sharedBuffers}`,
+    'max_wal_size=4GB',
+    'fsync=on',
+    'synchronous_commit=on',
+    ...furtherSettings,
+  ]
+  const cluster = await startCluster(folder, settings)
+  await createKeyFile(secretsKeyFile(folder))
+  return { folder, cluster, settings, children: new Set() }
 }
 
 function secretsKeyFile(folder: string): string {
@@ -78,6 +105,7 @@ export async function makeDatabase(
   cluster: Cluster,
   name: string,
   isMigrated = true,
+  cell = firstCell,
 ): Promise<{ url: string; db: Database }> {
   const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'bench' })
   await admin.query(`create database ${name}`)
@@ -85,7 +113,7 @@ export async function makeDatabase(
   const url = cluster.url(name)
   const db = openDatabase({ url, connections: 4, name: 'bench' })
   if (isMigrated) {
-    await migrate(db)
+    await migrate(db, { cell })
     await letRolesLogIn(db)
   }
   return { url, db }
@@ -93,7 +121,7 @@ export async function makeDatabase(
 
 /** The cluster trusts whoever connects by loopback. A migration of another commit may have made no roles. */
 export async function letRolesLogIn(db: Database): Promise<void> {
-  for (const role of ['serve', 'work'])
+  for (const role of ['console', 'serve', 'work'])
     await db.query(`do $$ begin
       if to_regrole('farthing_${role}') is not null then alter role farthing_${role} login; end if;
     end $$`)
@@ -149,10 +177,10 @@ function urlAs(command: 'serve' | 'work', url: string): string {
 
 /** Starts a process that logs to a file, as an operator would, and waits for the log line that says it is up. */
 export async function startServer(
-  { folder, children }: Stand,
+  { folder, children }: Pick<Stand, 'folder' | 'children'>,
   command: 'serve' | 'work',
   environment: Readonly<Record<string, string>>,
-  { program = main, isSuperuser = false } = {},
+  { program = main, isSuperuser }: { program?: string; isSuperuser?: boolean } = {},
 ): Promise<Server> {
   const path = join(folder, `${command}-${children.size}.log`)
   const log = openSync(path, 'w')
@@ -162,8 +190,9 @@ export async function startServer(
       SECRETS_KEY_FILE: secretsKeyFile(folder),
       ...environment,
       // Another commit may know no roles.
-      ...(program === main &&
-        !isSuperuser && { DATABASE_URL: urlAs(command, environment.DATABASE_URL ?? '') }),
+      ...(!(isSuperuser ?? program !== main) && {
+        DATABASE_URL: urlAs(command, environment.DATABASE_URL ?? ''),
+      }),
     },
   })
   closeSync(log)

@@ -1,16 +1,18 @@
 /**
  * Injects faults into a deployment under load, then checks the invariants: `npm run chaos`. Options:
  *
- *   --short           90 seconds of all faults, for every commit; with `--plan liar`, 20 seconds of lies
+ *   --short           90 seconds of all faults, for every commit; with `--plan liar`, 20 seconds of lies; with
+ *                     `--plan cell`, two episodes
  *   --seconds N       how long to inject faults (default 300)
  *   --seed N          repeats the same faults and buyers in the same order; their timing depends on the machine
  *   --plan A,B        only these kinds of fault; `failover`, `upgrade`, `restore` and `liar` run only if named here
  *   --providers N     for the plan `liar`, which runs alone: 2 or 3 (default: by the seed)
- *   --episodes N      for the plan `liar`: ends after about so many lies instead of after a time
+ *   --episodes N      for the plan `liar`: ends after about so many lies instead of after a time; for the plan `cell`,
+ *                     which runs alone too: how often a cell is killed (default 20)
  *   --points REGEXP   for the plan `points`: only crash points whose names match
  *   --after FOLDER    first arm the crash points that the runs stored there reached least often
  *   --together        all kinds of fault all the time; by default they take turns
- *   --buyers N        default 50
+ *   --buyers N        default 50; with `--plan cell` 10 in each cell, or 5 if it is short
  *   --out FOLDER      where the result and the plot are stored
  *
  * The last line is JSON. The exit code is 1 if an invariant is broken, or if too little happened to prove anything.
@@ -20,11 +22,12 @@
  * what was done.
  */
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { strikeCells } from './harness/cells.ts'
+import { complaintsOf, countsOf, unwanted } from './harness/counts.ts'
 import { type Fault, faults, type Plan, plans } from './harness/faults.ts'
 import { compareTimes } from './harness/lies.ts'
 import { armable, commonPoints } from './harness/points.ts'
@@ -44,11 +47,13 @@ const { values } = parseArgs({
     points: { type: 'string', default: '' },
     after: { type: 'string' },
     together: { type: 'boolean', default: false },
-    buyers: { type: 'string', default: '50' },
+    buyers: { type: 'string' },
     out: { type: 'string', default: 'chaos/results' },
   },
 })
 const isLiar = values.plan === 'liar'
+const isCell = values.plan === 'cell'
+const buyers = Number.parseInt(values.buyers ?? (isCell ? (values.short ? '5' : '10') : '50'), 10)
 const episodesMax = values.episodes ? Number.parseInt(values.episodes, 10) : Infinity
 /** Longer than any number of lies takes. */
 const secondsOfEpisodes = '86400'
@@ -60,16 +65,18 @@ const seed = Number.parseInt(values.seed ?? `${Date.now() % 1_000_000}`, 10)
 const chosen: readonly Plan[] = values.plan ? (values.plan.split(',') as Plan[]) : plans
 /** A run with fewer completed payments per second than this proves little. */
 const paymentsPerSecondMin = 0.5
+/** The same for refunds, of which there are fewer: each waits until its payment is finalized. */
+const refundsPerSecondMin = 0.02
 
 /** Long enough for payments to get through between two faults of a kind. */
 const phaseMsMax = 15_000
 const injectorsPerTurn = 3
 /** These plans have a single injector, so one fault at a time. */
 const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore', 'liar']
-/** The gate runs lies with every second commit and takes the commits' number as the seed, so both get their turns. */
+/** The gate runs lies with every third commit and takes the commits' number as the seed, so both get their turns. */
 const providers = ['a', 'b', 'c'].slice(
   0,
-  Number.parseInt(values.providers ?? `${2 + (Math.floor(seed / 2) % 2)}`, 10),
+  Number.parseInt(values.providers ?? `${2 + (Math.floor(seed / 3) % 2)}`, 10),
 )
 /** How much slower honest payers may be while one of three providers lies. */
 const slowdownMax = 3
@@ -94,6 +101,7 @@ const traces: Readonly<Record<Plan, RegExp>> = {
   liar: /^lie: /,
 }
 
+if (isCell) await playCells()
 if (chosen.includes('liar') && !isLiar) {
   say('the plan liar needs a live network, so it runs alone')
   process.exit(1)
@@ -109,7 +117,7 @@ say(
   `seed ${seed}, ${values.episodes ? `${episodesMax} episodes` : `${seconds} s`} of ${chosen.join(', ')}${isLiar ? `, ${providers.length} providers` : ''}`,
 )
 const stand = await openStand(random, {
-  buyers: Number.parseInt(values.buyers, 10),
+  buyers,
   isCluster: chosen.includes('failover'),
   points: new RegExp(values.points),
   metBefore: values.after ? pointsMet(values.after) : new Map(),
@@ -145,9 +153,7 @@ try {
     shortcomings: [
       ...shortcomingsOf(stand, counts, timeline.length),
       ...(isLiar ? shortcomingsOfLies(counts) : []),
-      ...['answered 500', 'assertions failed', 'ended by themselves']
-        .filter((what) => complaints[what])
-        .map((what) => `${what}: ${complaints[what]}`),
+      ...unwanted.filter((what) => complaints[what]).map((what) => `${what}: ${complaints[what]}`),
     ],
   }
   isKept = violations.length > 0 || result.shortcomings.length > 0
@@ -165,6 +171,24 @@ try {
 }
 // Sockets of killed processes may still be open.
 process.exit()
+
+/** The plan `cell` has two stands, and faults that concern whole cells. */
+async function playCells(): Promise<never> {
+  const episodes = Number.parseInt(values.episodes ?? (values.short ? '2' : '20'), 10)
+  say(`seed ${seed}, ${episodes} episodes of cell`)
+  const outcome = await strikeCells(seededRandom(seed), {
+    episodes,
+    buyers,
+    briefShare: values.short ? 1 : 0.1,
+    say,
+  })
+  const { timeline } = outcome
+  const result: Result = { commit: commitOf(), seed, plans: ['cell'], seconds: timeline.length, ...outcome }
+  await keep(values.out, result)
+  say(`\n${toTable(result)}\n`)
+  say(toLine(result))
+  process.exit(result.violations.length + result.shortcomings.length > 0 ? 1 : 0)
+}
 
 /**
  * Injects faults until the time is up. Plans take turns, occasionally two at once, unless --together is set: most of them
@@ -229,47 +253,6 @@ function drawFault(possible: readonly Fault[], draw: Random): Fault {
   return possible[0] as Fault
 }
 
-function countsOf({ load, nodes, databaseProxy, receiver }: Stand): Record<string, number> {
-  return {
-    'checkouts created': load.counts.created,
-    'payments completed': load.counts.paid,
-    'payments refused': load.counts.refused,
-    'signatures made': load.counts.signed,
-    'answers recorded': load.answers.length,
-    'requests without answer': load.counts.unanswered,
-    'webhooks received': receiver.received.length,
-    'RPC faults': nodes.faults,
-    'RPC method × fault met': nodes.committed.size,
-    ...sumByFault(nodes.committed),
-    'commit replies lost': databaseProxy.lostReplies,
-    'write requests lost': databaseProxy.lostRequests,
-    'transactions seen': nodes.sightings.length,
-    'of them while the database was away': nodes.sightings.filter(({ isCommitted }) => isCommitted === null)
-      .length,
-  }
-}
-
-/** How many calls met each fault of a node, over all methods. */
-function sumByFault(committed: ReadonlyMap<string, number>): Record<string, number> {
-  const sums: Record<string, number> = {}
-  for (const [pair, times] of committed) {
-    const what = `RPC ${pair.split(' ')[1]}`
-    sums[what] = (sums[what] ?? 0) + times
-  }
-  return sums
-}
-
-/** Answers by status, processes that exited on their own, and assertions that failed in them. */
-function complaintsOf({ load, fleet, folder }: Stand): Record<string, number> {
-  const statuses = Map.groupBy(load.answers, ({ status }) => `answered ${status}`)
-  const logs = fleet.members.map(({ name }) => readFileSync(join(folder, `${name}.log`), 'utf8')).join('\n')
-  return {
-    ...Object.fromEntries([...statuses].map(([status, answers]) => [status, answers.length])),
-    'ended by themselves': fleet.falls.length,
-    'assertions failed': logs.match(/AssertionError/g)?.length ?? 0,
-  }
-}
-
 /** What lies did to honest payers. */
 function countsOfLies(on: Stand): Record<string, number> {
   const { lied, quiet } = compareTimes(on)
@@ -317,9 +300,13 @@ function shortcomingsOf(
   const missed = wantedPoints.filter((point) => !counts[`crash ${point}`])
   const done = Object.keys(counts).filter((what) => counts[what])
   const wanted = Math.ceil(Math.min(seconds, lasted) * paymentsPerSecondMin)
+  const wantedRefunds = Math.floor(Math.min(seconds, lasted) * refundsPerSecondMin)
   return [
     ...(load.counts.paid < wanted
       ? [`only ${load.counts.paid} payments were completed; at least ${wanted} are required`]
+      : []),
+    ...(load.counts.refunded < wantedRefunds
+      ? [`only ${load.counts.refunded} refunds were completed; at least ${wantedRefunds} are required`]
       : []),
     ...missed.map((point) => `the crash point ${point} was not reached`),
     ...chosen
@@ -333,6 +320,7 @@ function progressOf(on: Stand, tally: Tally): string {
   const crashes = [...tally.counts].reduce((sum, [what, n]) => (what.startsWith('crash ') ? sum + n : sum), 0)
   return [
     `${on.load.counts.paid} paid`,
+    `${on.load.counts.refunded} refunded`,
     ...done.map(([what, times]) => `${times} ${what}`),
     ...(crashes > 0 ? [`${crashes} crash points`] : []),
     `${on.databaseProxy.lostReplies} replies lost`,

@@ -72,7 +72,9 @@ const broken: readonly [Invariant, string, Change][] = [
     onChain(({ transfers }) => ({
       transfers: [
         ...transfers,
-        ...where(transfers, ({ nonce }) => nonce === '0x04', { nonce: '0x03', blockHash: '0xb' }).slice(-1),
+        ...where(transfers, ({ nonce }) => nonce === '0x04', { nonce: '0x03', blockHash: '0xb' }).filter(
+          ({ nonce }) => nonce === '0x03',
+        ),
       ],
     })),
   ],
@@ -243,8 +245,31 @@ const broken: readonly [Invariant, string, Change][] = [
     })),
   ],
   ['I13', 'an event that names another payment', credited(ids.paid, { transactionHash: '0xother' })],
+  [
+    'I15',
+    'a refund that is COMPLETED without its transfer',
+    inBooks(({ refunds }) => ({
+      refunds: where(refunds, ({ id }) => id === ids.refund, { transactionHash: '0xother' }),
+    })),
+  ],
+  [
+    'I16',
+    'a transfer that another cell has credited too',
+    (history) => ({ ...history, neighbours: [{ ...strangers(history), credits: history.books.credits }] }),
+  ],
+  [
+    'I16',
+    'a wallet that is in two cells',
+    (history) => ({ ...history, neighbours: [{ ...strangers(history), wallets: history.books.wallets }] }),
+  ],
   ['I14', 'work that is left', (history) => ({ ...history, undone: ['3 authorizations are unresolved'] })],
 ]
+
+/** The books of another cell, which have nothing in common with these. */
+function strangers({ books }: History): Books {
+  const none = { checkouts: [], authorizations: [], credits: [], broadcasts: [], settlers: [], wallets: [] }
+  return { ...books, ...none, events: [], deliveries: [], endpoints: [], refunds: [], refundTotals: [] }
+}
 
 describe('the checker finds every kind of violation', () => {
   test('a sound history has no violations', () => {

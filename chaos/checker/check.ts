@@ -1,4 +1,5 @@
 import { checkAcknowledged, checkInvitations, checkIsolation, checkRepeats } from './answers.ts'
+import { checkCells } from './cells.ts'
 import { checkArrows, checkLog, checkReplay } from './events.ts'
 import type { History, Violation } from './history.ts'
 import {
@@ -9,10 +10,11 @@ import {
   checkSoundness,
 } from './money.ts'
 import { checkNonces } from './nonces.ts'
+import { checkRefunds } from './refunds.ts'
 import { checkCursors, leaveOutLost } from './restored.ts'
 
 /**
- * Checks I1 to I14 on a history. It is a pure function, so a stored history can be checked again. It shares no code with
+ * Checks I1 to I16 on a history. It is a pure function, so a stored history can be checked again. It shares no code with
  * the server, so that it cannot repeat a mistake in how the server reads the chain or its own tables.
  */
 export function check(history: History): Violation[] {
@@ -32,6 +34,8 @@ export function check(history: History): Violation[] {
     checkIsolation,
     checkReplay,
     checkCursors,
+    checkRefunds,
+    checkCells,
     ({ undone }: History) => undone.map((what): Violation => ({ invariant: 'I14', what })),
   ].flatMap((decide) => decide(judged))
 }

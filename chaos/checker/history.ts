@@ -12,6 +12,8 @@ export type History = {
   readonly undone: readonly string[]
   /** Every restore of the database to an earlier point, in order. */
   readonly restores?: readonly Restore[]
+  /** The books of the other cells on the same chain. */
+  readonly neighbours?: readonly Books[]
 }
 
 /** One restore, with the books before and after the changes that it undid. */
@@ -49,11 +51,14 @@ export const invariants = {
   I12: 'no store sees another store’s checkout by its id',
   I13: 'the events alone give every checkout’s status and the payment that completed it',
   I14: 'no work is left two minutes after the last fault, or seven after a restore',
+  I15: 'no refund is paid twice, above its payment, without its transfer or to another recipient',
+  I16: 'no wallet, settler, checkout, authorization or transfer is in the books of two cells',
 } as const
 
 export type Invariant = keyof typeof invariants
 
 export type Books = {
+  readonly network: string
   readonly firstBlock: number
   readonly checkouts: readonly Checkout[]
   readonly authorizations: readonly Authorization[]
@@ -66,6 +71,8 @@ export type Books = {
   readonly events: readonly Event[]
   readonly deliveries: readonly Delivery[]
   readonly endpoints: readonly Endpoint[]
+  readonly refunds: readonly Refund[]
+  readonly refundTotals: readonly RefundTotal[]
 }
 
 export type Terms = { readonly asset: string; readonly amount: string; readonly payTo: string }
@@ -103,6 +110,8 @@ export type Credit = {
   readonly blockHash: string
   readonly blockNumber: number
   readonly logIndex: number
+  /** Among equal transfers of its transaction. */
+  readonly position: number
   readonly transactionHash: string
   readonly asset: string
   readonly payer: string
@@ -126,6 +135,33 @@ export type Broadcast = {
   readonly isNoOp: boolean
 }
 
+export type Refund = {
+  readonly id: string
+  readonly storeId: string
+  readonly paymentId: string
+  readonly asset: string
+  /** Identifies the payment on the chain. */
+  readonly identity: string
+  readonly wallet: string
+  readonly amount: bigint
+  readonly recipient: string | null
+  readonly way: string
+  readonly status: string
+  /** Who created it: `key` or `member`. */
+  readonly actorType: string
+  readonly nonce: string | null
+  readonly transactionHash: string | null
+  readonly position: number | null
+}
+
+export type RefundTotal = {
+  readonly paymentId: string
+  readonly asset: string
+  readonly identity: string
+  readonly amount: bigint
+  readonly reserved: bigint
+}
+
 export type Event = {
   readonly id: string
   readonly storeId: string
@@ -139,6 +175,7 @@ export type Event = {
       readonly status: string
       readonly payment: { readonly transaction: string } | null
     } | null
+    readonly refund?: { readonly id: string; readonly status: string }
   }
 }
 
@@ -181,7 +218,7 @@ export type Scan = {
 
 /** One request and its answer, as the client saw them. Unanswered requests prove nothing and are not recorded. */
 export type Answer = {
-  readonly kind: 'create' | 'pay' | 'read'
+  readonly kind: 'create' | 'pay' | 'read' | 'refund'
   /** The store whose key was used, or whose checkout is paid. */
   readonly storeId: string
   readonly checkoutId: string | null

@@ -18,12 +18,29 @@ export async function untilQuiet(
   }
 }
 
-/** Waits until every event has its sequence number and has been delivered, for at most `withinMs`. */
-export async function untilDelivered(db: Client, withinMs: number): Promise<void> {
+/**
+ * Waits, on a chain that has stopped, until all that its last blocks made safe or final is written, and every event has
+ * its sequence number and has been delivered; for at most `withinMs`.
+ */
+export async function untilDelivered(
+  db: Client,
+  url: string,
+  network: string,
+  withinMs: number,
+): Promise<void> {
   const giveUpAt = Date.now() + withinMs
+  const blocks = await ask<{ number: string } | null>(url, [
+    ['eth_getBlockByNumber', 'safe', false],
+    ['eth_getBlockByNumber', 'finalized', false],
+  ])
+  const reached = blocks.map((block) => Number.parseInt(block?.number ?? '0x0', 16))
   for (;;) {
     const { rows } = await db.query(
-      `select 1 from events where sequence is null union all select 1 from deliveries where state = 'pending' limit 1`,
+      `select 1 from credits where network = $1 and orphaned_at is null
+         and ((safe_at is null and block_number <= $2) or (finalized_at is null and block_number <= $3))
+       union all select 1 from events where sequence is null
+       union all select 1 from deliveries where state = 'pending' limit 1`,
+      [network, ...reached],
     )
     if (rows.length === 0 || Date.now() > giveUpAt) return
     await wait(50)

@@ -4,7 +4,16 @@ import type { Secret } from '../../server/src/events/webhooks/endpoint.ts'
 import { openSecret } from '../../server/src/events/webhooks/seal-secrets.ts'
 import type { EndpointId } from '../../server/src/ids.ts'
 import type { SecretsKey } from '../../server/src/secrets/key-file.ts'
-import type { Authorization, Books, Broadcast, Checkout, Credit, Event } from './history.ts'
+import type {
+  Authorization,
+  Books,
+  Broadcast,
+  Checkout,
+  Credit,
+  Event,
+  Refund,
+  RefundTotal,
+} from './history.ts'
 
 /**
  * Reads the database's contents for one network, in one consistent snapshot. `keys` open the endpoints' secrets; without
@@ -52,7 +61,7 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
     Omit<Credit, 'amount' | 'blockNumber'> & { amount: string; blockNumber: string }
   >(
     `select payment_id as "paymentId", checkout_id as "checkoutId", block_hash as "blockHash",
-       block_number as "blockNumber", log_index as "logIndex", transaction_hash as "transactionHash", asset, payer,
+       block_number as "blockNumber", log_index as "logIndex", position, transaction_hash as "transactionHash", asset, payer,
        nonce, pay_to as "payTo", amount, disposition, orphaned_at is not null as "isOrphaned",
        included_at as "includedAt", orphaned_at as "orphanedAt", reversed_at as "reversedAt",
        accepted_at is not null as "isAccepted"
@@ -80,7 +89,20 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
   const endpoints = await read<{ id: EndpointId; storeId: string; secrets: Secret[] }>(
     'select id, store_id as "storeId", secrets from webhook_endpoints',
   )
+  const refunds = await read<Omit<Refund, 'amount'> & { amount: string }>(
+    `select id, store_id as "storeId", payment_id as "paymentId", asset, identity, wallet, amount, recipient, way, status,
+       actor ->> 'type' as "actorType", nonce, transaction_hash as "transactionHash", position
+     from refunds where network = $1`,
+    [network],
+  )
+  const refundTotals = await read<
+    Omit<RefundTotal, 'amount' | 'reserved'> & { amount: string; reserved: string }
+  >(
+    'select payment_id as "paymentId", asset, identity, amount, reserved from refund_totals where network = $1',
+    [network],
+  )
   return {
+    network,
     firstBlock: integer(first?.number ?? '0'),
     checkouts,
     authorizations: authorizations.map((row) => ({
@@ -102,6 +124,12 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
       id,
       storeId,
       secret: first && keys.length > 0 ? openSecret(keys, id, first) : '',
+    })),
+    refunds: refunds.map((row) => ({ ...row, amount: BigInt(row.amount) })),
+    refundTotals: refundTotals.map((row) => ({
+      ...row,
+      amount: BigInt(row.amount),
+      reserved: BigInt(row.reserved),
     })),
   }
 }

@@ -63,15 +63,17 @@ function restoredHistory(): History {
       ],
       credits: [...books.credits, unmatched(paid)],
       broadcasts: books.broadcasts.filter(({ hash }) => hash !== '0xtx14'),
-      settlers: books.settlers.map((settler) => ({ ...settler, nextNonce: 5 })),
+      settlers: books.settlers.map((settler) => ({ ...settler, nextNonce: 6 })),
     },
     chain: {
       ...chain,
       transfers: [
         ...chain.transfers,
-        ...chain.transfers.slice(-1).map((row) => ({ ...row, ...place, nonce: '0x05' })),
+        ...chain.transfers
+          .filter(({ nonce }) => nonce === '0x04')
+          .map((row) => ({ ...row, ...place, nonce: '0x05' })),
       ],
-      mined: [...chain.mined, { hash: bytes.hash, from: bytes.settler, nonce: 4, feeWei: 0n }],
+      mined: [...chain.mined, { hash: bytes.hash, from: bytes.settler, nonce: 5, feeWei: 0n }],
       balances: new Map([...chain.balances, [paid.payTo, 2n * paid.amount]]),
     },
     answers: [
@@ -92,7 +94,7 @@ function restoredHistory(): History {
 }
 
 const place = { blockHash: '0xblock15', blockNumber: 15, transactionHash: '0xtx15', logIndex: 1 }
-const bytes = { hash: '0xtx15', settler: '0xsettler', nonce: 4, call: 'pay 5', isNoOp: false }
+const bytes = { hash: '0xtx15', settler: '0xsettler', nonce: 5, call: 'pay 5', isNoOp: false }
 const unmatched = (credit: Credit): Credit => ({
   ...credit,
   ...place,
@@ -232,7 +234,7 @@ describe('a restore excuses what it may lose and nothing else', () => {
           broadcasts: lost.broadcasts.filter(({ hash }) => hash !== bytes.hash),
         },
       }))(history),
-      chain: { ...history.chain, mined: history.chain.mined.slice(0, 4) },
+      chain: { ...history.chain, mined: history.chain.mined.slice(0, 5) },
       answers: history.answers.map((row) =>
         row.transaction === '0xtx15' ? { ...row, checkoutId: ids.expired } : row,
       ),

@@ -1,4 +1,13 @@
-import type { Authorization, Books, Broadcast, Event, History, Restore, Violation } from './history.ts'
+import type {
+  Authorization,
+  Books,
+  Broadcast,
+  Event,
+  History,
+  Refund,
+  Restore,
+  Violation,
+} from './history.ts'
 
 /**
  * Removes from a history what a restore is allowed to lose, and nothing else: rows that were written after the backup
@@ -10,6 +19,8 @@ import type { Authorization, Books, Broadcast, Event, History, Restore, Violatio
  *   claims      that our own bytes paid: added back as they were, so that their money must be credited to their
  *               checkouts if the books have these, and a 402 after their signing is a violation
  *   refusals    a claim that was proven dead after the backup counts as resolved from that first proof on
+ *   refunds     that were paid: added back as LOST, so that their transfers still belong to them; the chain alone tells
+ *               whether more went back than was paid
  *   a 200       removed for a payment that its payer submitted to the chain: no marker names its checkout, so the
  *               payment is unmatched
  *
@@ -20,6 +31,7 @@ export function leaveOutLost(history: History): History {
   if (restores.length === 0) return history
   const lost = findLost(restores)
   const known = new Set(books.checkouts.map(({ id }) => id))
+  const refunds = new Set(books.refunds.map(({ id }) => id))
   const told = new Set(books.events.map(numberOf))
   const signed = new Set(books.broadcasts.map(({ hash }) => hash))
   const sent = new Set(sightings.map(({ hash }) => hash))
@@ -38,8 +50,13 @@ export function leaveOutLost(history: History): History {
       ...books,
       broadcasts: [...books.broadcasts, ...bytes],
       authorizations: putBackClaims(history, lost, new Set(bytes.map(({ hash }) => hash)), known),
+      refunds: putBackRefunds(history, restores),
     },
-    answers: answers.filter(({ kind, checkoutId, status, transaction, answeredAt }) => {
+    answers: answers.filter(({ kind, checkoutId, status, transaction, answeredAt, body }) => {
+      if (kind === 'refund' && status < 300) {
+        const { id } = JSON.parse(body) as { id: string }
+        return refunds.has(id) || !restores.some(({ lostAt }) => answeredAt < lostAt)
+      }
       const gone = lost.checkouts.get(checkoutId ?? '')
       if (gone && !known.has(checkoutId ?? '') && answeredAt < gone.lostAt) return false
       const isStray = kind === 'pay' && status === 200 && strays.has(`${checkoutId} ${transaction}`)
@@ -144,6 +161,27 @@ function putBackClaims(
     ...claim,
     resolvedAt: refusals.get(claimOf(claim)) ?? claim.resolvedAt,
   }))
+}
+
+/** A refund that was handed out to be signed after the backup, and that the restored books do not know as such. */
+function putBackRefunds({ books, chain }: History, restores: readonly Restore[]): Refund[] {
+  const owned = new Set(books.refunds.flatMap((refund) => (isOver(refund) ? [] : [slotOf(refund)])))
+  const moved = new Set(chain.transfers.map(({ from, nonce }) => `${from} ${nonce}`))
+  const lost = new Map(
+    restores
+      .flatMap((restore) => restore.lost.refunds)
+      .filter((refund) => !isOver(refund) && moved.has(slotOf(refund)) && !owned.has(slotOf(refund)))
+      .map((refund) => [slotOf(refund), { ...refund, status: 'LOST' }]),
+  )
+  return [...books.refunds, ...lost.values()]
+}
+
+function isOver({ status }: Refund): boolean {
+  return status === 'FAILED' || status === 'CANCELED'
+}
+
+function slotOf({ wallet, nonce }: Refund): string {
+  return `${wallet} ${nonce}`
 }
 
 /** An event with its sequence. If that sequence was lost, the event gets another one. */

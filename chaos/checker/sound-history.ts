@@ -1,16 +1,30 @@
 import { createHmac } from 'node:crypto'
-import type { Answer, Authorization, Books, Credit, Event, History, Received, Transfer } from './history.ts'
+import type {
+  Answer,
+  Authorization,
+  Books,
+  Credit,
+  Event,
+  History,
+  Received,
+  Refund,
+  Transfer,
+} from './history.ts'
+import { identityOf, noncesOf } from './refunds.ts'
 
 /**
  * A small history in which every invariant holds. It has two stores and four checkouts: one was paid; one was paid,
- * reorganised and paid again; one had a first payment that died and a second that paid; one expired. Its settler has
- * four transactions, the first of which was signed twice.
+ * reorganised and paid again; one had a first payment that died and a second that paid; one expired. A quarter of the first
+ * was refunded, and another refund of it was canceled. Its settler has five transactions, the first of which was signed
+ * twice.
  */
+const network = 'eip155:31337'
 const asset = '0xtoken'
 const settler = '0xsettler'
 const secret = `whsec_${Buffer.from('a secret of the test').toString('base64')}`
 const payTo = { st_a: '0xwallet-a', st_b: '0xwallet-b' } as const
 const price = 1_000_000n
+const quarter = 250_000n
 
 type StoreId = keyof typeof payTo
 
@@ -19,7 +33,11 @@ export const ids = {
   reorged: idOf('reorged'),
   again: idOf('again'),
   expired: idOf('expired'),
+  refund: 'rf_a',
+  canceled: 'rf_b',
 } as const
+
+const checkoutIds = [ids.paid, ids.reorged, ids.again, ids.expired]
 
 export function soundHistory(): History {
   const payments = [
@@ -27,7 +45,7 @@ export function soundHistory(): History {
     { checkoutId: ids.reorged, storeId: 'st_a', nonce: '0x02', block: 12 },
     { checkoutId: ids.again, storeId: 'st_b', nonce: '0x04', block: 14 },
   ] as const
-  const transfers = payments.map(
+  const paid = payments.map(
     ({ storeId, nonce, block }): Transfer => ({
       ...placeAt(block),
       asset,
@@ -39,6 +57,26 @@ export function soundHistory(): History {
   )
   const credits = payments.map((payment) => creditOf(payment, payment.block))
   const [, second] = payments
+  const [refunded] = credits
+  if (!refunded) throw new Error('no payment')
+  const [refundNonce = ''] = noncesOf(network, refunded)
+  const returned = {
+    ...placeAt(16),
+    asset,
+    from: payTo.st_a,
+    to: '0xpayer',
+    value: quarter,
+    nonce: refundNonce,
+  }
+  const transfers: Transfer[] = [...paid, returned]
+  const refundCredit: Credit = {
+    ...{ ...refunded, ...placeAt(16), paymentId: 'pay_back', checkoutId: null, disposition: 'unmatched' },
+    ...{ payer: payTo.st_a, payTo: '0xpayer', nonce: refundNonce, amount: quarter, includedAt: at(16) },
+  }
+  const refundClaim: Authorization = {
+    ...claimOf('', 'st_a', refundNonce, 16),
+    ...{ checkoutId: null, payer: payTo.st_a, payTo: '0xpayer', amount: quarter },
+  }
   const orphaned = { ...creditOf(second, 11), blockHash: '0xorphan', isOrphaned: true, orphanedAt: at(11.5) }
   const claims = payments.map(({ checkoutId, storeId, nonce, block }) =>
     claimOf(checkoutId, storeId, nonce, block),
@@ -63,6 +101,8 @@ export function soundHistory(): History {
       credits[2],
     ),
     ...eventsOf('st_b', ids.expired, ['created', 'expired']),
+    ...refundEvents(ids.refund, 'requested', 'completed', 'reorged', 'completed'),
+    ...refundEvents(ids.canceled, 'requested', 'canceled'),
   ]
   const counts = new Map<string, number>()
   const numbered = events.map((event, i): Event => {
@@ -81,6 +121,7 @@ export function soundHistory(): History {
   }))
   return {
     books: {
+      network,
       firstBlock: 1,
       checkouts: [
         checkoutOf('st_a', ids.paid, 'COMPLETED', 3),
@@ -88,8 +129,8 @@ export function soundHistory(): History {
         checkoutOf('st_b', ids.again, 'COMPLETED', 5),
         checkoutOf('st_b', ids.expired, 'EXPIRED', 2),
       ],
-      authorizations: [...claims, dead],
-      credits: [...credits, orphaned],
+      authorizations: [...claims, dead, refundClaim],
+      credits: [...credits, orphaned, refundCredit],
       broadcasts: [
         { hash: '0xtx10-cheap', settler, nonce: 0, call: 'pay 1', isNoOp: false },
         { hash: '0xtx10', settler, nonce: 0, call: 'pay 1', isNoOp: false },
@@ -97,12 +138,31 @@ export function soundHistory(): History {
         { hash: '0xdead', settler, nonce: 2, call: 'pay 3', isNoOp: false },
         { hash: '0xfill', settler, nonce: 2, call: 'nothing', isNoOp: true },
         { hash: '0xtx14', settler, nonce: 3, call: 'pay 4', isNoOp: false },
+        { hash: '0xtx16', settler, nonce: 4, call: 'refund', isNoOp: false },
       ],
-      settlers: [{ address: settler, nextNonce: 4 }],
+      settlers: [{ address: settler, nextNonce: 5 }],
       wallets: Object.values(payTo),
       events: numbered,
       deliveries,
       endpoints,
+      refunds: [
+        {
+          ...refundOf(ids.refund, refunded),
+          status: 'COMPLETED',
+          nonce: refundNonce,
+          transactionHash: '0xtx16',
+        },
+        { ...refundOf(ids.canceled, refunded), status: 'CANCELED' },
+      ],
+      refundTotals: [
+        {
+          paymentId: refunded.paymentId,
+          asset,
+          identity: identityOf(refunded),
+          amount: price,
+          reserved: quarter,
+        },
+      ],
     },
     chain: {
       head: 20,
@@ -111,29 +171,31 @@ export function soundHistory(): History {
       finalized: 12,
       transfers,
       canceled: new Set(),
-      mined: ['0xtx10', '0xtx12', '0xfill', '0xtx14'].map((hash, nonce) => ({
+      mined: ['0xtx10', '0xtx12', '0xfill', '0xtx14', '0xtx16'].map((hash, nonce) => ({
         hash,
         from: settler,
         nonce,
         feeWei: 5n,
       })),
       balances: new Map([
-        [payTo.st_a, 2n * price],
+        [payTo.st_a, 2n * price - quarter],
         [payTo.st_b, price],
       ]),
-      settlerFunds: new Map([[settler, { startWei: 100n, endWei: 80n }]]),
+      settlerFunds: new Map([[settler, { startWei: 100n, endWei: 75n }]]),
     },
     answers: [
-      ...Object.values(ids).flatMap((id) => [createdAnswer(id), createdAnswer(id)]),
+      ...checkoutIds.flatMap((id) => [createdAnswer(id), createdAnswer(id)]),
       payAnswer(ids.paid, 402, 5),
       payAnswer(ids.paid, 200, 15, '0xtx10'),
       payAnswer(ids.reorged, 200, 12, '0xtx11'),
       payAnswer(ids.reorged, 200, 15, '0xtx12'),
       payAnswer(ids.again, 409, 5),
       payAnswer(ids.again, 402, 11),
+      refundAnswer(ids.refund),
+      refundAnswer(ids.refund),
     ],
     received: numbered.map((event) => deliver(event.storeId === 'st_a' ? 'we_a' : 'we_b', event)),
-    sightings: ['0xtx10-cheap', '0xtx10', '0xtx12', '0xdead', '0xfill', '0xtx14'].map((hash) => ({
+    sightings: ['0xtx10-cheap', '0xtx10', '0xtx12', '0xdead', '0xfill', '0xtx14', '0xtx16'].map((hash) => ({
       hash,
       isCommitted: true,
     })),
@@ -159,6 +221,7 @@ function placeAt(block: number) {
     blockNumber: block,
     transactionHash: `0xtx${block}`,
     logIndex: 1,
+    position: 0,
   }
 }
 
@@ -232,6 +295,31 @@ function createdAnswer(id: string): Answer {
     answeredAt: at(1),
     key: `key of ${id}`,
     sent: 'a body',
+  }
+}
+
+function refundOf(id: string, payment: Credit): Omit<Refund, 'status'> {
+  const { paymentId, payTo: wallet, payer: recipient } = payment
+  const fixed = { way: 'signed', actorType: 'key', nonce: null, transactionHash: null, position: null }
+  const own = { id, storeId: 'st_a', paymentId, asset, identity: identityOf(payment), wallet, recipient }
+  return { ...own, ...fixed, amount: quarter }
+}
+
+function refundEvents(id: string, ...moves: readonly string[]): Event[] {
+  return moves.map((move) => ({
+    ...eventOf('st_a', `refund.${move}`, '', 0),
+    ...{ checkoutId: null, checkoutVersion: null, data: { refund: { id, status: move } } },
+  }))
+}
+
+function refundAnswer(id: string): Answer {
+  const told = { id, paymentId: 'pay_0x01', amount: `${quarter}`, recipient: '0xpayer' }
+  return {
+    ...createdAnswer(id),
+    kind: 'refund',
+    storeId: 'st_a',
+    checkoutId: null,
+    body: JSON.stringify(told),
   }
 }
 

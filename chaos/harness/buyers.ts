@@ -20,6 +20,9 @@ export type Load = {
     unanswered: number
     /** Payments with enough money behind them that were refused for something that was not so. */
     wronged: number
+    refundsAsked: number
+    refundsSigned: number
+    refunded: number
   }
   /**
    * Payments from the first request to the success answer: those without any mischief, to the store that does not wait
@@ -33,6 +36,8 @@ export type Load = {
   /** No checkout can expire before the shortest lifetime has passed since then. */
   readonly begunAt: number
   isOver: boolean
+  /** The share of signatures that are valid for less than half a minute. */
+  readonly briefShare: number
   /** How long some buyers take to sign once they know the terms. */
   hesitateMsMax: number
   /** When the last buyer gives up. */
@@ -40,7 +45,7 @@ export type Load = {
 }
 
 /** Longer than the server waits for an outcome. */
-const requestTimeoutMs = 40_000
+export const requestTimeoutMs = 40_000
 const signaturesMax = 4
 /** The shortest lifetime that a checkout can have. */
 export const shortLifeSeconds = 300
@@ -290,11 +295,11 @@ type Terms = {
 
 /** Some payments are signed with a window of only a few seconds. */
 async function sign(
-  { chain }: Load,
+  { chain, briefShare: usualShare }: Load,
   account: ReturnType<typeof privateKeyToAccount>,
   body: string,
   random: Random,
-  briefShare = 0.1,
+  briefShare = usualShare,
   to?: Hex,
 ) {
   const { accepts, resource } = JSON.parse(body) as Terms
@@ -334,7 +339,7 @@ async function sign(
 }
 
 /** A random client address, because many refused payments from one address slow down all others from it. */
-function anyAddress(random: Random): string {
+export function anyAddress(random: Random): string {
   return `203.${[0, 0, 0].map(() => random.between(0, 255)).join('.')}`
 }
 

@@ -43,27 +43,35 @@ export function readCrashPoints(): string[] {
   return [...list.matchAll(/'([a-z-]+)'/g)].map(([, name]) => name ?? '')
 }
 
-/** Two `serve` and two `work` processes. */
-export async function openFleet(folder: string, environment: Readonly<Record<string, string>>) {
+/** The server as it is started: its main file and the compile cache. */
+export type Program = { readonly main: string; readonly cache: string }
+
+/** Bundles the server once, for any number of fleets. */
+export async function openProgram(folder: string): Promise<Program> {
   const cache = join(folder, 'compiled')
   mkdirSync(cache)
-  const main = await packServer(here, join(folder, 'program'), cache)
+  return { main: await packServer(here, join(folder, 'program'), cache), cache }
+}
+
+/** So many `serve` and as many `work` processes. */
+export async function openFleet(
+  folder: string,
+  { main, cache }: Program,
+  environment: Readonly<Record<string, string>>,
+  twins: number,
+) {
   const members: Member[] = []
-  for (const [name, command] of [
-    ['serve-1', 'serve'],
-    ['serve-2', 'serve'],
-    ['work-1', 'work'],
-    ['work-2', 'work'],
-  ] as const)
-    members.push({
-      name,
-      command,
-      port: await freePort(),
-      child: null,
-      isBusy: false,
-      isReady: false,
-      isEnding: false,
-    })
+  for (const command of ['serve', 'work'] as const)
+    for (let i = 1; i <= twins; i++)
+      members.push({
+        name: `${command}-${i}`,
+        command,
+        port: await freePort(),
+        child: null,
+        isBusy: false,
+        isReady: false,
+        isEnding: false,
+      })
 
   const falls: string[] = []
   const start = (member: Member, options: { crashAt?: string; skewSeconds?: number; root?: string } = {}) => {

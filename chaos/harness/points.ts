@@ -36,8 +36,13 @@ export const commonPoints = readCrashPoints().filter((name) =>
   /^(create|verify|claim|wait|answer|simulate|send|broadcast|block|finality|sequence)-/.test(name),
 )
 
-/** Points that are reached if a payer's money is gone, a checkout expires, or a block is reorganised. */
-const provokedPoints = readCrashPoints().filter((name) => /^(reject|expire|orphan)-/.test(name))
+/**
+ * Points that are reached if a payer's money is gone, a checkout expires, a block is reorganised, or a store refunds a
+ * payment, which fewer do than pay.
+ */
+const provokedPoints = readCrashPoints().filter((name) =>
+  /^(reject|expire|orphan|prepare|sign|watch)-/.test(name),
+)
 
 /** Points that are reached only by chance, for example by a halt past a payment's window or a higher fee. */
 const rarePoints = readCrashPoints().filter((name) => /^(bury|fill|replace|adopt)-/.test(name))
@@ -46,7 +51,7 @@ const rareShare = 0.03
 export const armable = [...commonPoints, ...provokedPoints, ...rarePoints]
 
 function belongsTo(point: string): Member['command'] {
-  return /^(create|verify|claim|wait|answer)-/.test(point) ? 'serve' : 'work'
+  return /^(create|verify|claim|wait|answer|prepare|sign)-/.test(point) ? 'serve' : 'work'
 }
 
 /** The point that was armed least often, or occasionally a rare one. */

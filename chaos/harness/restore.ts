@@ -66,7 +66,7 @@ async function look({ database, chain }: Stand): Promise<Books> {
 }
 
 /** In the documented order: `serve` answers for a moment before any process has read the chain. */
-async function startAll({ fleet }: Stand): Promise<void> {
+export async function startAll({ fleet }: Stand): Promise<void> {
   for (const command of ['serve', 'work']) {
     const own = fleet.members.filter((member) => member.command === command)
     for (const member of own) fleet.start(member)
@@ -91,15 +91,17 @@ async function readLog({ ports }: Load, { key }: Store, query: string): Promise<
  * because its bytes may still be on their way. The harness knows when none are: every process that could have sent some
  * was killed, buyers submit their payments as soon as they sign, and the node's pool is empty. From then on waiting
  * proves nothing, so it is skipped by dating the restore's start back. The server still waits for a deep block that is
- * newer than now. As long as the pool holds a transaction, nothing is skipped.
+ * newer than now. As long as the pool holds a transaction, nothing is skipped; those of another cell's settlers carry
+ * none of our payments.
  */
-async function endWaiting({ chain, observer }: Stand): Promise<void> {
+async function endWaiting({ chain, observer, strangers }: Stand): Promise<void> {
   const giveUpAt = Date.now() + waitingMs
   for (let isPassedOver = false; ; ) {
     const waiting = await observer.query('select 1 as one from restores where finished_at is null')
     if (waiting.length === 0) return
-    const pool = await chain.call<{ pending: string; queued: string }>('txpool_status')
-    if (!isPassedOver && [pool.pending, pool.queued].every((count) => BigInt(count) === 0n)) {
+    const pool = await chain.call<{ pending: object; queued: object }>('txpool_content')
+    const senders = [...Object.keys(pool.pending), ...Object.keys(pool.queued)]
+    if (!isPassedOver && senders.every((sender) => strangers.has(sender.toLowerCase()))) {
       await observer.query(
         'update restores set started_at = now() - make_interval(secs => $1) where finished_at is null',
         [refusedSeconds],

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,16 +15,25 @@ import { scanChain } from '../checker/read-chain.ts'
 import { openDatabase, openObserver } from '../database/database.ts'
 import { openPatroni } from '../database/patroni.ts'
 import { openDatabaseProxy } from '../database/proxy.ts'
-import { buy, type Load, type Store } from './buyers.ts'
-import { openChain, places, settlerKey } from './chain.ts'
-import { openFleet } from './fleet.ts'
+import { buy, type Load } from './buyers.ts'
+import { type ChaosChain, openChain, places, settlerKey } from './chain.ts'
+import { openFleet, openProgram, type Program } from './fleet.ts'
 import type { Episode } from './lies.ts'
 import { openNodeProxy } from './node-proxy.ts'
 import type { Random } from './random.ts'
 import { openReceiver } from './receiver.ts'
+import { proveWallet, type Refunder, refund } from './refunder.ts'
 
-/** Two accounts of the chain that nothing else uses. */
-const wallets = ['0x90F79bf6EB2c4f870365E785982E1f101E93b906', '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65']
+/**
+ * Accounts of the chain that nothing else uses: each cell has two settlers, and two wallets whose keys sign refunds. The
+ * first is the only cell of most runs.
+ */
+const accountsOfCells = [
+  { settlers: [settlerKey(1), settlerKey(2)], wallets: [settlerKey(3), settlerKey(4)] },
+  { settlers: [settlerKey(5), settlerKey(6)], wallets: [settlerKey(7), settlerKey(8)] },
+]
+/** The share of buyers' signatures that are valid for less than half a minute. */
+const briefShareUsual = 0.1
 /** The time limit of I14. */
 const quietMs = 120_000
 /** A payment that the backup holds as claimed and unsent is not sent after a restore: it waits until it expires. */
@@ -32,6 +42,15 @@ const unsentMs = 300_000
 const deliveredMs = 10_000
 const readyMs = 90_000
 const closeMs = 20_000
+
+/** One of several cells: each has one `serve` and one `work`. */
+export type Cell = {
+  readonly place: number
+  readonly tag: string
+  readonly chain: ChaosChain
+  readonly program: Program
+  readonly briefShare: number
+}
 
 export type Stand = Awaited<ReturnType<typeof openStand>>
 
@@ -48,9 +67,12 @@ export async function openStand(
     readonly metBefore: ReadonlyMap<string, number>
     /** If given, the stand is on a live network, with a node of each of these providers. */
     readonly providers: readonly string[] | null
+    /** If given, the stand is one cell of several on a chain that somebody else closes. */
+    readonly cell?: Cell
   },
 ) {
-  const { providers } = options
+  const { providers, cell } = options
+  const { settlers, wallets } = accountsOfCells[cell?.place ?? 0] ?? assert.fail('too many cells')
   const place = providers ? places.BASE_MAINNET : places.LOCAL
   const { network } = place
   const folder = await mkdtemp(join(tmpdir(), 'farthing-chaos-'))
@@ -70,8 +92,8 @@ export async function openStand(
     closers.push(observer.close)
     const databaseProxy = await openDatabaseProxy(database)
     closers.push(databaseProxy.close)
-    const chain = await openChain(folder, place)
-    closers.push(chain.stop)
+    const chain = cell?.chain ?? (await openChain(folder, place))
+    if (!cell) closers.push(chain.stop)
     // On its own connection, so that the harness's other queries never delay it.
     const nodeObserver = openObserver(database.url('farthing'))
     closers.push(nodeObserver.close)
@@ -80,12 +102,12 @@ export async function openStand(
     const receiver = await openReceiver(random.fork('receiver'), providers ? folder : null)
     closers.push(receiver.close)
 
-    const settlers = [settlerKey(1), settlerKey(2)]
     const keysFile = join(folder, 'settlers')
     await writeFile(keysFile, settlers.map(({ key }) => key).join('\n'), { mode: 0o600 })
     const secretsKeyFile = join(folder, 'secrets.keys')
     await createKeyFile(secretsKeyFile)
-    const fleet = await openFleet(folder, {
+    const environment = {
+      ...(cell && { CELL: cell.tag }),
       DATABASE_URL: `postgres://farthing@127.0.0.1:${databaseProxy.port}/farthing`,
       DATABASE_CONNECTIONS: '8',
       BASE_URL: 'http://127.0.0.1:1',
@@ -109,21 +131,28 @@ export async function openStand(
       EXCHANGE_RATES_URL: '',
       SECRETS_KEY_FILE: secretsKeyFile,
       SETTLER_KEYS_FILE: keysFile,
-    })
+    }
+    const program = cell?.program ?? (await openProgram(folder))
+    const fleet = await openFleet(folder, program, environment, cell ? 1 : 2)
     closers.push(async () => {
       for (const member of fleet.members) await fleet.end(member, 'SIGKILL')
     })
     await fleet.run('migrate')
     // The cluster trusts everybody who connects by loopback, so they need no passwords.
     for (const role of ['serve', 'work']) await observer.query(`alter role farthing_${role} login`)
-    const stores: Store[] = []
+    const stores: Refunder[] = []
     for (const [i, wallet] of wallets.entries()) {
       const mode = providers ? [] : ['--test']
-      const made = await fleet.run('store', 'create', '--name', `Shop ${i}`, ...mode, '--evm-wallet', wallet)
-      stores.push({ id: /st_\w+/.exec(made)?.[0] ?? '', key: /sk_(test|live)_\w+/.exec(made)?.[0] ?? '' })
+      const named = ['--name', `Shop ${i}`, ...mode, '--evm-wallet', wallet.address]
+      const made = await fleet.run('store', 'create', ...named)
+      const [id = ''] = /st_\w+/.exec(made) ?? []
+      const [key = ''] = /sk_(test|live)_\w+/.exec(made) ?? []
+      stores.push({ id, key, walletKey: wallet.key })
     }
     for (const { address } of settlers) await fleet.run('settler', 'add', place.id, address)
-    const keys = Array.from({ length: options.buyers }, (_, i) => keccak256(toHex(`buyer ${i}`)))
+    const keys = Array.from({ length: options.buyers }, (_, i) =>
+      keccak256(toHex(`buyer ${cell?.tag ?? ''}${i}`)),
+    )
     await chain.mint(
       keys.map((key) => privateKeyToAccount(key).address),
       10n ** 12n,
@@ -138,14 +167,25 @@ export async function openStand(
       [network],
     )
 
-    const counts = { created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0, wronged: 0 }
-    const course = { isOver: false, hesitateMsMax: 0, giveUpAt: Infinity }
+    const counts = {
+      ...{ created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0, wronged: 0 },
+      ...{ refundsAsked: 0, refundsSigned: 0, refunded: 0 },
+    }
+    const course = {
+      briefShare: cell?.briefShare ?? briefShareUsual,
+      isOver: false,
+      hesitateMsMax: 0,
+      giveUpAt: Infinity,
+    }
     const begunAt = Date.now()
     const people = { answers: [], paid: [], guests: [], withdrawers: [] }
     const load: Load = { stores, ports, chain, begunAt, counts, ...people, ...course }
     const restores: Restore[] = []
     const episodes: Episode[] = []
-    const buying = keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`)))
+    const busy = [
+      ...keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`))),
+      ...stores.map((store, i) => refund(load, store, random.fork(`refunds ${i}`))),
+    ]
 
     return {
       folder,
@@ -158,6 +198,12 @@ export async function openStand(
       observer,
       receiver,
       restores,
+      /** The settlers of other cells on this chain. */
+      strangers: new Set(
+        accountsOfCells
+          .filter((_, i) => cell && i !== cell.place)
+          .flatMap((other) => other.settlers.map(({ address }) => address)),
+      ),
       /** The lies told so far. */
       episodes,
       /** Only crash points with matching names are armed. */
@@ -167,25 +213,40 @@ export async function openStand(
       close,
       /** Lets the buyers finish, waits until no work is left, and checks the invariants. */
       async judge(): Promise<{ violations: Violation[]; quietSeconds: number; history: History }> {
+        const { undone, quietSeconds } = await this.finish()
+        // The chain stops first, so that the database and the chain are read in the same state.
+        await chain.end()
+        const history = await this.readHistory(undone)
+        return { violations: check(history), quietSeconds, history }
+      },
+      /** Lets the buyers finish, and waits until no work is left. */
+      async finish(): Promise<{ readonly undone: readonly string[]; readonly quietSeconds: number }> {
         const startedAt = Date.now()
         load.isOver = true
         const patienceMs = quietMs + (restores.length > 0 ? unsentMs : 0)
         load.giveUpAt = startedAt + patienceMs
-        await Promise.all([...buying, ...load.guests])
+        await Promise.all([...busy, ...load.guests])
         const db = new pg.Client(database.url('farthing'))
         await db.connect()
         try {
           const left = Math.max(1_000, startedAt + patienceMs - Date.now())
           const undone = await untilQuiet(db, chain.url, network, left)
-          const quietSeconds = Math.round((Date.now() - startedAt) / 1_000)
-          // The chain stops first, so that the database and the chain are read in the same state. Without blocks no
-          // checkout changes any more, so only the latest changes are still to be delivered.
-          await chain.end()
-          await untilDelivered(db, deliveredMs)
+          return { undone, quietSeconds: Math.round((Date.now() - startedAt) / 1_000) }
+        } finally {
+          await db.end()
+        }
+      },
+      /** Ends the processes and reads what is left, once the chain has stopped. */
+      async readHistory(undone: readonly string[]): Promise<History> {
+        const db = new pg.Client(database.url('farthing'))
+        await db.connect()
+        try {
+          // Without blocks no checkout changes any more, so only the latest changes are still to be delivered.
+          await untilDelivered(db, chain.url, network, deliveredMs)
           await Promise.all(fleet.members.map((member) => fleet.end(member, 'SIGTERM')))
           const books = { ...(await readBooks(db, network, readSecretsKeys(secretsKeyFile))), firstBlock }
           const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
-          const history: History = {
+          return {
             books,
             chain: await scanChain(chain.url, place.token, accounts),
             answers: load.answers,
@@ -194,7 +255,6 @@ export async function openStand(
             undone,
             restores,
           }
-          return { violations: check(history), quietSeconds, history }
         } finally {
           await db.end()
         }
@@ -207,17 +267,18 @@ export async function openStand(
 }
 
 async function prepareStores(
-  stores: readonly Store[],
+  stores: readonly Refunder[],
   port: number,
   receiver: Awaited<ReturnType<typeof openReceiver>>,
 ): Promise<void> {
-  for (const [i, { id, key }] of stores.entries()) {
-    const send = async (method: string, path: string, body: object) => {
+  for (const [i, store] of stores.entries()) {
+    const { id, key } = store
+    const send = async (method: string, path: string, body?: object) => {
       for (let tries = 0; ; tries++) {
         const response = await fetch(`http://127.0.0.1:${port}${path}`, {
           method,
-          headers: { 'x-api-key': key, 'content-type': 'application/json' },
-          body: JSON.stringify(body),
+          headers: { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) },
+          ...(body && { body: JSON.stringify(body) }),
         }).catch(() => null)
         if (response?.ok) return (await response.json()) as { id: string }
         if (response || tries === 300) throw new Error(`${path}: ${await response?.text()}`)
@@ -227,6 +288,7 @@ async function prepareStores(
     const path = `/${i}`
     const endpoint = await send('POST', '/api/v1/webhook-endpoints', { url: `${receiver.url}${path}` })
     receiver.endpoints.set(path, endpoint.id)
+    await proveWallet(store, send)
     if (i === 1)
       await send('PATCH', `/api/v1/stores/${id}`, { finalityPolicy: [{ minAmount: '0', finality: 'safe' }] })
   }

@@ -23,6 +23,7 @@ export type Planted = {
 const tests = 'server/test'
 const payments = `${tests}/payments`
 const webhooks = `${tests}/events/webhooks`
+const refunds = `${tests}/refunds`
 
 export const catalog: readonly Planted[] = [
   {
@@ -91,6 +92,12 @@ export const catalog: readonly Planted[] = [
     about: 'A nonce that was spent on another recipient counts as the payment.',
     file: `${payments}/adversity/decoys.test.ts`,
     test: 'a nonce that its payer spends on another recipient never completes the checkout',
+  },
+  {
+    name: 'zero-transfer-spends-nothing',
+    about: 'A nonce that was spent on a transfer of nothing is not noted as spent.',
+    file: `${payments}/adversity/decoys.test.ts`,
+    test: 'a nonce that its payer spends on a transfer of nothing, to the store or elsewhere, is spent',
   },
   {
     name: 'pair-by-transaction',
@@ -299,5 +306,84 @@ export const catalog: readonly Planted[] = [
     about: 'A payment counts as final before its block is.',
     file: `${payments}/credits/finality.test.ts`,
     test: 'above an amount for which the store asks for safe or finalized: 202 first, 200 once it is; smaller amounts at once',
+  },
+  {
+    name: 'refund-total-not-raised',
+    about: 'A second refund takes nothing of what is left of the payment.',
+    file: `${refunds}/totals.test.ts`,
+    test: 'whatever is asked for and canceled at once, the total is the sum of what counts and within the payment',
+  },
+  {
+    name: 'refund-canceled-too-early',
+    about: 'A canceled refund frees its amount although what was handed out can still be signed and used.',
+    file: `${refunds}/handed-out.test.ts`,
+    test: 'a refund that is canceled after it was handed out counts until that is dead',
+  },
+  {
+    name: 'refund-unseen-signature-ignored',
+    about: 'A refund whose signature nobody has presented stops counting when it is canceled.',
+    file: `${refunds}/handed-out.test.ts`,
+    test: 'a refund that is canceled after it was handed out counts until that is dead',
+  },
+  {
+    name: 'refund-nonce-shared',
+    about: 'A nonce that was handed out for one refund is handed out for another.',
+    file: `${refunds}/handed-out.test.ts`,
+    test: 'a nonce that was handed out belongs to one refund until it has expired and that refund has ended',
+  },
+  {
+    name: 'refund-window-forgotten',
+    about:
+      'A later window is handed out, but the earlier one is recorded, so a refund is given up too early.',
+    file: `${refunds}/handed-out.test.ts`,
+    test: 'a window is never recorded as shorter than what was handed out, and a signature is taken for the latest alone',
+  },
+  {
+    name: 'refund-signature-of-any-window',
+    about: 'A signature is taken for another refund or window than what was handed out.',
+    file: `${refunds}/handed-out.test.ts`,
+    test: 'a window is never recorded as shorter than what was handed out, and a signature is taken for the latest alone',
+  },
+  {
+    name: 'refund-completed-by-any-transfer',
+    about: 'Any transfer with its nonce completes a refund, whoever received it.',
+    file: `${refunds}/handed-out.test.ts`,
+    test: 'only a transfer of its amount to its recipient completes a refund',
+  },
+  {
+    name: 'refunded-payment-accepted',
+    about: 'A payment that is being refunded can still be accepted for a checkout.',
+    file: `${refunds}/handed-out.test.ts`,
+    test: 'a payment that a refund counts against pays no checkout any more',
+  },
+  {
+    name: 'refund-forgotten-by-restore',
+    about: 'A refund that the chain shows and a restored database does not is not counted.',
+    file: `${refunds}/totals.test.ts`,
+    test: 'refunds that a restore has forgotten count, and a key that asks for one of them again gets it',
+  },
+  {
+    name: 'refund-with-other-terms-forgotten',
+    about: 'After a restore, a refund is not counted if its nonce is known with another amount or recipient.',
+    file: `${refunds}/restore.test.ts`,
+    test: 'a forgotten refund with a nonce that the restored database knows with other terms counts all the same',
+  },
+  {
+    name: 'refund-key-pays-again',
+    about: 'A key whose refund was paid before a restore gets a second refund.',
+    file: `${refunds}/totals.test.ts`,
+    test: 'refunds that a restore has forgotten count, and a key that asks for one of them again gets it',
+  },
+  {
+    name: 'one-counter-stops-all',
+    about: 'One store whose events cannot be numbered keeps the events of all stores without numbers.',
+    file: `${tests}/events/assign-sequence.test.ts`,
+    test: 'a wrong counter and a poisoned event delay only their own stores',
+  },
+  {
+    name: 'stopped-lane-keeps-payments',
+    about: 'What a settler had in flight when somebody else used its key is sent by nobody.',
+    file: `${payments}/settlers/foreign-nonce.test.ts`,
+    test: 'another lane settles what it had in flight, each once',
   },
 ]

@@ -121,6 +121,7 @@ export function openDatabase(step: () => number, now: () => number, mutation: Mu
             disposition: credit.disposition,
             finality: finalityOf(credit),
             counts: true,
+            isRefunded: false,
           })),
           hasUnresolved,
           readUntil: null,

@@ -62,6 +62,16 @@ export function textOf({ values }: Call, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+/** The filters of a list that the call names: each field of the API by its option. */
+export function queryOf(call: Call, fields: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([field, option]) => {
+      const value = textOf(call, option.slice(2))
+      return value === undefined ? [] : [[field, value]]
+    }),
+  )
+}
+
 /** The value of `--name <n>`. */
 export function countOf(call: Call, name: string, least: number, most: number): number | undefined {
   const text = textOf(call, name)

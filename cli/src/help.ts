@@ -26,7 +26,7 @@ ${title('Environment variables')}
 ${columns([
   ['FARTHING_API_KEY', 'your store’s API key, sk_…'],
   ['FARTHING_URL', 'where Farthing runs; default http://127.0.0.1:8402'],
-  ['FARTHING_PRIVATE_KEY', 'key of the paying wallet: 0x…, or base58 (Solana)'],
+  ['FARTHING_PRIVATE_KEY', 'key that pays or refunds: 0x…, or base58 (Solana)'],
 ])}
 
 For details of one command: farthing <command> --help

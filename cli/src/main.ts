@@ -8,6 +8,7 @@ import { keyCommands } from './commands/key.ts'
 import { listenCommand } from './commands/listen.ts'
 import { payCommand } from './commands/pay.ts'
 import { paymentCommands } from './commands/payment.ts'
+import { refundCommands } from './commands/refund.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { walletCommands } from './commands/wallet.ts'
 import { showError } from './error.ts'
@@ -18,6 +19,8 @@ const commands: readonly Command[] = [
   ...checkoutCommands,
   ...walletCommands,
   ...paymentCommands,
+  // `refund` last of its kind: the first whose words all match is taken.
+  ...refundCommands,
   payCommand,
   verifyCommand,
   eventsCommand,

@@ -129,8 +129,16 @@ test('payments that do not match their checkout are listed, accepted and dismiss
   assert.match(out, new RegExp(`${first} +unmatched +0.500001 USDC`))
   const [accepted] = await read<Payment>('payment', 'accept', first, '--checkout', id)
   assert.equal(accepted?.checkoutId, id)
-  const [dismissed] = await read<Payment>('payment', 'dismiss', second)
+  const [dismissed] = await read<Payment>('payment', 'dismiss', second, '--note', 'sent back')
   assert(dismissed?.dismissedAt)
+  assert.equal(dismissed.note?.text, 'sent back')
+  const [noted] = await read<Payment>('payment', 'note', first, 'for two orders')
+  assert.equal(noted?.note?.text, 'for two orders')
+  const found = await read<Payment>('payment', 'list', '--transaction', noted.transaction, '--min', '1')
+  assert.deepEqual(
+    found.map((each) => each.id),
+    [first],
+  )
 })
 
 test('verify says whether a receipt is genuine and what it proves, with and without a network', async () => {
@@ -372,7 +380,7 @@ test('--version prints the version of the package', async () => {
 test('every command has help text, and no line of it is wider than 80 columns', async () => {
   const { out } = await run(['--help'])
   const names = [...out.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2}/gm)].map(([, name = '']) => name.split(' '))
-  assert.equal(names.length, 20)
+  assert.equal(names.length, 27)
   const texts = await Promise.all(names.map(async (name) => (await run([...name, '--help'])).out))
   for (const text of [out, ...texts]) {
     assert.match(text, /^farthing /)

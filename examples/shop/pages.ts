@@ -11,7 +11,11 @@ export type Order = {
   readonly items: readonly Product[]
   readonly checkoutId: string
   readonly checkoutUrl: string
-  status: 'unpaid' | 'paid'
+  status: 'unpaid' | 'paid' | 'refunding' | 'refunded'
+  /** Who paid and how much, in the token's smallest units: what may go back, and to whom. */
+  paid: { readonly amount: string; readonly payer: string } | null
+  /** Which refund it is: a failed one is followed by another. */
+  attempt: number
 }
 
 /** The shop's pages. They contain no text from buyers; a shop that shows such text has to escape it. */
@@ -46,16 +50,44 @@ ${
 }
 
 export function orderPage({ id, items, status, checkoutUrl }: Order): string {
-  return status === 'paid'
-    ? page(
-        'Thank you',
-        `<section class="cart"><h2>Paid</h2><p>We are packing ${id}.</p>${receipt(items)}</section>`,
-      )
-    : page(
+  const reloads = '<meta http-equiv="refresh" content="2">'
+  const box = (title: string, text: string, more = '') =>
+    `<section class="cart"><h2>${title}</h2><p>${text}</p>${receipt(items)}${more}</section>`
+  const seen = `<p><a href="${checkoutUrl}">See it on the payment’s page</a></p>`
+  switch (status) {
+    case 'unpaid':
+      return page(
         'Almost there',
-        `<section class="cart"><h2>Waiting for your payment</h2><p>This page reloads every two seconds.</p>${receipt(items)}<p><a href="${checkoutUrl}">Back to the payment</a></p></section>`,
-        '<meta http-equiv="refresh" content="2">',
+        box(
+          'Waiting for your payment',
+          'This page reloads every two seconds.',
+          `<p><a href="${checkoutUrl}">Back to the payment</a></p>`,
+        ),
+        reloads,
       )
+    case 'paid':
+      return page('Thank you', box('Paid', `We are packing ${id}.`))
+    case 'refunding':
+      return page('Your refund', box('On its way', `We are returning the money for ${id}.`, seen), reloads)
+    case 'refunded':
+      return page('Your refund', box('Refunded', `The money for ${id} is back in your wallet.`, seen))
+  }
+}
+
+/** For the shop's owner: every order, and a button for those that can be refunded. */
+export function ownerPage(orders: readonly Order[]): string {
+  const rows = orders.map(
+    ({ id, items, status }) =>
+      `<tr><td>${id}<br>${price(total(items))}, ${status}</td><td>${
+        status === 'paid'
+          ? `<form method="post" action="/owner/${id}"><button aria-label="Refund ${id}">Refund</button></form>`
+          : ''
+      }</td></tr>`,
+  )
+  return page(
+    'Orders',
+    `<section class="cart">${rows.length === 0 ? '<p>None yet.</p>' : `<table>${rows.join('')}</table>`}</section>`,
+  )
 }
 
 export function messagePage(title: string, text: string): string {

@@ -14,7 +14,7 @@ const { url: databaseUrl } = await freshDatabase()
 const dev = await startDev(await freshFolder(), { DATABASE_URL: databaseUrl })
 const shop = await openShop()
 
-test('a buyer fills the cart, pays on Farthing’s page and returns to an order that a webhook has marked as paid', async () => {
+test('a buyer pays on Farthing’s page and returns to an order that a webhook has marked as paid; the owner refunds it', async () => {
   const page = await (await openBrowser()).newPage()
   page.setDefaultTimeout(patienceMs)
   await page.goto(shop.url)
@@ -37,6 +37,27 @@ test('a buyer fills the cart, pays on Farthing’s page and returns to an order 
   await page.getByRole('link', { name: 'Back to 127.0.0.1' }).click()
   await page.getByText(`We are packing ${order}.`).waitFor()
   assert.equal(shop.output().match(/is paid/g)?.length, 1)
+
+  // Only the owner refunds, and not because another site says so.
+  const ask = async (headers: Record<string, string>) =>
+    await fetch(`${shop.url}/owner/${order}`, { method: 'POST', headers, redirect: 'manual' })
+  const owner = { authorization: `Basic ${Buffer.from('owner:secret').toString('base64')}` }
+  assert.equal((await ask({ origin: shop.url })).status, 401)
+  assert.equal((await ask({ ...owner, origin: 'https://elsewhere.example' })).status, 303)
+  assert.match(await (await fetch(`${shop.url}/orders/${order}`)).text(), /We are packing/)
+  await mine(12)
+  await page.setExtraHTTPHeaders(owner)
+  await until('the payment is final', async () => {
+    await page.goto(`${shop.url}/owner`)
+    await page.getByRole('button', { name: `Refund ${order}` }).click()
+    return page.url() === `${shop.url}/owner`
+  })
+  await until('the webhook has arrived', async () => shop.output().includes(`${order} is refunded.`))
+  assert.equal(shop.output().match(/is being refunded/g)?.length, 1)
+  await page.goto(`${shop.url}/orders/${order}`)
+  await page.getByRole('link', { name: 'See it on the payment’s page' }).click()
+  await page.getByRole('heading', { name: 'Payment returned' }).waitFor()
+  await page.getByText(`Your return of ${order}`).waitFor()
 })
 
 test('a shop that cannot reach Farthing accepts no order and says so', async () => {
@@ -47,11 +68,23 @@ test('a shop that cannot reach Farthing accepts no order and says so', async () 
   assert.match(await answer.text(), /Nothing was charged/)
 })
 
+/** Hurries the chain on to where what it has is final. */
+async function mine(blocks: number): Promise<void> {
+  const call = { jsonrpc: '2.0', id: 1, method: 'anvil_mine', params: [`0x${blocks.toString(16)}`] }
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(dev.settings.CHAIN_URL ?? '', {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(call),
+  })
+  assert(answer.ok)
+}
+
 async function openShop() {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, [fileURLToPath(new URL('shop.ts', import.meta.url))], {
-    env: { PORT: String(port), FARTHING_URL: dev.url, FARTHING_API_KEY: dev.key },
+    env: { ...dev.settings, PORT: String(port), OWNER_PASSWORD: 'secret' },
   })
   atEnd(() => child.kill('SIGKILL'))
   let output = ''

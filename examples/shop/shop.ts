@@ -4,17 +4,20 @@
  *   1. POST /orders           store the order, create a checkout for it, send the buyer to the checkout's page
  *   2. POST /webhooks         Farthing reports the payment: trust it only if the signature is valid
  *   3. GET  /orders/{id}      the buyer returns; ask Farthing if the webhook has not arrived yet
+ *   4. POST /owner/{id}       the owner returns the money: the shop's wallet signs, a webhook reports what came of it
  *
  * Orders live in memory to keep this short. A real shop stores them in its database.
  */
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createClient, FarthingError } from '@farthing/sdk'
+import { createClient, FarthingError, type StoreCheckout } from '@farthing/sdk'
 import { verifyWebhook, WebhookError } from '@farthing/sdk/webhooks'
-import { cartPage, messagePage, type Order, orderPage, type Product } from './pages.ts'
+import { privateKeyToAccount } from 'viem/accounts'
+import { isOwner, mayChange } from './owner.ts'
+import { cartPage, messagePage, type Order, orderPage, ownerPage, type Product } from './pages.ts'
 
 const { PORT = '3000', FARTHING_URL = 'http://127.0.0.1:8402', FARTHING_API_KEY = '' } = process.env
-const { SHOP_URL = `http://127.0.0.1:${PORT}` } = process.env
+const { SHOP_URL = `http://127.0.0.1:${PORT}`, OWNER_PASSWORD = '', STORE_PRIVATE_KEY = '' } = process.env
 const itemsMax = 20
 /** An event is a few kilobytes; a cart is smaller. */
 const bodyBytesMax = 65_536
@@ -50,7 +53,56 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     case `GET /orders/${order?.id}`:
       if (order) return send(response, 200, orderPage(await refresh(order)))
   }
+  if (url.pathname.startsWith('/owner')) return await answerOwner(request, response, url.pathname)
   send(response, 404, messagePage('Page not found', 'This shop has no such page.'))
+}
+
+async function answerOwner(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+  if (!isOwner(request, OWNER_PASSWORD)) {
+    response.setHeader('www-authenticate', 'Basic realm="Small Change"')
+    return send(response, 401, messagePage('For the owner', 'Sign in as owner, with OWNER_PASSWORD.'))
+  }
+  if (request.method === 'GET') return send(response, 200, ownerPage([...orders.values()]))
+  const order = orders.get(path.replace('/owner/', ''))
+  if (!order || !mayChange(request, SHOP_URL)) return redirect(response, '/owner')
+  try {
+    await refund(order)
+    redirect(response, '/owner')
+  } catch (error) {
+    if (!(error instanceof FarthingError) || error.status !== 409) throw error
+    // For example, payments can be returned once they are final, some minutes after they arrived.
+    send(response, 409, messagePage('Not possible yet', error.message))
+  }
+}
+
+/**
+ * Returns all of an order's payment, without gas: the wallet signs, Farthing sends. What it signs is what this shop wrote
+ * down when the order was paid. `sign` refuses anything else, so not even a hacked Farthing gets another signature.
+ */
+async function refund(order: Order): Promise<void> {
+  const { id, paid, attempt } = order
+  if (order.status !== 'paid' || !paid) return
+  const wallet = privateKeyToAccount(STORE_PRIVATE_KEY as `0x${string}`)
+  const [payment] = (
+    await farthing.payments.list({ checkoutId: order.checkoutId, disposition: 'exact' }).page()
+  ).data
+  if (!payment) throw new Error(`${id} has no payment.`)
+  // However often this is clicked, the order gets one refund. After a failure, the next attempt is another one.
+  const idempotencyKey = `refund-${id}-${attempt}`
+  const { id: refundId } = await farthing.refunds.create(
+    payment.id,
+    { amount: paid.amount, reason: `Your return of ${id}` },
+    { idempotencyKey },
+  )
+  order.status = 'refunding'
+  try {
+    await farthing.refunds.sign(refundId, wallet, { amount: paid.amount, recipient: paid.payer })
+    say(`${id} is being refunded (${refundId}).`)
+  } catch (error) {
+    // Another click asks for the same refund again.
+    order.status = 'paid'
+    throw error
+  }
 }
 
 async function takeOrder(items: readonly Product[], response: ServerResponse): Promise<void> {
@@ -68,7 +120,7 @@ async function takeOrder(items: readonly Product[], response: ServerResponse): P
     { idempotencyKey: id },
   )
   const { id: checkoutId, checkoutUrl } = checkout
-  orders.set(id, { id, items, checkoutId, checkoutUrl, status: 'unpaid' })
+  orders.set(id, { id, items, checkoutId, checkoutUrl, status: 'unpaid', paid: null, attempt: 1 })
   redirect(response, checkoutUrl)
 }
 
@@ -77,8 +129,10 @@ async function receiveWebhook(request: IncomingMessage, response: ServerResponse
     const body = await readBody(request)
     const event = await verifyWebhook({ body, headers: request.headers, secrets: webhookSecret })
     // The same event may arrive twice, so handling it must be idempotent.
-    if (event.type === 'checkout.completed' && 'checkout' in event.data)
-      markPaid(orders.get(event.data.checkout?.orderId ?? ''), 'by webhook')
+    const { type, data } = event
+    if (type === 'checkout.completed' && 'checkout' in data) markPaid(data.checkout, 'by webhook')
+    if (type.startsWith('refund.') && 'refund' in data)
+      markRefunded(orders.get(data.refund.orderId ?? ''), data.refund.status)
     response.writeHead(204).end()
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error
@@ -89,16 +143,32 @@ async function receiveWebhook(request: IncomingMessage, response: ServerResponse
 /** Webhooks can be late. A returning buyer proves nothing: anyone can open this URL. */
 async function refresh(order: Order): Promise<Order> {
   if (order.status === 'unpaid') {
-    const { status } = await farthing.checkouts.get(order.checkoutId)
-    if (status === 'COMPLETED') markPaid(order, 'by polling')
+    const checkout = await farthing.checkouts.get(order.checkoutId)
+    if (checkout.status === 'COMPLETED') markPaid(checkout, 'by polling')
   }
   return order
 }
 
-function markPaid(order: Order | undefined, how: string): void {
-  if (!order || order.status === 'paid') return
+function markPaid(checkout: StoreCheckout | null, how: string): void {
+  const order = orders.get(checkout?.orderId ?? '')
+  if (order?.status !== 'unpaid' || !checkout?.payment) return
   order.status = 'paid'
+  order.paid = { amount: checkout.payment.amount, payer: checkout.payment.payer }
   say(`${order.id} is paid (${how}): pack it.`)
+}
+
+/** Events may come twice or out of order, so the refund's own status decides, not the event's type. */
+function markRefunded(order: Order | undefined, status: string): void {
+  if (!order || order.status === 'refunded') return
+  if (status === 'COMPLETED') {
+    order.status = 'refunded'
+    say(`${order.id} is refunded.`)
+  }
+  if (status === 'FAILED' && order.status === 'refunding') {
+    order.status = 'paid'
+    order.attempt++
+    say(`The refund of ${order.id} failed. Nothing was returned: try again.`)
+  }
 }
 
 /** Registers this shop's webhook endpoint, unless it exists. A secret cannot be read later, so each start rolls it. */
@@ -108,7 +178,8 @@ async function registerWebhook(): Promise<string> {
     if (endpoint.url === url)
       return (await farthing.webhookEndpoints.rollSecret(endpoint.id, { overlapSeconds: 0 })).secret
   }
-  return (await farthing.webhookEndpoints.create({ url, types: ['checkout.completed'] })).secret
+  const types = ['checkout.completed', 'refund.completed', 'refund.failed'] as const
+  return (await farthing.webhookEndpoints.create({ url, types: [...types] })).secret
 }
 
 /** The cart is in the URL: `?item=mug&item=tea`. Prices come from the shop, never from the buyer. */

@@ -17,8 +17,9 @@ export function watchLive(): void {
     void ask()
     if (source.readyState === EventSource.CLOSED && ++asks % asksBeforeReopening === 0) source = open()
   }, askMs)
+  // A page that is over is looked at too: money may have gone back since.
   const look = () => {
-    if (!document.hidden && !isOver()) void ask()
+    if (!document.hidden) void ask()
   }
   addEventListener('visibilitychange', look)
   addEventListener('pageshow', ({ persisted }) => {
@@ -37,8 +38,8 @@ export function watchLive(): void {
 }
 
 function isOver(): boolean {
-  const status = terms()?.status
-  return status === 'COMPLETED' || status === 'CANCELED'
+  const { status, isReturning } = terms() ?? {}
+  return (status === 'COMPLETED' && !isReturning) || status === 'CANCELED'
 }
 
 async function ask(): Promise<void> {

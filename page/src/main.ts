@@ -5,14 +5,16 @@ import { hasSigned, settle } from './settle.ts'
 import { dress, follow, listWallets } from './show.ts'
 import { terms } from './terms.ts'
 import { watchWallets } from './wallets/discover.ts'
+import { signOnEvm } from './wallets/evm.ts'
 import { remember } from './wallets/family.ts'
 import { wallets } from './wallets/found.ts'
+import { signOnSolana } from './wallets/solana.ts'
 
 const copiedMs = 2_000
 
 dress()
 if (terms()) {
-  watchWallets(listWallets)
+  watchWallets({ EVM: signOnEvm, SOLANA: signOnSolana }, listWallets)
   watchLive()
   // A buyer who opens a receipt again wants to read it: redirect only after a payment that this tab saw complete.
   if (terms()?.status !== 'COMPLETED' || hasSigned()) {

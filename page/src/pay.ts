@@ -1,6 +1,7 @@
 import { settle } from './settle.ts'
-import { Stop, show, troubleOf } from './show.ts'
+import { show } from './show.ts'
 import { terms } from './terms.ts'
+import { Stop, troubleOf } from './trouble.ts'
 import type { Wallet } from './wallets/found.ts'
 
 /** The request that a wallet in this tab has not answered yet. A second click while there is one changes nothing. */

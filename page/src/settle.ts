@@ -1,5 +1,6 @@
-import { refresh, show, type Trouble } from './show.ts'
+import { refresh, show } from './show.ts'
 import { path, terms } from './terms.ts'
+import type { Trouble } from './trouble.ts'
 
 /**
  * Submits a signed payment until its outcome is known. The payment is stored for as long as this tab lives: after a

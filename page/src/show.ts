@@ -1,4 +1,5 @@
 import { readTerms, terms, termsIn } from './terms.ts'
+import type { Trouble } from './trouble.ts'
 import { betterOption } from './wallets/family.ts'
 import { wallets } from './wallets/found.ts'
 
@@ -7,41 +8,6 @@ import { wallets } from './wallets/found.ts'
  * server render it again when something has changed.
  */
 type Step = 'connecting' | 'switching' | 'signing' | 'settling' | 'offline' | 'unavailable'
-export type Trouble = 'rejected' | 'pending' | 'funds' | 'smart' | 'chain' | 'tab' | 'changed' | 'failed'
-
-/** A reason to stop for which the page has a message. */
-export class Stop extends Error {
-  readonly trouble: Trouble
-  constructor(trouble: Trouble) {
-    super(trouble)
-    this.trouble = trouble
-  }
-}
-
-/** Maps the error codes of EIP-1193 and EIP-1474. Some wallets wrap the code, others only put it into words. */
-export function troubleOf(error: unknown): Trouble {
-  if (error instanceof Stop) return error.trouble
-  const { code, data, message } = (error ?? {}) as {
-    code?: unknown
-    data?: { originalError?: { code?: unknown } }
-    message?: unknown
-  }
-  switch (data?.originalError?.code ?? code) {
-    case 4001:
-    case 4100:
-      return 'rejected'
-    case -32002:
-      return 'pending'
-    case 4200:
-    case -32601:
-      return 'smart'
-    case 4900:
-    case 4901:
-      return 'chain'
-    default:
-      return /reject|declin|denied|cancel/i.test(String(message)) ? 'rejected' : 'failed'
-  }
-}
 
 export const find = (selector: string): HTMLElement | null => document.querySelector(selector)
 

@@ -6,6 +6,8 @@ export type Terms = {
   readonly status: 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
   /** Whether a wallet may be asked. Not if money has arrived or the buyer has named a transaction. */
   readonly isPayable: boolean
+  /** Whether a refund is on its way. */
+  readonly isReturning: boolean
   /** The `place` of the option that the page shows. */
   readonly chosen: number | null
   /** The server's time in milliseconds when it rendered the page: the buyer's clock may be wrong. */

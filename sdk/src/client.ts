@@ -1,6 +1,7 @@
 import { FarthingError } from './errors.ts'
 import { openEvents } from './events.ts'
 import { type List, openList, type PageQuery } from './list.ts'
+import { openRefunds } from './open-refunds.ts'
 import { type Call, type ClientOptions, openSend, path, type RequestOptions } from './request.ts'
 import { delayMs, wait } from './wait.ts'
 import type {
@@ -14,7 +15,9 @@ import type {
   CreateWebhookEndpoint,
   Currency,
   Delivery,
+  DismissPayment,
   Disposition,
+  EventType,
   Network,
   Payment,
   ProveWallet,
@@ -39,8 +42,10 @@ import type {
 export { type ClientCode, FarthingError } from './errors.ts'
 export type { EventFilter, EventKind, EventQuery, LogEntry, Sync } from './events.ts'
 export type { List, PageQuery } from './list.ts'
+export type { CreateRefundOptions, RefundQuery, WaitOptions } from './open-refunds.ts'
+export { RefundMismatch, type RefundTerms } from './refund-check.ts'
 export type { ClientOptions, RequestOptions } from './request.ts'
-export { formatUnits } from './units.ts'
+export { formatUnits, parseUnits } from './units.ts'
 export type * from './wire.ts'
 
 export type FarthingClient = ReturnType<typeof createClient>
@@ -48,9 +53,29 @@ export type FarthingClient = ReturnType<typeof createClient>
 export type CheckoutQuery = PageQuery & {
   readonly status?: CheckoutStatus
   readonly orderId?: string
+  /** ISO 4217 code; required with `minPrice` and `maxPrice`. */
+  readonly priceCurrency?: string
+  readonly minPrice?: string
+  readonly maxPrice?: string
   /** Created at or after this time, in ISO 8601. */
   readonly createdFrom?: string
   /** Created before this time, in ISO 8601. */
+  readonly createdBefore?: string
+}
+
+export type PaymentQuery = PageQuery & {
+  readonly checkoutId?: string
+  readonly disposition?: Disposition
+  /** CAIP-2 identifier. */
+  readonly network?: string
+  readonly payer?: string
+  readonly transaction?: string
+  /** In the asset's smallest unit. */
+  readonly minAmount?: string
+  readonly maxAmount?: string
+  /** First seen at or after this time, in ISO 8601. */
+  readonly createdFrom?: string
+  /** First seen before this time, in ISO 8601. */
   readonly createdBefore?: string
 }
 
@@ -80,13 +105,13 @@ export function createClient(options: ClientOptions) {
 
   /** The server answers before a decision is applied if that takes long, so we ask again until it is. */
   const decide = async (
-    decidedAt: 'acceptedAt' | 'dismissedAt',
+    isDone: (payment: Payment) => boolean,
     at: string,
-    body?: unknown,
+    body: unknown,
   ): Promise<Payment> => {
     for (let tries = 1; tries <= decisionTriesMax; tries++) {
       const payment = await change<Payment>(at, body)
-      if (payment[decidedAt] !== null) return payment
+      if (isDone(payment)) return payment
       await wait(delayMs(tries, null))
     }
     throw new FarthingError({
@@ -129,16 +154,28 @@ export function createClient(options: ClientOptions) {
 
     /** Payments that arrived at the store's wallets. */
     payments: {
-      list: (
-        query?: PageQuery & { readonly checkoutId?: string; readonly disposition?: Disposition },
-      ): List<Payment> => openList(send, path`/payments`, query),
+      get: (paymentId: string, options?: RequestOptions): Promise<Payment> =>
+        get<Payment>(path`/payments/${paymentId}`, options),
+      list: (query?: PaymentQuery): List<Payment> => openList(send, path`/payments`, query),
       /** Accepts a payment that is late, unmatched or of the wrong amount, and completes the checkout. */
       accept: (paymentId: string, body: AcceptPayment = {}): Promise<Payment> =>
-        decide('acceptedAt', path`/payments/${paymentId}/accept`, body),
+        decide(({ acceptedAt }) => acceptedAt !== null, path`/payments/${paymentId}/accept`, body),
       /** Dismisses a payment: the store has dealt with it and it needs no further decision. */
-      dismiss: (paymentId: string): Promise<Payment> =>
-        decide('dismissedAt', path`/payments/${paymentId}/dismiss`),
+      dismiss: (paymentId: string, body: DismissPayment = {}): Promise<Payment> =>
+        decide(
+          ({ dismissedAt, note }) =>
+            dismissedAt !== null && (body.note === undefined || note?.text === body.note),
+          path`/payments/${paymentId}/dismiss`,
+          body,
+        ),
+      /** Notes something about a payment, for the store alone; null removes the note. */
+      note: (paymentId: string, note: string | null): Promise<Payment> =>
+        decide((payment) => (payment.note?.text ?? null) === note, path`/payments/${paymentId}/note`, {
+          note,
+        }),
     },
+
+    refunds: openRefunds(send),
 
     events: openEvents(send),
 
@@ -188,7 +225,11 @@ export function createClient(options: ClientOptions) {
       /** The deliveries to this endpoint, newest first. */
       deliveries: (
         endpointId: string,
-        query?: PageQuery & { readonly state?: Delivery['state']; readonly eventId?: string },
+        query?: PageQuery & {
+          readonly state?: Delivery['state']
+          readonly type?: EventType
+          readonly eventId?: string
+        },
       ): List<Delivery> => openList(send, path`/webhook-endpoints/${endpointId}/deliveries`, query),
     },
 

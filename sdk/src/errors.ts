@@ -1,7 +1,7 @@
 import type { ProblemCode, ProblemDetails } from './wire.ts'
 
-/** Codes set by this package itself, when no readable answer arrived from the server. */
-export type ClientCode = 'no_answer' | 'timeout' | 'unreadable_answer'
+/** Codes set by this package itself: no readable answer arrived, or what it asked to sign is not what the caller wants. */
+export type ClientCode = 'no_answer' | 'timeout' | 'unreadable_answer' | 'refund_mismatch'
 
 type Failure = {
   readonly code: string

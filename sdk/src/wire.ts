@@ -1,4 +1,7 @@
 /** The JSON exchanged between stores, payers and Farthing. The server's schemas are checked against these types. */
+import type { Refund } from './refunds.ts'
+
+export type * from './refunds.ts'
 
 export type CheckoutStatus = 'OPEN' | 'PROCESSING' | 'COMPLETED' | 'EXPIRED' | 'CANCELED'
 
@@ -57,13 +60,45 @@ export type Payment = CheckoutPayment & {
   dismissedAt: string | null
   /** Checkouts on whose pages someone entered its transaction. Transactions are public, so this proves nothing. */
   hints: PaymentHint[]
+  /** What the store has noted about it. Absent if nothing. */
+  note?: PaymentNote
+  /** What completed refunds have returned of it. Only when it is read by its id, and absent if it has had no refunds. */
+  refundedAmount?: string
+  /** What can still be refunded: refunds that are on their way have taken theirs. Like `refundedAmount`. */
+  refundable?: string
 }
+
+/** A note on a payment, seen by the store alone, and who wrote it. */
+export type PaymentNote = { text: string; actor: Actor; notedAt: string }
+
+/** Null or no text removes the note. */
+export type NotePayment = { note: string | null }
+
+/** Why a payment is dismissed. Without `note`, a note that is there stays. */
+export type DismissPayment = { note?: string }
 
 /** Which checkout to accept a payment for. Omit `checkoutId` if the payment already names its checkout. */
 export type AcceptPayment = { checkoutId?: string }
 
-/** A checkout as its store sees it. */
-export type StoreCheckout = Checkout & { payment: CheckoutPayment | null }
+/** How a price was converted when its checkout was created. */
+export type Rate = {
+  /** US dollars for one unit of `priceCurrency`. Amounts are computed from the source's exact figures, then rounded up. */
+  rate: string
+  source: string
+  time: string
+}
+
+/** A checkout as its store sees it. `description`, `metadata` and `rate` are absent if there are none. */
+export type StoreCheckout = Checkout & {
+  payment: CheckoutPayment | null
+  description?: string
+  metadata?: Record<string, string>
+  rate?: Rate
+  /** What was returned of its payments, in the asset's smallest unit: only what completed. Absent if there are no refunds. */
+  refundedAmount?: string
+  /** Oldest first. Absent if there are none. */
+  refunds?: Refund[]
+}
 
 export type CreateCheckout = {
   orderId: string
@@ -76,6 +111,10 @@ export type CreateCheckout = {
   cancelUrl?: string | null
   /** 300 to 604800. Default: 86400, or 3600 if an exchange rate is locked. */
   expiresInSeconds?: number
+  /** What is paid for, in plain text of up to 500 bytes. The buyer sees it on the payment page. */
+  description?: string | null
+  /** Up to 20 of the store's own values of up to 500 characters. The buyer never sees them. */
+  metadata?: Record<string, string>
 }
 
 export type StoreMode = 'live' | 'test'
@@ -111,12 +150,27 @@ export type Store = {
    * for. Owners change it in the console.
    */
   walletChanges: WalletChanges
+  /** What each manager may refund within 24 hours, in whole tokens; 0: only owners refund. Owners set it in the console. */
+  managerRefundLimit: string
+  /** The IANA name of the time zone in which the store's days begin and end. */
+  timeZone: string
+  /** ISO 4217: the currency in which takings are summed up. */
+  reportCurrency: string
+  standing: StoreStanding
+  /** What the operator told the store's owners when they suspended it; null unless it is suspended. */
+  suspendedReason: string | null
   createdAt: string
   /** One per network with a limit; absent if there is none. */
   gas?: GasQuota[]
 }
 
 export type WalletChanges = 'key' | 'member'
+
+/**
+ * Whether the store may create checkouts: only if `approved`. `waiting`: the operator has to approve it first.
+ * `unproven`: it has to prove a wallet first. Everything else works in each of them.
+ */
+export type StoreStanding = 'waiting' | 'unproven' | 'approved' | 'suspended'
 
 export type UpdateStore = {
   name?: string
@@ -125,6 +179,8 @@ export type UpdateStore = {
   supportEmail?: string | null
   supportUrl?: string | null
   finalityPolicy?: FinalityRule[]
+  timeZone?: string
+  reportCurrency?: string
 }
 
 export type WalletFamily = 'EVM' | 'SOLANA'
@@ -146,6 +202,8 @@ export type Wallet = {
   current: boolean
   /** Whether a change of this wallet waits for an owner of the store: to be used, or, if it is current, to be retired. */
   confirmationRequired: boolean
+  /** Whether the wallet is used only once its holder has proven it: it is new to a cell that shares a directory with others. */
+  proofRequired: boolean
   /** When the wallet's holder proved by a signature that it belongs to this store; null if nobody has. */
   provenAt: string | null
   /** Whether the wallet is also paid by other means than this deployment, as the store says. */
@@ -177,7 +235,17 @@ export type EventType =
   | 'payment.reversed'
   | 'payment.accepted'
   | 'payment.dismissed'
+  | 'payment.noted'
+  | 'refund.requested'
+  | 'refund.claimed'
+  | 'refund.completed'
+  | 'refund.reorged'
+  | 'refund.failed'
+  | 'refund.canceled'
   | 'store.updated'
+  | 'store.approved'
+  | 'store.suspended'
+  | 'store.resumed'
   | 'wallet.registered'
   | 'wallet.updated'
   | 'wallet.retired'
@@ -267,6 +335,7 @@ export type Member = { id: string; name: string; role: 'owner' | 'manager' | 'de
 export type EventObject =
   | { checkout: StoreCheckout }
   | { checkout: StoreCheckout | null; payment: Payment }
+  | { refund: Refund }
   | { wallet: Wallet }
   | { key: ApiKey }
   | { store: Store }
@@ -436,18 +505,29 @@ export type ProblemCode =
   | 'scope_required'
   | 'address_not_allowed'
   | 'key_too_wide'
+  | 'store_inactive'
   | 'not_found'
   | 'cross_site'
+  | 'wrong_cell'
   | 'method_not_allowed'
   | 'request_timeout'
   | 'idempotency_in_progress'
   | 'wallet_required'
   | 'key_limit'
   | 'wallet_conflict'
+  | 'wallet_elsewhere'
   | 'wallet_unproven'
   | 'not_cancelable'
   | 'payment_not_open'
   | 'payment_in_progress'
+  | 'payment_not_final'
+  | 'payment_refunded'
+  | 'refund_exceeds_payment'
+  | 'refund_in_progress'
+  | 'refund_canceled'
+  | 'refund_slots_used'
+  | 'claim_closed'
+  | 'recipient_needs_member'
   | 'already_paid'
   | 'authorization_used'
   | 'payment_not_applied'
@@ -469,6 +549,7 @@ export type ProblemCode =
   | 'unavailable'
   | 'rate_unavailable'
   | 'settlement_unavailable'
+  | 'cell_unavailable'
 
 /** The outcome of a payment on its chain, as base64 in the PAYMENT-RESPONSE header. */
 export type Settlement = {

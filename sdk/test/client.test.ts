@@ -8,7 +8,7 @@ import { createClient, type FarthingClient, FarthingError } from '@farthing/sdk'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { assignWaitingSequences } from '../../server/src/events/assign-sequence.ts'
 import { atEnd } from '../../server/test/support/at-end.ts'
-import { creditByHand, letTimePass } from '../../server/test/support/by-hand.ts'
+import { creditByHand, letTimePass, payFinally } from '../../server/test/support/by-hand.ts'
 import { delayMs } from '../src/wait.ts'
 import { openStore, watchedFetch } from './support/shops.ts'
 
@@ -38,7 +38,7 @@ async function serve(listener: RequestListener): Promise<string> {
 
 test('every operation that takes an API key has a method, which returns what the server sent', async () => {
   const { requests, fetch: watched } = watchedFetch()
-  const mine = shop.open({ fetch: watched })
+  const mine = shop.open({ fetch: watched, retriesMax: 0 })
   const created = await mine.checkouts.create(order)
   assert.deepEqual(await mine.checkouts.get(created.id), { ...created, payment: null })
   assert.equal((await mine.checkouts.list({ limit: 1 }).page()).data[0]?.id, created.id)
@@ -47,7 +47,23 @@ test('every operation that takes an API key has a method, which returns what the
   const [late, unwanted] = [await creditByHand(shop, created.id), await creditByHand(shop, created.id)]
   assert.equal((await mine.payments.list({ disposition: 'unmatched' }).page()).data.length, 2)
   assert.equal((await mine.payments.accept(late, { checkoutId: created.id })).checkoutId, created.id)
-  assert((await mine.payments.dismiss(unwanted)).dismissedAt)
+  const dismissed = await mine.payments.dismiss(unwanted, { note: 'sent back' })
+  assert.equal(dismissed.note?.text, 'sent back')
+  assert.equal((await mine.payments.note(unwanted, null)).note, undefined)
+  assert((await mine.payments.get(unwanted)).dismissedAt)
+
+  const paid = await payFinally(shop, (await mine.checkouts.create(order)).id)
+  const refund = await mine.refunds.create(paid, { amount: '2500000', reason: 'Broken cup' })
+  assert.deepEqual(await mine.refunds.get(refund.id), refund)
+  assert.deepEqual((await mine.refunds.list({ paymentId: paid }).page()).data, [refund])
+  assert.equal((await mine.payments.get(paid)).refundable, '10000000')
+  // There is no chain here: cli/test/refund.test.ts signs on one.
+  assert.equal((await failureOf(mine.refunds.prepare(refund.id))).code, 'unavailable')
+  assert.equal((await failureOf(mine.refunds.present(refund.id, { signature: '0x00' }))).status, 422)
+  assert.equal((await failureOf(mine.refunds.claim(refund.id))).code, 'claim_closed')
+  assert.equal((await mine.refunds.cancel(refund.id)).status, 'CANCELED')
+  const sent = await mine.refunds.create(paid, { way: 'sent' })
+  assert.equal((await mine.refunds.name(sent.id, { reference: 'Withdrawal 4711' })).status, 'DECLARED')
 
   await assignWaitingSequences(shop.ctx)
   assert.equal((await mine.events.list({ type: 'checkout.created' })).data[0]?.checkoutId, created.id)

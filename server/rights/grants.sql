@@ -4,46 +4,73 @@ grant usage on schema public to farthing_serve, farthing_work, farthing_console,
 revoke all on all tables in schema public from farthing_serve, farthing_work, farthing_console, farthing_operator;
 
 grant select, insert, update, delete on all tables in schema public to farthing_operator;
-revoke insert, update, delete on schema_migrations, granted_rights from farthing_operator;
-grant select on schema_migrations to farthing_serve, farthing_work, farthing_console;
+revoke insert, update, delete on schema_migrations, granted_rights, cell from farthing_operator;
+grant select on schema_migrations, cell to farthing_serve, farthing_work, farthing_console;
+grant select, update (held) on directory_state to farthing_serve, farthing_console;
+grant select, update on directory_state to farthing_work;
 
 -- serve: what the API and the payment page do. It cannot write what a checkout's status is computed from (credits), nor
 -- anything that a settler signs, and reads no signed bytes, no passkey and no session.
 grant select, insert on checkouts to farthing_serve;
 grant update (status, version, page_version) on checkouts to farthing_serve;
 grant select on decisions to farthing_serve;
-grant insert (id, store_id, payment_id, kind, checkout_id, actor, created_at) on decisions to farthing_serve;
--- Rights to insert single columns would cost a twentieth of a create.
+grant insert (id, store_id, payment_id, kind, checkout_id, note, actor, created_at) on decisions to farthing_serve;
+-- Not by column: checking those would cost a twentieth of a create.
 grant select, insert on events, authorizations, idempotency_keys, reserved_amounts, pasted_transactions,
   wallets, webhook_endpoints, api_keys, deliveries to farthing_serve;
-grant update (id) on decisions to farthing_serve;
+grant update (id, note, actor) on decisions to farthing_serve;
 grant update (checkout_id, store_id, state, reason, claimed_at, resolved_at, is_credited)
   on authorizations to farthing_serve;
 grant update (cools_until, freed_at) on reserved_amounts to farthing_serve;
 grant update (outcome, pasted_at, looked_at) on pasted_transactions to farthing_serve;
-grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url)
-  on stores to farthing_serve;
-grant update (registration, retired_at, custodial_type, challenge, challenge_expires_at, proven_at, shared_elsewhere)
-  on wallets to farthing_serve;
+grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, time_zone,
+  report_currency, proven_at) on stores to farthing_serve;
+grant update (registration, retired_at, custodial_type, challenge, challenge_expires_at, proven_at, shared_elsewhere,
+  unclaimed) on wallets to farthing_serve;
 grant update (url, types, is_ordered, secrets, disabled_at, disabled_reason, deleted_at, failing_since, held_until, due_at)
   on webhook_endpoints to farthing_serve;
 grant update (expires_at, revoked_at, last_used_at) on api_keys to farthing_serve;
 grant update (state, attempt, run_at, leased_until, tries, finished_at) on deliveries to farthing_serve;
 grant select, insert, update on token_accounts to farthing_serve;
 grant select on stores, credits, blocks, followers, settlers, transactions, transaction_calls, rates, restores,
-  payment_hints, store_gas, event_counters, event_log, delivery_attempts to farthing_serve;
+  payment_hints, payment_notes, store_gas, event_counters, event_log, delivery_attempts to farthing_serve;
 grant select (hash, network, settler, nonce, created_at, first_sent_at, last_sent_at, taken_at, unfunded_at, refusal)
   on broadcasts to farthing_serve;
+
+-- Refunds: what is asked for and handed out to be signed. What became of it is for work to say.
+grant select, insert on refunds, refund_totals to farthing_serve, farthing_console;
+grant update (idempotency_key, body_hash, slot, nonce, signed_at, cancel_asked_at, transaction_hash, declared, failure,
+  is_watched, status, version, ended_at) on refunds to farthing_serve, farthing_console;
+grant update (named_at, looked_at, said_by) on refunds to farthing_serve, farthing_console;
+grant update (payment_id, store_id, reserved) on refund_totals to farthing_serve, farthing_console;
+grant select, insert on refund_claims to farthing_serve, farthing_console;
+grant update (token_hash, actor, made_at, expires_at, address, browser_hash, code, named_at) on refund_claims
+  to farthing_serve, farthing_console;
+-- Only a member confirms who receives a refund.
+grant update (recipient) on refunds to farthing_console;
+grant update (confirmed_at, confirmed_by) on refund_claims to farthing_console;
+grant select (network, address) on settlers to farthing_console;
+grant select on restores, store_gas to farthing_console;
+grant update (signature, valid_after, valid_before, is_contract, settler, refund_id, pay_to, amount, sends, spent_block_number,
+  spent_block_hash, spent_reason, failed_at) on authorizations to farthing_serve;
+grant insert, update (store_id, state, reason, claimed_at, resolved_at, is_credited, signature, valid_after, valid_before,
+  is_contract, settler, refund_id, pay_to, amount, sends, spent_block_number, spent_block_hash, spent_reason, failed_at)
+  on authorizations to farthing_console;
+
+-- For the operator's screens, which show counts and ages across stores.
+grant select on settler_gas, node_faults, node_hours to farthing_serve;
+grant select (id, created_at) on mails to farthing_serve;
 
 -- For the mail that tells owners of a change of wallet.
 grant select (store_id, role, member_id) on memberships to farthing_serve;
 grant select (id, email) on members to farthing_serve;
 grant insert (id, about, key_id, sealed, due_at, created_at), select (id) on mails to farthing_serve, farthing_console;
+grant select, insert, update (day, count) on mail_counts to farthing_serve, farthing_work, farthing_console;
 grant select, insert on wallet_changes to farthing_serve;
 grant update (ended_at, made, made_at, confirmed_by, previous_id, next_id) on wallet_changes to farthing_serve;
 
 -- work: settling, following chains, expiry, deliveries, rates. It cannot change where a store is paid, what a checkout
--- offers or who may act for a store, and reads no key, no member and no session.
+-- offers or who may act for a store, and reads no key, no session and of members only their addresses.
 grant select on checkouts, stores, wallets, wallet_changes to farthing_work;
 grant update (cancel_at) on wallet_changes to farthing_work;
 grant update (status, version, page_version) on checkouts to farthing_work;
@@ -53,10 +80,19 @@ grant update (sequence) on events to farthing_work;
 grant select, insert, update on authorizations, credits, settlers, transactions, transaction_calls, broadcasts,
   settler_gas, store_gas, followers, node_faults, payment_hints, token_accounts, restores, schedules
   to farthing_work;
-grant select, insert, update, delete on blocks, rates, deliveries, delivery_attempts to farthing_work;
+grant select, insert, update, delete on blocks, rates, deliveries, delivery_attempts, rollup_days to farthing_work;
+grant select, insert on foreign_nonces to farthing_work;
+grant select, insert, update on rollup_cursors, rollup_quarters to farthing_work;
+grant select, insert, update on refunds, refund_totals to farthing_work;
+grant select on refund_claims to farthing_work;
 grant delete on followers to farthing_work;
+grant select, insert, update, delete on payment_notes, node_hours to farthing_work;
 grant select, update on reserved_amounts, pasted_transactions, event_counters to farthing_work;
-grant select, update, delete on mails to farthing_work;
+grant select, insert (id, about, key_id, sealed, due_at, created_at), update, delete on mails to farthing_work;
+grant select, insert, update on alert_cursors to farthing_work;
+-- For the mails that tell owners what needs them.
+grant select (store_id, role, member_id, muted_alerts) on memberships to farthing_work;
+grant select (id, email) on members to farthing_work;
 grant select on event_log to farthing_work;
 grant select, delete on decisions to farthing_work;
 grant update (decided_at, outcome) on decisions to farthing_work;
@@ -69,9 +105,54 @@ grant update (secrets, disabled_at, disabled_reason, failing_since, held_until, 
 -- (src/database/rights.ts).
 grant select, insert, update, delete on members, memberships, passkeys, sessions, challenges, invitations, identities
   to farthing_console;
-grant select on stores to farthing_console;
+grant select on stores, checkouts, credits, authorizations, payment_hints, payment_notes, pasted_transactions, reserved_amounts, decisions,
+  events, event_log, event_counters, deliveries, delivery_attempts, transactions, transaction_calls, blocks, followers,
+  rates, token_accounts, rollup_cursors, rollup_quarters, rollup_days, payment_notes to farthing_console;
+grant select (hash, network, settler, nonce, created_at, first_sent_at, last_sent_at, taken_at, unfunded_at, refusal)
+  on broadcasts to farthing_console;
 grant insert on events to farthing_console;
-grant update (revision, wallet_changes) on stores to farthing_console;
+-- A payment link, and the decisions that work applies.
+grant insert on checkouts to farthing_console;
+grant update (status, version, page_version) on checkouts to farthing_console;
+grant select, insert on idempotency_keys to farthing_console;
+grant insert (id, store_id, payment_id, kind, checkout_id, note, actor, created_at), update (id, note, actor) on decisions
+  to farthing_console;
+grant update (name, logo_url, accent_color, finality_policy, revision, support_email, support_url, time_zone,
+  report_currency, wallet_changes, manager_refund_limit) on stores to farthing_console;
 grant select, update on wallet_changes to farthing_console;
-grant select on wallets, token_accounts to farthing_console;
+grant select on wallets to farthing_console;
 grant update (registration, retired_at) on wallets to farthing_console;
+-- Keys without the hashes of their secrets, and endpoints. Rolling a secret and moving an endpoint keep the one before, so
+-- they take reading the secrets, which are sealed; lists never do.
+grant select (id, store_id, label, scopes, addresses, last_used_at, created_at, expires_at, revoked_at),
+  insert (id, store_id, secret_hash, created_at, label, scopes, addresses), update (revoked_at)
+  on api_keys to farthing_console;
+grant select (id, store_id, url, types, is_ordered, secrets, created_at, disabled_at, disabled_reason, deleted_at,
+    failing_since, held_until, due_at),
+  insert (id, store_id, url, types, is_ordered, secrets, created_at, disabled_at, disabled_reason, deleted_at),
+  update (url, types, is_ordered, secrets, disabled_at, disabled_reason, deleted_at, failing_since, held_until, due_at)
+  on webhook_endpoints to farthing_console;
+grant insert (id, store_id, endpoint_id, event_id, sequence, run_at, is_security),
+  update (state, tries, run_at, finished_at) on deliveries to farthing_console;
+
+-- The console also opens stores for whoever signs up, and operators decide there which stores may create checkouts.
+grant select, insert, update, delete on sign_ups to farthing_console;
+grant insert on stores, wallets, wallet_changes to farthing_console;
+grant update (admission, suspended_at, suspended_reason) on stores to farthing_console;
+grant insert (store_id) on event_counters to farthing_console;
+grant insert, update on token_accounts to farthing_console;
+
+-- The archive. All read it; work moves checkouts there, and whoever writes about one brings it back. Both are functions
+-- of the owner that move rows as they are: none of the three can change what is archived.
+grant select on archived_checkouts, archived_events, archived_credits, archived_authorizations,
+  archived_reserved_amounts, archived_pasted_transactions, archived_payment_hints, archived_logs, all_checkouts,
+  all_events, all_credits, all_authorizations, all_reserved_amounts, all_pasted_transactions, all_payment_hints,
+  archived_transactions, archived_transaction_calls, all_transaction_calls, all_broadcasts
+  to farthing_serve, farthing_work, farthing_console;
+grant select (hash, network, settler, nonce, created_at, first_sent_at, last_sent_at, taken_at, unfunded_at, refusal)
+  on archived_broadcasts to farthing_serve, farthing_console;
+grant select on archived_broadcasts to farthing_work;
+revoke execute on function open_archive_month, open_transactions_month, archive_checkouts, archive_transactions, bring_back
+  from public;
+grant execute on function open_archive_month, archive_checkouts, archive_transactions to farthing_work;
+grant execute on function bring_back to farthing_serve, farthing_work, farthing_console, farthing_operator;

@@ -10,7 +10,7 @@ begin
     current_database());
   for each in
     select oid::regclass as name from pg_class
-    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
   loop
     execute format('alter table %s owner to farthing_owner', each.name);
   end loop;

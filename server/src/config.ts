@@ -1,4 +1,6 @@
+import { type ArchiveConfig, archiveSettings } from './archive-settings.ts'
 import { type ConsoleConfig, consoleSettings } from './console-settings.ts'
+import { firstCell } from './ids.ts'
 import { findMailMistakes, type MailConfig, mailSettings } from './mail-settings.ts'
 import { findNodeMistake, type Network, networks } from './networks.ts'
 import {
@@ -34,6 +36,7 @@ export type Config = Grouped & {
   readonly baseUrl: string
   readonly checkoutPageUrl: string
   readonly cell: string
+  readonly directoryUrl: string
   readonly networks: readonly string[]
   readonly trustedProxies: readonly string[]
   readonly keyRequestsPerSecond: number
@@ -63,7 +66,7 @@ export type Config = Grouped & {
   readonly crashAt: string
 }
 
-type Grouped = ConsoleConfig & SigningConfig & MailConfig
+type Grouped = ArchiveConfig & ConsoleConfig & MailConfig & SigningConfig
 type FixedConfig = Omit<Config, 'nodes'>
 
 export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfig[Key]> } = {
@@ -111,10 +114,17 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
   cell: {
     name: 'CELL',
     about:
-      'Two characters from 0-9 and a-z that appear in every id and key this deployment creates. Never change it.',
-    fallback: '00',
+      'Two characters from 0-9 and a-z that appear in every id and key this deployment creates. The first migration stores it in the database, and it can never be changed.',
+    fallback: firstCell,
     parse: (text) =>
       /^[0-9a-z]{2}$/.test(text) ? { value: text } : { mistake: 'must be two characters from 0-9 and a-z' },
+  },
+  directoryUrl: {
+    name: 'DIRECTORY_URL',
+    about:
+      'The PostgreSQL database that several cells share, which says which cell owns a wallet or settler (docs/cells.md). Empty: this deployment is the only cell.',
+    fallback: '',
+    parse: (text) => (text === '' ? { value: text } : url('postgres:', 'postgresql:')(text)),
   },
   networks: {
     name: 'NETWORKS',
@@ -196,6 +206,7 @@ export const settings: { readonly [Key in keyof FixedConfig]: Setting<FixedConfi
     fallback: '0',
     parse: integer(0, 60),
   },
+  ...archiveSettings,
   logLevel: {
     name: 'LOG_LEVEL',
     about: 'debug, info, warn, error or silent.',

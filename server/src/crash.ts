@@ -11,6 +11,16 @@ export const crashPoints = [
   'wait-before',
   'wait-after',
   'answer-before',
+  // serve: a refund
+  'prepare-before-commit',
+  'prepare-after-commit',
+  'sign-before-commit',
+  'sign-after-commit',
+  // serve: a wallet or settler is claimed in the directory
+  'hold-before',
+  'hold-after',
+  'hold-before-commit',
+  'hold-after-commit',
   // work: a lane
   'simulate-before',
   'simulate-after',
@@ -41,6 +51,10 @@ export const crashPoints = [
   'expire-after-commit',
   'decide-before-commit',
   'decide-after-commit',
+  'watch-before-commit',
+  'watch-after-commit',
+  'archive-before-commit',
+  'archive-after-commit',
   // reconcile
   'reconcile-before-epoch',
 ] as const

@@ -8,6 +8,7 @@ import { randomFillSync } from 'node:crypto'
 export type Id<Prefix extends string> = `${Prefix}_${string}`
 export type CheckoutId = Id<'ch'>
 export type StoreId = Id<'st'>
+export type RefundId = Id<'rf'>
 export type WalletId = Id<'wal'>
 export type EventId = Id<'evt'>
 export type EndpointId = Id<'we'>
@@ -17,6 +18,9 @@ export type InvitationId = Id<'inv'>
 export type PasskeyId = Id<'pk'>
 export type SessionId = Id<'ses'>
 export type WalletChangeId = Id<'wch'>
+
+/** The cell of a deployment that is the only one. */
+export const firstCell = '00'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const timeLength = 10
@@ -35,6 +39,12 @@ export function isId<Prefix extends string>(prefix: Prefix, text: string): text 
   return (
     text.startsWith(`${prefix}_`) && /^[0-9a-z]{2}[0-9a-hjkmnp-tv-z]{26}$/.test(text.slice(prefix.length + 1))
   )
+}
+
+/** The cell that made an id; null if the text is none. */
+export function cellOf(text: string): string | null {
+  const [, cell = null] = /^[a-z]{2,4}_([0-9a-z]{2})[0-9a-hjkmnp-tv-z]{26}$/.exec(text) ?? []
+  return cell
 }
 
 /** The 128 bits of an id's body: 16 bytes that go on the chain with a settlement, so that the id can be recovered. */

@@ -1,14 +1,18 @@
 import { userInfo } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Actor } from '@farthing/sdk'
+import { archiveCommand, eraseCommand } from './commands/archive.ts'
+import { directoryCommand } from './commands/directory.ts'
 import { examine, render } from './commands/doctor.ts'
 import { openAllSigners } from './commands/open-signers.ts'
 import { keyCommand, settlerCommand, storeCommand, UsageError } from './commands/operator.ts'
 import { serve, work } from './commands/processes.ts'
+import { rollupsCommand } from './commands/rollups.ts'
 import { secretsCommand } from './commands/secrets.ts'
 import { signer } from './commands/signer.ts'
 import { ConfigError, readConfig, readSignerChoices } from './config.ts'
 import type { Context } from './context.ts'
+import { checkCell } from './database/cell-rows.ts'
 import { openDatabase } from './database/db.ts'
 import { checkSchema, type Migrated, mayMigrate, migrate } from './database/migrate.ts'
 import { describeRights } from './database/rights.ts'
@@ -35,6 +39,10 @@ straight into its own wallet.
                                --evm-wallet ADDRESS and --solana-wallet ADDRESS to register wallets,
                                --support-email EMAIL and --support-url URL for its buyers
   store list                   list the stores
+  store approve STORE          let a store that somebody signed up for create checkouts
+  store suspend STORE --reason TEXT
+                               let a store create no checkouts; its owners read the reason
+  store resume STORE           lift the suspension
   store set STORE              --wallet-changes key or member: whether a key can change the wallet that
                                is paid, or an owner has to confirm it in the console
   key create STORE             create another key, which may do everything, or --preset create or read,
@@ -50,7 +58,27 @@ straight into its own wallet.
                                give a member another role; owner only if the store has no owner
   member remove STORE MEMBER   remove a member; with the last owner gone you can invite another
   member operator MEMBER on    say that a member runs this deployment; off: not any more
+  directory migrate            update the schema of the database that cells share, DIRECTORY_URL
+  directory adopt              enter this cell there, with all wallets and settlers that it uses
+  directory list               list the cells
+  directory claim FAMILY ADDRESS --mode live|test
+                               let this cell use a wallet that cannot sign, such as a custodial one
+  directory place              say which cell a new store goes to: --member MEMBER, --evm-wallet ADDRESS,
+                               --solana-wallet ADDRESS, --test
+  directory drain CELL         give a cell no new stores; directory resume CELL: give it some again
+  directory maps --out FOLDER  write the maps of the proxy in front of the cells
+  directory restored --cells LIST
+                               say that the directory was restored: all cells tell it what they use
+  archive list                 list the months of the archive: how much each holds, and how long it is kept
+  archive export MONTH --out FILE
+                               write a month such as 2026-08 to a file, one line of JSON per checkout;
+                               compressed if its name ends in .gz
+  archive drop MONTH           drop a month whose retention (RETENTION_CHECKOUTS_DAYS) is over; --force:
+                               before that
+  erase payer ADDRESS          erase a payer's data from the archive, except what the books need
   reconcile                    compare a restored database with the chains; run it before serve and work
+  rollups rebuild              count what stores took again, from their event logs, while serve and work
+                               run; --store STORE for one store only
   settler create NETWORK       make a key that pays for settlements, e.g. on BASE_MAINNET, and append it
                                to --out FILE (default: SETTLER_KEYS_FILE); prints its address
   settler deploy NETWORK       put the batcher contract on a network, unless it is there
@@ -80,9 +108,15 @@ try {
     // parseArgs explains wrong options to the person who typed them.
     (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
   process.stderr.write(
-    isExplained ? `${error.message}\n` : `${error instanceof Error ? error.stack : error}\n`,
+    isExplained ? `${explain(error)}\n` : `${error instanceof Error ? error.stack : error}\n`,
   )
   process.exitCode = 1
+}
+
+/** The causes are for operators, and so are the commands. */
+function explain({ message, cause }: Error): string {
+  if (cause instanceof Error) return `${message} ${explain(cause)}`
+  return typeof cause === 'string' ? `${message} ${cause}` : message
 }
 
 async function run(): Promise<void> {
@@ -90,8 +124,11 @@ async function run(): Promise<void> {
     case 'serve':
     case 'work': {
       const ctx = openContext(command)
-      const migrates = ctx.config.migrateOnStart && (await mayMigrate(ctx.db))
-      await (migrates ? migrateBy(ctx) : checkSchema(ctx.db))
+      await prepareDatabase(ctx).catch(async (error) => {
+        // An open connection would keep the process alive, and nothing would restart it.
+        await ctx.db.close()
+        throw error
+      })
       return await (command === 'serve' ? serve(ctx) : work(ctx))
     }
     case 'signer': {
@@ -120,7 +157,7 @@ async function run(): Promise<void> {
       })
     case 'reconcile':
       return await briefly(async (ctx) => {
-        await checkSchema(ctx.db)
+        await checkDatabase(ctx)
         await startReconciling(ctx, listConnected(openRails(ctx)))
         print(
           'Start work and serve now. Payments are accepted again once nothing sent before the restore can still arrive: in about 7 minutes.',
@@ -129,19 +166,25 @@ async function run(): Promise<void> {
     case 'store':
     case 'key':
     case 'member':
+    case 'rollups':
     case 'settler':
-    case 'secrets': {
+    case 'secrets':
+    case 'archive':
+    case 'erase':
+    case 'directory': {
       const { values, positionals } = parseArgs({
         args: rest,
         allowPositionals: true,
         options: {
           name: { type: 'string' },
+          store: { type: 'string' },
           test: { type: 'boolean' },
           'support-email': { type: 'string' },
           'support-url': { type: 'string' },
           'evm-wallet': { type: 'string' },
           'solana-wallet': { type: 'string' },
           'wallet-changes': { type: 'string' },
+          reason: { type: 'string' },
           'overlap-hours': { type: 'string' },
           network: { type: 'string' },
           as: { type: 'string' },
@@ -152,6 +195,10 @@ async function run(): Promise<void> {
           out: { type: 'string' },
           role: { type: 'string' },
           email: { type: 'string' },
+          mode: { type: 'string' },
+          member: { type: 'string' },
+          cells: { type: 'string' },
+          force: { type: 'boolean' },
         },
       })
       const perform = {
@@ -160,15 +207,24 @@ async function run(): Promise<void> {
         // Loaded only here: it brings the whole of WebAuthn, which work never needs.
         member: async (ctx: Context, actor: Actor, words: readonly string[], options: typeof values) =>
           (await import('./commands/members.ts')).memberCommand(ctx, actor, words, options),
+        rollups: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
+          rollupsCommand(ctx, words, options),
         secrets: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
           secretsCommand(ctx, words, options),
+        archive: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
+          archiveCommand(ctx, words, options),
+        erase: (ctx: Context, _actor: Actor, words: readonly string[]) => eraseCommand(ctx, words),
+        directory: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
+          directoryCommand(ctx, words, options),
         settler: (ctx: Context, _actor: Actor, words: readonly string[], options: typeof values) =>
           settlerCommand(ctx, words, options, () => openAllSigners(ctx)),
       }[command]
       return await briefly(async (ctx) => {
-        // A key can be made before there is a database.
-        const isFileOnly = (command === 'settler' || command === 'secrets') && positionals[0] === 'create'
-        if (!isFileOnly) await checkSchema(ctx.db)
+        // A key can be made, and the directory prepared, before there is a database.
+        const isFileOnly =
+          ((command === 'settler' || command === 'secrets') && positionals[0] === 'create') ||
+          (command === 'directory' && positionals[0] === 'migrate')
+        if (!isFileOnly) await checkDatabase(ctx)
         print(await perform(ctx, operatorActor(values.as ?? userInfo().username), positionals, values))
       })
     }
@@ -180,7 +236,17 @@ async function run(): Promise<void> {
 }
 
 async function migrateBy({ db, config }: Context): Promise<Migrated> {
-  return await migrate(db, { statementSeconds: config.migrationStatementSeconds })
+  return await migrate(db, { statementSeconds: config.migrationStatementSeconds, cell: config.cell })
+}
+
+async function prepareDatabase(ctx: Context): Promise<void> {
+  const migrates = ctx.config.migrateOnStart && (await mayMigrate(ctx.db))
+  await (migrates ? migrateBy(ctx) : checkDatabase(ctx))
+}
+
+async function checkDatabase({ db, config }: Context): Promise<void> {
+  await checkSchema(db)
+  await checkCell(db, config.cell)
 }
 
 async function briefly(perform: (ctx: Context) => Promise<void>): Promise<void> {
@@ -188,19 +254,26 @@ async function briefly(perform: (ctx: Context) => Promise<void>): Promise<void> 
   try {
     await perform(ctx)
   } finally {
-    await ctx.db.close()
+    await Promise.all([ctx.db.close(), ctx.directory?.close()])
   }
 }
 
 function openContext(name: string, overrides: Readonly<Record<string, string>> = {}): Context {
   const config = readConfig(Object.keys(overrides).length > 0 ? overrides : undefined)
-  const log = openLog(config.logLevel)
+  const log = openLog(config.logLevel).child({ cell: config.cell })
   const db = openDatabase({
     url: config.databaseUrl,
     connections: config.databaseConnections,
     name: `farthing-${name}`,
   })
-  return { config, log, db, metrics: openMetrics(), now: () => new Date() }
+  const directory =
+    config.directoryUrl === ''
+      ? null
+      : openDatabase({ url: config.directoryUrl, connections: 4, name: `farthing-directory-${config.cell}` })
+  return {
+    ...{ config, log, db, metrics: openMetrics({ cell: config.cell }), now: () => new Date() },
+    ...(directory && { directory }),
+  }
 }
 
 function print(text: string): void {

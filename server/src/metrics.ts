@@ -16,12 +16,16 @@ export const paymentOutcomes = [
   'reversed',
 ] as const
 
+/** What can become of a refund, likewise. */
+export const refundOutcomes = ['completed', 'failed', 'canceled', 'reorged'] as const
+
 /**
  * Metrics for operators. No label holds the id of a store, checkout or payer, so the number of series stays small,
- * however many there are; a deployment has a handful of settlers. The table in docs/operating.md is generated from this.
+ * however many there are; a deployment has a handful of settlers. Each series carries the cell. The table in docs/operating.md is generated from this.
  */
-export function openMetrics() {
+export function openMetrics(labels: Readonly<Record<'cell', string>> | null = null) {
   const registry = new Registry()
+  if (labels) registry.setDefaultLabels(labels)
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
   return {
@@ -89,6 +93,18 @@ export function openMetrics() {
       labelNames: ['network', 'asset'],
       registers,
     }),
+    refunds: new Counter<'network' | 'outcome'>({
+      name: 'farthing_refunds_total',
+      help: 'Refunds by outcome: completed (a block shows its transfer), failed (signed, and can never be paid), canceled (what was handed out to be signed is worthless), reorged (its block was replaced). One that was reorged is completed again.',
+      labelNames: ['network', 'outcome'],
+      registers,
+    }),
+    refundsWaiting: new Gauge<'network' | 'status'>({
+      name: 'farthing_refunds_waiting',
+      help: 'Refunds that a store has signed and no transaction carries yet (SIGNED), or that are on their way (SENT). Counted up to 10,000.',
+      labelNames: ['network', 'status'],
+      registers,
+    }),
     settlerBalance: new Gauge({
       name: 'farthing_settler_balance',
       help: 'What a settler holds, in the network’s native currency.',
@@ -98,6 +114,12 @@ export function openMetrics() {
     settlerUnfunded: new Gauge({
       name: 'farthing_settler_unfunded',
       help: '1 while nodes refuse a settler’s transactions because it cannot pay for them.',
+      labelNames: ['network', 'settler'],
+      registers,
+    }),
+    settlerStopped: new Gauge({
+      name: 'farthing_settler_stopped',
+      help: '1 while a settler is stopped because a transaction that is not ours used one of its nonces.',
       labelNames: ['network', 'settler'],
       registers,
     }),
@@ -125,7 +147,13 @@ export function openMetrics() {
       labelNames: ['network'],
       registers,
     }),
-    nodeFailures: new Counter({
+    nodeAnswers: new Counter<'network' | 'provider'>({
+      name: 'farthing_node_answers_total',
+      help: 'Requests that a node answered.',
+      labelNames: ['network', 'provider'],
+      registers,
+    }),
+    nodeFailures: new Counter<'network' | 'provider'>({
       name: 'farthing_node_failures_total',
       help: 'Requests that a node did not answer, or answered with an error of its server.',
       labelNames: ['network', 'provider'],
@@ -146,6 +174,11 @@ export function openMetrics() {
     eventsSequenced: new Counter({
       name: 'farthing_events_sequenced_total',
       help: 'Events that received their sequence number.',
+      registers,
+    }),
+    eventLogsHeld: new Gauge({
+      name: 'farthing_event_logs_held',
+      help: 'Stores whose events could not be numbered when this process last tried. They get no events and no webhooks; all others do.',
       registers,
     }),
     deliveryTries: new Counter({

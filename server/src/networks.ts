@@ -28,6 +28,8 @@ type AnyNetwork<Token> = {
   readonly blockTimeMs: number
   /** How many nodes must agree before a payment is declared dead. */
   readonly witnessesMin: number
+  /** The smallest refund that a settler relays, in hundredths of the token: less than it costs is not worth sending. */
+  readonly refundCentsMin: number
   readonly assets: readonly Token[]
   /** The currency that fees are paid in. */
   readonly nativeCurrency: { readonly name: string; readonly symbol: string; readonly decimals: number }
@@ -82,6 +84,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     blockTimeMs: 2_000,
     negativeDepth: 12,
     witnessesMin: 2,
+    refundCentsMin: 1,
     maxFeePerGas: 5_000_000_000n,
     gasPriceOracle,
     assets: [
@@ -105,6 +108,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     blockTimeMs: 2_000,
     negativeDepth: 12,
     witnessesMin: 1,
+    refundCentsMin: 1,
     maxFeePerGas: 5_000_000_000n,
     gasPriceOracle,
     assets: [
@@ -129,6 +133,7 @@ const evmNetworks: readonly EvmNetwork[] = [
     blockTimeMs: 1_000,
     negativeDepth: 3,
     witnessesMin: 1,
+    refundCentsMin: 1,
     maxFeePerGas: 500_000_000_000n,
     assets: [
       {
@@ -157,6 +162,7 @@ const solanaNetworks: readonly SolanaNetwork[] = [
     mode: 'live',
     blockTimeMs: 400,
     witnessesMin: 2,
+    refundCentsMin: 1,
     ...computeMax,
     assets: [{ symbol: 'USDC', address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', decimals: 6 }],
     nativeCurrency: sol,
@@ -172,6 +178,7 @@ const solanaNetworks: readonly SolanaNetwork[] = [
     mode: 'test',
     blockTimeMs: 400,
     witnessesMin: 1,
+    refundCentsMin: 1,
     ...computeMax,
     assets: [{ symbol: 'USDC', address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', decimals: 6 }],
     nativeCurrency: sol,
@@ -188,6 +195,7 @@ const solanaNetworks: readonly SolanaNetwork[] = [
     mode: 'test',
     blockTimeMs: 400,
     witnessesMin: 1,
+    refundCentsMin: 1,
     ...computeMax,
     assets: [{ symbol: 'USDC', address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', decimals: 6 }],
     nativeCurrency: sol,
@@ -222,6 +230,15 @@ for (const [address, bits] of [
   ['fe80::', 10],
 ] as const)
   near.addSubnet(address, bits, 'ipv6')
+
+/** A network that carries real money, if one of these does. */
+export function findLive({
+  networks: enabled,
+}: {
+  readonly networks: readonly string[]
+}): Network | undefined {
+  return networks.find(({ id, mode }) => mode === 'live' && enabled.includes(id))
+}
 
 /**
  * Why a network must not use this node, or null. Whoever is on the way to a node reached without TLS can change what it

@@ -86,6 +86,15 @@ export function integer(min: number, max: number) {
   }
 }
 
+/** A whole number in a range, or 0, which turns off what the setting is about. */
+export function zeroOr(min: number, max: number) {
+  const parse = integer(min, max)
+  return (text: string) => {
+    const parsed = text === '0' ? { value: 0 } : parse(text)
+    return 'mistake' in parsed ? { mistake: `${parsed.mistake}, or 0` } : parsed
+  }
+}
+
 export function url(...protocols: string[]) {
   return (text: string) =>
     URL.canParse(text) && protocols.includes(new URL(text).protocol)
@@ -141,12 +150,15 @@ export function findConsoleMistakes({
   consoleUrl,
   baseUrl,
   checkoutPageUrl,
+  signUp,
 }: {
   readonly consoleUrl: string
+  readonly signUp: string
   readonly baseUrl: string
   readonly checkoutPageUrl: string
 }): string[] {
-  if (consoleUrl === '') return []
+  if (consoleUrl === '')
+    return signUp === 'closed' ? [] : ['SIGN_UP needs CONSOLE_URL, which is where strangers sign up']
   const { hostname, protocol } = new URL(consoleUrl)
   const mistakes: string[] = []
   for (const [name, url] of [

@@ -40,10 +40,20 @@ export const problems = {
     'A key cannot make, rotate or revoke a key that may do more than itself',
     'Ask for fewer scopes or fewer addresses, or use a wider key.',
   ],
+  store_inactive: [
+    403,
+    'The store may not create checkouts',
+    'See detail: the operator has to approve the store, the store has to prove its wallet, or the operator has suspended it. Checkouts that exist can still be paid, read and canceled.',
+  ],
   not_found: [
     404,
     'Not found',
     'Check the URL and the id. If you send an API key, check that it belongs to the store that owns the id.',
+  ],
+  wrong_cell: [
+    421,
+    'The id or key belongs to another cell',
+    'Send the request to the deployment’s public URL: its proxy finds the cell by the two characters after the prefix. If you did, tell the operator that the proxy sends this cell’s requests elsewhere.',
   ],
   cross_site: [
     403,
@@ -72,6 +82,11 @@ export const problems = {
     'This address is already registered with a different custodialType',
     'Retire the registered wallet, then register the address again.',
   ],
+  wallet_elsewhere: [
+    409,
+    'The wallet is in use in another cell',
+    'Use another wallet, or the store that already has this one. To move the wallet here, retire it there; it is free about a day after its last payment is final.',
+  ],
   wallet_unproven: [
     409,
     'It is not proven whose wallet received this payment',
@@ -86,6 +101,42 @@ export const problems = {
     409,
     'That decision is not possible for this payment',
     'See detail for the reason. A payment that belongs to another checkout can be accepted only for that checkout. In all other cases there is nothing left to decide.',
+  ],
+  payment_not_final: [
+    409,
+    'The payment is not final yet',
+    'Repeat the request after the delay in Retry-After: until the chain can no longer take the payment back, a refund could return money that the store never got.',
+  ],
+  payment_refunded: [
+    409,
+    'The payment is being refunded, or was',
+    'It can no longer pay a checkout. Cancel the refund first if it should.',
+  ],
+  refund_exceeds_payment: [
+    409,
+    'Less than that is left of the payment',
+    'See detail for what is left. Refunds that are on their way count, and canceled ones until what was handed out for them has expired.',
+  ],
+  refund_in_progress: [
+    409,
+    'The refund is on its way',
+    'Read the refund to see its status. It can no longer be signed again or canceled.',
+  ],
+  refund_canceled: [409, 'The refund was canceled', 'Create another refund if the money should go back.'],
+  refund_slots_used: [
+    409,
+    'The payment has had as many signed refunds as it can have',
+    'Send the rest yourself with a refund whose way is sent.',
+  ],
+  claim_closed: [
+    409,
+    'The refund takes no claim link, or no confirmation',
+    'See detail for the reason. A refund needs a link only while it is REQUESTED and has no recipient, and an address can be confirmed once the buyer has named it.',
+  ],
+  recipient_needs_member: [
+    403,
+    'A key cannot choose who receives a refund',
+    'Leave out the recipient: the money goes back to whoever signed the payment. To send it elsewhere, a member of the store names or confirms the address in the console.',
   ],
   payment_in_progress: [
     409,
@@ -193,6 +244,12 @@ export const problems = {
     'Payments cannot be settled right now',
     'Nothing was charged. Repeat the same request with the same payment after the delay in Retry-After.',
   ],
+  /** The proxy in front of several cells answers this (ops/haproxy), never a cell. */
+  cell_unavailable: [
+    503,
+    'The cell that this belongs to cannot be reached',
+    'Wait as long as Retry-After says, then send the same request again.',
+  ],
 } as const satisfies Record<Wire.ProblemCode, readonly [status: number, title: string, advice: string]>
 
 export type ProblemCode = keyof typeof problems
@@ -218,6 +275,14 @@ export class Problem extends Error {
     this.code = code
     this.extras = extras
   }
+}
+
+/** Told by the tag alone, before any look-up. */
+export function wrongCell(what: string, theirs: string, ours: string): Problem {
+  return new Problem(
+    'wrong_cell',
+    `${what} belongs to cell ${theirs}, and this is cell ${ours}. Nothing was looked up or changed.`,
+  )
 }
 
 export function invalid(...errors: readonly Mistake[]): Problem {

@@ -1,25 +1,35 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { archiveEnded, firstPass } from './archive/move.ts'
 import { cancelUndone } from './checkouts/cancel-undone.ts'
 import { expireCheckouts } from './checkouts/expire.ts'
 import { applyDecisions, forgetDecisions } from './checkouts/payments/apply-decisions.ts'
 import { reviewCheckouts } from './checkouts/review.ts'
+import { countRollups } from './checkouts/rollups/count.ts'
 import { deleteOldAnswers } from './checkouts/rows.ts'
 import { updateStatus } from './checkouts/update-status.ts'
+import { readLoad } from './checkouts/use-rows.ts'
+import { openUses } from './checkouts/uses.ts'
 import type { Context } from './context.ts'
 import type { Transaction } from './database/db.ts'
 import { runIfDue } from './database/schedule.ts'
+import { releaseClaims } from './directory/release.ts'
+import { reportToDirectory } from './directory/report.ts'
 import { assignWaitingSequences } from './events/assign-sequence.ts'
 import { openDeliverer } from './events/webhooks/deliver.ts'
 import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
 import { openMailer } from './mails/send.ts'
 import { sendsMail } from './mails/write.ts'
+import { tellAlerts } from './members/alert.ts'
 import { openMeasure } from './payments/measure.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
 import { listConnected, openRails } from './payments/rails.ts'
 import { freeAmounts } from './payments/transfers/reserve.ts'
 import { refreshRates } from './rates/refresh.ts'
 import { sources } from './rates/sources.ts'
+import { openRefundMeasure } from './refunds/measure.ts'
+import { proveSent } from './refunds/prove-sent.ts'
+import { watchRefunds } from './refunds/watch.ts'
 
 /**
  * Background work: each loop looks for something to do and does it, again at once if there was something, otherwise
@@ -47,6 +57,9 @@ export function startWorker(ctx: Context, signers: readonly AnySigner[] = []): W
 
 export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
   const turn = { after: '' }
+  const rollupTurn = { after: '' }
+  const refundTurn = { after: '' }
+  const pass = firstPass()
   const deliverer = openDeliverer(ctx)
   return [
     { name: 'assign-sequence', restMs: 100, run: async () => (await assignWaitingSequences(ctx, turn)) > 0 },
@@ -59,8 +72,20 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
       run: async () => (await applyDecisions(ctx, ctx.now())) > 0,
     },
     scheduled(ctx, 'forget-decisions', 600, () => forgetDecisions(ctx)),
-    ...(sendsMail(ctx) ? [{ name: 'send-mails', restMs: 2_000, run: openMailer(ctx) }] : []),
+    ...(sendsMail(ctx)
+      ? [
+          { name: 'send-mails', restMs: 2_000, run: openMailer(ctx) },
+          { name: 'alert', restMs: 30_000, run: () => tellAlerts(ctx, ctx.now()) },
+        ]
+      : []),
+    {
+      name: 'watch-refunds',
+      restMs: 500,
+      wakeOn: 'outcomes',
+      run: () => watchRefunds(ctx, refundTurn),
+    },
     { name: 'expire', restMs: 1_000, run: async () => (await expireCheckouts(ctx, ctx.now())) > 0 },
+    { name: 'count-rollups', restMs: 1_000, run: () => countRollups(ctx, rollupTurn) },
     { name: 'cancel-undone', restMs: 1_000, run: () => cancelUndone(ctx, ctx.now()) },
     ...sources
       .filter(({ setting }) => ctx.config[setting] !== '')
@@ -70,11 +95,30 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
         ),
       ),
     scheduled(ctx, 'review', 60, () => reviewCheckouts(ctx, ctx.now())),
+    {
+      name: 'archive',
+      restMs: 1_000,
+      run: async () => {
+        await archiveEnded(ctx, pass, ctx.now())
+        return false
+      },
+    },
     scheduled(ctx, 'free-amounts', 600, () => freeAmounts(ctx)),
     scheduled(ctx, 'forget-answers', 600, async () => {
       while ((await deleteOldAnswers(ctx.db, answersKeptHours, answersPerRun)) === answersPerRun);
     }),
+    ...(ctx.directory ? directory(ctx) : []),
     ...settlement(ctx, signers),
+  ]
+}
+
+/** What a cell that shares a directory has to say there. */
+function directory(ctx: Context): readonly Loop[] {
+  const uses = openUses(ctx.db)
+  const claimTurn: Parameters<typeof releaseClaims>[2] = { after: null }
+  return [
+    scheduled(ctx, 'directory-report', 60, () => reportToDirectory(ctx, uses, () => readLoad(ctx.db))),
+    scheduled(ctx, 'directory-release', 600, async () => void (await releaseClaims(ctx, uses, claimTurn))),
   ]
 }
 
@@ -95,15 +139,30 @@ function settlement(ctx: Context, signers: readonly AnySigner[]): readonly Loop[
   const work = { signers, holder: randomText(16), updateStatus: update }
   const rails = listConnected(openRails(ctx))
   const look = openMeasure(ctx, rails)
+  const lookAtRefunds = openRefundMeasure(
+    ctx,
+    rails.map(({ network }) => network),
+  )
   const measure: Loop = {
     name: 'measure',
     restMs: 10_000,
     run: async () => {
       await look()
+      await lookAtRefunds()
       return false
     },
   }
-  return [measure, ...rails.flatMap((rail) => rail.settle(work))]
+  const proofs = rails
+    .filter(({ sent }) => sent !== undefined)
+    .map(
+      (rail): Loop => ({
+        name: `prove-sent ${rail.network.caip2}`,
+        restMs: 1_000,
+        wakeOn: 'decisions',
+        run: () => proveSent(ctx, rail),
+      }),
+    )
+  return [measure, ...proofs, ...rails.flatMap((rail) => rail.settle(work))]
 }
 
 async function runLoop(ctx: Context, loop: Loop, stopping: AbortSignal): Promise<void> {

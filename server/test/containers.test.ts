@@ -98,7 +98,7 @@ test('the image that the Containerfile describes answers requests and contains n
   assert.equal((await fetch(`${address}/readyz`)).status, 200)
   assert.equal((await fetch(`${address}/docs/api`)).status, 200)
   const page = await fetch(`${address}/pay/ch_none`, { headers: { accept: 'text/html' } })
-  assert.match(await page.text(), /<script type="module" src="\/pay\/assets\/page\.\w+\.js"/)
+  assert.match(await page.text(), /<script type="module" src="\/pay\/assets\/page\.\w+\.js\?cell=00"/)
 })
 
 test('files with private keys are ignored by git and never sent to an image', async () => {

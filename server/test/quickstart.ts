@@ -46,7 +46,9 @@ try {
   await assertCompleted(checkoutUrl)
   const secondsToCompleted = secondsSince()
   for (const lines of [...terminals, readCommands(screen)]) process.stdout.write(shell(lines))
-  const paid = await listCheckouts()
+  // The demo store has a history of its own, with orders of four digits.
+  const paid = (await listCheckouts()).filter(({ orderId }) => /^(demo|order-\d|\d)$/.test(orderId))
+  assert(paid.length >= 5, `${paid.length} orders`)
   assert.deepEqual([...new Set(paid.map(({ status }) => status))], ['COMPLETED'])
   assert(secondsToCompleted <= secondsMax, `${secondsToCompleted} s to the first payment`)
   figures = { secondsToScreen, secondsToCompleted, secondsToEnd: secondsSince(), paid: paid.length }
@@ -100,11 +102,11 @@ async function payByClick(checkoutUrl: string): Promise<void> {
   await browser.close()
 }
 
-async function listCheckouts(): Promise<{ status: string; checkoutUrl: string }[]> {
+async function listCheckouts(): Promise<{ orderId: string; status: string; checkoutUrl: string }[]> {
   const { FARTHING_URL, FARTHING_API_KEY = '' } = parseEnv(readFileSync(join(clone, '.dev/env'), 'utf8'))
   const headers = { 'x-api-key': FARTHING_API_KEY }
   const answer = await fetch(`${FARTHING_URL}/api/v1/checkouts`, { headers })
-  return ((await answer.json()) as { data: { status: string; checkoutUrl: string }[] }).data
+  return ((await answer.json()) as { data: { orderId: string; status: string; checkoutUrl: string }[] }).data
 }
 
 async function assertCompleted(checkoutUrl: string): Promise<void> {

@@ -43,8 +43,22 @@ const slow = [
   '/test/mcp.test.ts',
   '/crash/crash-points.test.ts',
   '/crash/svm-crash-points.test.ts',
+  '/crash/refund-crash-points.test.ts',
   '/adversity/liars.test.ts',
   '/svm/liars.test.ts',
+  '/dev/dev.test.ts',
+  '/webhooks/receivers.test.ts',
+  '/console/hostile.test.ts',
+  '/http/raw-http.test.ts',
+  '/http/fuzz.test.ts',
+  '/webhooks/signature.test.ts',
+  '/commands/operator.test.ts',
+  '/directory/crash.test.ts',
+  '/docs/run.test.ts',
+  '/page/journeys.test.ts',
+  '/page/solana.test.ts',
+  '/page/no-script.test.ts',
+  '/page/ways.test.ts',
 ]
 const slowTurns = 3
 

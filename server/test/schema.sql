@@ -1,19 +1,238 @@
+CREATE FUNCTION public.archive_checkouts(from_id text, before_id text, days integer, batch integer) RETURNS TABLE(looked integer, moved integer, last_id text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+declare
+  ended_before constant timestamptz := clock() - make_interval(days => greatest(days, 30));
+  month_ends constant text := first_checkout_at(from_id,
+    date_trunc('month', time_of_checkout(from_id)) + interval '1 month');
+  ids text[];
+begin
+  if exists (select 1 from restores where finished_at is null) then return; end if;
+  -- Whoever changes anything about a checkout holds its row, or finds it gone and brings it back.
+  ids := array(select c.id from checkouts c where c.id >= from_id and c.id < before_id and c.id < month_ends
+    and c.status in ('COMPLETED', 'EXPIRED', 'CANCELED') and c.expires_at < ended_before
+    order by c.id limit batch for update skip locked);
+  looked := cardinality(ids);
+  last_id := ids[looked];
+
+  -- Read after the rows are locked, so nothing here can change any more.
+  ids := array(select c.id from unnest(ids) as c (id) where
+    not exists (select 1 from events e where e.checkout_id = c.id and (e.sequence is null or e.created_at >= ended_before))
+    and not exists (select 1 from events e join webhook_endpoints w on w.store_id = e.store_id
+      join deliveries d on d.endpoint_id = w.id and d.event_id = e.id where e.checkout_id = c.id)
+    and not exists (select 1 from credits k where k.checkout_id = c.id and (
+      coalesce(k.orphaned_at, k.included_at) >= ended_before or k.finalized_at >= ended_before
+      or case when k.orphaned_at is null then k.finalized_at is null or k.witnessed_at is null
+          or (k.disposition <> 'exact' and k.accepted_at is null and k.dismissed_at is null)
+        else k.reversed_at is null and not exists (select 1 from credits o where o.payment_id = k.payment_id
+          and o.checkout_id = k.checkout_id and o.orphaned_at is null) end))
+    and not exists (select 1 from authorizations a where a.checkout_id = c.id and a.state in ('claimed', 'sent')
+      and (not a.is_credited or greatest(a.claimed_at, a.failed_at) >= ended_before))
+    -- A signature that was never sent is dead once its time has passed. Solana counts it in blocks, which are fewer.
+    and not exists (select 1 from authorizations a where a.checkout_id = c.id and a.state in ('rejected', 'dead')
+      and (greatest(a.claimed_at, a.resolved_at, a.failed_at) >= ended_before
+        or (not a.is_credited and a.valid_before >= extract(epoch from ended_before))))
+    and not exists (select 1 from reserved_amounts r where r.checkout_id = c.id
+      and (r.freed_at is null or r.freed_at >= ended_before))
+    and not exists (select 1 from pasted_transactions p where p.checkout_id = c.id
+      and (p.outcome = 'looking' or p.pasted_at >= ended_before))
+    -- A store sees what money without a checkout may have been meant for, for as long as it has none.
+    and not exists (select 1 from payment_hints h join credits k on k.payment_id = h.payment_id
+      and k.checkout_id is null where h.checkout_id = c.id)
+    and not exists (select 1 from refunds r where r.checkout_id = c.id and (r.is_watched
+      or r.status in ('REQUESTED', 'SIGNED', 'SENT') or (r.status = 'COMPLETED' and r.finality is distinct from 'finalized')
+      or greatest(r.created_at, r.completed_at, r.ended_at) >= ended_before))
+    and not exists (select 1 from decisions d where d.decided_at is null and (d.checkout_id = c.id
+      or d.payment_id in (select k.payment_id from credits k where k.checkout_id = c.id)))
+    order by c.id);
+  moved := cardinality(ids);
+  if moved > 0 then
+    with gone as (delete from payment_hints where checkout_id = any(ids) returning *)
+      insert into archived_payment_hints select * from gone;
+    with gone as (delete from pasted_transactions where checkout_id = any(ids) returning *)
+      insert into archived_pasted_transactions select * from gone;
+    with gone as (delete from reserved_amounts where checkout_id = any(ids) returning *)
+      insert into archived_reserved_amounts select * from gone;
+    with gone as (delete from authorizations where checkout_id = any(ids) and state in ('claimed', 'sent') returning *)
+      insert into archived_authorizations select * from gone;
+    with gone as (delete from authorizations where checkout_id = any(ids) and state in ('rejected', 'dead') returning *)
+      insert into archived_authorizations select * from gone;
+    with gone as (delete from credits where checkout_id = any(ids) returning *)
+      insert into archived_credits select * from gone;
+    with gone as (delete from events where checkout_id = any(ids) returning *),
+      kept as (insert into archived_events select * from gone)
+      insert into archived_logs as l (store_id, last_sequence)
+      select store_id, max(sequence) from gone group by store_id order by store_id
+      on conflict (store_id) do update set last_sequence = excluded.last_sequence
+        where l.last_sequence < excluded.last_sequence;
+    with gone as (delete from checkouts where id = any(ids) returning *)
+      insert into archived_checkouts select * from gone;
+  end if;
+  return next;
+end $$;
+
+CREATE FUNCTION public.archive_transactions(of_network text, of_settler text, from_nonce bigint, days integer, batch integer) RETURNS TABLE(moved integer, next_nonce bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+declare
+  mined_before constant timestamptz := clock() - make_interval(days => greatest(days, 30));
+  looked integer := 0;
+  each record;
+begin
+  if not pg_try_advisory_xact_lock(402402403, 30) or exists (select 1 from restores where finished_at is null) then
+    return;
+  end if;
+  moved := 0;
+  for each in select t.* from transactions t where t.network = of_network and t.settler = of_settler
+    and t.nonce >= from_nonce order by t.nonce limit batch
+  loop
+    next_nonce := null;
+    exit when each.mined_at is null or each.mined_at >= mined_before;
+    looked := looked + 1;
+    next_nonce := case when looked = batch then each.nonce + 1 end;
+    continue when each.cost_wei is null or exists (select 1 from transaction_calls c
+      join authorizations a on a.payer = c.payer and a.nonce = c.nonce and a.asset = c.asset and a.network = c.network
+      where c.settler = of_settler and c.settler_nonce = each.nonce and c.network = of_network);
+    perform open_transactions_month(each.created_at);
+    with gone as (delete from transaction_calls where settler = of_settler and settler_nonce = each.nonce
+        and network = of_network returning *)
+      insert into archived_transaction_calls select gone.*, each.created_at from gone;
+    with gone as (delete from broadcasts where network = of_network and settler = of_settler and nonce = each.nonce
+        returning *)
+      insert into archived_broadcasts select gone.*, each.created_at from gone;
+    with gone as (delete from transactions where network = of_network and settler = of_settler and nonce = each.nonce
+        returning *)
+      insert into archived_transactions select * from gone;
+    moved := moved + 1;
+  end loop;
+  return next;
+end $$;
+
+CREATE FUNCTION public.bring_back(ids text[]) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
+    AS $$
+declare
+  found_ids text[];
+  each record;
+begin
+  perform pg_advisory_xact_lock_shared(402402403, 30);
+  found_ids := array(select id from archived_checkouts where id = any(ids) order by id for update);
+  if cardinality(found_ids) = 0 then return 0; end if;
+  with gone as (delete from archived_checkouts where id = any(found_ids) returning *)
+    insert into checkouts select * from gone;
+  with gone as (delete from archived_events where checkout_id = any(found_ids) returning *)
+    insert into events overriding system value select * from gone;
+  -- A key that did not pay may have been claimed again since, for another checkout. The one that paid stays, else the
+  -- newer one.
+  delete from authorizations a using archived_authorizations b
+    where b.checkout_id = any(found_ids) and b.is_credited
+      and a.payer = b.payer and a.nonce = b.nonce and a.asset = b.asset and a.network = b.network
+      and a.state in ('rejected', 'dead') and not a.is_credited;
+  with gone as (delete from archived_authorizations where checkout_id = any(found_ids) returning *)
+    insert into authorizations select * from gone on conflict (payer, nonce, asset, network) do nothing;
+  with gone as (delete from archived_credits where checkout_id = any(found_ids) returning *)
+    insert into credits select * from gone;
+  with gone as (delete from archived_reserved_amounts where checkout_id = any(found_ids) returning *)
+    insert into reserved_amounts select * from gone;
+  with gone as (delete from archived_pasted_transactions where checkout_id = any(found_ids) returning *)
+    insert into pasted_transactions select * from gone;
+  with gone as (delete from archived_payment_hints where checkout_id = any(found_ids) returning *)
+    insert into payment_hints select * from gone;
+  -- With what was sent for them.
+  for each in
+    select distinct c.network, c.settler, c.settler_nonce as nonce
+    from (select * from authorizations where checkout_id = any(found_ids) and state in ('claimed', 'sent')
+      union all select * from authorizations where checkout_id = any(found_ids) and state in ('rejected', 'dead')) a
+    join archived_transaction_calls c on c.nonce = a.nonce and c.payer = a.payer and c.asset = a.asset
+      and c.network = a.network
+    order by 1, 2, 3
+  loop
+    with gone as (delete from archived_transactions where network = each.network and settler = each.settler
+        and nonce = each.nonce returning *)
+      insert into transactions select * from gone;
+    with gone as (delete from archived_broadcasts where network = each.network and settler = each.settler
+        and nonce = each.nonce returning *)
+      insert into broadcasts select hash, network, settler, nonce, bytes, created_at, first_sent_at, last_sent_at,
+        taken_at, unfunded_at, refusal from gone;
+    with gone as (delete from archived_transaction_calls where settler = each.settler
+        and settler_nonce = each.nonce and network = each.network returning *)
+      insert into transaction_calls select network, settler, settler_nonce, place, asset, payer, nonce from gone;
+  end loop;
+  return cardinality(found_ids);
+end $$;
+
 CREATE FUNCTION public.clock() RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     AS $$
   select now() + coalesce(nullif(current_setting('farthing.clock_offset', true), ''), '0')::interval
 $$;
 
+CREATE FUNCTION public.first_checkout_at(like_id text, at timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE STRICT
+    AS $$
+  select substr(like_id, 1, 5) || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz',
+    (div((extract(epoch from at) * 1000)::bigint, power(32::numeric, 10 - i))::bigint % 32)::integer + 1, 1), '' order by i)
+    || repeat('0', 16)
+  from generate_series(1, 10) as i
+$$;
+
 CREATE FUNCTION public.follow_credit() RETURNS trigger
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 begin
   update authorizations a set is_credited = not a.is_credited
   where a.network = new.network and a.asset = new.asset and a.payer = new.payer and a.nonce = new.nonce
     and a.is_credited <> exists (select 1 from credits k where k.network = a.network and k.asset = a.asset
       and k.payer = a.payer and k.nonce = a.nonce and k.orphaned_at is null
-      and k.checkout_id is not distinct from a.checkout_id);
+      and k.checkout_id is not distinct from a.checkout_id
+      and (a.refund_id is null or (k.pay_to = a.pay_to and k.amount = a.amount)));
   return null;
+end $$;
+
+CREATE FUNCTION public.guard_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if new.made is not null and pg_has_role('farthing_serve', 'usage') and not pg_has_role('farthing_console', 'usage')
+    and needs_owner(new.store_id)
+  then
+    raise insufficient_privilege
+      using message = format('%s may not make a change of wallet in %s: an owner confirms that', current_user, new.store_id);
+  end if;
+  return new;
+end $$;
+
+CREATE FUNCTION public.guard_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if new.status <> old.status and not (old.status = 'REQUESTED' and new.status in ('SIGNED', 'SENT', 'DECLARED', 'CANCELED'))
+    and (pg_has_role('farthing_serve', 'usage') or pg_has_role('farthing_console', 'usage'))
+    and not pg_has_role('farthing_work', 'usage')
+  then
+    raise insufficient_privilege
+      using message = format('%s may not move a refund from %s to %s', current_user, old.status, new.status);
+  end if;
+  return new;
 end $$;
 
 CREATE FUNCTION public.guard_status() RETURNS trigger
@@ -37,14 +256,78 @@ begin
   if (case when tg_op = 'INSERT' then new.registration > 0
         else new.registration <> old.registration or (old.retired_at is not null and new.retired_at is null) end)
     and pg_has_role('farthing_serve', 'usage') and not pg_has_role('farthing_console', 'usage')
-    and (select coalesce(s.wallet_changes, case when s.mode = 'live' and exists (select 1 from memberships m
-           where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end)
-         from stores s where s.id = new.store_id) = 'member'
+    and needs_owner(new.store_id)
   then
     raise insufficient_privilege
       using message = format('%s may not put a wallet of %s to use: an owner confirms that', current_user, new.store_id);
   end if;
   return new;
+end $$;
+
+CREATE FUNCTION public.keep_terms() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if old.nonce is not null and old.recipient is distinct from new.recipient then
+    raise insufficient_privilege using message = format('%s was handed out to be signed: its recipient stays', old.id);
+  end if;
+  return new;
+end $$;
+
+CREATE FUNCTION public.needs_owner(of_store text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+  select coalesce(s.wallet_changes, case when s.mode = 'live' and exists (select 1 from memberships m
+    where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) = 'member'
+  from stores s where s.id = of_store
+$$;
+
+CREATE FUNCTION public.open_archive_month(of_checkout text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    AS $_$
+declare
+  month timestamptz;
+  each text;
+  made text;
+begin
+  if of_checkout !~ '^ch_[0-9a-z]{2}[0-9a-hjkmnp-tv-z]{26}$' then raise 'not a checkout: %', of_checkout; end if;
+  month := date_trunc('month', time_of_checkout(of_checkout));
+  if month > clock() then raise 'a month to come: %', month; end if;
+  if to_regclass('archived_checkouts_' || to_char(month, 'YYYY_MM')) is not null then return false; end if;
+  -- One at a time: of two that come together, the second finds it made.
+  lock table archived_checkouts in share update exclusive mode;
+  if to_regclass('archived_checkouts_' || to_char(month, 'YYYY_MM')) is not null then return false; end if;
+  if not exists (select 1 from checkouts where id = of_checkout) then raise 'no such checkout: %', of_checkout; end if;
+  foreach each in array array['archived_checkouts', 'archived_events', 'archived_credits', 'archived_authorizations',
+    'archived_reserved_amounts', 'archived_pasted_transactions', 'archived_payment_hints']
+  loop
+    made := each || '_' || to_char(month, 'YYYY_MM');
+    execute format('create table %I (like %I)', made, each);
+    execute format('alter table %I attach partition %I for values from (%L) to (%L)', each, made,
+      first_checkout_at(of_checkout, month), first_checkout_at(of_checkout, month + interval '1 month'));
+  end loop;
+  return true;
+end $_$;
+
+CREATE FUNCTION public.open_transactions_month(of_time timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    AS $$
+declare
+  month constant timestamptz := date_trunc('month', of_time);
+  each text;
+  made text;
+begin
+  if to_regclass('archived_transactions_' || to_char(month, 'YYYY_MM')) is not null then return; end if;
+  foreach each in array array['archived_transactions', 'archived_transaction_calls', 'archived_broadcasts'] loop
+    made := each || '_' || to_char(month, 'YYYY_MM');
+    execute format('create table %I (like %I)', made, each);
+    execute format('alter table %I attach partition %I for values from (%L) to (%L)', each, made, month,
+      month + interval '1 month');
+  end loop;
 end $$;
 
 CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS TABLE(store_id text, may_decide boolean)
@@ -62,19 +345,55 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
   select f.store_id, f.rank = 1 or (select count(*) from first) = 1 from first f
 $$;
 
-CREATE TABLE public.api_keys (
-    id text NOT NULL COLLATE pg_catalog."C",
+CREATE FUNCTION public.payment_right(of_store text, paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+  select o.may_decide from payment_owners(paid_to, paid_at, in_mode) o where o.store_id = of_store
+$$;
+
+CREATE FUNCTION public.time_of_checkout(id text) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$
+  select to_timestamp(sum((strpos('0123456789abcdefghjkmnpqrstvwxyz', substr(id, 5 + i, 1)) - 1)
+    * power(32::numeric, 10 - i)) / 1000.0) from generate_series(1, 10) as i
+$$;
+
+CREATE TABLE public.alert_cursors (
     store_id text NOT NULL COLLATE pg_catalog."C",
-    secret_hash bytea NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone,
-    revoked_at timestamp with time zone,
-    label text,
-    scopes text[],
-    addresses text[] DEFAULT '{}'::text[] NOT NULL,
-    last_used_at timestamp with time zone,
-    CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+    sequence bigint NOT NULL,
+    failing_until timestamp with time zone NOT NULL,
+    told_at timestamp with time zone
 );
+
+CREATE TABLE public.archived_authorizations (
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    nonce text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    store_id text COLLATE pg_catalog."C",
+    state text NOT NULL,
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    valid_after numeric(78,0) NOT NULL,
+    valid_before numeric(78,0) NOT NULL,
+    signature bytea NOT NULL,
+    reason text,
+    claimed_at timestamp with time zone NOT NULL,
+    sends integer NOT NULL,
+    is_contract boolean NOT NULL,
+    spent_block_number bigint,
+    spent_block_hash text COLLATE pg_catalog."C",
+    spent_reason text,
+    payment_identifier text COLLATE pg_catalog."C",
+    resolved_at timestamp with time zone,
+    is_credited boolean NOT NULL,
+    settler text COLLATE pg_catalog."C",
+    failed_at timestamp with time zone,
+    refund_id text COLLATE pg_catalog."C"
+)
+PARTITION BY RANGE (checkout_id);
 
 CREATE TABLE public.authorizations (
     network text NOT NULL COLLATE pg_catalog."C",
@@ -101,20 +420,84 @@ CREATE TABLE public.authorizations (
     is_credited boolean DEFAULT false NOT NULL,
     settler text COLLATE pg_catalog."C",
     failed_at timestamp with time zone,
+    refund_id text COLLATE pg_catalog."C",
     CONSTRAINT authorizations_amount_check CHECK ((amount > (0)::numeric)),
-    CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) = (store_id IS NULL))),
-    CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
+    CONSTRAINT authorizations_check CHECK (((checkout_id IS NULL) OR (store_id IS NOT NULL))),
+    CONSTRAINT authorizations_prepared_check CHECK (((state <> 'prepared'::text) OR (refund_id IS NOT NULL))),
+    CONSTRAINT authorizations_state_check CHECK ((state = ANY (ARRAY['prepared'::text, 'claimed'::text, 'sent'::text, 'rejected'::text, 'dead'::text])))
 )
 WITH (fillfactor='50');
 
-CREATE TABLE public.blocks (
-    network text NOT NULL COLLATE pg_catalog."C",
-    number bigint NOT NULL,
+CREATE VIEW public.all_authorizations WITH (security_invoker='true') AS
+ SELECT authorizations.network,
+    authorizations.asset,
+    authorizations.payer,
+    authorizations.nonce,
+    authorizations.checkout_id,
+    authorizations.store_id,
+    authorizations.state,
+    authorizations.pay_to,
+    authorizations.amount,
+    authorizations.valid_after,
+    authorizations.valid_before,
+    authorizations.signature,
+    authorizations.reason,
+    authorizations.claimed_at,
+    authorizations.sends,
+    authorizations.is_contract,
+    authorizations.spent_block_number,
+    authorizations.spent_block_hash,
+    authorizations.spent_reason,
+    authorizations.payment_identifier,
+    authorizations.resolved_at,
+    authorizations.is_credited,
+    authorizations.settler,
+    authorizations.failed_at,
+    authorizations.refund_id
+   FROM public.authorizations
+UNION ALL
+ SELECT archived_authorizations.network,
+    archived_authorizations.asset,
+    archived_authorizations.payer,
+    archived_authorizations.nonce,
+    archived_authorizations.checkout_id,
+    archived_authorizations.store_id,
+    archived_authorizations.state,
+    archived_authorizations.pay_to,
+    archived_authorizations.amount,
+    archived_authorizations.valid_after,
+    archived_authorizations.valid_before,
+    archived_authorizations.signature,
+    archived_authorizations.reason,
+    archived_authorizations.claimed_at,
+    archived_authorizations.sends,
+    archived_authorizations.is_contract,
+    archived_authorizations.spent_block_number,
+    archived_authorizations.spent_block_hash,
+    archived_authorizations.spent_reason,
+    archived_authorizations.payment_identifier,
+    archived_authorizations.resolved_at,
+    archived_authorizations.is_credited,
+    archived_authorizations.settler,
+    archived_authorizations.failed_at,
+    archived_authorizations.refund_id
+   FROM public.archived_authorizations;
+
+CREATE TABLE public.archived_broadcasts (
     hash text NOT NULL COLLATE pg_catalog."C",
-    parent_hash text NOT NULL COLLATE pg_catalog."C",
-    block_time timestamp with time zone NOT NULL,
-    told_by text[] DEFAULT '{}'::text[] NOT NULL
-);
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    nonce bigint NOT NULL,
+    bytes bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    first_sent_at timestamp with time zone,
+    last_sent_at timestamp with time zone,
+    taken_at timestamp with time zone,
+    unfunded_at timestamp with time zone,
+    refusal text,
+    transaction_at timestamp with time zone NOT NULL
+)
+PARTITION BY RANGE (transaction_at);
 
 CREATE TABLE public.broadcasts (
     hash text NOT NULL COLLATE pg_catalog."C",
@@ -130,17 +513,51 @@ CREATE TABLE public.broadcasts (
     refusal text
 );
 
-CREATE TABLE public.challenges (
-    hash bytea NOT NULL,
-    purpose text NOT NULL,
-    browser_hash bytea NOT NULL,
-    subject_hash bytea NOT NULL,
+CREATE VIEW public.all_broadcasts WITH (security_invoker='true') AS
+ SELECT broadcasts.hash,
+    broadcasts.network,
+    broadcasts.settler,
+    broadcasts.nonce,
+    broadcasts.created_at,
+    broadcasts.first_sent_at,
+    broadcasts.last_sent_at,
+    broadcasts.taken_at,
+    broadcasts.unfunded_at,
+    broadcasts.refusal
+   FROM public.broadcasts
+UNION ALL
+ SELECT archived_broadcasts.hash,
+    archived_broadcasts.network,
+    archived_broadcasts.settler,
+    archived_broadcasts.nonce,
+    archived_broadcasts.created_at,
+    archived_broadcasts.first_sent_at,
+    archived_broadcasts.last_sent_at,
+    archived_broadcasts.taken_at,
+    archived_broadcasts.unfunded_at,
+    archived_broadcasts.refusal
+   FROM public.archived_broadcasts;
+
+CREATE TABLE public.archived_checkouts (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    order_id text NOT NULL COLLATE pg_catalog."C",
+    price_amount text NOT NULL,
+    price_currency text NOT NULL,
+    success_redirect_url text,
+    options json NOT NULL,
+    rate json,
+    finality text NOT NULL,
+    status text NOT NULL,
+    version integer NOT NULL,
+    created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
-    CONSTRAINT challenges_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
-    CONSTRAINT challenges_hash_check CHECK ((octet_length(hash) = 32)),
-    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text, 'oidc'::text]))),
-    CONSTRAINT challenges_subject_hash_check CHECK ((octet_length(subject_hash) = 32))
-);
+    page_version integer NOT NULL,
+    cancel_url text,
+    description text,
+    metadata json
+)
+PARTITION BY RANGE (id);
 
 CREATE TABLE public.checkouts (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -158,6 +575,8 @@ CREATE TABLE public.checkouts (
     expires_at timestamp with time zone NOT NULL,
     page_version integer DEFAULT 0 NOT NULL,
     cancel_url text,
+    description text,
+    metadata json,
     CONSTRAINT checkouts_check CHECK ((expires_at > created_at)),
     CONSTRAINT checkouts_finality_check CHECK ((finality = ANY (ARRAY['included'::text, 'safe'::text, 'finalized'::text]))),
     CONSTRAINT checkouts_order_id_check CHECK (((octet_length(order_id) >= 1) AND (octet_length(order_id) <= 255))),
@@ -165,6 +584,78 @@ CREATE TABLE public.checkouts (
     CONSTRAINT checkouts_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'PROCESSING'::text, 'COMPLETED'::text, 'EXPIRED'::text, 'CANCELED'::text]))),
     CONSTRAINT checkouts_version_check CHECK ((version >= 1))
 );
+
+CREATE VIEW public.all_checkouts WITH (security_invoker='true') AS
+ SELECT checkouts.id,
+    checkouts.store_id,
+    checkouts.order_id,
+    checkouts.price_amount,
+    checkouts.price_currency,
+    checkouts.success_redirect_url,
+    checkouts.options,
+    checkouts.rate,
+    checkouts.finality,
+    checkouts.status,
+    checkouts.version,
+    checkouts.created_at,
+    checkouts.expires_at,
+    checkouts.page_version,
+    checkouts.cancel_url,
+    checkouts.description,
+    checkouts.metadata
+   FROM public.checkouts
+UNION ALL
+ SELECT archived_checkouts.id,
+    archived_checkouts.store_id,
+    archived_checkouts.order_id,
+    archived_checkouts.price_amount,
+    archived_checkouts.price_currency,
+    archived_checkouts.success_redirect_url,
+    archived_checkouts.options,
+    archived_checkouts.rate,
+    archived_checkouts.finality,
+    archived_checkouts.status,
+    archived_checkouts.version,
+    archived_checkouts.created_at,
+    archived_checkouts.expires_at,
+    archived_checkouts.page_version,
+    archived_checkouts.cancel_url,
+    archived_checkouts.description,
+    archived_checkouts.metadata
+   FROM public.archived_checkouts;
+
+CREATE TABLE public.archived_credits (
+    network text NOT NULL COLLATE pg_catalog."C",
+    block_hash text NOT NULL COLLATE pg_catalog."C",
+    log_index integer NOT NULL,
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    block_number bigint NOT NULL,
+    block_time timestamp with time zone NOT NULL,
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    "position" integer NOT NULL,
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    nonce text COLLATE pg_catalog."C",
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    store_id text COLLATE pg_catalog."C",
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    disposition text NOT NULL,
+    first_seen_block_time timestamp with time zone NOT NULL,
+    included_at timestamp with time zone NOT NULL,
+    safe_at timestamp with time zone,
+    finalized_at timestamp with time zone,
+    reversed_at timestamp with time zone,
+    orphaned_at timestamp with time zone,
+    announced text,
+    accepted_at timestamp with time zone,
+    dismissed_at timestamp with time zone,
+    sender text COLLATE pg_catalog."C",
+    sender_nonce bigint,
+    witnessed_at timestamp with time zone,
+    counts boolean NOT NULL
+)
+PARTITION BY RANGE (checkout_id);
 
 CREATE TABLE public.credits (
     network text NOT NULL COLLATE pg_catalog."C",
@@ -203,6 +694,344 @@ CREATE TABLE public.credits (
 )
 WITH (fillfactor='50');
 
+CREATE VIEW public.all_credits WITH (security_invoker='true') AS
+ SELECT credits.network,
+    credits.block_hash,
+    credits.log_index,
+    credits.payment_id,
+    credits.block_number,
+    credits.block_time,
+    credits.transaction_hash,
+    credits."position",
+    credits.asset,
+    credits.payer,
+    credits.nonce,
+    credits.pay_to,
+    credits.amount,
+    credits.store_id,
+    credits.checkout_id,
+    credits.disposition,
+    credits.first_seen_block_time,
+    credits.included_at,
+    credits.safe_at,
+    credits.finalized_at,
+    credits.reversed_at,
+    credits.orphaned_at,
+    credits.announced,
+    credits.accepted_at,
+    credits.dismissed_at,
+    credits.sender,
+    credits.sender_nonce,
+    credits.witnessed_at,
+    credits.counts
+   FROM public.credits
+UNION ALL
+ SELECT archived_credits.network,
+    archived_credits.block_hash,
+    archived_credits.log_index,
+    archived_credits.payment_id,
+    archived_credits.block_number,
+    archived_credits.block_time,
+    archived_credits.transaction_hash,
+    archived_credits."position",
+    archived_credits.asset,
+    archived_credits.payer,
+    archived_credits.nonce,
+    archived_credits.pay_to,
+    archived_credits.amount,
+    archived_credits.store_id,
+    archived_credits.checkout_id,
+    archived_credits.disposition,
+    archived_credits.first_seen_block_time,
+    archived_credits.included_at,
+    archived_credits.safe_at,
+    archived_credits.finalized_at,
+    archived_credits.reversed_at,
+    archived_credits.orphaned_at,
+    archived_credits.announced,
+    archived_credits.accepted_at,
+    archived_credits.dismissed_at,
+    archived_credits.sender,
+    archived_credits.sender_nonce,
+    archived_credits.witnessed_at,
+    archived_credits.counts
+   FROM public.archived_credits;
+
+CREATE TABLE public.archived_events (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    "position" bigint NOT NULL,
+    sequence bigint,
+    type text NOT NULL,
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    checkout_version integer,
+    data json NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    actor json
+)
+PARTITION BY RANGE (checkout_id);
+
+CREATE TABLE public.events (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    "position" bigint NOT NULL,
+    sequence bigint,
+    type text NOT NULL,
+    checkout_id text COLLATE pg_catalog."C",
+    checkout_version integer,
+    data json NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    actor json,
+    CONSTRAINT events_check CHECK (((checkout_id IS NULL) = (checkout_version IS NULL)))
+);
+
+CREATE VIEW public.all_events WITH (security_invoker='true') AS
+ SELECT events.id,
+    events.store_id,
+    events."position",
+    events.sequence,
+    events.type,
+    events.checkout_id,
+    events.checkout_version,
+    events.data,
+    events.created_at,
+    events.actor
+   FROM public.events
+UNION ALL
+ SELECT archived_events.id,
+    archived_events.store_id,
+    archived_events."position",
+    archived_events.sequence,
+    archived_events.type,
+    archived_events.checkout_id,
+    archived_events.checkout_version,
+    archived_events.data,
+    archived_events.created_at,
+    archived_events.actor
+   FROM public.archived_events;
+
+CREATE TABLE public.archived_pasted_transactions (
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    pasted_at timestamp with time zone NOT NULL,
+    looked_at timestamp with time zone,
+    outcome text NOT NULL
+)
+PARTITION BY RANGE (checkout_id);
+
+CREATE TABLE public.pasted_transactions (
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    transaction_hash text NOT NULL COLLATE pg_catalog."C",
+    pasted_at timestamp with time zone NOT NULL,
+    looked_at timestamp with time zone,
+    outcome text DEFAULT 'looking'::text NOT NULL,
+    CONSTRAINT pasted_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['looking'::text, 'applied'::text, 'hinted'::text, 'not_found'::text])))
+);
+
+CREATE VIEW public.all_pasted_transactions WITH (security_invoker='true') AS
+ SELECT pasted_transactions.checkout_id,
+    pasted_transactions.network,
+    pasted_transactions.transaction_hash,
+    pasted_transactions.pasted_at,
+    pasted_transactions.looked_at,
+    pasted_transactions.outcome
+   FROM public.pasted_transactions
+UNION ALL
+ SELECT archived_pasted_transactions.checkout_id,
+    archived_pasted_transactions.network,
+    archived_pasted_transactions.transaction_hash,
+    archived_pasted_transactions.pasted_at,
+    archived_pasted_transactions.looked_at,
+    archived_pasted_transactions.outcome
+   FROM public.archived_pasted_transactions;
+
+CREATE TABLE public.archived_payment_hints (
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    disposition text NOT NULL,
+    created_at timestamp with time zone NOT NULL
+)
+PARTITION BY RANGE (checkout_id);
+
+CREATE TABLE public.payment_hints (
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    disposition text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_hints_disposition_check CHECK ((disposition = ANY (ARRAY['late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text])))
+);
+
+CREATE VIEW public.all_payment_hints WITH (security_invoker='true') AS
+ SELECT payment_hints.payment_id,
+    payment_hints.checkout_id,
+    payment_hints.disposition,
+    payment_hints.created_at
+   FROM public.payment_hints
+UNION ALL
+ SELECT archived_payment_hints.payment_id,
+    archived_payment_hints.checkout_id,
+    archived_payment_hints.disposition,
+    archived_payment_hints.created_at
+   FROM public.archived_payment_hints;
+
+CREATE TABLE public.archived_reserved_amounts (
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    after_block bigint NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    cools_until timestamp with time zone,
+    freed_at timestamp with time zone,
+    reference text COLLATE pg_catalog."C",
+    looked_at timestamp with time zone
+)
+PARTITION BY RANGE (checkout_id);
+
+CREATE TABLE public.reserved_amounts (
+    checkout_id text NOT NULL COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    pay_to text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    after_block bigint NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    cools_until timestamp with time zone,
+    freed_at timestamp with time zone,
+    reference text COLLATE pg_catalog."C",
+    looked_at timestamp with time zone,
+    CONSTRAINT reserved_amounts_amount_check CHECK ((amount > (0)::numeric))
+);
+
+CREATE VIEW public.all_reserved_amounts WITH (security_invoker='true') AS
+ SELECT reserved_amounts.checkout_id,
+    reserved_amounts.network,
+    reserved_amounts.asset,
+    reserved_amounts.pay_to,
+    reserved_amounts.amount,
+    reserved_amounts.after_block,
+    reserved_amounts.reserved_at,
+    reserved_amounts.cools_until,
+    reserved_amounts.freed_at,
+    reserved_amounts.reference,
+    reserved_amounts.looked_at
+   FROM public.reserved_amounts
+UNION ALL
+ SELECT archived_reserved_amounts.checkout_id,
+    archived_reserved_amounts.network,
+    archived_reserved_amounts.asset,
+    archived_reserved_amounts.pay_to,
+    archived_reserved_amounts.amount,
+    archived_reserved_amounts.after_block,
+    archived_reserved_amounts.reserved_at,
+    archived_reserved_amounts.cools_until,
+    archived_reserved_amounts.freed_at,
+    archived_reserved_amounts.reference,
+    archived_reserved_amounts.looked_at
+   FROM public.archived_reserved_amounts;
+
+CREATE TABLE public.archived_transaction_calls (
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    settler_nonce bigint NOT NULL,
+    place integer NOT NULL,
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    nonce text NOT NULL COLLATE pg_catalog."C",
+    transaction_at timestamp with time zone NOT NULL
+)
+PARTITION BY RANGE (transaction_at);
+
+CREATE TABLE public.transaction_calls (
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    settler_nonce bigint NOT NULL,
+    place integer NOT NULL,
+    asset text NOT NULL COLLATE pg_catalog."C",
+    payer text NOT NULL COLLATE pg_catalog."C",
+    nonce text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT transaction_calls_place_check CHECK ((place >= 0))
+);
+
+CREATE VIEW public.all_transaction_calls WITH (security_invoker='true') AS
+ SELECT transaction_calls.network,
+    transaction_calls.settler,
+    transaction_calls.settler_nonce,
+    transaction_calls.place,
+    transaction_calls.asset,
+    transaction_calls.payer,
+    transaction_calls.nonce
+   FROM public.transaction_calls
+UNION ALL
+ SELECT archived_transaction_calls.network,
+    archived_transaction_calls.settler,
+    archived_transaction_calls.settler_nonce,
+    archived_transaction_calls.place,
+    archived_transaction_calls.asset,
+    archived_transaction_calls.payer,
+    archived_transaction_calls.nonce
+   FROM public.archived_transaction_calls;
+
+CREATE TABLE public.api_keys (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    secret_hash bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    label text,
+    scopes text[],
+    addresses text[] DEFAULT '{}'::text[] NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT api_keys_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+);
+
+CREATE TABLE public.archived_logs (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    last_sequence bigint NOT NULL
+);
+
+CREATE TABLE public.archived_transactions (
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    nonce bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    mined_at timestamp with time zone,
+    cost_wei numeric(78,0)
+)
+PARTITION BY RANGE (created_at);
+
+CREATE TABLE public.blocks (
+    network text NOT NULL COLLATE pg_catalog."C",
+    number bigint NOT NULL,
+    hash text NOT NULL COLLATE pg_catalog."C",
+    parent_hash text NOT NULL COLLATE pg_catalog."C",
+    block_time timestamp with time zone NOT NULL,
+    told_by text[] DEFAULT '{}'::text[] NOT NULL
+);
+
+CREATE TABLE public.cell (
+    only_row boolean DEFAULT true NOT NULL,
+    tag text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT cell_only_row_check CHECK (only_row),
+    CONSTRAINT cell_tag_check CHECK ((tag ~ '^[0-9a-z]{2}$'::text))
+);
+
+CREATE TABLE public.challenges (
+    hash bytea NOT NULL,
+    purpose text NOT NULL,
+    browser_hash bytea NOT NULL,
+    subject_hash bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT challenges_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+    CONSTRAINT challenges_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT challenges_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'sign_up'::text, 'enrol'::text, 'add_passkey'::text, 'confirm'::text, 'oidc'::text]))),
+    CONSTRAINT challenges_subject_hash_check CHECK ((octet_length(subject_hash) = 32))
+);
+
 CREATE TABLE public.decisions (
     id text NOT NULL COLLATE pg_catalog."C",
     store_id text NOT NULL COLLATE pg_catalog."C",
@@ -213,9 +1042,11 @@ CREATE TABLE public.decisions (
     created_at timestamp with time zone NOT NULL,
     decided_at timestamp with time zone,
     outcome json,
+    note text,
     CONSTRAINT decisions_check CHECK (((decided_at IS NULL) = (outcome IS NULL))),
     CONSTRAINT decisions_check1 CHECK (((kind = 'accept'::text) OR (checkout_id IS NULL))),
-    CONSTRAINT decisions_kind_check CHECK ((kind = ANY (ARRAY['accept'::text, 'dismiss'::text])))
+    CONSTRAINT decisions_kind_check CHECK ((kind = ANY (ARRAY['accept'::text, 'dismiss'::text, 'note'::text]))),
+    CONSTRAINT decisions_note_check CHECK (((octet_length(note) >= 1) AND (octet_length(note) <= 1000)))
 );
 
 CREATE TABLE public.deliveries (
@@ -245,6 +1076,16 @@ CREATE TABLE public.delivery_attempts (
     answer text
 );
 
+CREATE TABLE public.directory_state (
+    only_one boolean DEFAULT true NOT NULL,
+    epoch bigint,
+    number bigint DEFAULT 0 NOT NULL,
+    reports bigint DEFAULT 0 NOT NULL,
+    takes_stores boolean DEFAULT true NOT NULL,
+    held boolean,
+    CONSTRAINT directory_state_only_one_check CHECK (only_one)
+);
+
 CREATE TABLE public.event_counters (
     store_id text NOT NULL COLLATE pg_catalog."C",
     last_sequence bigint DEFAULT 0 NOT NULL
@@ -254,20 +1095,6 @@ CREATE TABLE public.event_log (
     only_row boolean DEFAULT true NOT NULL,
     epoch integer DEFAULT 1 NOT NULL,
     CONSTRAINT event_log_only_row_check CHECK (only_row)
-);
-
-CREATE TABLE public.events (
-    id text NOT NULL COLLATE pg_catalog."C",
-    store_id text NOT NULL COLLATE pg_catalog."C",
-    "position" bigint NOT NULL,
-    sequence bigint,
-    type text NOT NULL,
-    checkout_id text COLLATE pg_catalog."C",
-    checkout_version integer,
-    data json NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    actor json,
-    CONSTRAINT events_check CHECK (((checkout_id IS NULL) = (checkout_version IS NULL)))
 );
 
 ALTER TABLE public.events ALTER COLUMN "position" ADD GENERATED ALWAYS AS IDENTITY (
@@ -292,6 +1119,14 @@ CREATE TABLE public.followers (
     witnesses integer,
     dispute text,
     disputed_at timestamp with time zone
+);
+
+CREATE TABLE public.foreign_nonces (
+    network text NOT NULL COLLATE pg_catalog."C",
+    settler text NOT NULL COLLATE pg_catalog."C",
+    nonce bigint NOT NULL,
+    found_at timestamp with time zone NOT NULL,
+    CONSTRAINT foreign_nonces_nonce_check CHECK ((nonce >= 0))
 );
 
 CREATE TABLE public.granted_rights (
@@ -336,6 +1171,14 @@ CREATE TABLE public.invitations (
     CONSTRAINT invitations_token_hash_check CHECK ((octet_length(token_hash) = 32))
 );
 
+CREATE TABLE public.mail_counts (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    count integer NOT NULL,
+    CONSTRAINT mail_counts_count_check CHECK ((count > 0))
+);
+
 CREATE TABLE public.mails (
     id text NOT NULL COLLATE pg_catalog."C",
     about text NOT NULL,
@@ -361,6 +1204,7 @@ CREATE TABLE public.memberships (
     role text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     wallets_seen_at timestamp with time zone,
+    muted_alerts text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'developer'::text, 'viewer'::text])))
 );
 
@@ -370,6 +1214,14 @@ CREATE TABLE public.node_faults (
     fault text NOT NULL,
     faults bigint NOT NULL,
     last_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.node_hours (
+    network text NOT NULL COLLATE pg_catalog."C",
+    provider text NOT NULL COLLATE pg_catalog."C",
+    hour timestamp with time zone NOT NULL,
+    answered bigint NOT NULL,
+    failed bigint NOT NULL
 );
 
 CREATE TABLE public.passkeys (
@@ -385,22 +1237,13 @@ CREATE TABLE public.passkeys (
     CONSTRAINT passkeys_counter_check CHECK ((counter >= 0))
 );
 
-CREATE TABLE public.pasted_transactions (
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    network text NOT NULL COLLATE pg_catalog."C",
-    transaction_hash text NOT NULL COLLATE pg_catalog."C",
-    pasted_at timestamp with time zone NOT NULL,
-    looked_at timestamp with time zone,
-    outcome text DEFAULT 'looking'::text NOT NULL,
-    CONSTRAINT pasted_transactions_outcome_check CHECK ((outcome = ANY (ARRAY['looking'::text, 'applied'::text, 'hinted'::text, 'not_found'::text])))
-);
-
-CREATE TABLE public.payment_hints (
+CREATE TABLE public.payment_notes (
     payment_id text NOT NULL COLLATE pg_catalog."C",
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
-    disposition text NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    CONSTRAINT payment_hints_disposition_check CHECK ((disposition = ANY (ARRAY['late'::text, 'underpaid'::text, 'overpaid'::text, 'unmatched'::text])))
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    note text NOT NULL,
+    actor json NOT NULL,
+    noted_at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_notes_note_check CHECK (((octet_length(note) >= 1) AND (octet_length(note) <= 1000)))
 );
 
 CREATE TABLE public.rates (
@@ -412,26 +1255,110 @@ CREATE TABLE public.rates (
     CONSTRAINT rates_per_base_check CHECK ((per_base > (0)::numeric))
 );
 
-CREATE TABLE public.reserved_amounts (
-    checkout_id text NOT NULL COLLATE pg_catalog."C",
+CREATE TABLE public.refund_claims (
+    refund_id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    token_hash bytea NOT NULL,
+    actor json NOT NULL,
+    made_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    address text COLLATE pg_catalog."C",
+    browser_hash bytea,
+    code text COLLATE pg_catalog."C",
+    named_at timestamp with time zone,
+    confirmed_at timestamp with time zone,
+    confirmed_by json,
+    CONSTRAINT refund_claims_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+    CONSTRAINT refund_claims_check CHECK ((num_nulls(address, browser_hash, code, named_at) = ANY (ARRAY[0, 4]))),
+    CONSTRAINT refund_claims_check1 CHECK (((confirmed_at IS NULL) OR (named_at IS NOT NULL))),
+    CONSTRAINT refund_claims_check2 CHECK (((confirmed_at IS NULL) = (confirmed_by IS NULL))),
+    CONSTRAINT refund_claims_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+
+CREATE TABLE public.refund_totals (
     network text NOT NULL COLLATE pg_catalog."C",
     asset text NOT NULL COLLATE pg_catalog."C",
-    pay_to text NOT NULL COLLATE pg_catalog."C",
+    identity text NOT NULL COLLATE pg_catalog."C",
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
     amount numeric(78,0) NOT NULL,
-    after_block bigint NOT NULL,
-    reserved_at timestamp with time zone NOT NULL,
-    cools_until timestamp with time zone,
-    freed_at timestamp with time zone,
-    reference text COLLATE pg_catalog."C",
-    looked_at timestamp with time zone,
-    CONSTRAINT reserved_amounts_amount_check CHECK ((amount > (0)::numeric))
+    reserved numeric(78,0) NOT NULL,
+    CONSTRAINT refund_totals_amount_check CHECK ((amount > (0)::numeric)),
+    CONSTRAINT refund_totals_within_payment CHECK (((reserved >= (0)::numeric) AND (reserved <= amount)))
 );
+
+CREATE TABLE public.refunds (
+    id text NOT NULL COLLATE pg_catalog."C",
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    payment_id text NOT NULL COLLATE pg_catalog."C",
+    checkout_id text COLLATE pg_catalog."C",
+    network text NOT NULL COLLATE pg_catalog."C",
+    asset text NOT NULL COLLATE pg_catalog."C",
+    identity text NOT NULL COLLATE pg_catalog."C",
+    wallet text NOT NULL COLLATE pg_catalog."C",
+    amount numeric(78,0) NOT NULL,
+    recipient text COLLATE pg_catalog."C",
+    way text NOT NULL,
+    reason text,
+    status text NOT NULL,
+    version integer NOT NULL,
+    actor json NOT NULL,
+    idempotency_key text COLLATE pg_catalog."C",
+    body_hash text COLLATE pg_catalog."C",
+    created_at timestamp with time zone NOT NULL,
+    slot smallint,
+    nonce text COLLATE pg_catalog."C",
+    signed_at timestamp with time zone,
+    cancel_asked_at timestamp with time zone,
+    transaction_hash text COLLATE pg_catalog."C",
+    "position" integer,
+    finality text,
+    declared text,
+    failure text,
+    completed_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    is_watched boolean DEFAULT false NOT NULL,
+    named_at timestamp with time zone,
+    looked_at timestamp with time zone,
+    said_by json,
+    CONSTRAINT refunds_amount_check CHECK ((amount > (0)::numeric)),
+    CONSTRAINT refunds_check CHECK (((slot IS NULL) = (nonce IS NULL))),
+    CONSTRAINT refunds_check1 CHECK (((idempotency_key IS NULL) = (body_hash IS NULL))),
+    CONSTRAINT refunds_check2 CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['FAILED'::text, 'CANCELED'::text])))),
+    CONSTRAINT refunds_declared_check CHECK (((octet_length(declared) >= 1) AND (octet_length(declared) <= 500))),
+    CONSTRAINT refunds_finality_check CHECK ((finality = ANY (ARRAY['included'::text, 'safe'::text, 'finalized'::text]))),
+    CONSTRAINT refunds_position_check CHECK (("position" >= 0)),
+    CONSTRAINT refunds_reason_check CHECK (((octet_length(reason) >= 1) AND (octet_length(reason) <= 500))),
+    CONSTRAINT refunds_slot_check CHECK (((slot >= 0) AND (slot <= 4))),
+    CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['REQUESTED'::text, 'SIGNED'::text, 'SENT'::text, 'COMPLETED'::text, 'DECLARED'::text, 'FAILED'::text, 'CANCELED'::text]))),
+    CONSTRAINT refunds_version_check CHECK ((version >= 1)),
+    CONSTRAINT refunds_way_check CHECK ((way = ANY (ARRAY['signed'::text, 'sent'::text])))
+)
+WITH (fillfactor='80');
 
 CREATE TABLE public.restores (
     network text NOT NULL COLLATE pg_catalog."C",
     started_at timestamp with time zone NOT NULL,
     finished_at timestamp with time zone,
     since timestamp with time zone
+);
+
+CREATE TABLE public.rollup_cursors (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    sequence bigint DEFAULT 0 NOT NULL,
+    time_zone text
+);
+
+CREATE TABLE public.rollup_days (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    figures jsonb NOT NULL
+);
+
+CREATE TABLE public.rollup_quarters (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    starts_at timestamp with time zone NOT NULL,
+    figures jsonb NOT NULL
 );
 
 CREATE TABLE public.schedules (
@@ -485,8 +1412,16 @@ CREATE TABLE public.settlers (
     balance_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     data_fee_wei numeric(78,0) DEFAULT 0 NOT NULL,
+    stopped_at timestamp with time zone,
     CONSTRAINT settlers_next_nonce_check CHECK ((next_nonce >= 0)),
     CONSTRAINT settlers_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text, 'retired'::text])))
+);
+
+CREATE TABLE public.sign_ups (
+    day date NOT NULL,
+    block text NOT NULL COLLATE pg_catalog."C",
+    count integer NOT NULL,
+    CONSTRAINT sign_ups_count_check CHECK ((count > 0))
 );
 
 CREATE TABLE public.store_gas (
@@ -510,8 +1445,20 @@ CREATE TABLE public.stores (
     support_email text,
     support_url text,
     wallet_changes text,
+    time_zone text DEFAULT 'UTC'::text NOT NULL,
+    report_currency text DEFAULT 'USD'::text NOT NULL,
+    admission text DEFAULT 'approved'::text NOT NULL,
+    signed_up boolean DEFAULT false NOT NULL,
+    proven_at timestamp with time zone,
+    suspended_at timestamp with time zone,
+    suspended_reason text,
+    manager_refund_limit numeric DEFAULT 0 NOT NULL,
     CONSTRAINT stores_accent_color_check CHECK ((accent_color ~ '^#[0-9a-f]{6}$'::text)),
+    CONSTRAINT stores_admission_check CHECK ((admission = ANY (ARRAY['waiting'::text, 'unproven'::text, 'approved'::text]))),
+    CONSTRAINT stores_check CHECK (((suspended_at IS NULL) = (suspended_reason IS NULL))),
+    CONSTRAINT stores_manager_refund_limit_check CHECK ((manager_refund_limit >= (0)::numeric)),
     CONSTRAINT stores_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT stores_report_currency_check CHECK ((report_currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT stores_wallet_changes_check CHECK ((wallet_changes = ANY (ARRAY['key'::text, 'member'::text])))
 );
 
@@ -523,17 +1470,6 @@ CREATE TABLE public.token_accounts (
     checked_at timestamp with time zone NOT NULL,
     created_at timestamp with time zone,
     creations integer DEFAULT 0 NOT NULL
-);
-
-CREATE TABLE public.transaction_calls (
-    network text NOT NULL COLLATE pg_catalog."C",
-    settler text NOT NULL COLLATE pg_catalog."C",
-    settler_nonce bigint NOT NULL,
-    place integer NOT NULL,
-    asset text NOT NULL COLLATE pg_catalog."C",
-    payer text NOT NULL COLLATE pg_catalog."C",
-    nonce text NOT NULL COLLATE pg_catalog."C",
-    CONSTRAINT transaction_calls_place_check CHECK ((place >= 0))
 );
 
 CREATE TABLE public.transactions (
@@ -590,6 +1526,7 @@ END) STORED NOT NULL COLLATE pg_catalog."C",
     challenge_expires_at timestamp with time zone,
     proven_at timestamp with time zone,
     shared_elsewhere boolean DEFAULT false NOT NULL,
+    unclaimed boolean DEFAULT false NOT NULL,
     CONSTRAINT wallets_check CHECK (((challenge IS NULL) = (challenge_expires_at IS NULL))),
     CONSTRAINT wallets_custodial_type_check CHECK ((custodial_type = ANY (ARRAY['CUSTODIAL'::text, 'NON_CUSTODIAL'::text]))),
     CONSTRAINT wallets_family_check CHECK ((family = ANY (ARRAY['EVM'::text, 'SOLANA'::text])))
@@ -623,8 +1560,44 @@ CREATE TABLE public.webhook_endpoints (
     CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['store'::text, 'gone'::text, 'failing'::text])))
 );
 
+ALTER TABLE ONLY public.alert_cursors
+    ADD CONSTRAINT alert_cursors_pkey PRIMARY KEY (store_id);
+
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.archived_authorizations
+    ADD CONSTRAINT archived_authorizations_pkey PRIMARY KEY (checkout_id, payer, nonce, asset, network);
+
+ALTER TABLE ONLY public.archived_broadcasts
+    ADD CONSTRAINT archived_broadcasts_pkey PRIMARY KEY (transaction_at, hash);
+
+ALTER TABLE ONLY public.archived_checkouts
+    ADD CONSTRAINT archived_checkouts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.archived_credits
+    ADD CONSTRAINT archived_credits_pkey PRIMARY KEY (checkout_id, block_hash, log_index, network);
+
+ALTER TABLE ONLY public.archived_events
+    ADD CONSTRAINT archived_events_pkey PRIMARY KEY (checkout_id, id);
+
+ALTER TABLE ONLY public.archived_logs
+    ADD CONSTRAINT archived_logs_pkey PRIMARY KEY (store_id);
+
+ALTER TABLE ONLY public.archived_pasted_transactions
+    ADD CONSTRAINT archived_pasted_transactions_pkey PRIMARY KEY (checkout_id, network, transaction_hash);
+
+ALTER TABLE ONLY public.archived_payment_hints
+    ADD CONSTRAINT archived_payment_hints_pkey PRIMARY KEY (checkout_id, payment_id);
+
+ALTER TABLE ONLY public.archived_reserved_amounts
+    ADD CONSTRAINT archived_reserved_amounts_pkey PRIMARY KEY (checkout_id, network, asset);
+
+ALTER TABLE ONLY public.archived_transaction_calls
+    ADD CONSTRAINT archived_transaction_calls_pkey PRIMARY KEY (transaction_at, settler, settler_nonce, network, place);
+
+ALTER TABLE ONLY public.archived_transactions
+    ADD CONSTRAINT archived_transactions_pkey PRIMARY KEY (created_at, network, settler, nonce);
 
 ALTER TABLE ONLY public.authorizations
     ADD CONSTRAINT authorizations_pkey PRIMARY KEY (payer, nonce, asset, network);
@@ -634,6 +1607,9 @@ ALTER TABLE ONLY public.blocks
 
 ALTER TABLE ONLY public.broadcasts
     ADD CONSTRAINT broadcasts_pkey PRIMARY KEY (hash);
+
+ALTER TABLE ONLY public.cell
+    ADD CONSTRAINT cell_pkey PRIMARY KEY (only_row);
 
 ALTER TABLE ONLY public.challenges
     ADD CONSTRAINT challenges_pkey PRIMARY KEY (hash);
@@ -656,6 +1632,9 @@ ALTER TABLE ONLY public.deliveries
 ALTER TABLE ONLY public.delivery_attempts
     ADD CONSTRAINT delivery_attempts_pkey PRIMARY KEY (delivery_id, attempt);
 
+ALTER TABLE ONLY public.directory_state
+    ADD CONSTRAINT directory_state_pkey PRIMARY KEY (only_one);
+
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_pkey PRIMARY KEY (store_id);
 
@@ -667,6 +1646,9 @@ ALTER TABLE ONLY public.events
 
 ALTER TABLE ONLY public.followers
     ADD CONSTRAINT followers_pkey PRIMARY KEY (network);
+
+ALTER TABLE ONLY public.foreign_nonces
+    ADD CONSTRAINT foreign_nonces_pkey PRIMARY KEY (network, settler, nonce);
 
 ALTER TABLE ONLY public.granted_rights
     ADD CONSTRAINT granted_rights_pkey PRIMARY KEY (only_row);
@@ -683,6 +1665,9 @@ ALTER TABLE ONLY public.invitations
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_token_hash_key UNIQUE (token_hash);
 
+ALTER TABLE ONLY public.mail_counts
+    ADD CONSTRAINT mail_counts_pkey PRIMARY KEY (store_id, kind);
+
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
 
@@ -694,6 +1679,9 @@ ALTER TABLE ONLY public.memberships
 
 ALTER TABLE ONLY public.node_faults
     ADD CONSTRAINT node_faults_pkey PRIMARY KEY (network, provider);
+
+ALTER TABLE ONLY public.node_hours
+    ADD CONSTRAINT node_hours_pkey PRIMARY KEY (network, provider, hour);
 
 ALTER TABLE ONLY public.passkeys
     ADD CONSTRAINT passkeys_credential_id_key UNIQUE (credential_id);
@@ -707,14 +1695,38 @@ ALTER TABLE ONLY public.pasted_transactions
 ALTER TABLE ONLY public.payment_hints
     ADD CONSTRAINT payment_hints_pkey PRIMARY KEY (payment_id, checkout_id);
 
+ALTER TABLE ONLY public.payment_notes
+    ADD CONSTRAINT payment_notes_pkey PRIMARY KEY (payment_id, store_id);
+
 ALTER TABLE ONLY public.rates
     ADD CONSTRAINT rates_pkey PRIMARY KEY (source, currency);
+
+ALTER TABLE ONLY public.refund_claims
+    ADD CONSTRAINT refund_claims_pkey PRIMARY KEY (refund_id);
+
+ALTER TABLE ONLY public.refund_claims
+    ADD CONSTRAINT refund_claims_token_hash_key UNIQUE (token_hash);
+
+ALTER TABLE ONLY public.refund_totals
+    ADD CONSTRAINT refund_totals_pkey PRIMARY KEY (network, asset, identity);
+
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.reserved_amounts
     ADD CONSTRAINT reserved_amounts_pkey PRIMARY KEY (checkout_id, network, asset);
 
 ALTER TABLE ONLY public.restores
     ADD CONSTRAINT restores_pkey PRIMARY KEY (network);
+
+ALTER TABLE ONLY public.rollup_cursors
+    ADD CONSTRAINT rollup_cursors_pkey PRIMARY KEY (store_id);
+
+ALTER TABLE ONLY public.rollup_days
+    ADD CONSTRAINT rollup_days_pkey PRIMARY KEY (store_id, day);
+
+ALTER TABLE ONLY public.rollup_quarters
+    ADD CONSTRAINT rollup_quarters_pkey PRIMARY KEY (store_id, starts_at);
 
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
@@ -733,6 +1745,9 @@ ALTER TABLE ONLY public.settler_gas
 
 ALTER TABLE ONLY public.settlers
     ADD CONSTRAINT settlers_pkey PRIMARY KEY (network, address);
+
+ALTER TABLE ONLY public.sign_ups
+    ADD CONSTRAINT sign_ups_pkey PRIMARY KEY (day, block);
 
 ALTER TABLE ONLY public.store_gas
     ADD CONSTRAINT store_gas_pkey PRIMARY KEY (store_id, network, day);
@@ -760,6 +1775,40 @@ ALTER TABLE ONLY public.webhook_endpoints
 
 CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
 
+CREATE INDEX archived_authorizations_by_identifier ON ONLY public.archived_authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
+
+CREATE INDEX archived_authorizations_by_key ON ONLY public.archived_authorizations USING btree (payer, nonce, asset, network);
+
+CREATE INDEX archived_broadcasts_by_transaction ON ONLY public.archived_broadcasts USING btree (network, settler, nonce);
+
+CREATE INDEX archived_checkouts_by_order ON ONLY public.archived_checkouts USING btree (store_id, order_id, id);
+
+CREATE INDEX archived_checkouts_by_status ON ONLY public.archived_checkouts USING btree (store_id, status, id);
+
+CREATE INDEX archived_checkouts_by_store ON ONLY public.archived_checkouts USING btree (store_id, id);
+
+CREATE INDEX archived_credits_by_authorization ON ONLY public.archived_credits USING btree (nonce, payer, asset, network) WHERE (nonce IS NOT NULL);
+
+CREATE INDEX archived_credits_by_disposition ON ONLY public.archived_credits USING btree (store_id, disposition, payment_id) WHERE (disposition <> 'exact'::text);
+
+CREATE INDEX archived_credits_by_payer ON ONLY public.archived_credits USING btree (store_id, payer, payment_id);
+
+CREATE INDEX archived_credits_by_payment ON ONLY public.archived_credits USING btree (payment_id);
+
+CREATE INDEX archived_credits_by_store ON ONLY public.archived_credits USING btree (store_id, payment_id);
+
+CREATE INDEX archived_credits_by_transaction ON ONLY public.archived_credits USING btree (transaction_hash);
+
+CREATE INDEX archived_events_by_id ON ONLY public.archived_events USING btree (id);
+
+CREATE INDEX archived_events_by_sequence ON ONLY public.archived_events USING btree (store_id, sequence);
+
+CREATE INDEX archived_transaction_calls_by_authorization ON ONLY public.archived_transaction_calls USING btree (nonce, payer, asset, network);
+
+CREATE INDEX archived_transaction_calls_by_key ON ONLY public.archived_transaction_calls USING btree (settler, settler_nonce, network);
+
+CREATE INDEX archived_transactions_by_key ON ONLY public.archived_transactions USING btree (network, settler, nonce);
+
 CREATE UNIQUE INDEX authorizations_by_identifier ON public.authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
 
 CREATE INDEX authorizations_ended ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['rejected'::text, 'dead'::text]));
@@ -770,9 +1819,13 @@ CREATE INDEX authorizations_in_flight ON public.authorizations USING btree (paye
 
 CREATE UNIQUE INDEX authorizations_one_unresolved_per_checkout ON public.authorizations USING btree (checkout_id) WHERE (state = ANY (ARRAY['claimed'::text, 'sent'::text]));
 
+CREATE INDEX authorizations_prepared ON public.authorizations USING btree (network, valid_before) WHERE (state = 'prepared'::text);
+
+CREATE INDEX authorizations_refunds_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE ((state = 'claimed'::text) AND (refund_id IS NOT NULL));
+
 CREATE INDEX authorizations_spent ON public.authorizations USING btree (network, spent_block_number) WHERE (spent_block_number IS NOT NULL);
 
-CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE (state = 'claimed'::text);
+CREATE INDEX authorizations_to_settle ON public.authorizations USING btree (network, claimed_at) WHERE ((state = 'claimed'::text) AND (refund_id IS NULL));
 
 CREATE INDEX authorizations_unresolved ON public.authorizations USING btree (valid_before, network) WHERE ((state = ANY (ARRAY['claimed'::text, 'sent'::text])) AND (NOT is_credited));
 
@@ -792,6 +1845,8 @@ CREATE INDEX checkouts_to_expire ON public.checkouts USING btree (expires_at) WH
 
 CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 
+CREATE INDEX credits_by_payer ON public.credits USING btree (store_id, payer, payment_id) WHERE (checkout_id IS NOT NULL);
+
 CREATE INDEX credits_by_payment ON public.credits USING btree (payment_id);
 
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
@@ -805,6 +1860,10 @@ CREATE UNIQUE INDEX credits_one_exact_per_checkout ON public.credits USING btree
 CREATE UNIQUE INDEX credits_one_per_authorization ON public.credits USING btree (nonce, payer, asset, network) WHERE ((orphaned_at IS NULL) AND (nonce IS NOT NULL));
 
 CREATE UNIQUE INDEX credits_one_per_log ON public.credits USING btree (transaction_hash, network, asset, payer, pay_to, amount, "position") WHERE (orphaned_at IS NULL);
+
+CREATE INDEX credits_open ON public.credits USING btree (store_id, payment_id) WHERE ((checkout_id IS NOT NULL) AND (disposition <> 'exact'::text) AND (orphaned_at IS NULL) AND (dismissed_at IS NULL) AND (accepted_at IS NULL));
+
+CREATE INDEX credits_open_by_wallet ON public.credits USING btree (pay_to, payment_id) WHERE ((checkout_id IS NULL) AND (amount >= (10000)::numeric) AND (orphaned_at IS NULL) AND (dismissed_at IS NULL) AND (accepted_at IS NULL));
 
 CREATE INDEX credits_orphaned_by_authorization ON public.credits USING btree (nonce, payer, asset, network) WHERE ((orphaned_at IS NOT NULL) AND (nonce IS NOT NULL));
 
@@ -826,7 +1885,7 @@ CREATE INDEX credits_withdrawn ON public.credits USING btree (network, orphaned_
 
 CREATE INDEX decisions_applied ON public.decisions USING btree (decided_at) WHERE (decided_at IS NOT NULL);
 
-CREATE INDEX decisions_to_apply ON public.decisions USING btree (id) WHERE (decided_at IS NULL);
+CREATE INDEX decisions_by_store ON public.decisions USING btree (store_id, id) WHERE (decided_at IS NULL);
 
 CREATE UNIQUE INDEX decisions_waiting ON public.decisions USING btree (payment_id, store_id, kind, COALESCE(checkout_id, ''::text)) WHERE (decided_at IS NULL);
 
@@ -864,6 +1923,26 @@ CREATE INDEX pasted_transactions_to_look_up ON public.pasted_transactions USING 
 
 CREATE INDEX payment_hints_by_checkout ON public.payment_hints USING btree (checkout_id);
 
+CREATE INDEX refund_claims_by_store ON public.refund_claims USING btree (store_id, refund_id);
+
+CREATE INDEX refund_totals_by_payment ON public.refund_totals USING btree (payment_id);
+
+CREATE INDEX refunds_by_checkout ON public.refunds USING btree (checkout_id) WHERE (checkout_id IS NOT NULL);
+
+CREATE UNIQUE INDEX refunds_by_idempotency_key ON public.refunds USING btree (store_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+
+CREATE INDEX refunds_by_nonce ON public.refunds USING btree (nonce) WHERE (nonce IS NOT NULL);
+
+CREATE INDEX refunds_by_payment ON public.refunds USING btree (payment_id);
+
+CREATE INDEX refunds_by_store ON public.refunds USING btree (store_id, id);
+
+CREATE INDEX refunds_named ON public.refunds USING btree (network, looked_at) WHERE ((status = 'SENT'::text) AND (way = 'sent'::text) AND ("position" IS NULL));
+
+CREATE UNIQUE INDEX refunds_one_per_transfer ON public.refunds USING btree (transaction_hash, network, asset, "position") WHERE ("position" IS NOT NULL);
+
+CREATE INDEX refunds_watched ON public.refunds USING btree (id) WHERE is_watched;
+
 CREATE UNIQUE INDEX reserved_amounts_by_reference ON public.reserved_amounts USING btree (reference) WHERE (reference IS NOT NULL);
 
 CREATE UNIQUE INDEX reserved_amounts_held ON public.reserved_amounts USING btree (network, asset, pay_to, amount) WHERE ((freed_at IS NULL) AND (reference IS NULL));
@@ -873,6 +1952,8 @@ CREATE INDEX reserved_amounts_to_look_for ON public.reserved_amounts USING btree
 CREATE INDEX sessions_by_end ON public.sessions USING btree (expires_at);
 
 CREATE INDEX sessions_by_member ON public.sessions USING btree (member_id, id);
+
+CREATE INDEX stores_waiting ON public.stores USING btree (id) WHERE ((admission <> 'approved'::text) OR (suspended_at IS NOT NULL));
 
 CREATE INDEX token_accounts_by_creation ON public.token_accounts USING btree (created_at) WHERE (created_at IS NOT NULL);
 
@@ -910,12 +1991,27 @@ CREATE UNIQUE INDEX webhook_endpoints_one_per_url ON public.webhook_endpoints US
 
 CREATE TRIGGER credit_is_followed AFTER INSERT OR UPDATE OF orphaned_at, checkout_id ON public.credits FOR EACH ROW WHEN ((new.nonce IS NOT NULL)) EXECUTE FUNCTION public.follow_credit();
 
+CREATE TRIGGER making_is_guarded BEFORE INSERT OR UPDATE ON public.wallet_changes FOR EACH ROW EXECUTE FUNCTION public.guard_change();
+
+CREATE TRIGGER refund_is_guarded BEFORE UPDATE OF status ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.guard_refund();
+
 CREATE TRIGGER status_is_guarded BEFORE UPDATE OF status ON public.checkouts FOR EACH ROW EXECUTE FUNCTION public.guard_status();
+
+CREATE TRIGGER terms_are_kept BEFORE UPDATE OF recipient ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.keep_terms();
 
 CREATE TRIGGER use_is_guarded BEFORE INSERT OR UPDATE OF registration, retired_at ON public.wallets FOR EACH ROW EXECUTE FUNCTION public.guard_wallet();
 
+ALTER TABLE ONLY public.alert_cursors
+    ADD CONSTRAINT alert_cursors_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.archived_logs
+    ADD CONSTRAINT archived_logs_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.authorizations
+    ADD CONSTRAINT authorizations_refund_id_fkey FOREIGN KEY (refund_id) REFERENCES public.refunds(id);
 
 ALTER TABLE ONLY public.broadcasts
     ADD CONSTRAINT broadcasts_network_settler_nonce_fkey FOREIGN KEY (network, settler, nonce) REFERENCES public.transactions(network, settler, nonce);
@@ -925,9 +2021,6 @@ ALTER TABLE ONLY public.decisions
 
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES public.webhook_endpoints(id);
-
-ALTER TABLE ONLY public.deliveries
-    ADD CONSTRAINT deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.events(id);
 
 ALTER TABLE ONLY public.delivery_attempts
     ADD CONSTRAINT delivery_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES public.deliveries(id) ON DELETE CASCADE;
@@ -944,6 +2037,9 @@ ALTER TABLE ONLY public.invitations
 ALTER TABLE ONLY public.invitations
     ADD CONSTRAINT invitations_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+ALTER TABLE ONLY public.mail_counts
+    ADD CONSTRAINT mail_counts_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
 
@@ -959,8 +2055,35 @@ ALTER TABLE ONLY public.pasted_transactions
 ALTER TABLE ONLY public.payment_hints
     ADD CONSTRAINT payment_hints_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
 
+ALTER TABLE ONLY public.payment_notes
+    ADD CONSTRAINT payment_notes_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.refund_claims
+    ADD CONSTRAINT refund_claims_refund_id_fkey FOREIGN KEY (refund_id) REFERENCES public.refunds(id);
+
+ALTER TABLE ONLY public.refund_claims
+    ADD CONSTRAINT refund_claims_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.refund_totals
+    ADD CONSTRAINT refund_totals_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_network_asset_identity_fkey FOREIGN KEY (network, asset, identity) REFERENCES public.refund_totals(network, asset, identity);
+
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.reserved_amounts
     ADD CONSTRAINT reserved_amounts_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES public.checkouts(id);
+
+ALTER TABLE ONLY public.rollup_cursors
+    ADD CONSTRAINT rollup_cursors_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.rollup_days
+    ADD CONSTRAINT rollup_days_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.rollup_quarters
+    ADD CONSTRAINT rollup_quarters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
@@ -989,30 +2112,156 @@ ALTER TABLE ONLY public.wallets
 ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
+CREATE POLICY all_rows ON public.api_keys USING (true);
+
+CREATE POLICY all_rows ON public.archived_authorizations USING (true);
+
+CREATE POLICY all_rows ON public.archived_checkouts USING (true);
+
+CREATE POLICY all_rows ON public.archived_credits USING (true);
+
+CREATE POLICY all_rows ON public.archived_events USING (true);
+
+CREATE POLICY all_rows ON public.archived_logs USING (true);
+
+CREATE POLICY all_rows ON public.authorizations USING (true);
+
 CREATE POLICY all_rows ON public.checkouts USING (true);
 
+CREATE POLICY all_rows ON public.credits USING (true);
+
+CREATE POLICY all_rows ON public.decisions USING (true);
+
+CREATE POLICY all_rows ON public.deliveries USING (true);
+
 CREATE POLICY all_rows ON public.events USING (true);
+
+CREATE POLICY all_rows ON public.idempotency_keys USING (true);
+
+CREATE POLICY all_rows ON public.mail_counts USING (true);
+
+CREATE POLICY all_rows ON public.payment_notes USING (true);
+
+CREATE POLICY all_rows ON public.refund_claims USING (true);
+
+CREATE POLICY all_rows ON public.refunds USING (true);
+
+CREATE POLICY all_rows ON public.rollup_cursors USING (true);
+
+CREATE POLICY all_rows ON public.rollup_days USING (true);
+
+CREATE POLICY all_rows ON public.rollup_quarters USING (true);
+
+CREATE POLICY all_rows ON public.store_gas USING (true);
 
 CREATE POLICY all_rows ON public.wallet_changes USING (true);
 
 CREATE POLICY all_rows ON public.wallets USING (true);
 
+CREATE POLICY all_rows ON public.webhook_endpoints USING (true);
+
+ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.archived_authorizations ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.archived_checkouts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.archived_credits ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.archived_events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.archived_logs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.authorizations ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.checkouts ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated}'::text[])))));
+CREATE POLICY console_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_console WITH CHECK (((sequence IS NULL) AND (starts_with(type, 'member.'::text) OR (type = ANY ('{checkout.created,checkout.canceled,refund.requested,refund.claimed,refund.canceled,wallet.confirmed,wallet.refused,wallet.undone,wallet.registered,wallet.retired,store.updated,store.approved,store.suspended,store.resumed,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[])))));
 
 CREATE POLICY created_open ON public.checkouts AS RESTRICTIVE FOR INSERT TO farthing_serve, farthing_console WITH CHECK ((status = 'OPEN'::text));
 
+CREATE POLICY created_unpaid ON public.refunds AS RESTRICTIVE FOR INSERT TO farthing_serve, farthing_console WITH CHECK ((status = ANY (ARRAY['REQUESTED'::text, 'SENT'::text])));
+
+ALTER TABLE public.credits ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.decisions ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.deliveries ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.mail_counts ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY one_store ON public.api_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.archived_authorizations AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.archived_checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.archived_credits AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.archived_events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.archived_logs AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.authorizations AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.credits AS RESTRICTIVE TO farthing_console USING (((store_id = current_setting('farthing.store'::text, true)) OR ((checkout_id IS NULL) AND ((pay_to IN ( SELECT w.pay_to
+   FROM public.wallets w)) OR ((nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
+   FROM public.wallets w)))))));
+
+CREATE POLICY one_store ON public.decisions AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.deliveries AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
 CREATE POLICY one_store ON public.events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.idempotency_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.mail_counts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.payment_notes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.refund_claims AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.refunds AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.rollup_cursors AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.rollup_days AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.rollup_quarters AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.store_gas AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.wallet_changes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.wallets AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
+CREATE POLICY one_store ON public.webhook_endpoints AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+
+ALTER TABLE public.payment_notes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.refund_claims ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.refunds ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.rollup_cursors ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.rollup_days ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.rollup_quarters ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY serve_writes_its_own ON public.events AS RESTRICTIVE FOR INSERT TO farthing_serve WITH CHECK (((sequence IS NULL) AND (type = ANY ('{checkout.created,checkout.processing,checkout.canceled,refund.requested,refund.claimed,refund.canceled,store.updated,wallet.registered,wallet.updated,wallet.retired,wallet.refused,key.created,key.revoked,webhook_endpoint.created,webhook_endpoint.updated,webhook_endpoint.deleted,webhook_endpoint.test}'::text[]))));
+
+ALTER TABLE public.store_gas ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.wallet_changes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.wallets ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.webhook_endpoints ENABLE ROW LEVEL SECURITY;

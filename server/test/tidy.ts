@@ -14,15 +14,16 @@ export const floors: readonly (readonly string[])[] = [
   ['commands'],
   ['http', 'worker.ts'],
   ['checkouts'],
+  ['refunds'],
   ['payments', 'stores'],
   ['members'],
-  ['events', 'mails', 'rates'],
-  ['chains'],
+  ['directory', 'events', 'mails', 'rates'],
+  ['archive', 'chains'],
   ['crash.ts'],
   ['context.ts'],
   ['database', 'secrets'],
   ['config.ts'],
-  ['console-settings.ts', 'mail-settings.ts', 'signing-settings.ts'],
+  ['archive-settings.ts', 'console-settings.ts', 'mail-settings.ts', 'signing-settings.ts'],
   ['parse-setting.ts'],
   ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts'],
 ]
@@ -34,7 +35,7 @@ const sqlFiles = /(^|\/)([\w-]*rows|db|migrate|schedule)\.ts$/
 const statement = /[`'"]\s*(?:select|insert into|update|delete from|with(?: recursive)?)\s+[\w"*(]/g
 
 /** Rooms that must not know which chain a payment is on. */
-const chainless = /^(checkouts|http)\//
+const chainless = /^(checkouts|refunds|http)\//
 /** All that they may import from chains/: networks as data, how far each was read, and that a node did not answer. */
 const chainsOpen = /^chains\/(families|wallet-links|rows|rpc)\.ts$/
 const chainPackages = /from '(viem|@solana|@noble|secp256k1|@x402\/(evm|svm))/

@@ -1,6 +1,26 @@
-import type { Checkout, CheckoutStatus, StoreCheckout } from '@farthing/sdk'
-import { type Call, type Command, clientOf, countOf, limitsOf, take, textOf } from '../command.ts'
+import type { Checkout, CheckoutQuery, CheckoutStatus, StoreCheckout } from '@farthing/sdk'
+import {
+  type Call,
+  type Command,
+  clientOf,
+  countOf,
+  limitsOf,
+  queryOf,
+  take,
+  textOf,
+  UsageError,
+} from '../command.ts'
 import { good, type Terminal, timeOf } from '../terminal.ts'
+
+const fields = {
+  status: '--status',
+  orderId: '--order',
+  priceCurrency: '--currency',
+  minPrice: '--min',
+  maxPrice: '--max',
+  createdFrom: '--from',
+  createdBefore: '--before',
+} as const
 
 export const checkoutCommands: readonly Command[] = [
   {
@@ -11,6 +31,13 @@ export const checkoutCommands: readonly Command[] = [
       redirect: { type: 'string', value: 'url', about: 'where the buyer goes after paying' },
       cancel: { type: 'string', value: 'url', about: 'where a buyer who does not pay can go back to' },
       expires: { type: 'string', value: 'seconds', about: 'lifetime, 300 to 604800' },
+      description: { type: 'string', value: 'text', about: 'what is paid for; the buyer sees it' },
+      metadata: {
+        type: 'string',
+        multiple: true,
+        value: 'name=value',
+        about: 'a value of your own, unseen by buyers; repeatable',
+      },
       key: {
         type: 'string',
         value: 'text',
@@ -21,6 +48,8 @@ export const checkoutCommands: readonly Command[] = [
       successRedirectUrl: '--redirect',
       cancelUrl: '--cancel',
       expiresInSeconds: '--expires',
+      description: '--description',
+      metadata: '--metadata',
       'Idempotency-Key': '--key',
     },
     notes: ['  farthing checkout create order-1 12.50 EUR'],
@@ -29,6 +58,8 @@ export const checkoutCommands: readonly Command[] = [
       const successRedirectUrl = textOf(call, 'redirect')
       const cancelUrl = textOf(call, 'cancel')
       const expiresInSeconds = countOf(call, 'expires', 300, 604_800)
+      const description = textOf(call, 'description')
+      const metadata = metadataOf(call)
       const idempotencyKey = textOf(call, 'key')
       const checkout = await clientOf(call.settings).checkouts.create(
         {
@@ -38,6 +69,8 @@ export const checkoutCommands: readonly Command[] = [
           ...(successRedirectUrl !== undefined && { successRedirectUrl }),
           ...(cancelUrl !== undefined && { cancelUrl }),
           ...(expiresInSeconds !== undefined && { expiresInSeconds }),
+          ...(description !== undefined && { description }),
+          ...(metadata && { metadata }),
         },
         idempotencyKey === undefined ? {} : { idempotencyKey },
       )
@@ -62,9 +95,14 @@ export const checkoutCommands: readonly Command[] = [
     options: {
       status: { type: 'string', value: 'status', about: 'OPEN, PROCESSING, COMPLETED, EXPIRED or CANCELED' },
       order: { type: 'string', value: 'orderId', about: 'only checkouts of this order' },
+      currency: { type: 'string', value: 'code', about: 'only prices in this currency' },
+      min: { type: 'string', value: 'price', about: 'this price or more; needs --currency' },
+      max: { type: 'string', value: 'price', about: 'this price or less; needs --currency' },
+      from: { type: 'string', value: 'time', about: 'created at this time or later, in ISO 8601' },
+      before: { type: 'string', value: 'time', about: 'created before this time' },
       limit: { type: 'string', value: 'n', about: 'how many; default 20' },
     },
-    fields: { status: '--status', orderId: '--order' },
+    fields,
     run: list,
   },
   {
@@ -88,11 +126,22 @@ const statusStyles = {
   CANCELED: 'dim',
 } as const satisfies Record<CheckoutStatus, string>
 
+function metadataOf({ values }: Call): Record<string, string> | undefined {
+  const given = values.metadata
+  if (!Array.isArray(given)) return undefined
+  return Object.fromEntries(
+    given.map((pair: string) => {
+      const at = pair.indexOf('=')
+      if (at < 1) throw new UsageError('--metadata is a name and a value: --metadata table=7.')
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
+}
+
 async function list(call: Call): Promise<undefined> {
   const status = textOf(call, 'status')?.toUpperCase() as CheckoutStatus | undefined
-  const orderId = textOf(call, 'order')
   const { most, limit } = limitsOf(call)
-  const query = { limit, ...(status && { status }), ...(orderId !== undefined && { orderId }) }
+  const query: CheckoutQuery = { limit, ...queryOf(call, fields), ...(status && { status }) }
   const checkouts = await take(clientOf(call.settings).checkouts.list(query), most)
   call.terminal.showAll(checkouts, 'No checkouts.', [
     { title: 'CHECKOUT', cell: ({ id }) => id },
@@ -102,11 +151,7 @@ async function list(call: Call): Promise<undefined> {
   ])
 }
 
-function show(
-  terminal: Terminal,
-  checkout: Checkout & { payment?: StoreCheckout['payment'] },
-  headline?: string,
-): void {
+function show(terminal: Terminal, checkout: Checkout & Partial<StoreCheckout>, headline?: string): void {
   terminal.show(checkout, () => [
     ...(headline === undefined ? [] : [headline, '']),
     ...terminal.facts([
@@ -114,6 +159,7 @@ function show(
       ['status', checkout.status, statusStyles[checkout.status]],
       ['price', `${checkout.priceAmount} ${checkout.priceCurrency}`],
       ['order', checkout.orderId],
+      ...(checkout.description === undefined ? [] : ([['for', checkout.description]] as const)),
       ['expires', timeOf(checkout.expiresAt)],
       ['pay at', checkout.checkoutUrl, 'underline'],
       ...(checkout.payment

@@ -1,8 +1,9 @@
-import { createInterface } from 'node:readline/promises'
 import { FarthingError } from '@farthing/sdk'
-import { type Offer, type PayResult, pay, type Signer, solanaSigner } from '@farthing/sdk/pay'
-import { type Command, type Settings, textOf, UsageError } from '../command.ts'
+import { type Offer, type PayResult, pay } from '@farthing/sdk/pay'
+import { ask } from '../ask.ts'
+import { type Command, textOf, UsageError } from '../command.ts'
 import { keptInFolder } from '../kept.ts'
+import { openWallet } from '../open-wallet.ts'
 import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
 import { openWaiting } from '../waiting.ts'
 
@@ -35,7 +36,10 @@ export const payCommand: Command = {
     if (!values.yes && !terminal.isInteractive)
       throw new UsageError('This is not a terminal, so I can’t ask you. Pass --yes and --max.')
     const max = textOf(call, 'max') ?? (values.yes ? maxUnasked : maxAsked)
-    const wallet = await openWallet(settings)
+    const wallet = await openWallet(
+      settings.privateKey ?? '',
+      'Set FARTHING_PRIVATE_KEY to the key of the paying wallet',
+    )
     const [checkoutUrl = ''] = positionals
     const host = URL.canParse(checkoutUrl) ? new URL(checkoutUrl).host : checkoutUrl
     const kept = keptInFolder(`${settings.stateFolder}/farthing/payments`)
@@ -75,21 +79,6 @@ export const payCommand: Command = {
     terminal.show(result, () => tell(terminal, result, isSigned))
     return exitCodes[result.outcome]
   },
-}
-
-async function openWallet({ privateKey = '' }: Settings): Promise<Signer> {
-  if (/^0x[0-9a-fA-F]{64}$/.test(privateKey)) {
-    // Imported here because it is large and no other command needs it.
-    const { privateKeyToAccount } = await import('viem/accounts')
-    return privateKeyToAccount(privateKey as `0x${string}`)
-  }
-  try {
-    return solanaSigner(privateKey.startsWith('[') ? Uint8Array.from(JSON.parse(privateKey)) : privateKey)
-  } catch {
-    throw new UsageError(
-      'Set FARTHING_PRIVATE_KEY to the key of the paying wallet: 0x and 64 hexadecimal digits, or for Solana, base58 or the 64 numbers of a key file.',
-    )
-  }
 }
 
 function describe(
@@ -143,18 +132,5 @@ function tell(terminal: Terminal, result: PayResult, isSigned: boolean): string[
           ? '  Nothing was charged.'
           : '  Your money arrived but did not complete the checkout. Do not pay again; contact the store.',
       ]
-  }
-}
-
-async function ask(question: string): Promise<boolean> {
-  const lines = createInterface({ input: process.stdin, output: process.stdout })
-  const isLeft = new Promise<string>((resolve) => {
-    lines.once('SIGINT', () => resolve(''))
-    lines.once('close', () => resolve(''))
-  })
-  try {
-    return /^y(es)?$/i.test((await Promise.race([lines.question(`${question} [y/N] `), isLeft])).trim())
-  } finally {
-    lines.close()
   }
 }

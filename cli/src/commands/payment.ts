@@ -1,6 +1,18 @@
-import { type Disposition, formatUnits, type Network, type Payment } from '@farthing/sdk'
-import { type Command, clientOf, limitsOf, take, textOf } from '../command.ts'
+import { formatUnits, type Network, type Payment, type PaymentQuery } from '@farthing/sdk'
+import { type Command, clientOf, limitsOf, queryOf, take, textOf } from '../command.ts'
 import { good, paint } from '../terminal.ts'
+
+const fields = {
+  disposition: '--disposition',
+  checkoutId: '--checkout',
+  payer: '--payer',
+  transaction: '--transaction',
+  network: '--network',
+  minAmount: '--min',
+  maxAmount: '--max',
+  createdFrom: '--from',
+  createdBefore: '--before',
+} as const
 
 export const paymentCommands: readonly Command[] = [
   {
@@ -10,18 +22,19 @@ export const paymentCommands: readonly Command[] = [
     options: {
       disposition: { type: 'string', value: 'word', about: 'exact, late, underpaid, overpaid or unmatched' },
       checkout: { type: 'string', value: 'id', about: 'only payments for this checkout' },
+      payer: { type: 'string', value: 'address', about: 'only payments from this address' },
+      transaction: { type: 'string', value: 'hash', about: 'only payments in this transaction' },
+      network: { type: 'string', value: 'caip2', about: 'only payments on this chain, such as eip155:8453' },
+      min: { type: 'string', value: 'units', about: 'this many smallest units of the token or more' },
+      max: { type: 'string', value: 'units', about: 'this many smallest units of the token or less' },
+      from: { type: 'string', value: 'time', about: 'first seen at this time or later, in ISO 8601' },
+      before: { type: 'string', value: 'time', about: 'first seen before this time' },
       limit: { type: 'string', value: 'n', about: 'how many; default 20' },
     },
-    fields: { disposition: '--disposition', checkoutId: '--checkout' },
+    fields,
     async run(call) {
-      const disposition = textOf(call, 'disposition') as Disposition | undefined
-      const checkoutId = textOf(call, 'checkout')
       const { most, limit } = limitsOf(call)
-      const query = {
-        limit,
-        ...(disposition && { disposition }),
-        ...(checkoutId !== undefined && { checkoutId }),
-      }
+      const query: PaymentQuery = { limit, ...queryOf(call, fields) }
       const client = clientOf(call.settings)
       const payments = await take(client.payments.list(query), most)
       const networks = await client.networks.list()
@@ -56,11 +69,26 @@ export const paymentCommands: readonly Command[] = [
     name: 'payment dismiss',
     arguments: '<paymentId>',
     summary: 'Dismiss a payment',
-    options: {},
+    options: { note: { type: 'string', value: 'text', about: 'why; only your store sees it' } },
     notes: ['A dismissed payment needs no further decision. Nothing is refunded.'],
     async run(call) {
-      const payment = await clientOf(call.settings).payments.dismiss(call.positionals[0] ?? '')
+      const note = textOf(call, 'note')
+      const body = note === undefined ? {} : { note }
+      const payment = await clientOf(call.settings).payments.dismiss(call.positionals[0] ?? '', body)
       call.terminal.show(payment, () => [good('Dismissed')])
+      return undefined
+    },
+  },
+  {
+    name: 'payment note',
+    arguments: '<paymentId> [text]',
+    summary: 'Note something about a payment, for your store alone',
+    options: {},
+    notes: ['Without a text, the note is removed.'],
+    async run(call) {
+      const [paymentId = '', text = null] = call.positionals
+      const payment = await clientOf(call.settings).payments.note(paymentId, text)
+      call.terminal.show(payment, () => [good(text === null ? 'Note removed' : 'Noted')])
       return undefined
     },
   },

@@ -1,14 +1,17 @@
 /**
- * The console's script: passkeys, which no form can ask for by itself. Everything else works without it. It writes text
- * only, never markup.
+ * The console's script: passkeys and wallets, which no form can ask for by itself, copying, and screens that keep
+ * themselves current. Everything else works without it. It writes text only, never markup.
  */
+import { watchLive } from './live.ts'
 import { post, Refused } from './post.ts'
+import { offerWallets, signRefund } from './refund.ts'
 
 /** Sentences in the page's language. */
 const { unsupported = '', unused = '', known = '', failed = '' } = document.body.dataset
 
 const handlers: Readonly<Record<string, (form: HTMLFormElement) => Promise<void>>> = {
   'sign-in': signIn,
+  'sign-up': signUp,
   enrol,
   join,
   connect,
@@ -31,6 +34,15 @@ document.addEventListener('click', (event) => {
   })
 })
 
+document.addEventListener('click', (event) => {
+  const button = (event.target as Element).closest<HTMLElement>('button[data-wallet]')
+  const place = button?.closest<HTMLElement>('[data-sign]')
+  if (button && place) void attempt(place, () => signRefund(button))
+})
+
+watchLive(offerWallets)
+offerWallets()
+
 /** The token of an invitation. The address bar and the history forget it at once. */
 const invitation = location.hash.slice(1)
 const enrolment = document.querySelector<HTMLFormElement>('form[data-passkey="enrol"]')
@@ -40,7 +52,7 @@ if (enrolment) {
 }
 
 /** One at a time, with the reason shown if it fails. */
-async function attempt(form: HTMLFormElement, handle: (form: HTMLFormElement) => Promise<void>) {
+async function attempt<Place extends HTMLElement>(form: Place, handle: (form: Place) => Promise<void>) {
   const buttons = [...form.querySelectorAll('button')]
   const alert =
     form.querySelector<HTMLElement>('[role="alert"]') ?? document.querySelector<HTMLElement>('#alert')
@@ -66,6 +78,13 @@ function describe(error: unknown): string {
 async function signIn(): Promise<void> {
   const { options } = await post('/sign-in/options', {})
   const { to } = await post('/sign-in', { answer: await touch(options) })
+  location.assign(to)
+}
+
+async function signUp(form: HTMLFormElement): Promise<void> {
+  const applicant = Object.fromEntries(new FormData(form))
+  const { memberId, options } = await post('/sign-up/options', applicant)
+  const { to } = await post('/sign-up', { ...applicant, memberId, answer: await create(options) })
   location.assign(to)
 }
 

@@ -1,6 +1,6 @@
-import { type Provider, signOnEvm } from './evm.ts'
 import { type Wallet, wallets } from './found.ts'
-import { signOnSolana, watchStandardWallets } from './solana.ts'
+import type { Provider } from './provider.ts'
+import { type StandardWallet, watchStandardWallets } from './standard.ts'
 
 type Announcement = CustomEvent<{
   info?: { uuid?: unknown; name?: unknown; icon?: unknown }
@@ -12,11 +12,17 @@ const looks = 20
 const lookMs = 500
 const nameLengthMax = 40
 
+/** What a wallet of each family is asked for. `checkIsMine` throws if that request was abandoned. */
+export type Signers = {
+  readonly EVM: (provider: Provider, checkIsMine: () => void) => Promise<string>
+  readonly SOLANA: (wallet: StandardWallet, checkIsMine: () => void) => Promise<string>
+}
+
 /**
  * Finds wallets that announce themselves (EIP-6963, the Wallet Standard), and `window.ethereum`. Calls back whenever
  * the list has changed. A strict content security policy delays some wallets, so it never stops listening.
  */
-export function watchWallets(changed: () => void): void {
+export function watchWallets(signers: Signers, changed: () => void): void {
   const add = (wallet: Wallet) => {
     if (wallets.some(({ id }) => id === wallet.id)) return
     wallets.push({
@@ -27,7 +33,7 @@ export function watchWallets(changed: () => void): void {
     changed()
   }
   const addEvm = (id: string, name: string, icon: string, provider: Provider) =>
-    add({ id, name, icon, family: 'EVM', sign: (checkIsMine) => signOnEvm(provider, checkIsMine) })
+    add({ id, name, icon, family: 'EVM', sign: (checkIsMine) => signers.EVM(provider, checkIsMine) })
 
   addEventListener('eip6963:announceProvider', (event) => {
     const { info, provider } = (event as Announcement).detail ?? {}
@@ -41,7 +47,7 @@ export function watchWallets(changed: () => void): void {
 
   watchStandardWallets((wallet) => {
     const [name, icon] = [String(wallet.name), String(wallet.icon)]
-    const sign = (checkIsMine: () => void) => signOnSolana(wallet, checkIsMine)
+    const sign = (checkIsMine: () => void) => signers.SOLANA(wallet, checkIsMine)
     add({ id: `solana ${name}`, name, icon, family: 'SOLANA', sign })
   })
 

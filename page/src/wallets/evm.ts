@@ -1,12 +1,9 @@
-import { Stop, show, troubleOf } from '../show.ts'
+import { show } from '../show.ts'
 import type { EvmOption } from '../terms.ts'
+import { Stop } from '../trouble.ts'
 import { makeAuthorization, typedData } from './authorization.ts'
 import { checkIsShown, offerFor, paymentHeader } from './offer.ts'
-
-/** A wallet as EIP-1193 defines it. */
-export type Provider = {
-  request(call: { readonly method: string; readonly params?: unknown }): Promise<unknown>
-}
+import { moveTo, type Provider, readChainId, signTyped } from './provider.ts'
 
 /** Connects the wallet, switches it to the right chain and has it sign an authorization. */
 export async function signOnEvm(provider: Provider, checkIsMine: () => void): Promise<string> {
@@ -26,31 +23,8 @@ export async function signOnEvm(provider: Provider, checkIsMine: () => void): Pr
   checkIsMine()
   show('signing')
   const authorization = await makeAuthorization(option, account)
-  const signature = await provider.request({
-    method: 'eth_signTypedData_v4',
-    params: [account, typedData(option, authorization)],
-  })
-  if (typeof signature !== 'string' || !/^0x([0-9a-f]{2})+$/i.test(signature)) throw new Stop('smart')
+  const signature = await signTyped(provider, account, typedData(option, authorization))
   return paymentHeader(option, { signature, authorization })
-}
-
-async function readChainId(provider: Provider): Promise<number> {
-  return Number.parseInt(String(await provider.request({ method: 'eth_chainId' })), 16)
-}
-
-/** A wallet that cannot add a chain may already have it, and one that added it may not have switched to it. */
-async function moveTo(provider: Provider, { chainId, chain }: EvmOption): Promise<void> {
-  const move = { method: 'wallet_switchEthereumChain', params: [{ chainId: chain.chainId }] }
-  const add = { method: 'wallet_addEthereumChain', params: [chain] }
-  for (const call of [move, add, move]) {
-    try {
-      await provider.request(call)
-    } catch (error) {
-      if (troubleOf(error) !== 'failed') throw error
-    }
-    if ((await readChainId(provider)) === chainId) return
-  }
-  throw new Stop('chain')
 }
 
 /** Spares the buyer a useless signature. If the wallet cannot read the balance, it is still asked to sign. */

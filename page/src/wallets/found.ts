@@ -7,7 +7,7 @@ export type Wallet = {
   readonly name: string
   readonly icon: string
   readonly family: Family
-  /** Returns a payment header, or throws. `checkIsMine` throws if the buyer has abandoned this request. */
+  /** What it was asked for: a payment header, or a signature. `checkIsMine` throws if that request was abandoned. */
   readonly sign: (checkIsMine: () => void) => Promise<string>
 }
 

@@ -1,5 +1,6 @@
-import { find, Stop } from '../show.ts'
+import { find } from '../show.ts'
 import { type Family, type Option, terms } from '../terms.ts'
+import { Stop } from '../trouble.ts'
 
 /** What the page offers to a wallet of this family. */
 export function offerFor<F extends Family>(family: F): Extract<Option, { family: F }> {

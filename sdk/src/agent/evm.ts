@@ -17,7 +17,7 @@ export type TransferTypedData = {
     readonly chainId: number
     readonly verifyingContract: Hex
   }
-  readonly types: typeof types
+  readonly types: typeof transferTypes
   readonly primaryType: 'TransferWithAuthorization'
   readonly message: {
     readonly from: Hex
@@ -29,7 +29,7 @@ export type TransferTypedData = {
   }
 }
 
-const types = {
+export const transferTypes = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },
     { name: 'to', type: 'address' },
@@ -55,7 +55,7 @@ export async function makeTypedData(
       chainId: Number.parseInt(accepted.network.replace('eip155:', ''), 10),
       verifyingContract: accepted.asset as Hex,
     },
-    types,
+    types: transferTypes,
     primaryType: 'TransferWithAuthorization',
     message: {
       from: from as Hex,

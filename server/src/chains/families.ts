@@ -1,12 +1,17 @@
 import { nodesOf } from '../config.ts'
 import type { Context } from '../context.ts'
-import { type Family, type Mode, networks } from '../networks.ts'
+import { type Family, type Mode, type Network, networks } from '../networks.ts'
 import { parseEvmAddress, showEvmAddress } from './evm/address.ts'
+import { batcher } from './evm/batcher.ts'
 import { openChain } from './evm/chain.ts'
+import { multicall } from './evm/multicall.ts'
 import { isTextSigned as isTextSignedEvm } from './evm/signed-text.ts'
+import { refusesToPay } from './evm/simulate.ts'
+import type { Hex } from './hex.ts'
 import { RpcAnswerError, RpcUnavailableError } from './rpc.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
+import { findHindrance } from './svm/refund-accounts.ts'
 import { isTextSigned as isTextSignedSvm } from './svm/signed-text.ts'
 
 /** Token contracts, not wallets: money sent to them is lost. Includes the tokens of every network, enabled or not. */
@@ -20,6 +25,9 @@ const tokenAddresses = new Set([
   '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
   'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB',
 ])
+
+/** Contracts that settlements go through: what they are paid stays there. */
+const contracts: readonly string[] = [batcher, multicall]
 
 /** The address in its family's canonical form, or the reason why it cannot be paid to. */
 export function parseWalletAddress(
@@ -39,6 +47,11 @@ export function parseWalletAddress(
  */
 export function toStored(caip2: string, address: string): string {
   return caip2.startsWith('eip155:') ? address.toLowerCase() : address
+}
+
+/** The same for an address or a transaction's hash of which nobody says where it is from. */
+export function toStoredAnywhere(text: string): string {
+  return /^0x[0-9a-f]+$/i.test(text) ? text.toLowerCase() : text
 }
 
 export function toShown(caip2: string, stored: string): string {
@@ -80,6 +93,29 @@ export async function findTokenAccounts(ctx: Context, family: Family, address: s
     ),
   )
   return found.flat()
+}
+
+/**
+ * Why the chain would not pay a token to an address, or would lose it there; null if it would. Without nodes nothing is
+ * known, and nothing could be sent either. Throws if they do not answer.
+ */
+export async function findPayeeRefusal(
+  ctx: Context,
+  network: Network,
+  asset: string,
+  address: string,
+): Promise<string | null> {
+  if (network.family === 'SOLANA') {
+    const svm = openSvmChain(network, nodesOf(ctx.config, network.id), ctx.now)
+    if (svm.rpc.providers.length === 0) return null
+    return (await findHindrance(svm, { mint: asset, recipient: address }))?.says ?? null
+  }
+  if (contracts.includes(address)) return 'This is the address of a contract, where money would be lost.'
+  const chain = openChain(network, nodesOf(ctx.config, network.id), ctx.now)
+  if (chain.rpc.providers.length === 0) return null
+  return (await refusesToPay(chain, asset, address as Hex))
+    ? 'The token’s issuer has blocked this address: nothing can be paid to it.'
+    : null
 }
 
 /**

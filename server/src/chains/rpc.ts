@@ -95,8 +95,11 @@ export class RpcUnavailableError extends Error {
   override readonly name = 'RpcUnavailableError'
 }
 
-/** Told of every request that a node did not answer. `why` names the node's host, and nothing of its URL beyond that. */
-export type NoteFailure = (provider: string, why: string) => void
+/**
+ * Told of every request: `why` is null if the node answered it, and else names the node's host, and nothing of its URL
+ * beyond that.
+ */
+export type NoteOutcome = (provider: string, why: string | null) => void
 
 type Endpoint = Node & { restUntil: number; identifiedUntil: number }
 
@@ -104,7 +107,7 @@ export function openRpc(
   nodes: readonly Node[],
   identity: Identity,
   now: () => Date,
-  noteFailure: NoteFailure = () => {},
+  noteOutcome: NoteOutcome = () => {},
 ): Rpc {
   const endpoints: Endpoint[] = nodes.map((node) => ({ ...node, restUntil: 0, identifiedUntil: 0 }))
   const providers = [...new Set(nodes.map(({ provider }) => provider))]
@@ -130,6 +133,16 @@ export function openRpc(
     endpoint: Endpoint,
     calls: readonly RpcCall[],
     isIdentified = false,
+  ): Promise<RpcOutcome[]> {
+    const outcomes = await exchange(endpoint, calls, isIdentified)
+    noteOutcome(endpoint.provider, null)
+    return outcomes
+  }
+
+  async function exchange(
+    endpoint: Endpoint,
+    calls: readonly RpcCall[],
+    isIdentified: boolean,
   ): Promise<RpcOutcome[]> {
     const askedAt = now().getTime()
     const isKnown = !isIdentified && askedAt < endpoint.identifiedUntil
@@ -219,7 +232,7 @@ export function openRpc(
     // The host is enough to tell nodes apart, and contains no key.
     const why = `${new URL(endpoint.url).host}: ${error instanceof Error ? error.message : String(error)}`
     failures.push(why)
-    noteFailure(endpoint.provider, why)
+    noteOutcome(endpoint.provider, why)
   }
 
   function unavailable(failures: readonly string[]): RpcUnavailableError {

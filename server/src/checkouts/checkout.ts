@@ -5,10 +5,13 @@ import type {
   Disposition,
   EventType,
   Finality,
+  StoreCheckout,
   Checkout as Wire,
 } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
+import { one, unitsToText } from '../money.ts'
+import { priceInUnits, type Quote } from '../rates/quote.ts'
 
 /**
  * What a payer owes a store. Everything but `status` and `version` is fixed at creation.
@@ -25,6 +28,12 @@ export type Checkout = {
   readonly priceCurrency: string
   readonly successRedirectUrl: string | null
   readonly cancelUrl: string | null
+  /** What is paid for, in the store's words for the buyer. */
+  readonly description: string | null
+  /** The store's own values: the buyer never sees them. */
+  readonly metadata: Readonly<Record<string, string>> | null
+  /** How the price was converted; null if it needed no rate. */
+  readonly rate: Quote | null
   readonly options: readonly Option[]
   readonly finality: Finality
   readonly status: CheckoutStatus
@@ -34,6 +43,8 @@ export type Checkout = {
 }
 
 export const orderIdBytesMax = 255
+/** Two or three sentences: the payment page shows all of it. */
+export const descriptionBytesMax = 500
 
 /** One way to pay, fixed at creation: later changes to the wallet or the rate do not affect it. */
 export type Option = {
@@ -83,6 +94,8 @@ export type Credit = {
   readonly logIndex: number
   readonly disposition: Disposition
   readonly finality: Finality
+  /** Whether a refund of it counts: what goes back cannot pay. */
+  readonly isRefunded: boolean
   /** Whether it may complete the checkout: enough nodes reported it, or its amount is small. */
   readonly counts: boolean
 }
@@ -106,8 +119,8 @@ const finalityRank: Readonly<Record<Finality, number>> = { included: 0, safe: 1,
 
 /**
  * Computes a checkout's status and dispositions from the facts: a pure function that can run again after every fact.
- * The exact credit stays exact while it is live. Without one, the earliest credit that is full and on time, or that the
- * store accepted, becomes exact. All other credits are late, underpaid or overpaid.
+ * The exact credit stays exact while it is live, also if it is refunded. Without one, the earliest credit that is full and
+ * on time, or that the store accepted, becomes exact, unless a refund of it counts. All other credits are late, underpaid or overpaid.
  */
 export function evaluate(
   checkout: Pick<Checkout, 'status' | 'expiresAt' | 'finality'>,
@@ -120,7 +133,8 @@ export function evaluate(
     credit.disposition !== 'late' &&
     (credit.isClaimed || credit.firstBlockTime <= checkout.expiresAt)
   const isFull = (credit: Credit) => credit.due !== null && credit.amount === credit.due
-  const isTaken = (credit: Credit) => credit.isAccepted || (isFull(credit) && isOnTime(credit))
+  const isTaken = (credit: Credit) =>
+    !credit.isRefunded && (credit.isAccepted || (isFull(credit) && isOnTime(credit)))
   const exact =
     credits.find(({ disposition }) => disposition === 'exact') ??
     credits.filter(isTaken).toSorted(compareAge)[0]
@@ -176,7 +190,36 @@ export function toWire(ctx: Context, checkout: Checkout): Wire {
   }
 }
 
-/** The store's view: the public view and the payment. */
-export function toStoreWire(ctx: Context, checkout: Checkout, payment: CheckoutPayment | null) {
-  return { ...toWire(ctx, checkout), payment }
+/** The store's view: the public view, what only the store may see, and the payment. */
+export function toStoreWire(
+  ctx: Context,
+  checkout: Checkout,
+  payment: CheckoutPayment | null,
+): StoreCheckout {
+  return { ...toWire(ctx, checkout), ...storeFacts(checkout), payment }
+}
+
+/** What the store's view has that the public view has not. Most checkouts have none of it. */
+export function storeFacts({
+  description,
+  metadata,
+  rate,
+}: Pick<Checkout, 'description' | 'metadata' | 'rate'>): Pick<
+  StoreCheckout,
+  'description' | 'metadata' | 'rate'
+> {
+  return {
+    ...(description !== null && { description }),
+    ...(metadata !== null && { metadata }),
+    ...(rate !== null && {
+      rate: { rate: rateText(rate), source: rate.source, time: new Date(rate.asOf).toISOString() },
+    }),
+  }
+}
+
+/** As exact as any source, and enough for the least valuable currency. */
+const rateDecimals = 12
+
+function rateText(quote: Quote): string {
+  return unitsToText(priceInUnits(one, quote, rateDecimals), rateDecimals)
 }

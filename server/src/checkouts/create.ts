@@ -3,21 +3,25 @@ import type { CreateCheckout, FinalityRule } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { openBatcher } from '../database/batch.ts'
-import { isLockTimeout } from '../database/db.ts'
-import { type CheckoutId, newId } from '../ids.ts'
+import { isLockTimeout, type Transaction } from '../database/db.ts'
+import { type CheckoutId, firstIdAt, newId } from '../ids.ts'
 import { type Decimal, parseDecimal, parsePrice } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
 import { parseCurrency } from '../rates/iso4217.ts'
 import { priceInUnits, type Quote, quoteCurrency } from '../rates/quote.ts'
-import type { Authenticator, Caller } from '../stores/authenticate.ts'
+import type { Caller } from '../stores/authenticate.ts'
 import { checkText, checkWebUrl } from '../stores/check-text.ts'
+import { requireStanding } from '../stores/standing.ts'
+import { holdStore } from '../stores/standing-rows.ts'
 import { networksFor, type Store, walletFor, walletSegment } from '../stores/store.ts'
-import { type Checkout, type Option, orderIdBytesMax, toWire } from './checkout.ts'
-import { checkoutExists, insertCheckouts, type NewCheckout, readStoredAnswer } from './rows.ts'
+import { type Checkout, descriptionBytesMax, type Option, orderIdBytesMax, toWire } from './checkout.ts'
+import { checkMetadata } from './metadata.ts'
+import { checkoutExists, findFullSince, insertCheckouts, type NewCheckout, readStoredAnswer } from './rows.ts'
 
 /** A price that needs no rate cannot drift; a rate is guaranteed for only an hour. */
 const lifetimeSeconds = 86_400
 const lifetimeWithRateSeconds = 3_600
+const hourMs = 3_600_000
 /** Measured on 2 cores: two batches of up to 128 keep the database busy; more only adds waiting. */
 const batchRowsMax = 128
 const batchesInFlightMax = 2
@@ -29,6 +33,9 @@ const batchLockTimeoutMs = 200
 const lockTimeoutMs = 5_000
 /** How often a create starts over because its store changed. Each time means another change by the store's owner. */
 const revisionTriesMax = 5
+
+/** What a look at the store as it is now may put right. */
+const momentary: ReadonlySet<string> = new Set(['wallet_required', 'store_inactive'])
 
 export type IdempotencyKey = {
   readonly route: string
@@ -44,15 +51,24 @@ type Created = {
   readonly isReplay: boolean
 }
 
-export type CreateCheckoutVerb = (
-  caller: Caller,
+/** Whoever creates a checkout: a key's holder, or a member of the store. */
+export type Creator = Pick<Caller, 'actor'> & { readonly holder: Pick<Caller['holder'], 'store' | 'wallets'> }
+
+export type CreateCheckoutVerb<Who extends Creator = Caller> = (
+  caller: Who,
   input: CreateCheckout,
   idempotency: IdempotencyKey | null,
   now: Date,
 ) => Promise<Created>
 
-/** Opened once per process, because creates share group commits. */
-export function openCreateCheckout(ctx: Context, authenticator: Authenticator): CreateCheckoutVerb {
+/**
+ * Opened once per process, because creates share group commits. `refresh` reads a caller again whose store may have
+ * changed.
+ */
+export function openCreateCheckout<Who extends Creator = Caller>(
+  ctx: Context,
+  { refresh }: { readonly refresh: (caller: Who) => Promise<Who> },
+): CreateCheckoutVerb<Who> {
   const insert = openBatcher<NewCheckout, boolean>({
     run: async (batch) => {
       const made = await insertCheckouts(ctx.db, batch, batchLockTimeoutMs)
@@ -73,20 +89,24 @@ export function openCreateCheckout(ctx: Context, authenticator: Authenticator): 
       const draft = await draftCheckout(ctx, current, input, idempotency, now).catch(async (problem) => {
         const replay = await findReplay(ctx, store, idempotency)
         if (replay) return replay
-        // The cached store may lack a wallet that was registered a moment ago.
-        if (attempt === 0 && problem instanceof Problem && problem.code === 'wallet_required') return null
+        // The cached store may lack a wallet that was registered, or an approval that was given, a moment ago.
+        if (attempt === 0 && problem instanceof Problem && momentary.has(problem.code)) return null
         throw problem
       })
       if (draft) {
         if ('isReplay' in draft) return draft
+        if (store.isLimited) {
+          const replay = await findReplay(ctx, store, idempotency)
+          if (replay) return replay
+        }
         crashPoint(ctx, 'create-before')
-        const isMade = await insert(draft)
+        const isMade = store.isLimited ? await insertLimited(ctx, draft) : await insert(draft)
         crashPoint(ctx, 'create-after')
         if (isMade) return { id: draft.checkout.id, body: draft.answer, isReplay: false }
         const replay = await findReplay(ctx, store, idempotency)
         if (replay) return replay
       }
-      current = await authenticator.refresh(current)
+      current = await refresh(current)
     }
     throw new Problem(
       'unavailable',
@@ -98,9 +118,32 @@ export function openCreateCheckout(ctx: Context, authenticator: Authenticator): 
   }
 }
 
-async function insertAlone(ctx: Context, row: NewCheckout): Promise<boolean> {
+/** One at a time, each counting what the store has made within the hour. Only stores with limits pay for that. */
+async function insertLimited(ctx: Context, row: NewCheckout): Promise<boolean> {
+  const { storeId, createdAt } = row.checkout
+  const { unprovenCheckoutsPerHour: perHour, cell } = ctx.config
+  return await insertAlone(ctx, row, async (tx) => {
+    // The store may have proven a wallet meanwhile: then nothing is inserted, and the draft is made again.
+    if ((await holdStore(tx, storeId)) !== row.revision) return
+    const since = firstIdAt('ch', cell, new Date(createdAt.getTime() - hourMs))
+    const full = await findFullSince(tx, storeId, since, perHour)
+    if (full === null) return
+    throw new Problem(
+      'rate_limited',
+      `A store that has not proven a wallet creates at most ${perHour} checkouts per hour. Prove the wallet to lift the limit.`,
+      { retryAfterSeconds: Math.max(1, Math.ceil((full.getTime() + hourMs - createdAt.getTime()) / 1_000)) },
+    )
+  })
+}
+
+async function insertAlone(
+  ctx: Context,
+  row: NewCheckout,
+  prepare: (tx: Transaction) => Promise<void> = async () => {},
+): Promise<boolean> {
   return await ctx.db
     .transaction(async (tx) => {
+      await prepare(tx)
       if ((await insertCheckouts(tx, [row], lockTimeoutMs)).size > 0) return true
       // The failed batch may have committed after all: then this row is ours.
       return await checkoutExists(tx, row.checkout.id)
@@ -138,14 +181,15 @@ async function findReplay(
 /** Computes everything about a checkout before it is written. */
 async function draftCheckout(
   ctx: Context,
-  { actor, holder: { store, wallets } }: Caller,
+  { actor, holder: { store, wallets } }: Creator,
   input: CreateCheckout,
   idempotency: IdempotencyKey | null,
   now: Date,
 ): Promise<NewCheckout> {
   const price = parsePrice(input.priceAmount)
   const priceCurrency = parseCurrency(input.priceCurrency)
-  const { successRedirectUrl = null, cancelUrl = null } = input
+  const { successRedirectUrl = null, cancelUrl = null, description = null } = input
+  const metadata = input.metadata && Object.keys(input.metadata).length > 0 ? input.metadata : null
   const mistakes: Mistake[] = [
     ...checkText('/orderId', input.orderId, orderIdBytesMax),
     ...(price
@@ -165,8 +209,11 @@ async function draftCheckout(
       ? []
       : checkWebUrl('/successRedirectUrl', successRedirectUrl, store.mode)),
     ...(cancelUrl === null ? [] : checkWebUrl('/cancelUrl', cancelUrl, store.mode)),
+    ...(description === null ? [] : checkText('/description', description, descriptionBytesMax)),
+    ...(metadata === null ? [] : checkMetadata('/metadata', metadata)),
   ]
   if (!price || !priceCurrency || mistakes.length > 0) throw invalid(...mistakes)
+  requireStanding(store)
 
   const quote = await quoteCurrency(ctx, priceCurrency, now)
   const options = networksFor(ctx, store.mode).flatMap((network) => {
@@ -192,6 +239,9 @@ async function draftCheckout(
     priceCurrency,
     successRedirectUrl,
     cancelUrl,
+    description,
+    metadata,
+    rate: quote,
     options,
     finality: finalityFor(store.finalityPolicy, priceInUnits(price, quote, policyDecimals)),
     status: 'OPEN',
@@ -201,7 +251,6 @@ async function draftCheckout(
   }
   return {
     checkout,
-    rate: quote,
     revision: store.revision,
     eventId: newId('evt', ctx.config.cell, now),
     actor,

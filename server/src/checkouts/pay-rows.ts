@@ -1,3 +1,5 @@
+import { inBoth } from '../archive/archive.ts'
+import { findAnywhere } from '../archive/rows.ts'
 import type { Database } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, creditFromJson, creditJson, type RawCredit } from '../payments/credits/credit.ts'
@@ -29,6 +31,8 @@ export type PayView = {
   readonly inFlight: InFlight
   /** What settlements for the store have cost today on the payment's network. */
   readonly storeCost: bigint
+  /** Whether the store was signed up for and has not proven a wallet. */
+  readonly isStoreLimited: boolean
   /** When this payer, a contract wallet one of whose payments failed on the chain, may pay by signature again. */
   readonly restsUntil: Date | null
   /** Whether the payment-identifier already names another authorization of this store. */
@@ -38,10 +42,47 @@ export type PayView = {
 /** A request to pay: which checkout, and with which payment. */
 export type PayQuestion = { readonly checkoutId: CheckoutId; readonly payment: Payment | null }
 
-/** Reads what each of these requests needs, in one statement. Null where there is no such checkout. */
+/**
+ * Reads what each of these requests needs, in one statement, and in another for those whose checkout is in the archive.
+ * Null where there is no such checkout.
+ */
 export async function readPayViews(
   db: Database,
   questions: readonly PayQuestion[],
+): Promise<(PayView | null)[]> {
+  const views = await readViews(db, questions, (sql) => sql)
+  const missing = questions.flatMap((question, place) => (views[place] === null ? { question, place } : []))
+  if (missing.length > 0) {
+    const ids = missing.map(({ question }) => question.checkoutId)
+    const known = await findAnywhere(db, ids)
+    const old = missing.filter(({ question }) => known.has(question.checkoutId))
+    const asked = old.map(({ question }) => question)
+    const found = asked.length > 0 ? await readViews(db, asked, inBoth) : []
+    for (const [i, { place }] of old.entries()) views[place] = found[i] ?? null
+  }
+  return await Promise.all(
+    views.map((view, place) => checkIdentifier(db, view, questions[place]?.payment?.identifier ?? null)),
+  )
+}
+
+/** An identifier stays taken after the payment that it named went to the archive. Asked only where it decides. */
+async function checkIdentifier(
+  db: Database,
+  view: PayView | null,
+  identifier: string | null,
+): Promise<PayView | null> {
+  if (!view || identifier === null || view.known !== null || view.checkout.status !== 'OPEN') return view
+  const taken = await db.query(
+    'select 1 as one from archived_authorizations where store_id = $1 and payment_identifier = $2 limit 1',
+    [view.checkout.storeId, identifier],
+  )
+  return taken.length > 0 ? { ...view, isIdentifierTaken: true } : view
+}
+
+async function readViews(
+  db: Database,
+  questions: readonly PayQuestion[],
+  places: (sql: string) => string,
 ): Promise<(PayView | null)[]> {
   const rows = await db.query<
     CheckoutRow & {
@@ -60,10 +101,11 @@ export async function readPayViews(
       in_flight_units: string
       in_flight_payments: number
       store_cost: string | null
+      is_limited: boolean
       rests_until: Date | null
     }
   >(
-    `select i.place::integer - 1 as place, c.*, s.name as store_name, c.expires_at <= clock() as is_past_expiry,
+    places(`select i.place::integer - 1 as place, c.*, s.name as store_name, s.signed_up and s.proven_at is null as is_limited, c.expires_at <= clock() as is_past_expiry,
        ${creditJson('e')} as exact, ${isRestoringSql} as is_restoring,
        a.state as known_state, a.checkout_id as known_checkout_id, a.reason as known_reason, ${creditJson('k')} as known_credit,
        (select b.hash from transaction_calls tc
@@ -88,7 +130,7 @@ export async function readPayViews(
      left join ${authorizationOf('i')} on true
      cross join ${inFlightOf('i')}
      left join ${liveCreditOf('a')} on k.checkout_id = c.id or (k.checkout_id is null and a.checkout_id = c.id
-       and 'landed_by_another' in (a.spent_reason, a.reason))`,
+       and 'landed_by_another' in (a.spent_reason, a.reason))`),
     [
       questions.map(({ checkoutId }) => checkoutId),
       ...(['network', 'asset', 'payer', 'nonce', 'identifier'] as const).map((field) =>
@@ -107,6 +149,7 @@ export async function readPayViews(
       isIdentifierTaken: row.is_identifier_taken,
       inFlight: { units: BigInt(row.in_flight_units), payments: row.in_flight_payments },
       storeCost: BigInt(row.store_cost ?? '0'),
+      isStoreLimited: row.is_limited,
       restsUntil: row.rests_until,
       known: row.known_state && {
         checkoutId: row.known_checkout_id,

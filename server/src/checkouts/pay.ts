@@ -14,6 +14,7 @@ import { isBoundPayment, type Payment, type ReadPayment } from '../payments/payl
 import type { Prepared, Rails } from '../payments/rail.ts'
 import type { Issuer } from '../payments/receipts/issuer.ts'
 import { inFlightMax, readInFlight } from '../payments/rows.ts'
+import { costPerDay } from '../payments/settlers/quota.ts'
 import type { Readiness } from '../payments/settlers/readiness.ts'
 import type { Slots } from '../payments/slots.ts'
 import { toTerms } from '../payments/terms.ts'
@@ -239,7 +240,7 @@ async function answer(
 async function verify(
   ctx: Context,
   engine: PayEngine,
-  { checkout, storeCost, restsUntil, inFlight: inFlightBefore }: PayView,
+  { checkout, storeCost, isStoreLimited, restsUntil, inFlight: inFlightBefore }: PayView,
   payment: Payment,
   address: string,
   slot: Slot,
@@ -263,7 +264,8 @@ async function verify(
   assert(offer, 'a payment that matches the checkout is in an asset that it offers')
   const why = await engine.readiness(payment.network, { asset: payment.asset, units: BigInt(offer.amount) })
   if (why !== null) throw unsettled(why)
-  if (rail.storeCostPerDay !== null && storeCost >= rail.storeCostPerDay) throw overQuota(ctx.now())
+  const perDay = costPerDay(rail, isStoreLimited)
+  if (perDay !== null && storeCost >= perDay) throw overQuota(ctx.now())
   if (restsUntil !== null) throw resting(restsUntil, ctx.now())
   const hasWaited = await engine.budgets.slowDown(payment.payer, address)
   const inFlight = hasWaited

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import type { Actor, CheckoutPayment, CheckoutStatus, EventType, StoreCheckout } from '@farthing/sdk'
+import { bringBack, queryBoth } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, StoreId } from '../ids.ts'
 import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
-import type { Checkout, Option } from './checkout.ts'
+import type { Quote } from '../rates/quote.ts'
+import { type Checkout, type Option, storeFacts } from './checkout.ts'
 
 type Reader = Database | Transaction
 
@@ -15,6 +17,9 @@ export type CheckoutRow = {
   price_currency: string
   success_redirect_url: string | null
   cancel_url: string | null
+  description: string | null
+  metadata: Record<string, string> | null
+  rate: (Omit<Quote, 'asOf'> & { asOf: string }) | null
   options: Option[]
   finality: Checkout['finality']
   status: CheckoutStatus
@@ -26,7 +31,6 @@ export type CheckoutRow = {
 /** A checkout about to be inserted, with its event and, if the request has an Idempotency-Key, the answer to keep. */
 export type NewCheckout = {
   readonly checkout: Checkout
-  readonly rate: object | null
   /** The revision of the store that the checkout was computed from. */
   readonly revision: number
   readonly eventId: string
@@ -60,7 +64,8 @@ const inputs: readonly (readonly [
   ['success_redirect_url', 'text', ({ checkout }) => checkout.successRedirectUrl],
   ['cancel_url', 'text', ({ checkout }) => checkout.cancelUrl],
   ['options', 'json', ({ checkout }) => JSON.stringify(checkout.options)],
-  ['rate', 'json', ({ rate }) => rate && JSON.stringify(rate)],
+  ['rate', 'json', ({ checkout: { rate } }) => rate && JSON.stringify(rate)],
+  ['facts', 'text', ({ checkout }) => factsText(checkout)],
   ['finality', 'text', ({ checkout }) => checkout.finality],
   ['created_at', 'timestamptz', ({ checkout }) => checkout.createdAt.toISOString()],
   ['expires_at', 'timestamptz', ({ checkout }) => checkout.expiresAt.toISOString()],
@@ -71,6 +76,15 @@ const inputs: readonly (readonly [
   ['body_hash', 'text', ({ idempotency }) => idempotency?.bodyHash],
   ['answer', 'text', ({ answer }) => answer],
 ]
+
+/**
+ * One input for what few checkouts have: each further one would cost every create. The event has it as it is; the
+ * columns take their values from it.
+ */
+function factsText(checkout: Checkout): string | null {
+  const text = JSON.stringify(storeFacts(checkout))
+  return text === '{}' ? null : text
+}
 
 /** The unit separator: no value contains a control character, because none of ours does and a store's are refused. */
 const separator = '\u001f'
@@ -108,16 +122,18 @@ const insertSql = `with patience as materialized (
        returning resource_id
      ), made as (
        insert into checkouts (id, store_id, order_id, price_amount, price_currency, success_redirect_url, cancel_url,
-                              options, rate, finality, status, version, created_at, expires_at)
+                              options, rate, finality, status, version, created_at, expires_at, description, metadata)
        select id, store_id, order_id, price_amount, price_currency, success_redirect_url, cancel_url,
-              options, rate, finality, 'OPEN', 1, created_at, expires_at
+              options, rate, finality, 'OPEN', 1, created_at, expires_at,
+              facts::json ->> 'description', facts::json -> 'metadata'
        from input where key is null or id in (select resource_id from keyed)
        on conflict do nothing
        returning id
      ), told as (
        insert into events (id, store_id, type, checkout_id, checkout_version, data, created_at, actor)
        select event_id, store_id, 'checkout.created', id, 1,
-              ('{"checkout":' || left(answer, -1) || ',"payment":null}}')::json, created_at, actor
+              ('{"checkout":' || left(answer, -1) || coalesce(',' || substr(left(facts, -1), 2), '')
+                || ',"payment":null}}')::json, created_at, actor
        from input where (id in (select id from made)) is true
      )
      select id from made`
@@ -156,6 +172,23 @@ export async function readStoredAnswer(
   return row ? { resourceId: row.resource_id, bodyHash: row.body_hash, body: row.body } : null
 }
 
+/**
+ * When the oldest of the store's last `count` checkouts was created, if there are as many whose ids come after `since`;
+ * null if there are fewer.
+ */
+export async function findFullSince(
+  tx: Transaction,
+  storeId: StoreId,
+  since: CheckoutId,
+  count: number,
+): Promise<Date | null> {
+  const [row] = await tx.query<{ created_at: Date }>(
+    'select created_at from checkouts where store_id = $1 and id > $2 order by id desc offset $3 limit 1',
+    [storeId, since, count - 1],
+  )
+  return row?.created_at ?? null
+}
+
 /** Deletes answers that no client can still be waiting for. */
 export async function deleteOldAnswers(db: Database, keptHours: number, limit: number): Promise<number> {
   const [row] = await db.query<{ deleted: number }>(
@@ -175,50 +208,38 @@ export async function checkoutExists(db: Reader, checkoutId: CheckoutId): Promis
   return (await db.query('select 1 as found from checkouts where id = $1', [checkoutId])).length > 0
 }
 
-const storeColumns = `c.*, (
+export const storeColumns = `c.*, (
   select ${creditJson('k')} from credits k where k.checkout_id = c.id and k.disposition = 'exact' and k.orphaned_at is null
-) as credit`
+) as credit, exists (select 1 from refunds r where r.checkout_id = c.id) as has_refunds`
 
-type StoreColumns = CheckoutRow & { credit: RawCredit | null }
+export type StoreColumns = CheckoutRow & { credit: RawCredit | null; has_refunds: boolean }
 
-function toStoreRow(row: StoreColumns): StoreRow {
-  return { checkout: toCheckout(row), payment: row.credit && toCheckoutPayment(creditFromJson(row.credit)) }
+export function toStoreRow(row: StoreColumns): StoreRow {
+  return {
+    checkout: toCheckout(row),
+    payment: row.credit && toCheckoutPayment(creditFromJson(row.credit)),
+    hasRefunds: row.has_refunds,
+  }
 }
 
-export type StoreRow = { readonly checkout: Checkout; readonly payment: CheckoutPayment | null }
+export type StoreRow = {
+  readonly checkout: Checkout
+  readonly payment: CheckoutPayment | null
+  readonly hasRefunds: boolean
+}
 
 export async function readCheckout(
   db: Reader,
   storeId: StoreId,
   checkoutId: string,
 ): Promise<StoreRow | null> {
-  const [row] = await db.query<StoreColumns>(
+  const [row] = await queryBoth<StoreColumns>(
+    db,
     `select ${storeColumns} from checkouts c where c.id = $2 and c.store_id = $1`,
     [storeId, checkoutId],
+    checkoutId,
   )
   return row ? toStoreRow(row) : null
-}
-
-/** Newest first. Ids sort by creation time, so a range of ids is a range of time. */
-export async function listCheckouts(
-  db: Database,
-  storeId: StoreId,
-  page: { status: string | null; orderId: string | null; from: string; before: string; limit: number },
-): Promise<StoreRow[]> {
-  // Each combination of filters is a separate statement, so that each is planned for the right index.
-  const conditions = ['c.store_id = $1', 'c.id >= $2', 'c.id < $3']
-  const values: unknown[] = [storeId, page.from, page.before, page.limit]
-  if (page.orderId !== null) conditions.push(`c.order_id = $${values.push(page.orderId)}`)
-  if (page.status !== null) {
-    const isStatus = `c.status = $${values.push(page.status)}`
-    // An order has few checkouts, a status may have millions: "is true" keeps the planner off the status index.
-    conditions.push(page.orderId === null ? isStatus : `(${isStatus}) is true`)
-  }
-  const rows = await db.query<StoreColumns>(
-    `select ${storeColumns} from checkouts c where ${conditions.join(' and ')} order by c.id desc limit $4`,
-    values,
-  )
-  return rows.map(toStoreRow)
 }
 
 /**
@@ -264,10 +285,16 @@ export async function lockCheckout(
   storeId: StoreId,
   checkoutId: string,
 ): Promise<{ checkout: Checkout; isPastExpiry: boolean } | null> {
-  const [row] = await tx.query<CheckoutRow & { is_past_expiry: boolean }>(
-    'select *, expires_at <= clock() as is_past_expiry from checkouts where id = $2 and store_id = $1 for update',
-    [storeId, checkoutId],
-  )
+  const lock = () =>
+    tx.query<CheckoutRow & { is_past_expiry: boolean }>(
+      'select *, expires_at <= clock() as is_past_expiry from checkouts where id = $2 and store_id = $1 for update',
+      [storeId, checkoutId],
+    )
+  let [row] = await lock()
+  if (!row) {
+    await bringBack(tx, [checkoutId])
+    ;[row] = await lock()
+  }
   return row ? { checkout: toCheckout(row), isPastExpiry: row.is_past_expiry } : null
 }
 
@@ -329,6 +356,9 @@ export function toCheckout(row: CheckoutRow): Checkout {
     priceCurrency: row.price_currency,
     successRedirectUrl: row.success_redirect_url,
     cancelUrl: row.cancel_url,
+    description: row.description,
+    metadata: row.metadata,
+    rate: row.rate && { ...row.rate, asOf: new Date(row.rate.asOf) },
     options: row.options,
     finality: row.finality,
     status: row.status,

@@ -1,7 +1,8 @@
+import { bringBack } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId } from '../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from '../payments/credits/credit.ts'
-import { isFinalByAnnouncement } from '../payments/credits/rows.ts'
+import { isFinalByAnnouncement } from '../payments/credits/finality-rows.ts'
 import { authorizationOf } from '../payments/rows.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, toCheckout } from './rows.ts'
@@ -12,6 +13,8 @@ export type FactCredit = CreditRow & {
   readonly isNewlySafe: boolean
   /** When its authorization was claimed; null if it was not paid by a claim. */
   readonly claimedAt: Date | null
+  /** Whether a refund of it counts. */
+  readonly isRefunded: boolean
 }
 
 /** The facts that decide the status of checkouts. */
@@ -22,11 +25,17 @@ export type StatusFacts = {
   readonly readUntil: ReadonlyMap<string, Date>
 }
 
+/** In order of id. A fact that turns up about an archived one brings it back. */
 export async function lockCheckouts(tx: Transaction, ids: readonly string[]): Promise<Checkout[]> {
-  const rows = await tx.query<CheckoutRow>(
-    'select * from checkouts where id = any($1) order by id for no key update',
-    [ids],
-  )
+  const lock = () =>
+    tx.query<CheckoutRow>('select * from checkouts where id = any($1) order by id for no key update', [ids])
+  let rows = await lock()
+  const found = new Set<string>(rows.map(({ id }) => id))
+  const missing = ids.filter((id) => !found.has(id))
+  if (missing.length > 0) {
+    await bringBack(tx, missing)
+    rows = await lock()
+  }
   return rows.map(toCheckout)
 }
 
@@ -36,7 +45,12 @@ export async function lockCheckouts(tx: Transaction, ids: readonly string[]): Pr
  */
 export async function readFacts(tx: Transaction, ids: readonly string[]): Promise<StatusFacts> {
   const credits = await tx.query<
-    RawCredit & { is_new: boolean; is_newly_safe: boolean; claimed_at: Date | null }
+    RawCredit & {
+      is_new: boolean
+      is_newly_safe: boolean
+      claimed_at: Date | null
+      is_refunded: boolean
+    }
   >(
     `select k.*, k.orphaned_at is not null and exists (select 1 from credits o where o.payment_id = k.payment_id
        and o.checkout_id = k.checkout_id and o.orphaned_at is null offset 0) as is_included_again,
@@ -45,7 +59,8 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
          and f.witnesses is not null then clock() end) as finalized_at,
        k.included_at = clock() as is_new, coalesce(k.safe_at = clock(), false) as is_newly_safe,
        exists (select 1 from reserved_amounts r where r.checkout_id = k.checkout_id and r.network = k.network
-         and r.asset = k.asset and r.pay_to = k.pay_to and r.amount = k.amount) as is_reserved
+         and r.asset = k.asset and r.pay_to = k.pay_to and r.amount = k.amount) as is_reserved,
+       exists (select 1 from refund_totals t where t.payment_id = k.payment_id and t.reserved > 0) as is_refunded
      from credits k
      left join followers f on f.network = k.network
      left join ${authorizationOf('k')} on a.checkout_id = k.checkout_id and a.state in ('claimed', 'sent')
@@ -82,6 +97,7 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
       isNew: row.is_new,
       isNewlySafe: row.is_newly_safe,
       claimedAt: row.claimed_at,
+      isRefunded: row.is_refunded,
     })),
   }
 }

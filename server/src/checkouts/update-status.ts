@@ -91,7 +91,7 @@ function evaluateFacts(
   return { checkout, status, payment, isPaid: exact?.counts === true, credits, changed }
 }
 
-function toCredit(checkout: Checkout, row: CreditRow): Credit {
+function toCredit(checkout: Checkout, row: FactCredit): Credit {
   const offer = checkout.options.find(
     ({ network, asset, payTo }) =>
       network === row.network &&
@@ -107,9 +107,11 @@ function toCredit(checkout: Checkout, row: CreditRow): Credit {
     firstBlockTime: row.firstBlockTime,
     blockNumber: row.blockNumber,
     logIndex: row.logIndex,
-    disposition: row.disposition,
+    // One that was written just now as what was expected of it is decided about here.
+    disposition: row.isNew && row.disposition === 'exact' ? 'overpaid' : row.disposition,
     finality: finalityOf(row),
     counts: row.counts,
+    isRefunded: row.isRefunded,
   }
 }
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { CheckoutPayment, Disposition } from '@farthing/sdk'
+import type { CheckoutPayment, Disposition, RefundWay } from '@farthing/sdk'
+import { queryBoth } from '../archive/rows.ts'
 import { toShown } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { isId } from '../ids.ts'
 import { creditFromJson, creditJson, type RawCredit, toCheckoutPayment } from '../payments/credits/credit.ts'
-import type { Quote } from '../rates/quote.ts'
 import type { Store } from '../stores/store.ts'
 import type { Checkout } from './checkout.ts'
 import { type CheckoutRow, isRestoringSql, toCheckout } from './rows.ts'
@@ -15,25 +15,22 @@ export type CheckoutView = {
   /** Past its expiry by the database's clock, even if its status is not EXPIRED yet. */
   readonly isPastExpiry: boolean
   readonly isRestoring: boolean
-  /** How the price was converted; null if it needed no rate. */
-  readonly rate: Rate | null
   readonly store: Pick<Store, 'name' | 'mode' | 'accentColor' | 'supportEmail' | 'supportUrl'> & {
     /** The logo is an image, not a link to one. */ readonly hasLogo: boolean
   }
   /** The exact live credit, if there is one. */
   readonly payment: (CheckoutPayment & { readonly payTo: string; readonly paidAt: Date }) | null
+  /** What the store returned of that payment. */
+  readonly refunds: readonly ShownRefund[]
   /** The last transaction sent, while its outcome is unknown. */
   readonly pending: { readonly network: string; readonly transaction: string } | null
   /** Amounts reserved for plain transfers to this checkout. */
   readonly transfers: readonly ReservedTransfer[]
   /** Transactions that a buyer named on the page and that are being looked for. */
   readonly announced: readonly string[]
-  /** Payments that arrived but did not complete the checkout, without those that the store has dismissed. */
+  /** Payments that arrived but did not complete the checkout, without those that the store has merely dismissed. */
   readonly notes: readonly Note[]
 }
-
-/** price × usdPerBase ÷ perBase = US dollars. */
-type Rate = Pick<Quote, 'perBase' | 'usdPerBase'>
 
 export type ReservedTransfer = {
   /** CAIP-2. */
@@ -55,15 +52,56 @@ export type Note = {
   /** What was expected there. */
   readonly due: string
   readonly transaction: string
+  readonly refunds: readonly ShownRefund[]
+  /** Nothing more will come of it: the store has dismissed it, or all of it went back. */
+  readonly isSettled: boolean
+}
+
+/** A refund that a buyer may expect to see in a wallet, or was told of. Before that it is the store's own business. */
+export type ShownRefund = {
+  readonly status: 'SENT' | 'COMPLETED' | 'DECLARED'
+  readonly way: RefundWay
+  /** Units of the payment's asset. */
+  readonly amount: string
+  /** Null only for a declared one. */
+  readonly recipient: string | null
+  /** What the store says about it. */
+  readonly reason: string | null
+  readonly transaction: string | null
+}
+
+/** How much of a payment went back, counting only what a block shows. */
+export function returnedOf(paid: string, refunds: readonly ShownRefund[]): 'nothing' | 'part' | 'all' {
+  const returned = refunds.reduce(
+    (sum, { status, amount }) => (status === 'COMPLETED' ? sum + BigInt(amount) : sum),
+    0n,
+  )
+  return returned === 0n ? 'nothing' : returned < BigInt(paid) ? 'part' : 'all'
 }
 
 /** Limits what a page lists if someone sends many payments by mistake or out of spite. */
 const notesMax = 20
+/** More than five of one payment are rare: a store can send as many by itself as it likes. */
+const refundsMax = 20
+
+const isRefundShown = "f.status in ('SENT', 'COMPLETED', 'DECLARED')"
+
+/** A payment that was dismissed is not mentioned again, unless it went back to the buyer. */
+const isNoteShown = `(k.dismissed_at is null
+  or exists (select 1 from refunds f where f.payment_id = k.payment_id and f.store_id = c.store_id and ${isRefundShown}))`
+
+/** One look at an index for each payment that the page shows. */
+function refundsJson(paymentId: string): string {
+  return `(select json_agg(json_build_object('status', f.status, 'way', f.way, 'amount', f.amount::text, 'recipient', f.recipient,
+    'reason', f.reason, 'transaction', f.transaction_hash) order by f.id)
+    from (select * from refunds f where f.payment_id = ${paymentId} and f.store_id = c.store_id and ${isRefundShown}
+      order by f.id limit ${refundsMax}) f)`
+}
 
 /** Returns null if there is no such checkout. */
 export async function readView(ctx: Context, checkoutId: string): Promise<CheckoutView | null> {
   if (!isId('ch', checkoutId)) return null
-  const [row] = await ctx.db.query<
+  const [row] = await queryBoth<
     CheckoutRow & {
       is_past_expiry: boolean
       is_restoring: boolean
@@ -73,18 +111,22 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       accent_color: string | null
       support_email: string | null
       support_url: string | null
-      rate: Rate | null
       exact: RawCredit | null
       pending: CheckoutView['pending']
       announced: string[] | null
       transfers: Omit<ReservedTransfer, 'expiresAt'>[] | null
-      notes: Note[] | null
+      refunds: ShownRefund[] | null
+      notes:
+        | (Omit<Note, 'refunds' | 'isSettled'> & { isDismissed: boolean; refunds: ShownRefund[] | null })[]
+        | null
     }
   >(
+    ctx.db,
     `select c.*, c.expires_at <= clock() as is_past_expiry, ${isRestoringSql} as is_restoring,
        s.name as store_name, s.mode as store_mode,
        coalesce(s.logo_url like 'data:%', false) as has_logo,
        s.accent_color, s.support_email, s.support_url, ${creditJson('e')} as exact,
+       ${refundsJson('e.payment_id')} as refunds,
        (select json_build_object('network', b.network, 'transaction', b.hash) from authorizations a
           join transaction_calls t on t.network = a.network and t.asset = a.asset and t.payer = a.payer
             and t.nonce = a.nonce
@@ -97,15 +139,18 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
        (select json_agg(distinct p.transaction_hash) from pasted_transactions p
         where p.checkout_id = c.id and p.outcome = 'looking') as announced,
        (select json_agg(json_build_object('disposition', n.disposition, 'network', n.network, 'asset', n.asset,
-          'amount', n.amount::text, 'due', coalesce(r.amount, o.amount, n.amount)::text, 'transaction', n.transaction_hash) order by n.block_number, n.log_index)
+          'amount', n.amount::text, 'due', coalesce(r.amount, o.amount, n.amount)::text, 'transaction', n.transaction_hash, 'isDismissed', n.dismissed_at is not null, 'refunds', ${refundsJson('n.payment_id')})
+          order by n.block_number, n.log_index)
         from (
-          select k.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index
+          select k.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index, k.payment_id,
+            k.dismissed_at
           from credits k where k.checkout_id = c.id and k.orphaned_at is null and k.disposition <> 'exact'
-            and k.dismissed_at is null
+            and ${isNoteShown}
           union all
-          select h.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index
+          select h.disposition, k.network, k.asset, k.amount, k.transaction_hash, k.block_number, k.log_index, k.payment_id,
+            k.dismissed_at
           from payment_hints h join credits k on k.payment_id = h.payment_id
-            and k.orphaned_at is null and k.checkout_id is null and k.dismissed_at is null
+            and k.orphaned_at is null and k.checkout_id is null and ${isNoteShown}
           where h.checkout_id = c.id
           limit ${notesMax}
         ) n
@@ -117,6 +162,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
      left join credits e on e.checkout_id = c.id and e.disposition = 'exact' and e.orphaned_at is null
      where c.id = $1`,
     [checkoutId],
+    checkoutId,
   )
   if (!row) return null
   const credit = row.exact && creditFromJson(row.exact)
@@ -129,7 +175,6 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
     checkout: toCheckout(row),
     isPastExpiry: row.is_past_expiry,
     isRestoring: row.is_restoring,
-    rate: row.rate,
     store: {
       name: row.store_name,
       mode: row.store_mode,
@@ -139,6 +184,7 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       supportUrl: row.support_url,
     },
     payment,
+    refunds: credit ? toRefunds(credit.network, row.refunds) : [],
     pending: payment ? null : row.pending,
     announced: row.announced ?? [],
     transfers: (row.transfers ?? []).map((transfer) => ({
@@ -147,8 +193,23 @@ export async function readView(ctx: Context, checkoutId: string): Promise<Checko
       payTo: toShown(transfer.network, transfer.payTo),
       expiresAt: row.expires_at,
     })),
-    notes: (row.notes ?? []).map((note) => ({ ...note, asset: toShown(note.network, note.asset) })),
+    notes: (row.notes ?? []).map(({ isDismissed, ...note }) => {
+      const refunds = toRefunds(note.network, note.refunds)
+      return {
+        ...note,
+        asset: toShown(note.network, note.asset),
+        refunds,
+        isSettled: isDismissed || returnedOf(note.amount, refunds) === 'all',
+      }
+    }),
   }
+}
+
+function toRefunds(network: string, refunds: readonly ShownRefund[] | null): ShownRefund[] {
+  return (refunds ?? []).map(({ recipient, ...refund }) => ({
+    ...refund,
+    recipient: recipient && toShown(network, recipient),
+  }))
 }
 
 /** Whether the checkout can be paid now. */
@@ -162,6 +223,7 @@ export function digestOf({ checkout, isPastExpiry, payment, ...view }: CheckoutV
     checkout.status,
     checkout.status === 'OPEN' && isPastExpiry,
     payment?.transaction,
+    view.refunds,
     view.pending,
     view.transfers,
     view.announced,

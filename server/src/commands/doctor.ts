@@ -4,13 +4,16 @@ import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import { SignerAwayError } from '../chains/signers/signing.ts'
 import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
+import { checkCell } from '../database/cell-rows.ts'
 import { checkSchema } from '../database/migrate.ts'
 import { listConnections } from '../database/rights-rows.ts'
 import { SchemaError } from '../database/schema.ts'
+import { findStandstill } from '../events/find-standstill.ts'
 import { countByKey } from '../events/webhooks/endpoint-rows.ts'
-import type { Network } from '../networks.ts'
+import { findLive, type Network } from '../networks.ts'
 import type { AnySigner, Rail, Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
+import { listStopped } from '../payments/settlers/foreign-rows.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
 import { listSettlers } from '../payments/settlers/rows.ts'
 import { describeRunway, readRunways } from '../payments/settlers/runway.ts'
@@ -18,7 +21,7 @@ import { Problem } from '../problems.ts'
 import { listCurrencies } from '../rates/list.ts'
 import { readSecretsKeys, type SecretsKey } from '../secrets/key-file.ts'
 import { listStores } from '../stores/rows.ts'
-import { findLive } from './processes.ts'
+import { examineDirectory } from './examine-directory.ts'
 
 /**
  * Checks a deployment and reports, for everything that would keep a payment from being accepted, what is wrong and what
@@ -49,8 +52,10 @@ export async function examine(
   if (database.some(({ fix }) => fix !== null)) return findings
   findings.push(
     ...(await examineRoles(ctx)),
+    ...(await examineDirectory(ctx)),
     ...(await examineStores(ctx)),
     ...(await examineSecrets(ctx)),
+    ...(await examineEvents(ctx)),
     ...(await examineRates(ctx)),
   )
   const rails = openRails(ctx)
@@ -102,7 +107,8 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
       },
     ]
     await checkSchema(ctx.db)
-    return [...findings, { what: 'schema', says: 'up to date', fix: null }]
+    await checkCell(ctx.db, ctx.config.cell)
+    return [...findings, { what: 'schema', says: `up to date, cell ${ctx.config.cell}`, fix: null }]
   } catch (error) {
     if (error instanceof SchemaError) return [{ what: 'schema', says: error.says, fix: error.fix }]
     if (!(error instanceof Problem)) throw error
@@ -186,6 +192,14 @@ async function examineSecrets(ctx: Context): Promise<Finding[]> {
     return [{ what, says, fix: 'Run: npm run server secrets rotate' }]
   }
   return [{ what, says: `sealed with key ${first?.id}`, fix: null }]
+}
+
+async function examineEvents(ctx: Context): Promise<Finding[]> {
+  const what = 'events'
+  const found = await findStandstill(ctx)
+  return found.length > 0
+    ? found.map((finding) => ({ what, ...finding }))
+    : [{ what, says: 'numbered as they come', fix: null }]
 }
 
 async function examineRates(ctx: Context): Promise<Finding[]> {
@@ -291,6 +305,12 @@ async function examineSettlers(
       findings.push({ what, says: `the key of ${address} is missing`, fix })
     }
   }
+  for (const { address, nonce } of await listStopped(ctx.db, caip2))
+    findings.push({
+      what,
+      says: `${address} is stopped: its nonce ${nonce} was used by a transaction that is not ours`,
+      fix: `Find out who has its key. If another deployment has it, or it may be stolen: npm run server settler drain ${address} -- --network ${id}, and remove the key. If you sent that transaction yourself: npm run server settler add ${id} ${address}`,
+    })
   for (const runway of await readRunways(ctx, rail)) {
     const { address, isUnfunded, paymentsLeft, hoursLeft } = runway
     const isLow =

@@ -1,6 +1,10 @@
 import type { Actor, CreateApiKey } from '@farthing/sdk'
 import { parseWalletAddress, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
+import { crashPoint } from '../crash.ts'
+import { checkCellJoined } from '../directory/adopt.ts'
+import { keepHold } from '../directory/claim.ts'
+import { settlerClaim } from '../directory/directory.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { unitsToText } from '../money.ts'
 import { families, idOfNetwork, type Mode, networks } from '../networks.ts'
@@ -15,9 +19,11 @@ import { createStore } from '../stores/create.ts'
 import { listKeys } from '../stores/key-rows.ts'
 import { listStores } from '../stores/rows.ts'
 import { presetNames, scopes } from '../stores/scopes.ts'
+import { decideStanding, reasonBytesMax } from '../stores/standing.ts'
 import type { Key } from '../stores/store.ts'
 import { setWalletChanges } from '../stores/wallet-setting.ts'
 import { registerWallet } from '../stores/wallets.ts'
+import { claimFor, findPlaceRefusal } from './claim-for.ts'
 import { createSettler } from './create-settler.ts'
 
 /** The operator's commands. Each returns the text to print. */
@@ -45,23 +51,31 @@ export async function storeCommand(
   if (verb === 'list') {
     const stores = await listStores(ctx.db)
     return (
-      stores.map(({ id, mode, name }) => `${id}  ${mode}  ${name}`).join('\n') || 'There are no stores yet.'
+      stores
+        .map(
+          ({ id, mode, name, standing }) =>
+            `${id}  ${mode}  ${name}${standing === 'approved' ? '' : `  ${standing}`}`,
+        )
+        .join('\n') || 'There are no stores yet.'
     )
   }
   if (verb === 'set') return await setStore(ctx, actor, subject, options)
+  if (verb === 'approve' || verb === 'suspend' || verb === 'resume')
+    return await decideStore(ctx, actor, verb, parseStore(subject), options)
   if (verb !== 'create')
     throw new UsageError(
-      'Usage: store create --name NAME [--test], store list, or store set STORE --wallet-changes key|member.',
+      'Usage: store create --name NAME [--test], store list, store approve STORE, store suspend STORE --reason TEXT, store resume STORE, or store set STORE --wallet-changes key|member.',
     )
   if (typeof options.name !== 'string' || options.name === '')
     throw new UsageError('store create requires --name NAME.')
   const now = ctx.now()
   refuse(checkText('--name', options.name, 100))
-  for (const [option, family] of wallets) {
+  const named = wallets.flatMap(([option, family]) => {
     const address = options[option]
-    const parsed = typeof address === 'string' ? parseWalletAddress(family, address) : {}
-    if ('refusal' in parsed) throw new UsageError(`--${option}: ${parsed.refusal}`)
-  }
+    const parsed = typeof address === 'string' ? parseWalletAddress(family, address) : null
+    if (parsed && 'refusal' in parsed) throw new UsageError(`--${option}: ${parsed.refusal}`)
+    return parsed ? [{ family, address: parsed.address }] : []
+  })
   const mode = options.test ? 'test' : 'live'
   refuseUnpayable(ctx, mode)
   const { 'support-email': supportEmail, 'support-url': supportUrl } = options
@@ -71,11 +85,11 @@ export async function storeCommand(
     ...(typeof supportEmail === 'string' && { supportEmail }),
     ...(typeof supportUrl === 'string' && { supportUrl }),
   }
+  const refusal = await findPlaceRefusal(ctx, mode, named)
+  if (refusal !== null) throw new UsageError(refusal)
   const store = await createStore(ctx, { name: options.name, mode, ...contact }, now)
   const lines = [`Store  ${store.id} (${store.mode})`]
-  for (const [option, family] of wallets) {
-    const walletAddress = options[option]
-    if (typeof walletAddress !== 'string') continue
+  for (const { family, address: walletAddress } of named) {
     const wallet = await registerWallet(
       ctx,
       store.id,
@@ -102,6 +116,31 @@ async function setStore(ctx: Context, actor: Actor, subject: string, options: Op
   return walletChanges === 'member'
     ? 'From now on an owner confirms in the console what a key asks for.'
     : 'From now on a key changes wallets by itself.'
+}
+
+async function decideStore(
+  ctx: Context,
+  actor: Actor,
+  verb: 'approve' | 'suspend' | 'resume',
+  storeId: StoreId,
+  { reason }: Options,
+): Promise<string> {
+  if (verb === 'suspend' && typeof reason !== 'string')
+    throw new UsageError('store suspend requires --reason TEXT, which the store’s owners read.')
+  if (verb === 'suspend') refuse(checkText('--reason', `${reason}`, reasonBytesMax))
+  const decision = verb === 'suspend' ? { verb, reason: `${reason}` } : { verb }
+  const { store, isChanged } = await ctx.db.transaction((tx) =>
+    decideStanding(ctx, tx, storeId, actor, decision, ctx.now()),
+  )
+  if (verb === 'approve' && store.standing === 'suspended')
+    throw new UsageError(`${store.name} is suspended. To lift that: store resume ${storeId}`)
+  const says = {
+    waiting: `${store.name} creates no checkouts until you approve it: store approve ${storeId}`,
+    unproven: `${store.name} creates no checkouts until it has proven its wallet, or you approve it: store approve ${storeId}`,
+    approved: `${store.name} can create checkouts.`,
+    suspended: `${store.name} creates no checkouts. Those it has can still be paid. To lift this: store resume ${storeId}`,
+  }
+  return `${says[store.standing]}${isChanged ? ' The store’s log says so.' : ' Nothing had to be changed.'}`
 }
 
 /** A store that no network of this deployment serves could never be paid, and its mode cannot be changed. */
@@ -181,7 +220,20 @@ export async function settlerCommand(
       const parsed = parseWalletAddress(family, address ?? '')
       if ('refusal' in parsed) throw new UsageError(parsed.refusal)
       const settler = toStored(caip2, parsed.address)
-      const isNew = await insertSettler(ctx.db, caip2, settler, await rail.readNonce(settler))
+      const nonce = await rail.readNonce(settler)
+      await checkCellJoined(ctx)
+      const held = await claimFor(ctx, settlerClaim(caip2, settler))
+      if ('refusal' in held)
+        throw new UsageError(
+          `${parsed.address} ${held.refusal} Two cells that send from one account block each other: make another with settler create.`,
+        )
+      const isNew = await ctx.db.transaction(async (tx) => {
+        await keepHold(tx, held.hold)
+        const isInserted = await insertSettler(tx, caip2, settler, nonce)
+        crashPoint(ctx, 'hold-before-commit')
+        return isInserted
+      })
+      crashPoint(ctx, 'hold-after-commit')
       return isNew
         ? `${parsed.address} now settles on ${name}. Put its key into the SETTLER_KEYS_FILE of work and restart work.`
         : `${parsed.address} is already a settler on ${name}.`
@@ -200,8 +252,8 @@ export async function settlerCommand(
         for (const runway of await readRunways(ctx, rail))
           left.set(`${rail.network.caip2} ${runway.address}`, `  ${describeRunway(rail.network, runway)}`)
       const lines = (await listSettlers(ctx.db, null)).map(
-        ({ network, address, state, nextNonce, minedNonce, balanceWei }) =>
-          `${network}  ${address}  ${state}  nonce ${nextNonce}, mined ${minedNonce}  balance ${describeBalance(network, balanceWei)}${left.get(`${network} ${address}`) ?? ''}`,
+        ({ network, address, state, stoppedAt, nextNonce, minedNonce, balanceWei }) =>
+          `${network}  ${address}  ${state}${stoppedAt === null ? '' : ', stopped: somebody else used its key'}  nonce ${nextNonce}, mined ${minedNonce}  balance ${describeBalance(network, balanceWei)}${left.get(`${network} ${address}`) ?? ''}`,
       )
       return lines.join('\n') || 'There are no settlers yet.'
     }
@@ -220,7 +272,9 @@ async function drain(ctx: Context, subject: string, wanted: Options[string]): Pr
   if (wanted !== undefined && !found)
     throw new UsageError(`--network must be one of ${networks.map(({ id }) => id).join(', ')}.`)
   const active = (await listSettlers(ctx.db, found?.caip2 ?? null)).filter(
-    ({ network, address, state }) => state === 'active' && toStored(network, subject) === address,
+    ({ network, address, state, stoppedAt }) =>
+      (state === 'active' || (state === 'draining' && stoppedAt !== null)) &&
+      toStored(network, subject) === address,
   )
   const [settler, another] = active
   if (another) {
@@ -229,6 +283,8 @@ async function drain(ctx: Context, subject: string, wanted: Options[string]): Pr
   }
   if (!settler || !(await drainSettler(ctx.db, settler.network, settler.address)))
     throw new UsageError('There is no active settler with this address. Run: settler list')
+  if (settler.stoppedAt !== null)
+    return `It was stopped and is now retired on ${idOfNetwork(settler.network)}: nothing more is sent from it. Remove its key.`
   return `It gets no new payments on ${idOfNetwork(settler.network)}. It is retired once everything it has sent is mined; keep its key until then.`
 }
 

@@ -2,22 +2,31 @@ import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { isNative } from '../chains/evm/recover.ts'
-import { type Config, ConfigError } from '../config.ts'
+import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { openDatabase } from '../database/db.ts'
+import { checkCellJoined } from '../directory/adopt.ts'
 import { type Health, openOperations } from '../http/operations.ts'
-import { type Network, networks } from '../networks.ts'
+import { findLive } from '../networks.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { startWorker } from '../worker.ts'
+import { examine } from './doctor.ts'
 import { openLaneSigners } from './open-signers.ts'
 
 /** How long work in flight may take after a stop signal; orchestrators kill after 30 s by default. */
 const stopTimeoutMs = 25_000
 
-/** Serves HTTP until the process gets a stop signal. `prepare` may add to the application before it listens. */
-export async function serve(ctx: Context, prepare: (app: FastifyInstance) => void = () => {}): Promise<void> {
-  await untilStopped(ctx, [await orEnd(ctx, () => startServing(ctx, prepare))])
+/** What `dev` adds to the application and to the console before they listen. */
+export type Additions = {
+  toApp?(app: FastifyInstance): void
+  /** With the console's own connection. */
+  toConsole?(console: FastifyInstance, ctx: Context): void
+}
+
+/** Serves HTTP until the process gets a stop signal. */
+export async function serve(ctx: Context, additions: Additions = {}): Promise<void> {
+  await untilStopped(ctx, [await orEnd(ctx, () => startServing(ctx, additions))])
 }
 
 /** Runs background work until the process gets a stop signal. */
@@ -26,6 +35,7 @@ export async function work(ctx: Context): Promise<void> {
   const { operations, signers } = await orEnd(ctx, async () => {
     requireWitnesses(ctx)
     requireSecretsKey(ctx)
+    await checkCellJoined(ctx)
     const opened = await openLaneSigners(ctx)
     return { operations: await openOperations(ctx, health), signers: opened }
   })
@@ -45,28 +55,26 @@ async function orEnd<Result>(ctx: Context, start: () => Promise<Result>): Promis
   try {
     return await start()
   } catch (error) {
-    await ctx.db.close()
+    await Promise.all([ctx.db.close(), ctx.directory?.close()])
     throw error
   }
 }
 
-async function startServing(
-  ctx: Context,
-  prepare: (app: FastifyInstance) => void,
-): Promise<() => Promise<void>> {
+async function startServing(ctx: Context, additions: Additions): Promise<() => Promise<void>> {
   refuseFixedRates(ctx)
   requireSecretsKey(ctx)
+  await checkCellJoined(ctx)
   const health: Health = { isDraining: false }
   // Only `serve` needs this, and it is more than half of the code to load.
   const { buildApp } = await import('../http/app.ts')
   const app = buildApp(ctx, health)
-  prepare(app)
+  additions.toApp?.(app)
   const address = await app.listen({ host: ctx.config.host, port: ctx.config.port })
   if (!isNative)
     ctx.log.warn(
       'checking signatures without libsecp256k1, about twenty times slower; reinstall so that the package secp256k1 finds its native build',
     )
-  const console = await startConsole(ctx, health).catch(async (error) => {
+  const console = await startConsole(ctx, health, additions).catch(async (error) => {
     await app.close()
     throw error
   })
@@ -92,14 +100,22 @@ async function startServing(
 async function startConsole(
   ctx: Context,
   health: Health,
+  additions: Additions,
 ): Promise<{ readonly app: FastifyInstance; readonly address: string } | null> {
   if (ctx.config.consoleUrl === '') return null
   const { buildConsole } = await import('../http/console/app.ts')
   const { consoleDatabaseUrl: url, databaseConnections: connections } = ctx.config
   const db = url === '' ? ctx.db : openDatabase({ url, connections, name: 'farthing-console' })
-  const app = buildConsole({ ...ctx, db }, health)
+  const app = buildConsole({ ...ctx, db }, health, { ctx, examine: () => examineHere(ctx) })
+  additions.toConsole?.(app, { ...ctx, db })
   if (db !== ctx.db) app.addHook('onClose', () => db.close())
   return { app, address: await app.listen({ host: ctx.config.host, port: ctx.config.consolePort }) }
+}
+
+/** What `doctor` finds from here. The settlers' keys are elsewhere: without their settings it does not look for them. */
+async function examineHere(ctx: Context) {
+  const config = { ...ctx.config, settlerKeysFile: '', signerSocket: '' }
+  return await examine({ ...ctx, config }, async () => [])
 }
 
 async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[]): Promise<void> {
@@ -110,7 +126,7 @@ async function untilStopped(ctx: Context, stops: readonly (() => Promise<void>)[
   // A kill is safe at any time; a graceful stop only spares clients a retry, so it must not take forever.
   setTimeout(() => process.exit(1), stopTimeoutMs + ctx.config.drainSeconds * 1_000).unref()
   for (const stop of stops) await stop()
-  await ctx.db.close()
+  await Promise.all([ctx.db.close(), ctx.directory?.close()])
   ctx.log.info('stopped')
 }
 
@@ -144,10 +160,6 @@ function refuseFixedRates({ config }: Context): void {
     throw new ConfigError(
       `FIXED_RATES is for development: remove ${live.id} from NETWORKS, or unset FIXED_RATES.`,
     )
-}
-
-export function findLive({ networks: enabled }: Config): Network | undefined {
-  return networks.find(({ id, mode }) => mode === 'live' && enabled.includes(id))
 }
 
 function portOf(server: Server): number {

@@ -103,6 +103,7 @@ export function openDatabase(options: {
           await client.query('rollback').catch(() => {
             broken = true
           })
+        if (isDeadlock(error)) throw refusedAsDeadlock(error)
         throw broken || isOutdated(error) ? unavailable(error) : error
       } finally {
         client.release(broken)
@@ -155,6 +156,7 @@ function openPipelined(connection: pg.ClientConfig) {
             if (opening === mine) opening = null
             client.end().catch(() => {})
           }
+          if (isDeadlock(error)) throw refusedAsDeadlock(error)
           throw isConnectionError(error) ? unavailable(error) : error
         })
     },
@@ -212,6 +214,11 @@ export function isStatementTimeout(error: unknown): boolean {
   return sqlState(error) === '57014'
 }
 
+/** Whether a transaction and others waited for each other's locks, and this one was chosen to give way. */
+function isDeadlock(error: unknown): boolean {
+  return sqlState(error) === '40P01'
+}
+
 /**
  * SQLSTATE of a write to a standby. It may become the primary soon, or never; a new connection may reach the primary.
  */
@@ -232,6 +239,13 @@ function isTransportError(error: Error): boolean {
 
 function unavailable(cause: unknown): Problem {
   return new Problem('unavailable', 'The database cannot be reached.', { cause, retryAfterSeconds: 1 })
+}
+
+/** The transaction is rolled back: whoever repeats it does not meet the others again. */
+function refusedAsDeadlock(cause: unknown): Problem {
+  const detail =
+    'Other requests changed the same data at the same time. Nothing was changed by this one: repeat it.'
+  return new Problem('unavailable', detail, { cause, retryAfterSeconds: 1 })
 }
 
 function refuseUnavailable(cause: unknown): never {

@@ -1,4 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { firstCell } from '../ids.ts'
+import { checkCell, writeCell } from './cell-rows.ts'
 import type { Database, Transaction } from './db.ts'
 import { applyRights, type RightsState } from './rights.ts'
 import { changeSchema, SchemaError } from './schema.ts'
@@ -25,8 +27,13 @@ export type Migrated = {
 
 export async function migrate(
   db: Database,
-  { statementSeconds = statementSecondsDefault, folder = ownFolder } = {},
+  { statementSeconds = statementSecondsDefault, folder = ownFolder, cell = firstCell } = {},
 ): Promise<Migrated> {
+  if (!(await mayMigrate(db)))
+    throw new SchemaError(
+      'The role in DATABASE_URL may not change the schema.',
+      'Connect as the role that owns the tables: see docs/roles.md.',
+    )
   const migrations = await readMigrations(folder)
   const applied: string[] = []
   await changeSchema(db, 'The table of migrations', statementSeconds, prepare)
@@ -47,8 +54,10 @@ export async function migrate(
     })
   }
   await checkSchema(db, folder)
-  const rights = folder === ownFolder ? await applyRights(db, statementSeconds) : 'unchanged'
-  return { applied, rights }
+  if (folder !== ownFolder) return { applied, rights: 'unchanged' }
+  await changeSchema(db, 'The cell’s tag', statementSeconds, (tx) => writeCell(tx, cell))
+  await checkCell(db, cell)
+  return { applied, rights: await applyRights(db, statementSeconds) }
 }
 
 /** Whether this role may change the schema: those that serve and work connect as in a deployment may not. */

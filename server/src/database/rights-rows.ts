@@ -48,7 +48,7 @@ export async function writeGranted(db: Database, sql: string): Promise<void> {
 export async function listStoreTables(db: Database, except: readonly string[]): Promise<string[]> {
   const tables = await db.query<{ name: string }>(
     `select relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'store_id'
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and relname <> all($1)
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and relname <> all($1)
        and has_any_column_privilege('farthing_console', c.oid, 'select, insert, update') order by relname`,
     [except],
   )

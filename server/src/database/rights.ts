@@ -15,13 +15,24 @@ export type RightsState = 'granted' | 'unchanged' | 'missing'
 
 export const rightsFolder = new URL('../../rights/', import.meta.url)
 
-/** The console reads these across stores: they say which stores somebody belongs to. */
-const acrossStores = ['memberships', 'invitations']
+/**
+ * The console reads these across stores: they say which stores somebody belongs to, and how many events each has, for all
+ * open screens in one query. What is left of a payment is one number for all stores that share the wallet it came to.
+ */
+const acrossStores = ['memberships', 'invitations', 'event_counters', 'refund_totals']
 
 export async function applyRights(db: Database, statementSeconds: number): Promise<RightsState> {
   const read = (name: string) => readFile(new URL(name, rightsFolder), 'utf8')
   const [roles, ...files] = await Promise.all(
-    ['roles.sql', 'grants.sql', 'events.sql', 'checkouts.sql', 'wallets.sql'].map(read),
+    [
+      'roles.sql',
+      'grants.sql',
+      'events.sql',
+      'checkouts.sql',
+      'refunds.sql',
+      'wallets.sql',
+      'wallet-changes.sql',
+    ].map(read),
   )
   const state = await readRights(db)
   if (!state.exist && !state.may) return 'missing'
@@ -35,6 +46,17 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
   return 'granted'
 }
 
+const own = "store_id = current_setting('farthing.store', true)"
+
+/**
+ * Money without a checkout has no store of its own: a store sees what came to its wallets, and what left them with the
+ * nonce of a refund.
+ */
+const ownOf: Readonly<Record<string, string>> = {
+  credits: `${own} or (checkout_id is null and (pay_to in (select w.pay_to from wallets w)
+    or (nonce like '0x66746872%' and payer in (select w.pay_to from wallets w))))`,
+}
+
 /**
  * SQL: of this table, the console sees the rows of the store that its transaction names, everybody else sees all. A
  * mistake in one of its screens must not show one store's payments to another's members.
@@ -46,7 +68,7 @@ drop policy if exists all_rows on ${table};
 create policy all_rows on ${table} using (true);
 drop policy if exists one_store on ${table};
 create policy one_store on ${table} as restrictive to farthing_console
-  using (store_id = current_setting('farthing.store', true));
+  using (${ownOf[table] ?? own});
 `
 }
 

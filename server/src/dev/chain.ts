@@ -21,9 +21,15 @@ export const testPayer = {
   key: '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a',
 } as const
 
+/** The fourth account of that mnemonic: the demo store's other buyers. */
+export const demoBuyer = {
+  address: '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
+  key: '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6',
+} as const
+
 /** The tenth account of that mnemonic, which may mint. */
 const faucet = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
-/** What the test payer gets at each start: 1,000 USDC. */
+/** What each payer gets at each start: 1,000 USDC. */
 const allowance = 1_000_000_000n
 const settlerWei = 100n * 10n ** 18n
 /** Each block adds 1.8 KB, and one is mined per second: about five hours. All of it is read at each start. */
@@ -64,12 +70,14 @@ export async function openDevChain(
   const [key = ''] = (await readFile(keysFile, 'utf8')).trim().split('\n')
   const { address } = openSigner(key as Hex)
   await call(url, 'anvil_setBalance', [address, `0x${settlerWei.toString(16)}`])
-  const data = encodeFunctionData({
-    abi: parseAbi(['function mint(address to, uint256 value) returns (bool)']),
-    args: [testPayer.address, allowance],
-  })
-  for (const asset of network.assets)
-    await call(url, 'eth_sendTransaction', [{ from: faucet, to: asset.address, data }])
+  for (const { address: payer } of [testPayer, demoBuyer]) {
+    const data = encodeFunctionData({
+      abi: parseAbi(['function mint(address to, uint256 value) returns (bool)']),
+      args: [payer, allowance],
+    })
+    for (const asset of network.assets)
+      await call(url, 'eth_sendTransaction', [{ from: faucet, to: asset.address, data }])
+  }
   return {
     url,
     keysFile,

@@ -1,47 +1,95 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Checkout } from '@farthing/sdk'
+import { type Checkout, createClient } from '@farthing/sdk'
+import { pay } from '@farthing/sdk/pay'
+import { privateKeyToAccount } from 'viem/accounts'
 import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { operatorActor } from '../events/actor.ts'
+import { assignWaitingSequences } from '../events/assign-sequence.ts'
 import type { StoreId } from '../ids.ts'
-import { inviteAsOperator } from '../members/invite.ts'
-import { listStoreMembers } from '../members/rows.ts'
+import type { EvmNetwork } from '../networks.ts'
 import { createKey } from '../stores/api-keys.ts'
 import { createStore } from '../stores/create.ts'
+import { challengeWallet, proveWallet } from '../stores/prove.ts'
 import { listStores } from '../stores/rows.ts'
 import { registerWallet } from '../stores/wallets.ts'
-import { testPayer } from './chain.ts'
+import { demoBuyer, testPayer } from './chain.ts'
+import { writeHistory } from './history.ts'
+import { addReceivers } from './receivers.ts'
 
 /** The second account of the well-known test mnemonic, whose key is public. */
-const storeWallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const storeKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
+const storeWallet = privateKeyToAccount(storeKey)
 const order = { orderId: 'demo', priceAmount: '4.99', priceCurrency: 'EUR' }
+
+/** Before the first order of its past: what came before the wallet was in use would not be the store's money. */
+const openedDaysAgo = 70
 
 const actor = operatorActor('dev')
 
 export type Demo = { readonly baseUrl: string; readonly key: string; readonly checkoutUrl: string }
 
-export async function makeDemoStore(ctx: Context): Promise<StoreId> {
+export async function makeDemoStore(
+  ctx: Context,
+): Promise<{ readonly id: StoreId; readonly isNew: boolean }> {
   const now = ctx.now()
   const stores = await listStores(ctx.db)
   if (stores.some(({ mode }) => mode === 'live'))
     throw new ConfigError(
       'DATABASE_URL points to a database with live stores. dev needs a database of its own.',
     )
-  const store = stores[0] ?? (await createStore(ctx, { name: 'Demo store', mode: 'test' }, now))
-  const wallet = { walletAddress: storeWallet, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(ctx, store.id, actor, 'EVM', wallet, now)
-  return store.id
+  const opened = stores[0] ? now : new Date(now.getTime() - openedDaysAgo * 86_400_000)
+  const store = stores[0] ?? (await createStore(ctx, { name: 'Demo store', mode: 'test' }, opened))
+  const wallet = { walletAddress: storeWallet.address, custodialType: 'NON_CUSTODIAL' } as const
+  const { id, provenAt } = await registerWallet(ctx, store.id, actor, 'EVM', wallet, opened)
+  // Without this proof it could refund nothing.
+  if (provenAt === null) {
+    const { message } = await challengeWallet(ctx, store, id, opened)
+    await proveWallet(
+      ctx,
+      store,
+      actor,
+      id,
+      { signature: await storeWallet.signMessage({ message }) },
+      opened,
+    )
+  }
+  return { id: store.id, isNew: stores.length === 0 }
 }
 
-/** Where to enrol as the demo store's owner; once there is one, where to sign in. */
-export async function inviteToDemo(ctx: Context, store: StoreId): Promise<{ readonly consoleUrl: string }> {
-  const members = await listStoreMembers(ctx.db, store)
-  if (members.some(({ role }) => role === 'owner')) return { consoleUrl: ctx.config.consoleUrl }
-  const owner = { name: 'Demo owner', email: null, role: 'owner' } as const
-  const { link } = await inviteAsOperator(ctx, store, actor, owner, ctx.now())
-  return { consoleUrl: link }
+/** Gives a new store something to look back on. The next start finds it. */
+export async function makeDemoPast(ctx: Context, store: StoreId, network: EvmNetwork): Promise<void> {
+  const [asset] = network.assets
+  assert(asset)
+  const shop = {
+    storeId: store,
+    network: network.caip2,
+    asset: asset.address,
+    payTo: storeWallet.address,
+    actor,
+  }
+  await writeHistory(ctx, shop)
+  // The receivers are as old as today, so they get nothing of the past.
+  while ((await assignWaitingSequences(ctx)) > 0);
+  await addReceivers(ctx, store)
+}
+
+/** Some of today's orders, as any store and any buyer would make them. */
+export async function liveToday({ baseUrl, key }: Demo, signal: AbortSignal): Promise<void> {
+  const farthing = createClient({ baseUrl, apiKey: key })
+  const orders = ['12.40', '34.00', '19.50', '64.90']
+  const made = []
+  for (const [i, priceAmount] of orders.entries()) {
+    const orderId = `${2001 + i}`
+    made.push(await farthing.checkouts.create({ orderId, priceAmount, priceCurrency: 'USD' }))
+  }
+  const [first, second, third] = made
+  assert(first && second && third)
+  const buyer = privateKeyToAccount(demoBuyer.key)
+  for (const { checkoutUrl } of [first, second]) await pay(checkoutUrl, buyer, { max: '100', signal })
+  await farthing.checkouts.cancel(third.id)
 }
 
 /**
@@ -72,6 +120,8 @@ export FARTHING_URL=${baseUrl}
 export FARTHING_API_KEY=${key}
 # The test payer, an account whose key is public. Never send it anything of value.
 export FARTHING_PRIVATE_KEY=${testPayer.key}
+# The store's wallet, which signs refunds. Its key is just as public.
+export STORE_PRIVATE_KEY=${storeKey}
 export CHECKOUT=${checkoutUrl}
 export CHAIN_URL=${ctx.config.nodes.LOCAL?.[0]?.url}
 `,

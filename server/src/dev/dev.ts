@@ -15,10 +15,11 @@ import { openRails } from '../payments/rails.ts'
 import { openReadiness } from '../payments/settlers/readiness.ts'
 import { createKeyFile } from '../secrets/key-file.ts'
 import { openDevChain } from './chain.ts'
-import { inviteToDemo, makeDemoCheckout, makeDemoStore } from './demo.ts'
+import { liveToday, makeDemoCheckout, makeDemoPast, makeDemoStore } from './demo.ts'
 import { startPart } from './parts.ts'
 import { startCluster } from './postgres.ts'
 import { openScreen } from './screen.ts'
+import { makeDemoOwner, makePasskeyLink, makeSignInLink } from './sign-in.ts'
 
 /** `dev` keeps everything here between starts. */
 const folder = resolve('.dev')
@@ -85,6 +86,9 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       await chain.introduce(ctx)
       return await makeDemoStore(ctx)
     })
+    // Beside the start of the others, because it takes a few seconds.
+    const past = store.isNew ? makeDemoPast(ctx, store.id, network) : Promise.resolve()
+    past.catch(() => {})
     await step('serve and work', async () => {
       const fail = (error: Error) => {
         failure = error
@@ -99,8 +103,16 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       await Promise.all(parts)
       await untilReady(ctx, network.caip2, ending.signal)
     })
-    const demo = await makeDemoCheckout(ctx, store, folder)
-    screen.show({ ...demo, ...(await inviteToDemo(ctx, store)), rates })
+    if (store.isNew) await step('History', () => past)
+    const demo = await makeDemoCheckout(ctx, store.id, folder)
+    const owner = await makeDemoOwner(ctx, store.id)
+    const consoleUrl = await makeSignInLink(ctx, owner)
+    screen.show({ ...demo, consoleUrl, passkeyUrl: await makePasskeyLink(ctx, store.id, owner), rates })
+    const today = store.isNew ? liveToday(demo, ending.signal) : Promise.resolve()
+    stops.push(() => today.catch(() => {}))
+    today.catch((error) => {
+      if (!ending.signal.aborted) screen.say(`Not all of today's demo orders could be made: ${error}`)
+    })
     if (!ending.signal.aborted) await once(ending.signal, 'abort')
   } catch (error) {
     if (!ending.signal.aborted) failure = error instanceof Error ? error : new Error(String(error))
@@ -172,7 +184,7 @@ async function keepSecretsKey(): Promise<string> {
 }
 
 async function migrateOwn(ctx: Context): Promise<void> {
-  await migrate(ctx.db).catch((error) => {
+  await migrate(ctx.db, { cell: ctx.config.cell }).catch((error) => {
     if (!(error instanceof SchemaError)) throw error
     throw new SchemaError(
       error.message,

@@ -5,8 +5,10 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { serve, work } from '../commands/processes.ts'
+import { type Additions, serve, work } from '../commands/processes.ts'
 import type { Context } from '../context.ts'
+import { offerReceivers } from './receivers.ts'
+import { offerSignIn } from './sign-in.ts'
 import { offerTestWallet } from './test-wallet.ts'
 
 /**
@@ -23,12 +25,22 @@ export function isPart(name: string | undefined): name is Part {
   return name === 'serve' || name === 'work'
 }
 
-/** What such a child runs: the command of that name, with the test wallet on its pages. */
+/** What such a child runs: the command of that name, with what only `dev` has: the test wallet, receivers of webhooks, and signing in by a link. */
 export async function runPart(ctx: Context, name: Part): Promise<void> {
   // Its input is a pipe from dev, which closes when dev is gone, however it ended.
   process.stdin.once('end', () => process.kill(process.pid, 'SIGTERM')).resume()
-  await (name === 'serve' ? serve(ctx, (app) => offerTestWallet(app, ctx)) : work(ctx))
+  await (name === 'serve' ? serve(ctx, additions(ctx)) : work(ctx))
   process.stdin.destroy()
+}
+
+function additions(ctx: Context): Additions {
+  return {
+    toApp(app) {
+      offerTestWallet(app, ctx)
+      offerReceivers(app)
+    },
+    toConsole: offerSignIn,
+  }
 }
 
 type PartOptions = {

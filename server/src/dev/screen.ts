@@ -1,6 +1,12 @@
 import { styleText } from 'node:util'
 import type { Demo } from './demo.ts'
 
+type Shown = Demo & {
+  readonly consoleUrl: string
+  readonly passkeyUrl: string | null
+  readonly rates: string
+}
+
 /** What `dev` prints: one line for each thing it starts, then what to try, then what happens. 80 columns. */
 export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
   const paint = (format: Parameters<typeof styleText>[0], text: string) =>
@@ -31,12 +37,17 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
       }
     },
 
-    show(shown: Demo & { readonly consoleUrl: string; readonly rates: string }): void {
-      const { baseUrl, key, checkoutUrl, consoleUrl, rates } = shown
+    show(shown: Shown): void {
+      const { baseUrl, key, checkoutUrl, consoleUrl, passkeyUrl, rates } = shown
+      const link = (url: string) => paint(['cyan', 'underline'], url)
+      const passkey =
+        passkeyUrl === null
+          ? ''
+          : `\n  Some of it asks for a passkey. This makes one:\n ${link(passkeyUrl)}\n`
       out.write(`
   ${heading('Farthing is running.')} Open your first checkout and pay it with one click:
 
-    ${paint(['cyan', 'underline'], checkoutUrl)}
+    ${link(checkoutUrl)}
 
   ${heading('In a second terminal,')} in this folder:
 
@@ -62,9 +73,9 @@ export function openScreen(out: NodeJS.WriteStream, now: () => Date) {
   ${heading('Key')} of the demo store:
  ${key}
 
-  ${heading('Console')} for the store's people, to sign in with a passkey:
- ${paint(['cyan', 'underline'], consoleUrl)}
-
+  ${heading('Console')} of the demo store. The link signs you in, once:
+ ${link(consoleUrl)}
+${passkey}
   Ctrl-C stops everything. Data and chain are kept in .dev.
 
 `)

@@ -1,4 +1,6 @@
 import type { Actor, EventObject, EventType } from '@farthing/sdk'
+import { inBoth } from '../archive/archive.ts'
+import { queryBoth } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, EventId, StoreId } from '../ids.ts'
 import { securityHours, securityTypes } from './security.ts'
@@ -37,11 +39,70 @@ export async function listEvents(
   if (page.actor !== null) conditions.push(`actor ->> 'id' = $${values.push(page.actor)}`)
   if (page.type?.endsWith('.*')) conditions.push(`starts_with(type, $${values.push(page.type.slice(0, -1))})`)
   else if (page.type !== null) conditions.push(`type = $${values.push(page.type)}`)
-  return await db.query<EventRow>(
-    `select id, sequence, type, checkout_id, checkout_version, actor, data, created_at
-     from events where ${conditions.join(' and ')} order by sequence limit $3`,
+  return await readLog(
+    db,
+    page.after + 1n,
+    `events where ${conditions.join(' and ')} order by sequence limit $3`,
     values,
   )
+}
+
+const columns = 'id, sequence, type, checkout_id, checkout_version, actor, data, created_at'
+
+/**
+ * A stretch of the log that begins at `first`. Whether a part of it may be in the archive is read together with it: asked
+ * before or after, it might move in between, and be missed. In `source`, $1 is the store.
+ */
+async function readLog(db: Database, first: bigint, source: string, values: unknown[]): Promise<EventRow[]> {
+  const rows = await db.query<EventRow & { archived: string | null }>(
+    `select e.*, l.archived from (
+       select (select last_sequence from archived_logs where store_id = $1) as archived
+     ) l left join lateral (select ${columns} from ${source}) e on true`,
+    values,
+  )
+  if (BigInt(rows[0]?.archived ?? '0') >= first)
+    return await db.query<EventRow>(inBoth(`select ${columns} from ${source}`), values)
+  return rows.filter(({ id }) => id !== null).map(({ archived: _, ...row }) => row)
+}
+
+/** Newest first: the events of a store from one sequence to another, both included. */
+export async function listEventsBack(
+  db: Database,
+  storeId: StoreId,
+  page: {
+    from: bigint
+    to: bigint
+    type: string | null
+    checkoutId: string | null
+    actor: string | null
+    isByActor: boolean
+    limit: number
+  },
+): Promise<EventRow[]> {
+  const range = 'sequence >= $2 and sequence <= $4'
+  const conditions = ['store_id = $1', page.checkoutId === null ? range : `(${range}) is true`]
+  const values: unknown[] = [storeId, page.from.toString(), page.limit, page.to.toString()]
+  if (page.checkoutId !== null) conditions.push(`checkout_id = $${values.push(page.checkoutId)}`)
+  if (page.actor !== null) conditions.push(`actor ->> 'id' = $${values.push(page.actor)}`)
+  if (page.isByActor) conditions.push('actor is not null')
+  if (page.type?.endsWith('.*')) conditions.push(`starts_with(type, $${values.push(page.type.slice(0, -1))})`)
+  else if (page.type !== null) conditions.push(`type = $${values.push(page.type)}`)
+  return await readLog(
+    db,
+    page.from,
+    `events where ${conditions.join(' and ')} order by sequence desc limit $3`,
+    values,
+  )
+}
+
+/** An event that has its number. */
+export async function readEvent(db: Reader, storeId: StoreId, eventId: string): Promise<EventRow | null> {
+  const [row] = await queryBoth<EventRow>(
+    db,
+    `select ${columns} from events where store_id = $1 and id = $2 and sequence is not null`,
+    [storeId, eventId],
+  )
+  return row ?? null
 }
 
 /** The log's epoch, and the sequence of the store's newest visible event; 0 if the log is empty. */
@@ -82,13 +143,20 @@ export async function storesWithUnsequenced(db: Database, after: string, limit: 
   return rows.map(({ store_id }) => store_id)
 }
 
-/** Locks the counters that no other process holds. Until we commit, only we can number their events. */
-export async function lockCounters(tx: Transaction, storeIds: readonly StoreId[]): Promise<StoreId[]> {
-  const rows = await tx.query<{ store_id: StoreId }>(
-    'select store_id from event_counters where store_id = any($1) order by store_id for update skip locked',
+/**
+ * Locks the counters that no other process holds. Until we commit, only we can number their events. Those in the archive
+ * are under no unique index that would refuse their numbers a second time, so it is said here who is behind them.
+ */
+export async function lockCounters(
+  tx: Transaction,
+  storeIds: readonly StoreId[],
+): Promise<{ readonly storeId: StoreId; readonly isBehindArchive: boolean }[]> {
+  return await tx.query<{ storeId: StoreId; isBehindArchive: boolean }>(
+    `select c.store_id as "storeId", coalesce(c.last_sequence < l.last_sequence, false) as "isBehindArchive"
+     from event_counters c left join archived_logs l on l.store_id = c.store_id
+     where c.store_id = any($1) order by c.store_id for update of c skip locked`,
     [storeIds],
   )
-  return rows.map(({ store_id }) => store_id)
 }
 
 /**
@@ -150,4 +218,37 @@ export async function raiseEpoch(db: Database): Promise<void> {
 /** Creates a store's counter, with which its log begins. */
 export async function insertCounter(tx: Transaction, storeId: StoreId): Promise<void> {
   await tx.query('insert into event_counters (store_id) values ($1)', [storeId])
+}
+
+/** What waits for something, and since when the oldest does. Counted up to a limit. */
+export type Queue = { readonly count: number; readonly oldestAt: Date | null }
+
+/** Events that have no number yet. */
+export async function measureUnnumbered(db: Database, countMax: number): Promise<Queue> {
+  const [row] = await db.query<Queue>(
+    `select count(*)::integer as count, min(created_at) as "oldestAt"
+     from (select created_at from events where sequence is null limit $1) waiting`,
+    [countMax],
+  )
+  return row ?? { count: 0, oldestAt: null }
+}
+
+/** Stores whose counter is behind the numbers that their events have: the next number would be given twice. */
+export async function listCountersBehind(
+  db: Database,
+  limit: number,
+): Promise<{ readonly storeId: StoreId; readonly last: bigint; readonly highest: bigint }[]> {
+  const rows = await db.query<{ store_id: StoreId; last_sequence: string; highest: string }>(
+    `select c.store_id, c.last_sequence, e.highest from event_counters c
+     cross join lateral (select greatest(
+       (select max(sequence) from events where store_id = c.store_id),
+       (select last_sequence from archived_logs where store_id = c.store_id)) as highest) e
+     where e.highest > c.last_sequence order by c.store_id limit $1`,
+    [limit],
+  )
+  return rows.map((row) => ({
+    storeId: row.store_id,
+    last: BigInt(row.last_sequence),
+    highest: BigInt(row.highest),
+  }))
 }

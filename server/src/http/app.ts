@@ -21,6 +21,7 @@ import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
 import { mountPrepare } from './buyer/prepare.ts'
+import { mountClaims } from './claims/mount.ts'
 import { mountDid } from './did.ts'
 import { mountDocs } from './docs/mount.ts'
 import { eventRoutes } from './events/log.ts'
@@ -33,6 +34,7 @@ import { publicRoutes } from './public-api.ts'
 import type { Route } from './route.ts'
 import { openServer, sendProblem } from './server.ts'
 import { storeRoutes } from './store-api.ts'
+import { mountCellCheck } from './wrong-cell.ts'
 
 /** Builds the HTTP application without listening, so that tests can call it without a socket. */
 export function buildApp(ctx: Context, health: Health): FastifyInstance {
@@ -58,6 +60,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   const pay = payRoutes(ctx, engine)
   const routes = [...store, ...pay]
   app.setNotFoundHandler((request) => refuseUnknown(routes, request))
+  mountCellCheck(app, ctx)
   app.addHook('onRequest', (request, reply) => admit(routeOf(request), request, reply))
   // Routes that expect no body read one anyway, up to the limit, and ignore it: its content must not cause an error.
   app.removeAllContentTypeParsers()
@@ -93,6 +96,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   mountLive(app, ctx, pagePathOf(ctx))
   mountForms(app, ctx, engine.rails, pagePathOf(ctx))
   mountPrepare(app, ctx, engine)
+  mountClaims(app, ctx, pagePathOf(ctx))
   mountDid(app, ctx, engine.issuer)
   const isReady = openReadyCheck(ctx, health)
   mountDocs(app, ctx, routes, isReady)
@@ -148,6 +152,11 @@ function mount(scope: FastifyInstance, route: Route): void {
     url: route.path,
     schema: { ...(route.body && { body: route.body }), ...(route.query && { querystring: route.query }) },
     config: { route },
+    ...(route.isBodyOptional && {
+      preValidation: async (request: FastifyRequest) => {
+        request.body ??= {}
+      },
+    }),
     handler: route.handle,
   })
 }

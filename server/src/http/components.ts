@@ -1,18 +1,21 @@
-import { ApiKey, ApiKeySecret, CreateApiKey, RotateApiKey } from './key-schemas.ts'
 import {
   Checkout,
   CheckoutPayment,
   CreateCheckout,
+  Payment,
+  PaymentHint,
+  StoreCheckout,
+} from './checkout-schemas.ts'
+import { ApiKey, ApiKeySecret, CreateApiKey, RotateApiKey } from './key-schemas.ts'
+import { CreateRefund, NameTransaction, PreparedRefund, PresentRefund, Refund } from './refund-schemas.ts'
+import {
   Currency,
   FinalityRule,
   Network,
-  Payment,
-  PaymentHint,
   ProblemDetails,
   ProveWallet,
   RegisterWallet,
   Store,
-  StoreCheckout,
   UpdateStore,
   UpdateWallet,
   Wallet,
@@ -28,6 +31,11 @@ export const components = {
   Payment,
   StoreCheckout,
   CreateCheckout,
+  Refund,
+  CreateRefund,
+  PreparedRefund,
+  PresentRefund,
+  NameTransaction,
   FinalityRule,
   Store,
   UpdateStore,

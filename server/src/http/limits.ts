@@ -4,7 +4,8 @@ import { Problem } from '../problems.ts'
 
 /**
  * Token buckets in memory. Each process counts for itself, so n processes allow n times the setting. That is enough to
- * protect a process; a quota across processes would need a second data store, and no money depends on it.
+ * protect a process, and no money depends on it. The proxy for several cells (ops/haproxy) counts once for all of them:
+ * it learns from RateLimit-Policy that a key is valid.
  */
 export type Limiter = {
   /** Takes one token from a bucket and sets the RateLimit headers. Throws a Problem if the bucket is empty. */
@@ -66,6 +67,13 @@ export function addressBucket(address: string): string {
     .slice(0, 4)
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':')
+}
+
+/** What one customer of a provider can have: an IPv4 /24 or an IPv6 /48. */
+export function addressBlock(address: string): string {
+  const bucket = addressBucket(address)
+  const separator = bucket.includes('.') ? '.' : ':'
+  return bucket.split(separator).slice(0, 3).join(separator)
 }
 
 /** The IPv4 address inside an IPv4-mapped one, whether it is written ::ffff:192.0.2.7 or ::ffff:c000:207. */

@@ -6,15 +6,15 @@ import { MalformedPayment } from '../checkouts/refusals.ts'
 import type { Context } from '../context.ts'
 import { readPaymentHeader } from '../payments/payload.ts'
 import { Problem } from '../problems.ts'
+import { Checkout } from './checkout-schemas.ts'
 import { addressBucket } from './limits.ts'
 import { type Route, sendJson, sendText } from './route.ts'
-import * as schemas from './schemas.ts'
 import { TermsSchema } from './terms-schemas.ts'
 
 const answers = {
   200: {
     description: 'Paid.',
-    schema: schemas.Checkout,
+    schema: Checkout,
     headers: {
       'PAYMENT-RESPONSE':
         'Base64 of the settlement as JSON. With a signed receipt in `extensions`, if the deployment signs receipts.',
@@ -23,7 +23,7 @@ const answers = {
   202: {
     description:
       'The payment was claimed, but its outcome is not known yet. Repeat the same request with the same payment; do not sign another.',
-    schema: schemas.Checkout,
+    schema: Checkout,
     headers: {
       'PAYMENT-RESPONSE':
         'Base64 of the settlement as JSON: settlement_pending, and the transaction if it is known.',

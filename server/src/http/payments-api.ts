@@ -1,21 +1,13 @@
 import type * as Wire from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
-import { listPayments } from '../checkouts/payments/list.ts'
+import { listPayments, readPayment } from '../checkouts/payments/list.ts'
 import { type Decided, openDecisions } from '../checkouts/payments/request-decision.ts'
 import type { Context } from '../context.ts'
-import { actorOf, limitDefault, param, type Route, sendJson, storeOf } from './route.ts'
-import { closed, cursor, dispositions, limit, nextCursor, of, Payment } from './schemas.ts'
+import { Payment, PaymentQuery } from './checkout-schemas.ts'
+import { actorOf, limitDefault, param, type Route, sendJson, storeOf, timesOf } from './route.ts'
+import { closed, nextCursor, nullable, of } from './schemas.ts'
 
-const PaymentQuery = Type.Object(
-  {
-    limit,
-    cursor,
-    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
-    disposition: Type.Optional(Type.Enum(['exact', ...dispositions])),
-  },
-  closed,
-)
 const PaymentPage = of<Wire.Page<Wire.Payment>>()(
   Type.Object({ data: Type.Array(Payment), nextCursor }, closed),
 )
@@ -32,6 +24,10 @@ const AcceptPayment = of<Wire.AcceptPayment>()(
     closed,
   ),
 )
+
+const note = Type.String({ description: '1 to 1,000 bytes of text, for the store alone.' })
+const DismissPayment = of<Wire.DismissPayment>()(Type.Object({ note: Type.Optional(note) }, closed))
+const NotePayment = of<Wire.NotePayment>()(Type.Object({ note: nullable(note) }, closed))
 
 const waiting = {
   description:
@@ -60,10 +56,28 @@ export function paymentRoutes(ctx: Context): Route[] {
         const page = await listPayments(ctx, storeOf(request), {
           checkoutId: query.checkoutId ?? null,
           disposition: query.disposition ?? null,
+          network: query.network ?? null,
+          payer: query.payer ?? null,
+          transaction: query.transaction ?? null,
+          minAmount: query.minAmount ?? null,
+          maxAmount: query.maxAmount ?? null,
+          ...timesOf(query),
           cursor: query.cursor ?? null,
           limit: query.limit ?? limitDefault,
         })
         return sendJson(reply, 200, page)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/payments/:paymentId',
+      operationId: 'getPayment',
+      summary: 'Read a payment',
+      scope: 'payments:read',
+      answers: { 200: { description: 'The payment.', schema: Payment } },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        return sendJson(reply, 200, await readPayment(ctx, storeOf(request), param(request, 'paymentId')))
       },
     },
     {
@@ -89,12 +103,43 @@ export function paymentRoutes(ctx: Context): Route[] {
       operationId: 'dismissPayment',
       summary: 'Dismiss a payment',
       description:
-        'Records that the store will do nothing more about it. Dismissing it again changes nothing.',
+        'Records that the store will do nothing more about it, with a note if you like. Dismissing it again changes nothing but the note.',
       scope: 'payments:write',
+      body: DismissPayment,
+      isBodyOptional: true,
       answers: { 200: { description: 'Dismissed.', schema: Payment }, 202: waiting },
       problems: ['not_found', 'wallet_unproven', 'payment_not_open'],
       async handle(request, reply) {
-        const asked = { kind: 'dismiss', paymentId: param(request, 'paymentId'), checkoutId: null } as const
+        const { note } = request.body as Wire.DismissPayment
+        const paymentId = param(request, 'paymentId')
+        const asked = {
+          kind: 'dismiss',
+          paymentId,
+          checkoutId: null,
+          ...(note !== undefined && { note }),
+        } as const
+        return send(reply, await decide(storeOf(request), actorOf(request), asked, ctx.now()))
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/payments/:paymentId/note',
+      operationId: 'notePayment',
+      summary: 'Note something about a payment',
+      description:
+        'Replaces the note that is there; null removes it. It decides nothing, and nobody but the store sees it.',
+      scope: 'payments:write',
+      body: NotePayment,
+      answers: { 200: { description: 'Noted.', schema: Payment }, 202: waiting },
+      problems: ['not_found'],
+      async handle(request, reply) {
+        const { note } = request.body as Wire.NotePayment
+        const asked = {
+          kind: 'note',
+          paymentId: param(request, 'paymentId'),
+          checkoutId: null,
+          note,
+        } as const
         return send(reply, await decide(storeOf(request), actorOf(request), asked, ctx.now()))
       },
     },

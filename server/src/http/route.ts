@@ -22,6 +22,8 @@ export type Route = {
   readonly needsFreshCaller?: boolean
   readonly query?: TSchema
   readonly body?: TSchema
+  /** A request without a body counts as one with an empty object. */
+  readonly isBodyOptional?: boolean
   readonly requestHeaders?: Readonly<Record<string, string>>
   readonly answers: Readonly<Record<number, Answer>>
   /** Problems specific to this operation, in addition to those that any operation can return. */
@@ -65,6 +67,15 @@ export function actorOf(request: FastifyRequest): Actor {
 
 export function param(request: FastifyRequest, name: string): string {
   return (request.params as Record<string, string>)[name] ?? ''
+}
+
+/** The range of time of a list: from `createdFrom` until before `createdBefore`. */
+export function timesOf(query: { readonly createdFrom?: string; readonly createdBefore?: string }) {
+  const { createdFrom, createdBefore } = query
+  return {
+    createdFrom: createdFrom === undefined ? null : parseTime('createdFrom', createdFrom),
+    createdBefore: createdBefore === undefined ? null : parseTime('createdBefore', createdBefore),
+  }
 }
 
 export function parseTime(pointer: string, text: string): Date {

@@ -14,104 +14,18 @@ export const closed = { additionalProperties: false }
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
 export const timestamp = () => Type.String({ format: 'date-time' })
 
-const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED'] as const
-
-const checkoutFields = {
-  id: Type.String({ description: 'Begins with ch_.' }),
-  orderId: Type.String({ description: 'The store’s own order identifier, exactly as sent.' }),
-  priceAmount: Type.String({ description: 'Decimal amount in priceCurrency, exactly as sent.' }),
-  priceCurrency: Type.String({ description: 'ISO 4217 code in upper case.' }),
-  status: Type.Enum([...statuses]),
-  expiresAt: Type.String({
-    format: 'date-time',
-    description: 'The checkout cannot be paid after this time.',
-  }),
-  checkoutUrl: Type.String({
-    description: 'The hosted payment page. x402 clients can pay at this URL too.',
-  }),
-  createdAt: timestamp(),
-  successRedirectUrl: nullable(Type.String()),
-  cancelUrl: Type.Optional(Type.String({ description: 'Absent if none was given.' })),
-}
-
-export const Checkout = of<Wire.Checkout>()(Type.Object(checkoutFields, closed))
-
-const paymentFields = {
-  transaction: Type.String(),
-  payer: Type.String(),
-  network: Type.String({ description: 'CAIP-2 identifier.' }),
-  asset: Type.String(),
-  amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
-  finality: Type.Enum(['included', 'safe', 'finalized', 'reversed']),
-}
-
-export const CheckoutPayment = of<Wire.CheckoutPayment>()(Type.Object(paymentFields, closed))
-
-export const dispositions = ['late', 'underpaid', 'overpaid', 'unmatched'] as const
-
-export const PaymentHint = of<Wire.PaymentHint>()(
-  Type.Object({ checkoutId: Type.String(), disposition: Type.Enum([...dispositions]) }, closed),
-)
-
-export const Payment = of<Wire.Payment>()(
+export const Actor = of<Wire.Actor>()(
   Type.Object(
     {
-      ...paymentFields,
-      id: Type.String({ description: 'Begins with pay_.' }),
-      checkoutId: nullable(Type.String()),
-      payTo: Type.String(),
-      disposition: Type.Enum(['exact', ...dispositions]),
-      includedAt: timestamp(),
-      safeAt: nullable(timestamp()),
-      finalizedAt: nullable(timestamp()),
-      acceptedAt: nullable(timestamp()),
-      dismissedAt: nullable(timestamp()),
-      hints: Type.Array(PaymentHint, {
-        description:
-          'For a payment without a checkout: the checkouts whose buyers named its transaction. A hint proves nothing.',
-      }),
+      type: Type.Enum(['key', 'member', 'operator', 'system']),
+      id: Type.String({ description: 'The id of the key or member, or the operator’s name.' }),
+      name: nullable(Type.String({ description: 'The key’s label, or the person’s name.' })),
     },
-    closed,
+    { ...closed, description: 'Who caused it. Null for what payers, the chain or time caused.' },
   ),
 )
 
-export const StoreCheckout = of<Wire.StoreCheckout>()(
-  Type.Object({ ...checkoutFields, payment: nullable(CheckoutPayment) }, closed),
-)
-
-const webUrl = (description: string) => nullable(Type.String({ maxLength: 2048, description }))
-
-export const CreateCheckout = of<Wire.CreateCheckout>()(
-  Type.Object(
-    {
-      orderId: Type.String({ description: '1 to 255 bytes of UTF-8. Need not be unique.' }),
-      priceAmount: Type.String({
-        description: 'A decimal above zero, as a string: at most 15 digits before the point and 6 after it.',
-        examples: ['12.50'],
-      }),
-      priceCurrency: Type.String({
-        description: 'ISO 4217 code, in upper or lower case.',
-        examples: ['USD'],
-      }),
-      successRedirectUrl: Type.Optional(
-        webUrl(
-          'Where the buyer goes after paying. An https URL without credentials. Null is the same as leaving it out.',
-        ),
-      ),
-      cancelUrl: Type.Optional(
-        webUrl('Where a buyer who does not pay can go back to. The same rules as for successRedirectUrl.'),
-      ),
-      expiresInSeconds: Type.Optional(
-        Type.Integer({
-          minimum: 300,
-          maximum: 604_800,
-          description: 'Default: 86400, or 3600 if an exchange rate is locked.',
-        }),
-      ),
-    },
-    closed,
-  ),
-)
+export const webUrl = (description: string) => nullable(Type.String({ maxLength: 2048, description }))
 
 export const FinalityRule = of<Wire.FinalityRule>()(
   Type.Object(
@@ -144,6 +58,16 @@ const storeSettings = {
     maxItems: 10,
     description: 'The finality that a payment must reach before its checkout is COMPLETED, by amount.',
   }),
+  timeZone: Type.String({
+    maxLength: 64,
+    description: 'The IANA name of the time zone in which the store’s days begin and end.',
+    examples: ['Europe/Madrid'],
+  }),
+  reportCurrency: Type.String({
+    maxLength: 3,
+    description: 'ISO 4217: the currency in which takings are summed up.',
+    examples: ['EUR'],
+  }),
 }
 
 const GasQuota = of<Wire.GasQuota>()(
@@ -175,6 +99,18 @@ export const Store = of<Wire.Store>()(
         description:
           'What it takes to change the wallet that new checkouts are paid to: a key, or also an owner who confirms it in the console. Owners set it there; the default is member for live stores that have an owner.',
       }),
+      managerRefundLimit: Type.String({
+        description:
+          'What each manager may refund within 24 hours, in whole tokens. With 0 only owners refund. Owners set it in the console.',
+        examples: ['250'],
+      }),
+      standing: Type.Enum(['waiting', 'unproven', 'approved', 'suspended'], {
+        description:
+          'Whether the store may create checkouts: only if approved. waiting: the operator has to approve it first. unproven: it has to prove a wallet first. Everything else works in each of them.',
+      }),
+      suspendedReason: nullable(
+        Type.String({ description: 'What the operator says; null unless the store is suspended.' }),
+      ),
       createdAt: timestamp(),
       gas: Type.Optional(
         Type.Array(GasQuota, { description: 'One per network with a limit; absent if there is none.' }),
@@ -193,6 +129,8 @@ export const UpdateStore = of<Wire.UpdateStore>()(
       supportEmail: Type.Optional(storeSettings.supportEmail),
       supportUrl: Type.Optional(storeSettings.supportUrl),
       finalityPolicy: Type.Optional(storeSettings.finalityPolicy),
+      timeZone: Type.Optional(storeSettings.timeZone),
+      reportCurrency: Type.Optional(storeSettings.reportCurrency),
     },
     { ...closed, minProperties: 1 },
   ),
@@ -260,6 +198,10 @@ export const Wallet = of<Wire.Wallet>()(
         description:
           'Whether a change of this wallet waits for an owner of the store, who confirms or refuses it in the console within 7 days: to be used or, if it is current, to be retired.',
       }),
+      proofRequired: Type.Boolean({
+        description:
+          'Whether the wallet is used only once its holder has proven it. That is so where several cells share a directory and this one has not used the wallet yet; proving it then puts it to use.',
+      }),
       provenAt: nullable(
         Type.String({
           format: 'date-time',
@@ -275,9 +217,6 @@ export const Wallet = of<Wire.Wallet>()(
 )
 
 export const nextCursor = nullable(Type.String({ description: 'Null on the last page.' }))
-export const CheckoutPage = of<Wire.Page<Wire.StoreCheckout>>()(
-  Type.Object({ data: Type.Array(StoreCheckout), nextCursor }, closed),
-)
 export const WalletPage = of<Wire.Page<Wire.Wallet>>()(
   Type.Object({ data: Type.Array(Wallet), nextCursor }, closed),
 )
@@ -346,19 +285,3 @@ export const cursor = Type.Optional(
 )
 
 export const PageQuery = Type.Object({ limit, cursor }, closed)
-
-export const CheckoutQuery = Type.Object(
-  {
-    limit,
-    cursor,
-    status: Type.Optional(Type.Enum([...statuses])),
-    orderId: Type.Optional(Type.String({ maxLength: 255 })),
-    createdFrom: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only checkouts created at this time or later.' }),
-    ),
-    createdBefore: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only checkouts created before this time.' }),
-    ),
-  },
-  closed,
-)

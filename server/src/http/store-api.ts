@@ -1,17 +1,9 @@
-import type {
-  CreateCheckout,
-  ProveWallet,
-  RegisterWallet,
-  UpdateStore,
-  UpdateWallet,
-  WalletFamily,
-} from '@farthing/sdk'
+import type { ProveWallet, RegisterWallet, UpdateStore, UpdateWallet, WalletFamily } from '@farthing/sdk'
 import type { Static } from 'typebox'
-import { cancelCheckout } from '../checkouts/cancel.ts'
 import type { CreateCheckoutVerb } from '../checkouts/create.ts'
-import { listCheckouts, readCheckout } from '../checkouts/read.ts'
 import type { Context } from '../context.ts'
 import { isId } from '../ids.ts'
+import type { Rails } from '../payments/rail.ts'
 import { openRails } from '../payments/rails.ts'
 import { readQuotas } from '../payments/settlers/quota.ts'
 import { invalid } from '../problems.ts'
@@ -20,149 +12,30 @@ import { listWallets } from '../stores/rows.ts'
 import { type Store, storeToWire, walletToWire } from '../stores/store.ts'
 import { updateStore } from '../stores/update.ts'
 import { registerWallet, retireWallet, updateWallet } from '../stores/wallets.ts'
-import { readIdempotencyKey } from './idempotency.ts'
+import { checkoutRoutes } from './checkouts-api.ts'
 import { keyRoutes } from './keys-api.ts'
 import { paymentRoutes } from './payments-api.ts'
-import {
-  actorOf,
-  caller,
-  limitDefault,
-  param,
-  parseTime,
-  type Route,
-  sendJson,
-  sendText,
-  storeOf,
-} from './route.ts'
+import { refundRoutes } from './refunds-api.ts'
+import { actorOf, caller, limitDefault, param, type Route, sendJson, storeOf } from './route.ts'
 import * as schemas from './schemas.ts'
 
 const oneWallet = '/api/v1/stores/:storeId/wallets/:walletId'
 
 /** The store's API. Every operation acts for the store whose key was sent, and sees nothing of any other. */
 export function storeRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
+  const rails = openRails(ctx)
   return [
     ...checkoutRoutes(ctx, createCheckout),
     ...paymentRoutes(ctx),
-    ...settingsRoutes(ctx),
+    ...refundRoutes(ctx, rails),
+    ...settingsRoutes(ctx, rails),
     ...keyRoutes(ctx),
   ]
 }
 
-function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
-  return [
-    {
-      method: 'POST',
-      path: '/api/v1/checkouts',
-      operationId: 'createCheckout',
-      // The database refuses a create if its store or key has changed since the caller was read.
-      needsFreshCaller: false,
-      summary: 'Create a checkout',
-      scope: 'checkouts:write',
-      body: schemas.CreateCheckout,
-      requestHeaders: {
-        'Idempotency-Key':
-          '1 to 255 visible ASCII characters. For at least 24 hours, a repeat with the same bytes gets the first answer again.',
-      },
-      answers: {
-        201: {
-          description: 'Created, with status OPEN.',
-          schema: schemas.Checkout,
-          headers: {
-            Location: 'The URL to read the checkout at.',
-            'Idempotency-Replayed': 'true if this repeats the answer to an earlier request.',
-          },
-        },
-      },
-      problems: [
-        'wallet_required',
-        'idempotency_in_progress',
-        'idempotency_key_reused',
-        'currency_unsupported',
-        'rate_unavailable',
-      ],
-      async handle(request, reply) {
-        const idempotency = readIdempotencyKey(request, 'POST /api/v1/checkouts')
-        const { id, body, isReplay } = await createCheckout(
-          caller(request),
-          request.body as CreateCheckout,
-          idempotency,
-          ctx.now(),
-        )
-        reply.header('location', `${ctx.config.baseUrl}/api/v1/checkouts/${id}`)
-        if (isReplay) reply.header('idempotency-replayed', 'true')
-        return sendText(reply, 201, body)
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/checkouts',
-      operationId: 'listCheckouts',
-      summary: 'List checkouts, newest first',
-      scope: 'checkouts:read',
-      query: schemas.CheckoutQuery,
-      answers: { 200: { description: 'One page.', schema: schemas.CheckoutPage } },
-      problems: [],
-      async handle(request, reply) {
-        const query = request.query as Static<typeof schemas.CheckoutQuery>
-        const page = await listCheckouts(ctx, storeOf(request), {
-          status: query.status ?? null,
-          orderId: query.orderId ?? null,
-          createdFrom: query.createdFrom === undefined ? null : parseTime('createdFrom', query.createdFrom),
-          createdBefore:
-            query.createdBefore === undefined ? null : parseTime('createdBefore', query.createdBefore),
-          cursor: query.cursor ?? null,
-          limit: query.limit ?? limitDefault,
-        })
-        return sendJson(reply, 200, page)
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/checkouts/:checkoutId',
-      operationId: 'getCheckout',
-      summary: 'Read a checkout',
-      scope: 'checkouts:read',
-      answers: {
-        200: {
-          description: 'The checkout, with its payment if there is one.',
-          schema: schemas.StoreCheckout,
-        },
-      },
-      problems: ['not_found'],
-      async handle(request, reply) {
-        return sendJson(reply, 200, await readCheckout(ctx, storeOf(request), param(request, 'checkoutId')))
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/v1/checkouts/:checkoutId/cancel',
-      operationId: 'cancelCheckout',
-      summary: 'Cancel an unpaid checkout',
-      description: 'Canceling it again changes nothing and gives the same answer.',
-      scope: 'checkouts:write',
-      answers: { 200: { description: 'Canceled.', schema: schemas.StoreCheckout } },
-      problems: ['not_found', 'payment_in_progress', 'not_cancelable'],
-      async handle(request, reply) {
-        return sendJson(
-          reply,
-          200,
-          await cancelCheckout(
-            ctx,
-            storeOf(request),
-            actorOf(request),
-            param(request, 'checkoutId'),
-            ctx.now(),
-          ),
-        )
-      },
-    },
-  ]
-}
-
-function settingsRoutes(ctx: Context): Route[] {
-  const rails = openRails(ctx)
+function settingsRoutes(ctx: Context, rails: Rails): Route[] {
   const readStore = async (store: Store) => {
-    const gas = await readQuotas(ctx, rails, store.id, store.mode, ctx.now())
+    const gas = await readQuotas(ctx, rails, store, ctx.now())
     return { ...storeToWire(store), ...(gas.length > 0 && { gas }) }
   }
   return [
@@ -293,11 +166,11 @@ function settingsRoutes(ctx: Context): Route[] {
       operationId: 'proveWallet',
       summary: 'Prove that a wallet belongs to the store',
       description:
-        'Presents the wallet’s signature of the challenge. Payments to a wallet that match no checkout belong to the stores that have proven it.',
+        'Presents the wallet’s signature of the challenge. Payments to a wallet that match no checkout belong to the stores that have proven it. If the wallet’s proofRequired is true, proving it also puts it to use, as registering it does elsewhere.',
       scope: 'wallets:write',
       body: schemas.ProveWallet,
       answers: { 200: { description: 'The proven wallet.', schema: schemas.Wallet } },
-      problems: ['not_found'],
+      problems: ['not_found', 'wallet_elsewhere'],
       async handle(request, reply) {
         const { store } = caller(request).holder
         const body = request.body as ProveWallet
@@ -347,7 +220,7 @@ function registerRoute(
     operationId,
     summary,
     description:
-      'New checkouts are paid to the wallet of the family that was registered last. Registering an existing wallet again makes it current. If the store’s walletChanges is member, an owner has to confirm it in the console first; until then confirmationRequired is true.',
+      'New checkouts are paid to the wallet of the family that was registered last. Registering an existing wallet again makes it current. If the store’s walletChanges is member, an owner has to confirm it in the console first; until then confirmationRequired is true. Where several cells share a directory, a wallet that is new to this cell has to be proven first; until then proofRequired is true.',
     scope: 'wallets:write',
     body: schemas.RegisterWallet,
     answers: {
@@ -357,7 +230,7 @@ function registerRoute(
         schema: schemas.Wallet,
       },
     },
-    problems: ['not_found', 'wallet_conflict'],
+    problems: ['not_found', 'wallet_conflict', 'wallet_elsewhere'],
     async handle(request, reply) {
       const wallet = await registerWallet(
         ctx,

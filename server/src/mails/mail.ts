@@ -11,6 +11,12 @@ export type Mail = {
   readonly text: string
 }
 
+/**
+ * What a mail is about: a link for whoever is to open it, what needs somebody, what changed about members, or about the
+ * store itself and where it is paid. Each store has a share of each.
+ */
+export type MailKind = 'link' | 'alert' | 'member' | 'store'
+
 /** A mail that waits. Its text is sealed. */
 export type WaitingMail = {
   readonly id: string

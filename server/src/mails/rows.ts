@@ -1,18 +1,38 @@
 import type { Database, Transaction } from '../database/db.ts'
-import type { WaitingMail } from './mail.ts'
+import type { StoreId } from '../ids.ts'
+import type { MailKind, WaitingMail } from './mail.ts'
 
 type MailRow = { id: string; about: string; key_id: string; sealed: string; tries: number }
 
-/** False if so many are waiting already. */
+/** Counts one more mail of this kind that a store causes today, unless there were so many. */
+export async function countMail(
+  tx: Transaction,
+  storeId: StoreId,
+  kind: MailKind,
+  max: number,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into mail_counts as c (store_id, kind, day, count) values ($1, $2, (clock() at time zone 'utc')::date, 1)
+     on conflict (store_id, kind) do update set day = excluded.day,
+       count = case when c.day = excluded.day then c.count + 1 else 1 end
+     where c.day <> excluded.day or c.count < $3
+     returning count`,
+    [storeId, kind, max],
+  )
+  return rows.length > 0
+}
+
+/** False if so many are waiting already; null takes it in any case. */
 export async function insertMail(
   tx: Transaction,
   mail: Omit<WaitingMail, 'tries'>,
-  waitingMax: number,
+  waitingMax: number | null,
   now: Date,
 ): Promise<boolean> {
   const rows = await tx.query(
     `insert into mails (id, about, key_id, sealed, due_at, created_at)
-     select $1, $2, $3, $4, clock(), $5 where (select count(*) from (select 1 from mails limit $6) waiting) < $6
+     select $1, $2, $3, $4, clock(), $5
+     where $6::integer is null or (select count(*) from (select 1 from mails limit $6) waiting) < $6
      returning id`,
     [mail.id, mail.about, mail.keyId, mail.sealed, now, waitingMax],
   )
@@ -60,4 +80,14 @@ export async function replaceSealed(
 
 function toMail({ key_id, ...row }: MailRow): WaitingMail {
   return { ...row, keyId: key_id }
+}
+
+/** Mails that wait to be sent. */
+export async function measureMails(
+  db: Database,
+): Promise<{ readonly count: number; readonly oldestAt: Date | null }> {
+  const [row] = await db.query<{ count: number; oldestAt: Date | null }>(
+    'select count(*)::integer as count, min(created_at) as "oldestAt" from mails',
+  )
+  return row ?? { count: 0, oldestAt: null }
 }

@@ -1,37 +1,69 @@
 import assert from 'node:assert/strict'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
-import { newId } from '../ids.ts'
+import { newId, type StoreId } from '../ids.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { seal } from '../secrets/seal.ts'
-import { type Mail, placeOf } from './mail.ts'
-import { insertMail } from './rows.ts'
+import { type Mail, type MailKind, placeOf } from './mail.ts'
+import { countMail, insertMail } from './rows.ts'
 
-/** While the mail server is away no more wait than this: days of a busy deployment, and a bound for the table. */
-const waitingMax = 1_000
+/**
+ * While the mail server is away no more links and alerts are written once so many mails wait: days of a busy deployment.
+ * Of a change of its members or wallets each store's owners are told however many wait, so that no other store's mails keep
+ * the news from them; the shares bound those.
+ */
+const waitingMax: Readonly<Record<MailKind, number | null>> = {
+  link: 1_000,
+  alert: 1_000,
+  member: null,
+  store: null,
+}
+/**
+ * The share of each store per day, in UTC. Links go to any address that an owner enters: enough for a team that begins,
+ * and too few to be of use to whoever wants to write to strangers. Of the others, ten owners hear of both alerts each
+ * hour, of 20 changes of members and of the 100 changes of wallets that keys may make.
+ */
+const perDayMax: Readonly<Record<MailKind, number>> = { link: 20, alert: 480, member: 200, store: 1_000 }
+
+type Cause = {
+  readonly kind: MailKind
+  readonly storeId: StoreId
+  /** For the log, if it is not about the store as a whole. */
+  readonly about?: string
+}
 
 /** Whether mails are sent at all. */
 export function sendsMail({ config }: Context): boolean {
   return config.smtpUrl !== ''
 }
 
-/** Leaves a mail for `work` to send, if this transaction commits. Returns whether it did. */
+/**
+ * Leaves a mail for `work` to send, if this transaction commits. Returns whether it did. The console's transaction must
+ * have named the store.
+ */
 export async function writeMail(
   ctx: Context,
   tx: Transaction,
-  about: string,
+  { kind, storeId, about = storeId }: Cause,
   mail: Mail,
   now: Date,
 ): Promise<boolean> {
   if (!sendsMail(ctx)) return false
+  if (!(await countMail(tx, storeId, kind, perDayMax[kind]))) {
+    ctx.log.warn(
+      { about, storeId, kind, perDay: perDayMax[kind] },
+      'the store has used up its mails of this kind for today, so this one was not written',
+    )
+    return false
+  }
   const [key] = readSecretsKeys(ctx.config.secretsKeyFile)
   assert(key, 'config.ts asks for SECRETS_KEY_FILE where SMTP_URL is set')
   const id = newId('mail', ctx.config.cell, now)
   const row = { id, about, ...seal(key, placeOf(id), JSON.stringify(mail)) }
-  const isWritten = await insertMail(tx, row, waitingMax, now)
+  const isWritten = await insertMail(tx, row, waitingMax[kind], now)
   if (!isWritten)
     ctx.log.error(
-      { about, waiting: waitingMax },
+      { about, waiting: waitingMax[kind] },
       'too many mails are waiting, so this one was not written: check SMTP_URL, the mail server and that work runs',
     )
   return isWritten

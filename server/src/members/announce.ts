@@ -1,9 +1,10 @@
-import type { Actor, EventType, Wallet } from '@farthing/sdk'
+import type { Actor, EventType, Store, Wallet } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { nameStore } from '../database/scope.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { MemberId, StoreId } from '../ids.ts'
+import type { MailKind } from '../mails/mail.ts'
 import { sendsMail, writeMail } from '../mails/write.ts'
 import { memberToWire, type Session, type StoreMember } from './member.ts'
 import { listMemberships, listOwnerAddresses } from './rows.ts'
@@ -30,7 +31,7 @@ export async function announce(
 ): Promise<void> {
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
-  await tellOwners(ctx, tx, storeId, describe[type](member, nameOf(actor)), member.id, now)
+  await tellOwners(ctx, tx, 'member', storeId, describe[type](member, nameOf(actor)), member.id, now)
 }
 
 /** The same in the logs of all stores of a member: how they sign in concerns each of them. */
@@ -57,7 +58,38 @@ export async function announceWallet(
 ): Promise<void> {
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { wallet }, now))
-  await tellOwners(ctx, tx, storeId, describeWallet[type](wallet.walletAddress, nameOf(actor)), null, now)
+  await tellOwners(
+    ctx,
+    tx,
+    'store',
+    storeId,
+    describeWallet[type](wallet.walletAddress, nameOf(actor)),
+    null,
+    now,
+  )
+}
+
+/** Writes into a store's log what an operator decided about it. All owners are told. */
+export async function announceStore(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  type: keyof typeof describeStore,
+  store: Store,
+  now: Date,
+): Promise<void> {
+  const storeId = store.id as StoreId
+  await nameStore(tx, storeId)
+  await appendEvent(tx, newEvent(ctx, storeId, actor, type, { store }, now))
+  await tellOwners(
+    ctx,
+    tx,
+    'store',
+    storeId,
+    describeStore[type](nameOf(actor), store.suspendedReason),
+    null,
+    now,
+  )
 }
 
 /**
@@ -67,6 +99,7 @@ export async function announceWallet(
 async function tellOwners(
   ctx: Context,
   tx: Transaction,
+  kind: MailKind,
   storeId: StoreId,
   sentence: string,
   memberId: MemberId | null,
@@ -83,7 +116,7 @@ Time: ${now.toISOString().slice(0, 16).replace('T', ' ')} UTC
 If you do not know why, look at the store in the console: ${ctx.config.consoleUrl}
 You get this mail because you are an owner of the store, or because it is about you.
 `
-  for (const to of addresses) await writeMail(ctx, tx, storeId, { to, subject, text }, now)
+  for (const to of addresses) await writeMail(ctx, tx, { kind, storeId }, { to, subject, text }, now)
 }
 
 function nameOf({ type, id, name }: Actor): string {
@@ -116,4 +149,11 @@ const describeWallet: Readonly<
   'wallet.confirmed': (address, who) => `${who} confirmed the wallet ${address}: new payments go there`,
   'wallet.refused': (address, who) => `${who} refused or replaced the wallet ${address}`,
   'wallet.undone': (address, who) => `${who} undid a change of wallet: ${address}`,
+}
+
+const describeStore = {
+  'store.approved': (who: string) => `${who} approved the store: it can take payments`,
+  'store.suspended': (who: string, reason: string | null) =>
+    `${who} suspended the store, so it creates no checkouts: ${reason}`,
+  'store.resumed': (who: string) => `${who} lifted the suspension: the store can take payments again`,
 }

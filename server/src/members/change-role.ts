@@ -61,6 +61,7 @@ async function change(
 ): Promise<void> {
   if (member.role === role) return
   refuseLastOwner(members, member)
+  await rows.lockMember(tx, member.id)
   await rows.updateRole(tx, storeId, member.id, role)
   // An invitation that they made as an owner would let them in as one again.
   await rows.withdrawBy(tx, member.id, storeId)

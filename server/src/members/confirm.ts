@@ -34,6 +34,22 @@ export const actions = [
   'wallet.confirm',
   'wallet.undo',
   'wallet.setting',
+  'store.create',
+  'store.invite',
+  'store.approve',
+  'store.suspend',
+  'store.resume',
+  'key.create',
+  'key.revoke',
+  'webhook.create',
+  'webhook.update',
+  'webhook.switch',
+  'webhook.delete',
+  'webhook.roll',
+  'refund.create',
+  'refund.declare',
+  'refund.confirm',
+  'refund.limit',
 ] as const
 
 /** A passkey's answer in a session, before it is known what it was asked for. */
@@ -45,8 +61,10 @@ export async function openConfirmation(
   action: Action,
   values: Subject,
 ): Promise<RequestOptions> {
+  const passkeys = await listPasskeys(ctx.db, session.member.id)
+  if (passkeys.length === 0) throw new Refusal('no_passkey')
   const challenge = await openChallenge(ctx, 'confirm', session.tokenHash, toSubject(action, values))
-  return requestOptions(ctx, challenge, await listPasskeys(ctx.db, session.member.id))
+  return requestOptions(ctx, challenge, passkeys)
 }
 
 /** Any passkey of the session's member will do, and nobody else's. */

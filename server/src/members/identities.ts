@@ -11,6 +11,7 @@ import type { Session } from './member.ts'
 import { Refusal } from './refusal.ts'
 import { lockMember } from './rows.ts'
 import { type Browser, openSession } from './session.ts'
+import { deleteSessionsOf } from './session-rows.ts'
 import { hashToken } from './token.ts'
 
 /**
@@ -138,13 +139,18 @@ export function openIdentities(ctx: Context): Identities | null {
   }
 }
 
-/** With a touch, because whoever loses a way to sign in should notice. */
+/**
+ * With a touch, because whoever loses a way to sign in should notice. The sessions that the account opened end too, but
+ * for the one that removes it.
+ */
 export async function removeIdentity(ctx: Context, touch: Touch, now: Date): Promise<void> {
   const { session } = touch
   await ctx.db.transaction(async (tx) => {
     await lockMember(tx, session.member.id)
     await useTouch(ctx, tx, touch, 'identity.remove', {}, now)
+    // In this order: a sign-in with the account either waits for us and fails, or is seen and ended.
     await rows.deleteIdentities(tx, session.member.id)
+    await deleteSessionsOf(tx, session.member.id, null, session.id)
     await announceEverywhere(ctx, tx, session, 'member.identity_removed', now)
   })
 }

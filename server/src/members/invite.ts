@@ -22,7 +22,7 @@ export type Invitee = { readonly name: string; readonly email: string | null; re
 export type NewInvitation = {
   readonly invitation: Invitation
   readonly link: string
-  /** Whether it is also on its way to their e-mail address. */
+  /** Whether it is also on its way to their e-mail address. A store's share per day may be used up. */
   readonly isMailed: boolean
 }
 
@@ -37,18 +37,28 @@ export async function inviteAsOperator(
   invitee: Invitee,
   now: Date,
 ): Promise<NewInvitation> {
-  return await ctx.db.transaction(async (tx) => {
-    if ((await rows.lockMembers(tx, storeId)) === null) throw new Refusal('not_found')
-    const members = await rows.listStoreMembers(tx, storeId)
-    if (members.some(({ role }) => role === 'owner')) throw new Refusal('has_owner')
-    if (invitee.role !== 'owner' && members.length > 0) throw new Refusal('has_members')
-    await rows.withdrawOperators(tx, storeId)
-    return await write(ctx, tx, operator, {
-      ...draft(ctx, storeId, null, now),
-      ...invitee,
-      memberId: newId('mem', ctx.config.cell, now),
-      isRecovery: false,
-    })
+  return await ctx.db.transaction((tx) => inviteAsOperatorIn(ctx, tx, storeId, operator, invitee, now))
+}
+
+/** The same in the caller's transaction. */
+export async function inviteAsOperatorIn(
+  ctx: Context,
+  tx: Transaction,
+  storeId: StoreId,
+  operator: Actor,
+  invitee: Invitee,
+  now: Date,
+): Promise<NewInvitation> {
+  if ((await rows.lockMembers(tx, storeId)) === null) throw new Refusal('not_found')
+  const members = await rows.listStoreMembers(tx, storeId)
+  if (members.some(({ role }) => role === 'owner')) throw new Refusal('has_owner')
+  if (invitee.role !== 'owner' && members.length > 0) throw new Refusal('has_members')
+  await rows.withdrawOperators(tx, storeId)
+  return await write(ctx, tx, operator, {
+    ...draft(ctx, storeId, null, now),
+    ...invitee,
+    memberId: newId('mem', ctx.config.cell, now),
+    isRecovery: false,
   })
 }
 
@@ -92,8 +102,10 @@ export async function inviteToRecover(
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
     await useTouch(ctx, tx, touch, 'member.recover', { storeId, memberId }, now)
-    // They must not join another store between this look and our commit.
-    if (await rows.lockMember(tx, member.id)) throw new Refusal('operator')
+    // Between this look and our commit they must not join another store, nor we lose one.
+    const isOperator = new Map<MemberId, boolean>()
+    for (const id of [member.id, session.member.id].sort()) isOperator.set(id, await rows.lockMember(tx, id))
+    if (isOperator.get(member.id)) throw new Refusal('operator')
     const own = await rows.listMemberships(tx, session.member.id)
     const isOwned = (id: StoreId) => own.some((each) => each.storeId === id && each.role === 'owner')
     const theirs = await rows.listMemberships(tx, member.id)
@@ -177,5 +189,5 @@ ${link}
 
 It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC. Whoever has it can use it, so forward it to nobody. If you did not expect it, ask an owner of the store before you open it.
 `
-  return await writeMail(ctx, tx, id, { to, subject, text }, createdAt)
+  return await writeMail(ctx, tx, { kind: 'link', storeId, about: id }, { to, subject, text }, createdAt)
 }

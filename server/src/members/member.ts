@@ -12,6 +12,10 @@ import type { InvitationId, MemberId, PasskeyId, SessionId, StoreId } from '../i
 export const roles = ['owner', 'manager', 'developer', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
+/** What owners are mailed about, unless they say that they do not want to be. */
+export const alertKinds = ['money', 'webhooks'] as const
+export type AlertKind = (typeof alertKinds)[number]
+
 export type Member = {
   readonly id: MemberId
   readonly name: string
@@ -30,7 +34,15 @@ export type StoreMember = {
 }
 
 /** One store of a member. */
-export type Membership = { readonly storeId: StoreId; readonly storeName: string; readonly role: Role }
+export type Membership = {
+  readonly storeId: StoreId
+  readonly storeName: string
+  readonly mode: 'live' | 'test'
+  readonly timeZone: string
+  readonly role: Role
+  /** How far the store's event log goes. */
+  readonly sequence: bigint
+}
 
 export type Invitation = {
   readonly id: InvitationId

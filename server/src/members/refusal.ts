@@ -9,6 +9,8 @@ export const refusals = {
   provider: 'The identity provider’s answer was not accepted. Try again, or sign in with your passkey.',
   challenge: 'That took too long, or was answered before. Try again.',
   confirmation: 'Confirm this with your passkey.',
+  no_passkey:
+    'This takes a passkey, and you have none yet. Open a link that makes one: an owner has it, and dev prints it in its terminal.',
   last_passkey: 'This is your only passkey. Add another one before you remove it.',
   passkeys_max: 'You have as many passkeys as one member may have. Remove one first.',
   last_owner: 'The store would have no owner. Make somebody else an owner first.',
@@ -24,6 +26,12 @@ export const refusals = {
   change_over:
     'This change does not wait any more: it was confirmed, refused, replaced or withdrawn, or nobody confirmed it in time. Look at the wallets again.',
   undo_over: 'This change cannot be undone: it is more than 24 hours old, or was undone already.',
+  wallet_address:
+    'This is not the address of a wallet that can be paid here. Copy it from your wallet as a whole.',
+  drained: 'New stores are not opened here. Go back to where you found this page, and start again.',
+  sign_ups_max: 'Too many people have signed up today, here or from your network. Try again tomorrow.',
+  exports_max:
+    'Too many exports are running: each member may have one, and a store two. Wait until one is done, then try again.',
   not_found: 'There is nothing here, or it is not yours.',
   invalid: 'Some of what you entered cannot be used.',
 } as const

@@ -6,6 +6,23 @@ import { Refusal } from './refusal.ts'
  * something asks again in its transaction. An operator who is no member of a store has no right in it.
  */
 const holders = {
+  'payments:read': ['owner', 'manager', 'developer', 'viewer'],
+  /** Accepting, dismissing, notes, canceling a checkout. */
+  'payments:write': ['owner', 'manager'],
+  'refunds:read': ['owner', 'manager', 'developer', 'viewer'],
+  /** A manager's refunds are limited per day. */
+  'refunds:write': ['owner', 'manager'],
+  /** Making a checkout by hand. */
+  'checkouts:write': ['owner', 'manager'],
+  /** Keys, endpoints, deliveries, the event log. */
+  'developers:read': ['owner', 'manager', 'developer'],
+  'keys:write': ['owner', 'developer'],
+  'webhooks:write': ['owner', 'developer'],
+  /** Sending again what an endpoint did not take. */
+  'webhooks:resend': ['owner', 'manager', 'developer'],
+  'look:read': ['owner', 'manager', 'developer'],
+  'look:write': ['owner'],
+  'activity:read': ['owner', 'manager', 'developer'],
   'members:read': ['owner', 'manager', 'developer'],
   'members:write': ['owner'],
   'wallets:read': ['owner', 'manager', 'developer'],
@@ -16,6 +33,14 @@ export type Right = keyof typeof holders
 
 export function mayAct(role: Role, right: Right): boolean {
   return (holders[right] as readonly Role[]).includes(role)
+}
+
+/**
+ * In a live store owners make the keys, and developers get what an owner gives them; they see all keys and may revoke
+ * them. In a test store developers make their own.
+ */
+export function mayMakeKeys(role: Role, mode: 'live' | 'test'): boolean {
+  return mode === 'test' ? mayAct(role, 'keys:write') : role === 'owner'
 }
 
 export function requireRight(role: Role, right: Right): void {

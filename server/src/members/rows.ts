@@ -75,11 +75,14 @@ export async function listOwnerAddresses(
 }
 
 export async function listMemberships(db: Reader, memberId: MemberId): Promise<Membership[]> {
-  return await db.query<Membership>(
-    `select s.id as "storeId", s.name as "storeName", m.role
-     from memberships m join stores s on s.id = m.store_id where m.member_id = $1 order by s.id`,
+  const rows = await db.query<Omit<Membership, 'sequence'> & { sequence: string }>(
+    `select s.id as "storeId", s.name as "storeName", s.mode, s.time_zone as "timeZone", m.role,
+       coalesce(c.last_sequence, 0) as sequence
+     from memberships m join stores s on s.id = m.store_id left join event_counters c on c.store_id = s.id
+     where m.member_id = $1 order by s.id`,
     [memberId],
   )
+  return rows.map((row) => ({ ...row, sequence: BigInt(row.sequence) }))
 }
 
 /** Notes what an owner has seen of the store's wallets, up to a time that is not in the future. */
@@ -191,14 +194,18 @@ export async function withdrawFor(tx: Transaction, memberId: MemberId): Promise<
   await tx.query('delete from invitations where member_id = $1 and used_at is null', [memberId])
 }
 
-/** The open invitations that a member made; with a store, only those to it. */
+/**
+ * The open invitations that a member made; with a store, only those to it, and all links that replace somebody's
+ * passkeys: such a link opens every store of that person, wherever it was made.
+ */
 export async function withdrawBy(
   tx: Transaction,
   memberId: MemberId,
   storeId: StoreId | null,
 ): Promise<void> {
   await tx.query(
-    `delete from invitations where invited_by = $1 and used_at is null and ($2::text is null or store_id = $2)`,
+    `delete from invitations
+     where invited_by = $1 and used_at is null and ($2::text is null or store_id = $2 or is_recovery)`,
     [memberId, storeId],
   )
 }

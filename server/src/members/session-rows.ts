@@ -110,23 +110,22 @@ export async function deleteSessions(tx: Transaction, memberId: MemberId): Promi
   await tx.query('delete from sessions where member_id = $1', [memberId])
 }
 
-/** The sessions that a passkey opened, but not the one that removes it. */
+/** The sessions that a passkey opened, or those that a company's account did (null), but not the one that removes it. */
 export async function deleteSessionsOf(
   tx: Transaction,
   memberId: MemberId,
-  passkeyId: string,
+  passkeyId: string | null,
   kept: SessionId,
 ): Promise<void> {
-  await tx.query('delete from sessions where member_id = $1 and passkey_id = $2 and id <> $3', [
-    memberId,
-    passkeyId,
-    kept,
-  ])
+  await tx.query(
+    'delete from sessions where member_id = $1 and passkey_id is not distinct from $2 and id <> $3',
+    [memberId, passkeyId, kept],
+  )
 }
 
 export type ChallengeKey = {
   readonly hash: Buffer
-  readonly purpose: 'sign_in' | 'enrol' | 'add_passkey' | 'confirm' | 'oidc'
+  readonly purpose: 'sign_in' | 'sign_up' | 'enrol' | 'add_passkey' | 'confirm' | 'oidc'
   readonly browserHash: Buffer
   readonly subjectHash: Buffer
 }

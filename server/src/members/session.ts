@@ -53,10 +53,16 @@ export async function openSession(
   return token
 }
 
-export async function readSession(ctx: Context, token: string, now: Date): Promise<Session | null> {
+/** With `isByItself`, reading it does not count as use: an open screen must not keep a session alive that nobody uses. */
+export async function readSession(
+  ctx: Context,
+  token: string,
+  now: Date,
+  isByItself = false,
+): Promise<Session | null> {
   if (!isToken(token)) return null
   const session = await rows.readSession(ctx.db, hashToken(token), idleHours)
-  if (session && now.getTime() - session.seenAt.getTime() > seenEveryMs)
+  if (session && !isByItself && now.getTime() - session.seenAt.getTime() > seenEveryMs)
     await rows.touchSession(ctx.db, session.id)
   return session
 }

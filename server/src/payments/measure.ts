@@ -1,4 +1,5 @@
 import { toStored } from '../chains/families.ts'
+import { openNodeRecorder } from '../chains/record-nodes.ts'
 import type { Context } from '../context.ts'
 import { paymentOutcomes } from '../metrics.ts'
 import type { Network } from '../networks.ts'
@@ -17,6 +18,7 @@ const unmatchedMax = 10_000
  * it changes and the next look confirms it: a lane that has just started, or a block that is a little late, is no news.
  */
 export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise<void> {
+  const recordNodes = openNodeRecorder(ctx)
   const readiness = openReadiness(ctx, new Map(rails.map((rail) => [rail.network.caip2, rail])))
   const before = new Map<string, { seen: string | null; told: string | null }>()
   // A counter that appears with its first increase hides that increase from Prometheus.
@@ -25,6 +27,7 @@ export function openMeasure(ctx: Context, rails: readonly Rail[]): () => Promise
     for (const outcome of paymentOutcomes) ctx.metrics.payments.inc({ network: network.id, outcome }, 0)
   }
   return async () => {
+    await recordNodes()
     await measureRunways(ctx, rails)
     for (const { network } of rails) {
       const { id, caip2 } = network

@@ -29,6 +29,12 @@ export type Rail = {
    * Parses a transaction hash that a buyer typed; null if it is not one. Absent on chains where buyers never need to.
    */
   parseTransactionHash?(text: string): Hex | null
+  /** Refunds that stores paid by themselves. Absent where they cannot be proven. */
+  readonly sent?: {
+    /** Parses the name of a transaction; null if it is none. */
+    parse(text: string): string | null
+    find(sent: SentTransfer): Promise<SentLookUp>
+  }
   /** The most that one settlement can cost at this base fee, in the smallest unit of the native currency. */
   settlementCost(baseFee: bigint): bigint
   /**
@@ -41,6 +47,8 @@ export type Rail = {
    * limited.
    */
   readonly storeCostPerDay: bigint | null
+  /** The same for a store that somebody signed up for and that has not proven a wallet. */
+  readonly unprovenCostPerDay: bigint | null
   /** Whether a settler's transactions are mined in order, so that a stuck one holds up those behind it. */
   readonly isInOrder: boolean
   /** How many providers answer right now. */
@@ -51,6 +59,8 @@ export type Rail = {
   deploy?(signers: readonly AnySigner[]): Promise<Deployed>
   /** An account's transaction count, for chains that have one. */
   readNonce(account: string): Promise<number>
+  /** Refunds that a store's wallet signs and a settler sends. Absent where nobody has built that. */
+  readonly refunds?: RefundRail
   /** Background work: sends claimed payments, finds them on the chain, and buries those that can no longer pay. */
   settle(work: Settling): readonly Loop[]
 }
@@ -124,6 +134,91 @@ export type Transfer<Address extends string = string> = {
   /** The only settler that can send it, if the order names one. */
   readonly settler?: string | null
 }
+
+/** The transfer by which a store says it has paid a refund by itself. Addresses are in stored form. */
+export type SentTransfer = {
+  readonly transaction: string
+  readonly asset: string
+  readonly recipient: string
+  readonly amount: bigint
+  /** The wallets that the store has proven: the money must have left one of them. */
+  readonly wallets: readonly string[]
+  /** An older transfer was for something else. */
+  readonly notBefore: Date
+}
+
+/**
+ * What the chain says about it. `waiting`: in no final block that enough nodes tell, so far. `unknown`: enough nodes
+ * answer that they do not have the transaction. `found` lists the transfers that fit: a transaction can have several.
+ */
+export type SentLookUp =
+  | { readonly outcome: 'waiting' | 'unknown' }
+  | { readonly outcome: 'refused'; readonly why: SentRefusal }
+  | { readonly outcome: 'found'; readonly block: string; readonly places: readonly number[] }
+
+export type SentRefusal =
+  | 'no_transfer'
+  | 'authorized'
+  | 'credited'
+  | 'other_recipient'
+  | 'other_amount'
+  | 'other_wallet'
+  | 'too_old'
+
+/** What the wallet that was paid is to sign: money that goes back. Addresses are in stored form. */
+export type RefundOrder = {
+  readonly refundId: string
+  readonly storeId: string
+  readonly asset: string
+  readonly wallet: string
+  readonly recipient: string
+  /** In the asset's smallest unit. */
+  readonly amount: bigint
+  /** The nonces that the payment's refunds may be signed with, in the order in which they are tried. */
+  readonly nonces: readonly string[]
+  /** The one that was handed out before and may still move money: while it can, no other may. */
+  readonly taken: string | null
+  /** Refunds of the same payment that have ended: what they left unused may be used again. */
+  readonly endedIds: readonly string[]
+}
+
+/** What the wallet signs, and when it can no longer be used; a wallet's typed data, or a transaction in base64. */
+export type ToSign =
+  | { readonly typedData: object; readonly expiresAt: Date }
+  | { readonly transaction: string; readonly expiresAt: Date }
+
+/** What a signer sends back: what it was given, signed. */
+export type Presented = { readonly signature: string } | { readonly transaction: string }
+
+export type RefundRail = {
+  /** Whether the token itself keeps a nonce from paying twice. */
+  readonly isPaidOnce: boolean
+  /**
+   * Makes what the wallet is to sign. `commit` runs a write in a transaction that holds the refund's lock, and records the
+   * nonce that it returns as the refund's: nothing leaves this function before it is committed. The order that the write
+   * gets is the one to follow. Throws a Problem if nothing can be handed out now.
+   */
+  prepare(order: RefundOrder, commit: CommitHandOut): Promise<ToSign>
+  /**
+   * Checks what the wallet signed, and that the token would take it now: the transfer to send, or what is wrong, for the
+   * store to read. `inFlightUnits` is what else the wallet has signed and not paid yet.
+   */
+  verify(
+    handedOut: Handed,
+    presented: Presented,
+    inFlightUnits: bigint,
+  ): Promise<{ readonly transfer: Transfer } | { readonly refusal: Refusal }>
+}
+
+export type CommitHandOut = (
+  write: (tx: Transaction, order: RefundOrder) => Promise<string | null>,
+) => Promise<void>
+
+/** What was handed out, as it was written. */
+export type Handed = { readonly transfer: Transfer; readonly refundId: string | null }
+
+/** Why a signature is not taken: a code for programs, a sentence for people. */
+export type Refusal = { readonly code: string; readonly detail: string }
 
 /** A payment that may be claimed, or the x402 reason why not. */
 export type Verified =

@@ -7,6 +7,7 @@ const sentences = {
   refused: 'payment refused before it was sent: it would have failed',
   failed: 'payment given up: it can never be paid',
 } as const
+const refundSentence = 'what was handed out for a refund is dead: it can no longer move money'
 
 /** Tells the operator about claims that will not be paid, one line each, once that is committed. */
 export function reportEnded(
@@ -18,7 +19,11 @@ export function reportEnded(
 ): void {
   const network = idOfNetwork(caip2)
   tx.afterCommit(() => {
-    for (const { checkoutId, reason } of ended) {
+    for (const { checkoutId, refundId, reason } of ended) {
+      if (refundId !== null) {
+        ctx.log.info({ refundId, network, reason }, refundSentence)
+        continue
+      }
       ctx.metrics.payments.inc({ network, outcome })
       ctx.log.info({ checkoutId, network, reason }, sentences[outcome])
     }

@@ -7,7 +7,11 @@ export type Authorized<Address extends string = Hex> = {
   readonly network: string
   readonly transfer: Transfer<Address>
   readonly checkoutId: string | null
-  readonly state: 'claimed' | 'sent' | 'rejected' | 'dead'
+  /** The refund that it makes: then the store's wallet pays. Null for a payment. */
+  readonly refundId: string | null
+  readonly state: 'prepared' | 'claimed' | 'sent' | 'rejected' | 'dead'
+  /** Why it was refused or died, or why a refund waits. */
+  readonly reason: string | null
   readonly sends: number
 }
 
@@ -24,7 +28,9 @@ export type AuthorizationRow<Address extends string = Hex> = {
   is_contract: boolean
   settler: string | null
   checkout_id: string | null
+  refund_id: string | null
   state: Authorized['state']
+  reason: string | null
   sends: number
 }
 
@@ -32,7 +38,9 @@ export function toAuthorized<Address extends string>(row: AuthorizationRow<Addre
   return {
     network: row.network,
     checkoutId: row.checkout_id,
+    refundId: row.refund_id,
     state: row.state,
+    reason: row.reason,
     sends: row.sends,
     transfer: {
       asset: row.asset,
@@ -71,8 +79,12 @@ const isUnsettled = (a: string, ofWhom: string) => `not ${a}.is_credited
 /** The nonce has moved no money. */
 export const isUncreditedOf = (a: string) => isUnsettled(a, '')
 export const isUncredited = isUncreditedOf('a')
-/** The nonce has moved no money for its own checkout. */
-export const isUncreditedHere = isUnsettled('a', 'and k.checkout_id is not distinct from a.checkout_id')
+/** The nonce has moved no money for its own checkout, or not what its refund says. */
+export const isUncreditedHere = isUnsettled(
+  'a',
+  `and k.checkout_id is not distinct from a.checkout_id
+   and (a.refund_id is null or (k.pay_to = a.pay_to and k.amount = a.amount))`,
+)
 
 /** What a payer has authorized that is neither paid nor dead, up to `inFlightMax` payments and one more. */
 export type InFlight = {
@@ -110,9 +122,15 @@ export async function readInFlight(
 }
 
 /** A transfer reverts in a block later than validBefore, and the next block is about two seconds away. */
-function sendableUntil(headTime: Date): number {
+export function sendableUntil(headTime: Date): number {
   return Math.floor(headTime.getTime() / 1_000) + 4
 }
+
+/** Payments and refunds wait in queues of their own, so that refunds only get what payments leave. */
+export type Direction = 'payment' | 'refund'
+
+/** SQL: stated in this form because each direction has an index of its own. */
+const isOf = (direction: Direction) => `a.refund_id is ${direction === 'payment' ? 'null' : 'not null'}`
 
 /**
  * Authorizations of ordinary wallets that are waiting to be sent, oldest first: those that name this settler or, for
@@ -124,11 +142,12 @@ export async function listClaimed<Address extends string = Hex>(
   headTime: Date | null,
   limit: number,
   settler: string | null = null,
+  direction: Direction = 'payment',
 ): Promise<Authorized<Address>[]> {
   const rows = await db.query<AuthorizationRow<Address>>(
     `select a.* from authorizations a
-     where a.network = $1 and a.state = 'claimed' and a.spent_block_number is null and a.valid_before > $2
-       and a.settler is not distinct from $4 and not a.is_contract and ${isUncredited}
+     where a.network = $1 and a.state = 'claimed' and ${isOf(direction)} and a.spent_block_number is null
+       and a.valid_before > $2 and a.settler is not distinct from $4 and not a.is_contract and ${isUncredited}
      order by a.claimed_at limit $3`,
     [network, headTime ? sendableUntil(headTime) : 0, limit, settler],
   )
@@ -150,6 +169,7 @@ export async function listContractClaims(
   network: string,
   headTime: Date,
   limit: number,
+  direction: Direction = 'payment',
 ): Promise<(Authorized & { readonly hasFailed: boolean })[]> {
   const rows = await db.query<AuthorizationRow & { has_failed: boolean }>(
     `select * from (
@@ -157,7 +177,8 @@ export async function listContractClaims(
          exists (select 1 from authorizations f where f.network = a.network and f.payer = a.payer
            and f.is_contract and f.failed_at > clock() - ${contractRest}) as has_failed
        from authorizations a
-       where a.network = $1 and a.state = 'claimed' and a.is_contract and a.spent_block_number is null
+       where a.network = $1 and a.state = 'claimed' and ${isOf(direction)} and a.is_contract
+         and a.spent_block_number is null
          and a.valid_before > $2 and ${isUncredited}
          and not exists (select 1 from authorizations o where o.network = a.network and o.asset = a.asset
            and o.payer = a.payer and o.state = 'sent' and not o.is_credited and o.failed_at is null)
@@ -227,7 +248,11 @@ export async function readSentUnits(
 }
 
 /** An authorization that will not pay any more, and why; without a checkout if it was found on the chain alone. */
-export type Ended = { readonly checkoutId: string | null; readonly reason: string }
+export type Ended = {
+  readonly checkoutId: string | null
+  readonly refundId: string | null
+  readonly reason: string
+}
 
 /**
  * Rejects claims that were never sent. `state = 'claimed'` is what makes this safe: a sent authorization cannot match.
@@ -242,23 +267,28 @@ export async function rejectAuthorizations(
     `update authorizations a set state = 'rejected', reason = i.reason, resolved_at = clock()
      from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
      where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.state = 'claimed'
-     returning a.checkout_id as "checkoutId", a.reason`,
+     returning a.checkout_id as "checkoutId", a.refund_id as "refundId", a.reason`,
     [network, JSON.stringify(refused)],
   )
 }
 
+/**
+ * Records that authorizations are dead. For a refund it is said up to when what was proven dead could move money: if
+ * something later was handed out for its nonce since then, that lives.
+ */
 export async function buryAuthorizations(
   tx: Transaction,
   network: string,
-  dead: readonly { asset: string; payer: string; nonce: string; reason: string }[],
+  dead: readonly { asset: string; payer: string; nonce: string; reason: string; validBefore?: string }[],
 ): Promise<Ended[]> {
   await lockCheckoutsOf(tx, network, dead)
   return await tx.query<Ended>(
     `update authorizations a set state = 'dead', reason = i.reason, resolved_at = clock()
-     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text)
+     from json_to_recordset($2) as i (asset text, payer text, nonce text, reason text, "validBefore" numeric)
      where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce
-       and a.state in ('claimed', 'sent', 'rejected') and ${isUncreditedHere}
-     returning a.checkout_id as "checkoutId", a.reason`,
+       and a.state in ('prepared', 'claimed', 'sent', 'rejected') and ${isUncreditedHere}
+       and (i."validBefore" is null or a.valid_before <= i."validBefore")
+     returning a.checkout_id as "checkoutId", a.refund_id as "refundId", a.reason`,
     [network, JSON.stringify(dead)],
   )
 }

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import { Problem } from '../problems.ts'
+import { Problem, wrongCell } from '../problems.ts'
 import { remember } from '../remember.ts'
 import { hashSecret, parseKey } from './api-keys.ts'
 import { type KeyHolder, noteKeyUsed, readKeyHolder } from './key-rows.ts'
@@ -58,6 +58,9 @@ export function openAuthenticator(ctx: Context): Authenticator {
     async authenticate(header, beforeLookup) {
       const key = header === undefined ? null : parseKey(header)
       if (!key || !known.has(key.id)) beforeLookup()
+      const cell = key?.id.slice(0, 2)
+      if (cell !== undefined && cell !== ctx.config.cell)
+        throw wrongCell('The API key', cell, ctx.config.cell)
       const holder = key && (await holders.get(key.id))
       // An unknown id costs the same comparison as a wrong secret.
       const expected = holder?.secretHash ?? Buffer.alloc(32)

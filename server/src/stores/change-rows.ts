@@ -167,11 +167,13 @@ export async function findCurrent(tx: Transaction, storeId: StoreId, family: Fam
   return row ?? null
 }
 
-/** What was asked for within a day and not undone since. */
+/** What was asked for within a day and not undone since, and what could not even be asked for, for want of a claim. */
 export async function countRecent(tx: Transaction, storeId: StoreId): Promise<number> {
   const [row] = await tx.query<{ count: number }>(
-    `select count(*)::integer as count from wallet_changes
-     where store_id = $1 and asked_at > clock() - interval '24 hours' and undone_at is null`,
+    `select (select count(*) from wallet_changes
+         where store_id = $1 and asked_at > clock() - interval '24 hours' and undone_at is null)::integer
+       + (select count(*) from wallets
+         where store_id = $1 and unclaimed and created_at > clock() - interval '24 hours')::integer as count`,
     [storeId],
   )
   return row?.count ?? 0

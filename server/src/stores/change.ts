@@ -105,7 +105,7 @@ export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Stor
   return store
 }
 
-async function refuseTooMany(tx: Transaction, store: Store, { type }: Actor): Promise<void> {
+export async function refuseTooMany(tx: Transaction, store: Store, { type }: Actor): Promise<void> {
   if (type !== 'key' || (await changes.countRecent(tx, store.id)) < changesPerDay) return
   throw new Problem(
     'rate_limited',

@@ -1,13 +1,31 @@
+import type { StoreStanding } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { nameStore } from '../database/scope.ts'
 import { insertCounter } from '../events/rows.ts'
 import { newId } from '../ids.ts'
 import type { Mode } from '../networks.ts'
 import { insertStore } from './rows.ts'
 import { defaultFinalityPolicy, type Store } from './store.ts'
 
-export async function createStore(
+type NewStore = {
+  readonly name: string
+  readonly mode: Mode
+  readonly supportEmail?: string
+  readonly supportUrl?: string
+  /** How a store that somebody signs up for begins; one that an operator makes is approved. */
+  readonly signsUpAs?: Exclude<StoreStanding, 'suspended'>
+}
+
+export async function createStore(ctx: Context, input: NewStore, now: Date): Promise<Store> {
+  return await ctx.db.transaction((tx) => createStoreIn(ctx, tx, input, now))
+}
+
+/** In the caller's transaction, whose statements are about this store from here on. */
+export async function createStoreIn(
   ctx: Context,
-  input: { name: string; mode: Mode; supportEmail?: string; supportUrl?: string },
+  tx: Transaction,
+  input: NewStore,
   now: Date,
 ): Promise<Store> {
   const store: Store = {
@@ -19,13 +37,18 @@ export async function createStore(
     supportEmail: input.supportEmail ?? null,
     supportUrl: input.supportUrl ?? null,
     finalityPolicy: defaultFinalityPolicy,
+    timeZone: 'UTC',
+    reportCurrency: 'USD',
     walletChanges: 'key',
+    managerRefundLimit: '0',
+    standing: input.signsUpAs ?? 'approved',
+    suspendedReason: null,
+    isLimited: input.signsUpAs !== undefined,
     revision: 1,
     createdAt: now,
   }
-  await ctx.db.transaction(async (tx) => {
-    await insertStore(tx, store)
-    await insertCounter(tx, store.id)
-  })
+  await nameStore(tx, store.id)
+  await insertStore(tx, store)
+  await insertCounter(tx, store.id)
   return store
 }

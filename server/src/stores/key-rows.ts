@@ -18,6 +18,9 @@ type KeyRow = {
   revoked_at: Date | null
 }
 
+/** All but the hash of its secret, which the console's role cannot read. */
+const keyColumns = 'id, store_id, label, scopes, addresses, last_used_at, created_at, expires_at, revoked_at'
+
 /** Everything a request needs to know about its store, found by the key it sent. */
 export type KeyHolder = {
   readonly secretHash: Buffer
@@ -71,14 +74,15 @@ export async function insertKey(tx: Transaction, key: Key, secretHash: Buffer): 
 }
 
 export async function readKey(db: Reader, keyId: string): Promise<Key | null> {
-  const [row] = await db.query<KeyRow>('select * from api_keys where id = $1', [keyId])
+  const [row] = await db.query<KeyRow>(`select ${keyColumns} from api_keys where id = $1`, [keyId])
   return row ? toKey(row) : null
 }
 
 export async function listKeys(db: Database, storeId: StoreId): Promise<Key[]> {
-  return (await db.query<KeyRow>('select * from api_keys where store_id = $1 order by id', [storeId])).map(
-    toKey,
-  )
+  const rows = await db.query<KeyRow>(`select ${keyColumns} from api_keys where store_id = $1 order by id`, [
+    storeId,
+  ])
+  return rows.map(toKey)
 }
 
 /** One page of a store's keys, newest first, after the key `cursor`. */
@@ -88,9 +92,9 @@ export async function pageKeys(
   page: { cursor: string | null; limit: number },
 ): Promise<Key[]> {
   const rows = await db.query<KeyRow>(
-    `select k.* from api_keys k where k.store_id = $1 and ($2::text is null or (k.created_at, k.id) <
+    `select ${keyColumns} from api_keys where store_id = $1 and ($2::text is null or (created_at, id) <
        (select o.created_at, o.id from api_keys o where o.store_id = $1 and o.id = $2))
-     order by k.created_at desc, k.id desc limit $3`,
+     order by created_at desc, id desc limit $3`,
     [storeId, page.cursor, page.limit],
   )
   return rows.map(toKey)
@@ -119,7 +123,7 @@ export async function noteKeyUsed(db: Database, keyId: string): Promise<void> {
 export async function expireKey(tx: Transaction, keyId: string, seconds: number): Promise<Key | null> {
   const [row] = await tx.query<KeyRow>(
     `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
-     where id = $1 and revoked_at is null returning *`,
+     where id = $1 and revoked_at is null returning ${keyColumns}`,
     [keyId, seconds],
   )
   return row ? toKey(row) : null
@@ -127,7 +131,7 @@ export async function expireKey(tx: Transaction, keyId: string, seconds: number)
 
 export async function revokeKey(tx: Transaction, keyId: string): Promise<Key | null> {
   const [row] = await tx.query<KeyRow>(
-    'update api_keys set revoked_at = clock() where id = $1 and revoked_at is null returning *',
+    `update api_keys set revoked_at = clock() where id = $1 and revoked_at is null returning ${keyColumns}`,
     [keyId],
   )
   return row ? toKey(row) : null

@@ -1,12 +1,19 @@
+import assert from 'node:assert/strict'
 import type { Actor, ProveWallet, WalletChallenge, Wallet as WireWallet } from '@farthing/sdk'
 import { isTextSigned } from '../chains/families.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
+import { crashPoint } from '../crash.ts'
+import type { Transaction } from '../database/db.ts'
+import { type Hold, keepHold } from '../directory/claim.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import { isId, randomText, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
+import { askForChange, lockStore, tell } from './change.ts'
 import * as rows from './rows.ts'
-import { type Store, type Wallet, walletToWire } from './store.ts'
+import { noteStoreProven } from './standing-rows.ts'
+import { claimsByProof, type Store, type Wallet, walletToWire } from './store.ts'
+import { holdWallet } from './wallets.ts'
 
 /** Several people may have to sign for a contract wallet. */
 const challengeMinutes = 60
@@ -37,7 +44,8 @@ export async function challengeWallet(
 
 /**
  * Records that the wallet's holder has signed the challenge. The message is built again from the store, the wallet and
- * this deployment's host, so a signature that was given for another of any of these proves nothing here.
+ * this deployment's host, so a signature that was given for another of any of these proves nothing here. If the wallet
+ * waited for that to be claimed by this cell, it is claimed, and put to use as it would have been when it was registered.
  */
 export async function proveWallet(
   ctx: Context,
@@ -59,13 +67,47 @@ export async function proveWallet(
       detail: `Must be a signature of the challenge’s message by ${wallet.address}.`,
     })
   }
-  return await ctx.db.transaction(async (tx) => {
+  const prove = async (tx: Transaction) => {
     const proven = await rows.writeProof(tx, wallet.id, challenge.text, now)
     if (!proven) throw noChallenge()
-    const wire = walletToWire(ctx, store.mode, proven)
+    await noteStoreProven(tx, store.id, now)
+    return proven
+  }
+  if (wallet.retiredAt === null && claimsByProof(wallet)) {
+    const hold = await holdWallet(ctx, store.mode, wallet.family, wallet.address, 'proof')
+    assert(hold !== 'free', 'a claim with a basis is granted or refused')
+    return await putToUse(ctx, store.id, actor, wallet, hold, prove, now)
+  }
+  return await ctx.db.transaction(async (tx) => {
+    const wire = walletToWire(ctx, store.mode, await prove(tx))
     await appendEvent(tx, newEvent(ctx, store.id, actor, 'wallet.updated', { wallet: wire }, now))
     return wire
   })
+}
+
+async function putToUse(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  { id, family }: Wallet,
+  hold: Hold,
+  prove: (tx: Transaction) => Promise<Wallet>,
+  now: Date,
+): Promise<WireWallet> {
+  const wire = await ctx.db.transaction(async (tx) => {
+    const store = await lockStore(tx, storeId)
+    await keepHold(tx, hold)
+    const { retiredAt } = await prove(tx)
+    if (retiredAt === null) {
+      await rows.writeUnclaimed(tx, id, false)
+      await askForChange(ctx, tx, store, actor, { kind: 'use', family, walletId: id }, now)
+    }
+    const used = await tell(ctx, tx, store, actor, 'wallet.updated', id, now)
+    crashPoint(ctx, 'hold-before-commit')
+    return used
+  })
+  crashPoint(ctx, 'hold-after-commit')
+  return wire
 }
 
 async function isSigned(

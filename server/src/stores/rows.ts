@@ -1,4 +1,4 @@
-import type { FinalityRule, WalletChanges } from '@farthing/sdk'
+import type { FinalityRule, StoreStanding, WalletChanges } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId, WalletId } from '../ids.ts'
 import type { Family, Mode } from '../networks.ts'
@@ -16,6 +16,12 @@ export type StoreRow = {
   support_url: string | null
   finality_policy: FinalityRule[]
   takes: WalletChanges
+  manager_refund_limit: string
+  time_zone: string
+  report_currency: string
+  standing: StoreStanding
+  suspended_reason: string | null
+  is_limited: boolean
   revision: number
   created_at: Date
 }
@@ -29,6 +35,7 @@ type WalletRow = {
   is_current: boolean
   is_confirmed: boolean
   is_waiting: boolean
+  unclaimed: boolean
   ready_on: string[]
   created_at: Date
   retired_at: Date | null
@@ -42,14 +49,22 @@ type WalletRow = {
 export const readyOn = `array(select distinct t.network from token_accounts t
   where t.owner = w.address and t.ready_at is not null)`
 
-/** SQL: the columns of store `s`, with what it takes to change its wallets: what its owners chose, or else the default. */
+/** SQL: whether store `s` may create checkouts, and if not, why. */
+export const standingOf = `case when s.suspended_at is not null then 'suspended'
+  when s.admission = 'unproven' and s.proven_at is not null then 'approved' else s.admission end`
+
+/**
+ * SQL: the columns of store `s`, with its standing and what it takes to change its wallets: what its owners chose, or
+ * else the default.
+ */
 export const storeColumns = `s.*, coalesce(s.wallet_changes, case when s.mode = 'live' and exists (
-  select 1 from memberships m where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) as takes`
+  select 1 from memberships m where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) as takes,
+  ${standingOf} as standing, s.signed_up and s.proven_at is null as is_limited`
 
 export async function insertStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
-    `insert into stores (id, mode, name, finality_policy, created_at, support_email, support_url)
-     values ($1, $2, $3, $4, $5, $6, $7)`,
+    `insert into stores (id, mode, name, finality_policy, created_at, support_email, support_url, admission, signed_up)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     [
       store.id,
       store.mode,
@@ -58,6 +73,8 @@ export async function insertStore(tx: Transaction, store: Store): Promise<void> 
       store.createdAt,
       store.supportEmail,
       store.supportUrl,
+      store.standing,
+      store.isLimited,
     ],
   )
 }
@@ -93,7 +110,7 @@ export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Stor
 export async function updateStore(tx: Transaction, store: Store): Promise<void> {
   await tx.query(
     `update stores set name = $2, logo_url = $3, accent_color = $4, finality_policy = $5, support_email = $6,
-       support_url = $7 where id = $1`,
+       support_url = $7, time_zone = $8, report_currency = $9 where id = $1`,
     [
       store.id,
       store.name,
@@ -102,6 +119,8 @@ export async function updateStore(tx: Transaction, store: Store): Promise<void> 
       JSON.stringify(store.finalityPolicy),
       store.supportEmail,
       store.supportUrl,
+      store.timeZone,
+      store.reportCurrency,
     ],
   )
 }
@@ -137,8 +156,8 @@ export async function findActiveWallet(
 export async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<void> {
   await tx.query(
     `insert into wallets (id, store_id, family, address, custodial_type, created_at, proven_at, shared_elsewhere,
-       registration)
-     overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+       unclaimed, registration)
+     overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
     [
       wallet.id,
       wallet.storeId,
@@ -148,6 +167,7 @@ export async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<
       wallet.createdAt,
       wallet.provenAt,
       wallet.isSharedElsewhere,
+      wallet.isUnclaimed,
     ],
   )
 }
@@ -173,6 +193,10 @@ export async function writeWalletChanges(
   walletChanges: WalletChanges,
 ): Promise<void> {
   await tx.query('update stores set wallet_changes = $2 where id = $1', [storeId, walletChanges])
+}
+
+export async function writeRefundLimit(tx: Transaction, storeId: StoreId, limit: string): Promise<void> {
+  await tx.query('update stores set manager_refund_limit = $2 where id = $1', [storeId, limit])
 }
 
 export type Challenge = { readonly text: string; readonly expiresAt: Date }
@@ -228,6 +252,14 @@ export async function writeSharedElsewhere(
   await tx.query('update wallets set shared_elsewhere = $2 where id = $1', [walletId, isShared])
 }
 
+export async function writeUnclaimed(
+  tx: Transaction,
+  walletId: WalletId,
+  isUnclaimed: boolean,
+): Promise<void> {
+  await tx.query('update wallets set unclaimed = $2 where id = $1', [walletId, isUnclaimed])
+}
+
 /** Records which token accounts a wallet was found to have. */
 export async function noteTokenAccounts(
   tx: Transaction,
@@ -264,7 +296,7 @@ export async function listWallets(
 ): Promise<Wallet[]> {
   const rows = await db.query<WalletRow>(
     `select ${walletColumns} from wallets w
-     where w.store_id = $1 and w.retired_at is null and (w.registration > 0 or ${hasWaiting})
+     where w.store_id = $1 and w.retired_at is null and (w.registration > 0 or w.unclaimed or ${hasWaiting})
        and ($2::text is null or w.id < $2)
      order by w.id desc limit $3`,
     [storeId, page.before, page.limit],
@@ -296,7 +328,13 @@ export function toStore(row: StoreRow): Store {
     supportEmail: row.support_email,
     supportUrl: row.support_url,
     finalityPolicy: row.finality_policy,
+    timeZone: row.time_zone,
+    reportCurrency: row.report_currency,
     walletChanges: row.takes,
+    managerRefundLimit: row.manager_refund_limit,
+    standing: row.standing,
+    suspendedReason: row.suspended_reason,
+    isLimited: row.is_limited,
     revision: row.revision,
     createdAt: row.created_at,
   }
@@ -312,6 +350,7 @@ function toWallet(row: WalletRow): Wallet {
     isCurrent: row.is_current,
     isConfirmed: row.is_confirmed,
     isWaiting: row.is_waiting,
+    isUnclaimed: row.unclaimed,
     readyOn: row.ready_on,
     createdAt: row.created_at,
     retiredAt: row.retired_at,

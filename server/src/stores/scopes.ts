@@ -4,7 +4,15 @@ import type { CreateApiKey, KeyPreset, Scope } from '@farthing/sdk'
  * What a key may do. Every operation of the API names one scope. A key without any scopes stored is `full`: it may do
  * everything, also what is added later.
  */
-const subjects = ['checkouts', 'payments', 'refunds', 'wallets', 'webhooks', 'reports', 'keys'] as const
+export const subjects = [
+  'checkouts',
+  'payments',
+  'refunds',
+  'wallets',
+  'webhooks',
+  'reports',
+  'keys',
+] as const
 
 export const scopes: readonly Scope[] = subjects.flatMap((subject) => [
   `${subject}:read` as const,

@@ -2,6 +2,7 @@ import type {
   ApiKey,
   FinalityRule,
   Scope,
+  StoreStanding,
   WalletChanges,
   Store as WireStore,
   Wallet as WireWallet,
@@ -24,6 +25,16 @@ export type Store = {
   readonly finalityPolicy: readonly FinalityRule[]
   /** What it takes to change the current wallet: the owners' choice, or else the default. */
   readonly walletChanges: WalletChanges
+  /** What each manager may refund within 24 hours, in whole tokens. */
+  readonly managerRefundLimit: string
+  /** An IANA name. */
+  readonly timeZone: string
+  /** ISO 4217. */
+  readonly reportCurrency: string
+  readonly standing: StoreStanding
+  readonly suspendedReason: string | null
+  /** A stranger signed up for it and has not proven a wallet: its checkouts and fees have limits. */
+  readonly isLimited: boolean
   /** Increases with every change that a new checkout depends on. */
   readonly revision: number
   readonly createdAt: Date
@@ -40,6 +51,8 @@ export type Wallet = {
   readonly isConfirmed: boolean
   /** A change of it waits for an owner. */
   readonly isWaiting: boolean
+  /** This cell has not claimed it in the directory, so it may not be paid. */
+  readonly isUnclaimed: boolean
   /** The networks (CAIP-2) on which it has the token account that it is paid to, if it needs one. */
   readonly readyOn: readonly string[]
   readonly createdAt: Date
@@ -98,6 +111,11 @@ export function storeToWire(store: Store): WireStore {
     supportUrl: store.supportUrl,
     finalityPolicy: [...store.finalityPolicy],
     walletChanges: store.walletChanges,
+    managerRefundLimit: store.managerRefundLimit,
+    timeZone: store.timeZone,
+    reportCurrency: store.reportCurrency,
+    standing: store.standing,
+    suspendedReason: store.suspendedReason,
     createdAt: store.createdAt.toISOString(),
   }
 }
@@ -115,15 +133,25 @@ export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWall
     unpayableReason: reason,
     current: isActive && wallet.isCurrent,
     confirmationRequired: isActive && wallet.isWaiting,
+    proofRequired: isActive && claimsByProof(wallet),
     provenAt: wallet.provenAt?.toISOString() ?? null,
     sharedElsewhere: wallet.isSharedElsewhere,
     createdAt: wallet.createdAt.toISOString(),
   }
 }
 
+/** Whether its holder's signature is what a wallet lacks. Whoever holds a custodial one signs for many. */
+export function claimsByProof({ isUnclaimed, custodialType }: Wallet): boolean {
+  return isUnclaimed && custodialType === 'NON_CUSTODIAL'
+}
+
 /** Why a wallet cannot be paid; null if it can. */
 function findObstacle(ctx: Context, mode: Mode, wallet: Wallet): string | null {
   if (wallet.retiredAt !== null) return 'The wallet was retired.'
+  if (wallet.isUnclaimed)
+    return claimsByProof(wallet)
+      ? 'The wallet’s holder has not proven it yet: get a challenge, sign it with the wallet and present the signature.'
+      : 'The operator has to claim a custodial wallet for this cell first. Then register it again.'
   if (!wallet.isConfirmed) return 'No owner of the store has confirmed the wallet in the console yet.'
   const offered = networksFor(ctx, mode).filter(({ family }) => family === wallet.family)
   if (offered.length === 0) return 'This deployment does not accept payments to wallets of this family.'

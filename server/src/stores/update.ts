@@ -5,6 +5,7 @@ import { appendEvent, newEvent } from '../events/append.ts'
 import type { StoreId } from '../ids.ts'
 import { parseDecimal } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
+import { parseCurrency } from '../rates/iso4217.ts'
 import { checkEmail, checkText, checkWebUrl, imageForm } from './check-text.ts'
 import { lockStore, updateStore as updateRow } from './rows.ts'
 import { type Store, storeToWire } from './store.ts'
@@ -30,6 +31,8 @@ export async function updateStore(
         ? checkWebUrl('/supportUrl', change.supportUrl, store.mode)
         : []),
       ...(change.finalityPolicy ? checkPolicy(change.finalityPolicy) : []),
+      ...(change.timeZone === undefined || isTimeZone(change.timeZone) ? [] : [wrongZone]),
+      ...(change.reportCurrency === undefined || parseCurrency(change.reportCurrency) ? [] : [wrongCurrency]),
     ]
     if (mistakes.length > 0) throw invalid(...mistakes)
     const changed: Store = {
@@ -41,6 +44,8 @@ export async function updateStore(
       supportEmail: change.supportEmail === undefined ? store.supportEmail : change.supportEmail,
       supportUrl: change.supportUrl === undefined ? store.supportUrl : change.supportUrl,
       finalityPolicy: change.finalityPolicy ?? store.finalityPolicy,
+      timeZone: change.timeZone ?? store.timeZone,
+      reportCurrency: parseCurrency(change.reportCurrency ?? '') ?? store.reportCurrency,
     }
     await updateRow(tx, changed)
     const wire = storeToWire(changed)
@@ -48,6 +53,28 @@ export async function updateStore(
       await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', { store: wire }, now))
     return changed
   })
+}
+
+const wrongZone = {
+  pointer: '/timeZone',
+  code: 'timeZone',
+  detail: 'Must be the IANA name of a time zone, such as Europe/Madrid or UTC.',
+}
+const wrongCurrency = {
+  pointer: '/reportCurrency',
+  code: 'currency',
+  detail: 'Must be an ISO 4217 code, such as USD.',
+}
+
+/** As it was sent, because Intl calls some zones by older names. An offset such as +02:00 knows no summer time. */
+function isTimeZone(text: string): boolean {
+  if (!/^[A-Za-z]/.test(text)) return false
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone !== ''
+  } catch (error) {
+    if (error instanceof RangeError) return false
+    throw error
+  }
 }
 
 function checkLogo(text: string, mode: Store['mode']): Mistake[] {

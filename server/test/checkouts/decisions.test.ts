@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { applyDecisions, forgetDecisions } from '../../src/checkouts/payments/apply-decisions.ts'
+import { insertDecision } from '../../src/checkouts/payments/decision-rows.ts'
+import { newId, type StoreId } from '../../src/ids.ts'
 import { openTestApp } from '../support/app.ts'
 import { creditByHand } from '../support/by-hand.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
@@ -10,6 +12,7 @@ import { openStore } from '../support/store.ts'
 
 const farthing = await openTestApp()
 const { ctx } = farthing
+const serve = openAs('serve', farthing.databaseUrl)
 const work = { ...ctx, db: openAs('work', farthing.databaseUrl) }
 
 async function openPaid() {
@@ -19,6 +22,22 @@ async function openPaid() {
   const decide = (verb: 'accept' | 'dismiss', body?: object) =>
     shop.call('POST', `/api/v1/payments/${paymentId}/${verb}`, body)
   return { shop, id, paymentId, decide }
+}
+
+/** Notes about payments that there are not: refused as soon as it is their turn. */
+async function leaveWaiting(storeId: string, count: number): Promise<void> {
+  await ctx.db.query(
+    `insert into decisions (id, store_id, payment_id, kind, actor, created_at)
+     select 'dec_0000' || i || $1, $1, 'pay_' || i, 'note', '{}', clock() from generate_series(1, $2::integer) i`,
+    [storeId, count],
+  )
+}
+
+async function countWaiting(storeId: string): Promise<number> {
+  const waiting = await ctx.db.query('select id from decisions where store_id = $1 and decided_at is null', [
+    storeId,
+  ])
+  return waiting.length
 }
 
 test('while work is away the answer is 202 after five seconds; the decision waits, once, and is applied once', async () => {
@@ -108,6 +127,63 @@ test('a checkout id that is none is refused at once, whatever it contains, and l
     assert.match(answer.json().detail, /No such checkout/)
   }
   assert.deepEqual(await ctx.db.query('select id from decisions where payment_id = $1', [paymentId]), [])
+})
+
+test('1,000 accepts for checkouts that the store does not have are refused at once, and leave no decision behind', async () => {
+  const { shop, paymentId, decide } = await openPaid()
+  const stranger = await openStore(farthing, { evmWallet: newPayer().address })
+  const unknown = Array.from({ length: 999 }, () => newId('ch', '00', new Date()))
+  for (const checkoutId of [...unknown, (await stranger.create()).id]) {
+    const answer = await decide('accept', { checkoutId })
+    assert.equal(answer.statusCode, 404, answer.body)
+    assert.match(answer.json().detail, /No such checkout/)
+  }
+  assert.deepEqual(await ctx.db.query('select id from decisions where payment_id = $1', [paymentId]), [])
+  assert.equal(await countWaiting(shop.id), 0)
+})
+
+test('a store’s decision is applied in the next run, however many of another store wait', async () => {
+  const [many, one] = [await openPaid(), await openPaid()]
+  await leaveWaiting(many.shop.id, 1_000)
+  const id = newId('dec', '00', new Date())
+  await ctx.db.query(
+    `insert into decisions (id, store_id, payment_id, kind, actor, created_at)
+     values ($1, $2, $3, 'dismiss', '{}', clock())`,
+    [id, one.shop.id, one.paymentId],
+  )
+  const applied = await applyDecisions(work, new Date())
+  assert.equal(await countWaiting(one.shop.id), 0)
+  assert.equal(await countWaiting(many.shop.id), 1_001 - applied)
+  assert(applied < 1_001)
+  await ctx.db.query('delete from decisions where store_id = $1', [many.shop.id])
+})
+
+test('a store with 100 decisions that wait gets 429 for another, but asks again for one of them, and its neighbour decides', async () => {
+  const { shop, id: checkoutId, paymentId, decide } = await openPaid()
+  const neighbour = await openPaid()
+  await leaveWaiting(shop.id, 99)
+  const dismiss = (storeId: StoreId, payment: string) =>
+    insertDecision(
+      serve,
+      {
+        ...{ id: newId('dec', '00', new Date()), storeId, paymentId: payment, kind: 'dismiss' },
+        ...{ checkoutId: null, note: null, createdAt: new Date() },
+        actor: { type: 'key', id: 'a', name: null },
+      },
+      100,
+    )
+  const last = await dismiss(shop.store.id, paymentId)
+  assert(last)
+  const refused = await decide('accept', { checkoutId })
+  assert.equal(refused.statusCode, 429, refused.body)
+  assert.equal(refused.json().code, 'rate_limited')
+  assert.equal(refused.headers['retry-after'], '5')
+  assert.equal(await countWaiting(shop.id), 100)
+  assert.equal(await dismiss(shop.store.id, paymentId), last)
+  assert(await dismiss(neighbour.shop.store.id, neighbour.paymentId))
+  for (; (await applyDecisions(work, new Date())) > 0; );
+  assert(await dismiss(shop.store.id, paymentId), 'there is room again')
+  await applyDecisions(work, new Date())
 })
 
 test('applied decisions are forgotten after a day, waiting ones never', async () => {

@@ -101,6 +101,25 @@ test('`key create`, `key rotate` and `key revoke` take effect on a running serve
   assert.match(list.out, new RegExp(`^${idOf(made)}  expires \\S+Z  `, 'm'))
 })
 
+test('`store suspend` and `store resume` take effect on a running server, and the list says so', async () => {
+  const shop = await openStore(farthing)
+  const suspended = await run('store', 'suspend', shop.id, '--reason', 'Ask us.', '--as', 'ana')
+  assert.match(suspended.out, new RegExp(`store resume ${shop.id}`))
+  assert.match(assertProblem(await create(farthing.app, shop.key), 403, 'store_inactive').detail, /Ask us\./)
+  const [list, approve, bare] = await Promise.all([
+    run('store', 'list'),
+    run('store', 'approve', shop.id),
+    run('store', 'suspend', shop.id),
+  ])
+  assert.match(list.out, new RegExp(`^${shop.id}  live  Shop  suspended$`, 'm'))
+  assert.match(approve.err, /is suspended/)
+  assert.match(bare.err, /--reason/)
+  await run('store', 'resume', shop.id)
+  assert.equal(await statusOf(create(farthing.app, shop.key)), 201)
+  const told = (await shop.events()).find(({ type }) => type === 'store.suspended')
+  assert.equal(told?.actor?.name, 'ana')
+})
+
 test('an invalid command fails with one sentence that says why, and prints no key', async () => {
   const shop = await openStore(farthing)
   const outcomes = await Promise.all(

@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { openDatabase } from '../../src/database/db.ts'
 import { buildApp } from '../../src/http/app.ts'
+import { Problem } from '../../src/problems.ts'
 import { makeStore, openTestApp } from '../support/app.ts'
 import { freshDatabase } from '../support/database.ts'
 
@@ -96,4 +97,23 @@ test('what is to be said after a commit is said only after it, never after a rol
   await assert.rejects(undone, /no/)
   assert.deepEqual(said, ['committed'])
   await db.close()
+})
+
+test('of two transactions that wait for each other, one is refused as unavailable and changes nothing', async () => {
+  const { db } = await freshDatabase()
+  await db.query(`create table counters as select n, 0 as value from generate_series(1, 2) as n`)
+  const raise = 'update counters set value = value + 1 where n = $1'
+  let entered = 0
+  const both = Promise.withResolvers<void>()
+  const cross = (first: number, second: number) =>
+    db.transaction(async (tx) => {
+      await tx.query(raise, [first])
+      if (++entered === 2) both.resolve()
+      await both.promise
+      await tx.query(raise, [second])
+    })
+  const outcomes = await Promise.allSettled([cross(1, 2), cross(2, 1)])
+  const [refused, ...more] = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+  assert.deepEqual([refused instanceof Problem && refused.code, more], ['unavailable', []])
+  assert.deepEqual(await db.query('select value from counters order by n'), [{ value: 1 }, { value: 1 }])
 })

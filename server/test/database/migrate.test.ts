@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { checkSchema, migrate } from '../../src/database/migrate.ts'
 import { SchemaError } from '../../src/database/schema.ts'
 import { atEnd } from '../support/at-end.ts'
-import { freshDatabase } from '../support/database.ts'
+import { freshDatabase, openAs } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
 test('eight migrations that run at the same time apply each file once', async () => {
@@ -27,6 +27,15 @@ test('an empty database is refused, with the command that fixes it', async () =>
   await assert.rejects(
     checkSchema(db),
     (error) => error instanceof SchemaError && /migrate/.test(error.message),
+  )
+})
+
+test('a role that may not change the schema is told so, and which may', async () => {
+  const { url } = await freshDatabase()
+  await assert.rejects(
+    migrate(openAs('serve', url)),
+    (error) =>
+      error instanceof SchemaError && /may not change the schema.*owns the tables/.test(error.message),
   )
 })
 

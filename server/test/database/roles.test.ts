@@ -144,6 +144,9 @@ const forbidden: Readonly<Record<'serve' | 'work' | 'console', readonly string[]
     'select bytes from broadcasts',
     "update checkouts set options = '[]'",
     'update decisions set outcome = null',
+    'update refunds set recipient = wallet',
+    'update refunds set amount = amount',
+    'update refund_claims set confirmed_at = now()',
     'update events set data = data',
     'delete from events',
     "insert into events (id, store_id, sequence, type, data, created_at) values ('evt_x', 'st_x', 1, 'checkout.created', '{}', now())",
@@ -179,7 +182,9 @@ const forbidden: Readonly<Record<'serve' | 'work' | 'console', readonly string[]
     'update credits set disposition = disposition',
     'select bytes from broadcasts',
     'select secret_hash from api_keys',
-    'select secrets from webhook_endpoints',
+    'select * from api_keys',
+    'update api_keys set secret_hash = secret_hash',
+    'update deliveries set attempt = attempt',
     'delete from events',
     'update events set data = data',
   ],
@@ -213,7 +218,7 @@ test('what no taken process may do is refused to each', async () => {
 test('serve and the console write only the event types that are theirs; work writes all', async () => {
   const { id: storeId } = await openStore(farthing)
   const ofServe =
-    /^(checkout\.(created|processing|canceled)|store\.updated|wallet\.(registered|updated|retired|refused)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
+    /^(checkout\.(created|processing|canceled)|refund\.(requested|claimed|canceled)|store\.updated|wallet\.(registered|updated|retired|refused)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/
   for (const type of eventTypes)
     for (const role of ['serve', 'work', 'console'] as const) {
       const isAllowed = await may(as[role], async (tx) => {
@@ -227,7 +232,9 @@ test('serve and the console write only the event types that are theirs; work wri
         role === 'work' ||
         (role === 'serve'
           ? ofServe.test(type)
-          : /^(member\..*|store\.updated|wallet\.(confirmed|refused|undone|registered|retired))$/.test(type))
+          : /^(member\..*|checkout\.(created|canceled)|refund\.(requested|claimed|canceled)|store\.(updated|approved|suspended|resumed)|wallet\.(confirmed|refused|undone|registered|retired)|key\..*|webhook_endpoint\.(created|updated|deleted|test))$/.test(
+              type,
+            ))
       assert.equal(isAllowed, expected, `${role} ${type}`)
     }
 })
@@ -261,6 +268,49 @@ test('serve makes checkouts OPEN, and moves them only from OPEN to PROCESSING or
     )
 })
 
+test('serve asks for refunds, has them signed, declared or canceled, and never says that money went back or cannot go', async () => {
+  const shop = await openStore(farthing)
+  const { id } = await shop.create()
+  const paymentId = await creditByHand(farthing, id)
+  await db.query(
+    `with total as (
+       insert into refund_totals (network, asset, identity, payment_id, store_id, amount, reserved)
+       select network, asset, payment_id, payment_id, $2, amount, amount from credits where payment_id = $1
+       returning *
+     )
+     insert into refunds (id, store_id, payment_id, network, asset, identity, wallet, amount, way, status, version, actor,
+       created_at)
+     select 'rf_1', store_id, payment_id, network, asset, identity, '0x1', amount, 'signed', 'REQUESTED', 1, '{}', clock()
+     from total`,
+    [paymentId, shop.id],
+  )
+  const statuses = ['REQUESTED', 'SIGNED', 'SENT', 'COMPLETED', 'DECLARED', 'FAILED', 'CANCELED']
+  const move = (to: Database | Transaction, status: string) =>
+    to.query(
+      `update refunds set status = $1, ended_at = case when $1 in ('FAILED', 'CANCELED') then clock() end
+       where id = 'rf_1'`,
+      [status],
+    )
+  for (const from of statuses) {
+    await move(db, from)
+    for (const to of statuses)
+      for (const role of ['serve', 'work'] as const)
+        assert.equal(
+          await may(as[role], (tx) => move(tx, to)),
+          role === 'work' ||
+            from === to ||
+            (from === 'REQUESTED' && /^(SIGNED|SENT|DECLARED|CANCELED)$/.test(to)),
+          `${role} ${from} ${to}`,
+        )
+  }
+  await db.query("update refunds set slot = 0, nonce = '0x0', recipient = '0x2' where id = 'rf_1'")
+  for (const role of ['serve', 'work'] as const)
+    assert(
+      !(await may(as[role], (tx) => tx.query("update refunds set recipient = '0x3' where id = 'rf_1'"))),
+      role,
+    )
+})
+
 test('the console reads and writes the rows of the store that its transaction names, and no other’s', async () => {
   const [mine, other] = [await openStore(farthing), await openStore(farthing)]
   const scoped = scopeToStore(as.console, mine.id)
@@ -281,7 +331,7 @@ test('the console reads and writes the rows of the store that its transaction na
   )
   assert.deepEqual(
     unprotected.map(({ name }) => name),
-    ['invitations', 'memberships'],
+    ['event_counters', 'invitations', 'memberships', 'refund_totals'],
   )
 })
 
@@ -299,17 +349,24 @@ test('a decision that a taken serve forges for another store’s payment is refu
   ] as const
   const ids = await Promise.all(
     forged.map((each) =>
-      insertDecision(as.serve, {
-        ...each,
-        id: newId('dec', '00', new Date()),
-        paymentId,
-        actor,
-        createdAt: new Date(),
-      }),
+      insertDecision(
+        as.serve,
+        {
+          ...each,
+          note: null,
+          id: newId('dec', '00', new Date()),
+          paymentId,
+          actor,
+          createdAt: new Date(),
+        },
+        forged.length,
+      ),
     ),
   )
   assert.equal(await applyDecisions({ ...farthing.ctx, db: as.work }, new Date()), forged.length)
-  const outcomes = await listOutcomes<{ problem?: { code: string } }>(as.serve, ids)
-  for (const id of ids) assert.equal(outcomes.get(id)?.problem?.code, 'not_found')
+  const waited = ids.filter((id) => id !== null)
+  assert.equal(waited.length, forged.length)
+  const outcomes = await listOutcomes<{ problem?: { code: string } }>(as.serve, waited)
+  for (const id of waited) assert.equal(outcomes.get(id)?.problem?.code, 'not_found')
   assert.deepEqual(await db.query('select * from credits where payment_id = $1', [paymentId]), before)
 })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WebhookEndpointSecret } from '@farthing/sdk'
 import type { Database } from '../../src/database/db.ts'
+import { scopeToStore } from '../../src/database/scope.ts'
 import { newId } from '../../src/ids.ts'
 import { inviteAsOperator } from '../../src/members/invite.ts'
 import { hashToken, newToken } from '../../src/members/token.ts'
@@ -59,7 +60,7 @@ test('a taken console is any member of any store, and its touches count', async 
   ])
   const browser = new TestBrowser(console)
   browser.cookie = `farthing=${token}`
-  assert((await read(browser, '/')).includes('Olga'))
+  assert((await read(browser, '/account')).includes('Olga'))
   await registerWallet(store, b)
   const authenticator: Authenticator = {
     ...thief.authenticator,
@@ -75,22 +76,25 @@ test('a taken console is any member of any store, and its touches count', async 
   assert.equal(told?.actor?.id, ownerId, 'the log names the owner')
 })
 
-test('a taken console reads no key and no order, makes no wallet, and decides about no money', async () => {
+test('a taken console reads no key, redirects no wallet and marks nothing as paid', async () => {
   const { store } = await openGuardedStore(console)
   const { id } = await store.create()
+  const named = scopeToStore(taken, store.id)
   for (const statement of [
-    'select 1 from api_keys',
-    'select 1 from webhook_endpoints',
-    'select 1 from checkouts',
+    'select secret_hash from api_keys',
+    "update api_keys set secret_hash = ''",
+    'update api_keys set revoked_at = null, scopes = null',
     `update checkouts set status = 'COMPLETED' where id = '${id}'`,
-    'select 1 from credits',
-    'select 1 from authorizations',
-    'insert into wallets default values',
-    'insert into decisions default values',
-    'insert into api_keys default values',
+    `update checkouts set options = '[]' where id = '${id}'`,
+    'insert into credits default values',
+    "update credits set disposition = 'exact'",
+    'insert into authorizations default values',
     "update wallets set address = ''",
+    'select bytes from broadcasts',
   ])
-    await assert.rejects(taken.query(statement), { code: '42501' }, statement)
+    await assert.rejects(named.query(statement), { code: '42501' }, statement)
+  for (const table of ['api_keys', 'webhook_endpoints', 'checkouts', 'credits', 'deliveries', 'events'])
+    assert.deepEqual(await taken.query(`select 1 as one from ${table}`), [], `${table}: no store is named`)
 })
 
 test('the operator’s role redirects a checkout that exists and writes any record', async () => {

@@ -144,7 +144,7 @@ test('without its order by, the same statement deadlocks, so the test above can 
       insertCheckouts(other, twin(batch).toReversed(), lockTimeoutMs),
     ])
     const failures = results.filter((result) => result.status === 'rejected')
-    for (const { reason } of failures) assert.equal(sqlState(reason), '40P01', reason)
+    for (const { reason } of failures) assert.equal(sqlState(reason.cause), '40P01', reason)
     if (failures.length > 0) return
   }
   assert.fail(`no deadlock in ${deadlockRounds} rounds`)
@@ -334,6 +334,9 @@ function newRow(key: string): NewCheckout {
     priceCurrency: 'USD',
     successRedirectUrl: null,
     cancelUrl: null,
+    description: null,
+    metadata: null,
+    rate: null,
     options: [],
     finality: 'included',
     status: 'OPEN',
@@ -343,7 +346,6 @@ function newRow(key: string): NewCheckout {
   }
   return {
     checkout,
-    rate: null,
     revision: 3,
     eventId: newId('evt', '00', now),
     actor: operator,

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +16,6 @@ import {
   checkoutExists,
   deleteOldAnswers,
   insertCheckouts,
-  type NewCheckout,
   readStoredAnswer,
 } from '../../src/checkouts/rows.ts'
 import { listProcessing } from '../../src/checkouts/status-rows.ts'
@@ -29,15 +27,17 @@ import { migrate } from '../../src/database/migrate.ts'
 import { startCluster } from '../../src/dev/postgres.ts'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { readEvents } from '../../src/events/read.ts'
-import { type CheckoutId, newId, type StoreId } from '../../src/ids.ts'
+import type { CheckoutId, StoreId } from '../../src/ids.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
-import { adoptUnmatched, advanceCredits, listUnannounced } from '../../src/payments/credits/rows.ts'
+import { advanceCredits, findReach } from '../../src/payments/credits/finality-rows.ts'
+import { adoptUnmatched, listUnannounced } from '../../src/payments/credits/rows.ts'
 import { forgetSpentAbove, listPerhapsDead } from '../../src/payments/evm/rows.ts'
 import { listClaimed, readInFlight, readSentUnits } from '../../src/payments/rows.ts'
 import { listPasted } from '../../src/payments/transfers/paste-rows.ts'
 import { claimByAmount, freeReserved, listOrphanedTransfers } from '../../src/payments/transfers/rows.ts'
 import { operator } from '../support/operator.ts'
+import { newCheckouts } from './support/new-checkouts.ts'
 
 /**
  * Behaviour with many rows: every statement still uses an index, and a create costs as much as on an empty database.
@@ -57,7 +57,15 @@ const ratioMax = 1.3
 /** Buffers of 8 KB. A page of 100 events occupies about 55. */
 const readBuffersMax = 150
 /** A page of payments looks up the owners of unmatched ones; freeing looks at every reserved amount. */
-const moreBuffers: Readonly<Record<string, number>> = { 'list payments': 180, 'free reserved amounts': 250 }
+const moreBuffers: Readonly<Record<string, number>> = {
+  'list payments': 180,
+  'free reserved amounts': 250,
+  ...Object.fromEntries(
+    ['payments', 'payments of a payer', 'unmatched payments', 'checkouts', 'checkouts by status'].map(
+      (what) => [`look through ${what}`, 300],
+    ),
+  ),
+}
 /**
  * Work that may touch more buffers. Events of a rare type or actor are found by reading through the store's log until there are
  * enough. Numbering passes once over events that were numbered since the last vacuum. Forgetting answers, creating
@@ -153,34 +161,38 @@ type Known = {
   readonly storeId: StoreId
   readonly orderId: string
   readonly key: string
+  readonly transaction: string
 }
 
 async function someCheckout(): Promise<Known> {
   const { rows } = await big.client.query(
-    `select c.id, c.store_id as "storeId", c.order_id as "orderId", k.key
+    `select c.id, c.store_id as "storeId", c.order_id as "orderId", k.key,
+       (select p.transaction_hash from credits p where p.store_id = c.store_id limit 1) as transaction
      from checkouts c join idempotency_keys k on k.resource_id = c.id where c.status = 'OPEN' limit 1`,
   )
   return rows[0]
 }
 
 /** Everything that stores, payers and the worker do with the big tables, by name. */
-function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Context) => Promise<unknown>> {
-  const page = {
-    status: null,
-    orderId: null,
-    createdFrom: null,
-    createdBefore: null,
-    cursor: null,
-    limit: 20,
-  }
-  const payments = { checkoutId: null, disposition: null, cursor: null, limit: 20 }
+function works({
+  id,
+  storeId,
+  orderId,
+  key,
+  transaction,
+}: Known): Record<string, (ctx: Context) => Promise<unknown>> {
+  const page = { limit: 20 }
+  const payments = { limit: 20 }
   const log = { after: null, type: null, checkoutId: null, actor: null, limit: 100 }
   const monthAgo = new Date(now.getTime() - 20 * 86_400_000)
   const route = 'POST /api/v1/checkouts'
   const { network, asset, oftenBy } = filled
   const head = { time: now, number: blockAt(now) }
+  // Nothing matches, so that a page reads as much as it may.
+  const rare = { network: 'eip155:1', minAmount: '1' }
+  const dear = { priceCurrency: 'USD', minPrice: '1000000' }
   return {
-    create: ({ db }) => insertCheckouts(db, newBatch(big.storeIds), 1_000),
+    create: ({ db }) => insertCheckouts(db, newCheckouts(batchRows, big.storeIds), 1_000),
     'answer a repeat': ({ db }) => readStoredAnswer(db, storeId, route, key),
     'find the row just created': ({ db }) => checkoutExists(db, id),
     'read by id': ({ db }) => readPayViews(db, [{ checkoutId: id, payment: null }]),
@@ -212,13 +224,32 @@ function works({ id, storeId, orderId, key }: Known): Record<string, (ctx: Conte
     'forget nonces spent in orphaned blocks': ({ db }) =>
       db.transaction((tx) => forgetSpentAbove(tx, network, head.number)),
     'advance finality': ({ db }) =>
-      db.transaction((tx) => advanceCredits(tx, network, head.number, head.number)),
+      db.transaction((tx) =>
+        advanceCredits(
+          tx,
+          network,
+          { safe: head.number, finalized: head.number },
+          { above: -1, upTo: head.number },
+        ),
+      ),
+    'find how far finality reaches in one step': ({ db }) =>
+      findReach(db, network, { above: -1, upTo: head.number }, 10),
     'match credits with later claims': ({ db }) => db.transaction((tx) => adoptUnmatched(tx, network)),
     'list unannounced credits': ({ db }) => db.transaction((tx) => listUnannounced(tx, network)),
     'list payments': (ctx) => listPayments(ctx, storeId, payments),
     'list payments of a checkout': (ctx) => listPayments(ctx, storeId, { ...payments, checkoutId: id }),
     'list payments by disposition': (ctx) =>
       listPayments(ctx, storeId, { ...payments, disposition: 'unmatched' }),
+    'list payments by payer': (ctx) => listPayments(ctx, storeId, { ...payments, payer: oftenBy }),
+    'list payments by transaction': (ctx) => listPayments(ctx, storeId, { ...payments, transaction }),
+    'look through payments': (ctx) => listPayments(ctx, storeId, { ...payments, ...rare }),
+    'look through payments of a payer': (ctx) =>
+      listPayments(ctx, storeId, { ...payments, ...rare, payer: oftenBy, disposition: 'late' }),
+    'look through unmatched payments': (ctx) =>
+      listPayments(ctx, storeId, { ...payments, ...rare, disposition: 'unmatched', createdFrom: monthAgo }),
+    'look through checkouts': (ctx) => listCheckouts(ctx, storeId, { ...page, ...dear }),
+    'look through checkouts by status': (ctx) =>
+      listCheckouts(ctx, storeId, { ...page, ...dear, status: 'COMPLETED', createdBefore: monthAgo }),
     'claim transfers by amount': ({ db }) => db.transaction((tx) => claimByAmount(tx, network, 'x%')),
     'list transfers in orphaned blocks': ({ db }) => listOrphanedTransfers(db, network, 30, 50),
     'list pasted transactions': ({ db }) => listPasted(db, network, 30, 3, 20),
@@ -288,14 +319,14 @@ function nodesOf(plan: PlanNode): PlanNode[] {
 async function measureCreates({ db, client, storeIds }: Filled) {
   await client.query('checkpoint')
   const cold = await explainCreates(client, storeIds, 1)
-  for (let i = 0; i < warmUpBatches; i++) await insertCheckouts(db, newBatch(storeIds), 1_000)
+  for (let i = 0; i < warmUpBatches; i++) await insertCheckouts(db, newCheckouts(batchRows, storeIds), 1_000)
   return { cold, warm: await explainCreates(client, storeIds, measuredBatches) }
 }
 
 async function explainCreates(client: pg.Client, storeIds: readonly StoreId[], batches: number) {
   const total = { buffers: 0, walBytes: 0, fullPages: 0 }
   for (let i = 0; i < batches; i++) {
-    const [create] = await capture((db) => insertCheckouts(db, newBatch(storeIds), 1_000))
+    const [create] = await capture((db) => insertCheckouts(db, newCheckouts(batchRows, storeIds), 1_000))
     assert(create)
     const { rows } = await client.query(
       `explain (analyze, buffers, wal, timing off, format json) ${create.text}`,
@@ -338,58 +369,4 @@ async function capture(work: (db: Database) => Promise<unknown>): Promise<Statem
   }
   await work({ ...big.db, query })
   return statements
-}
-
-function newBatch(storeIds: readonly StoreId[]): NewCheckout[] {
-  return Array.from({ length: batchRows }, () => {
-    const storeId = storeIds[Math.floor(Math.random() * storeIds.length)] as StoreId
-    const at = new Date()
-    const id = newId('ch', '00', at)
-    const orderId = `order-${Math.floor(Math.random() * 10_000_000)}`
-    const answer = {
-      id,
-      orderId,
-      priceAmount: '12.50',
-      priceCurrency: 'USD',
-      status: 'OPEN',
-      expiresAt: at.toISOString(),
-      checkoutUrl: `https://farthing.example/pay/${id}`,
-      createdAt: at.toISOString(),
-      successRedirectUrl: 'https://shop.example/thanks?order=123456',
-    }
-    return {
-      checkout: {
-        id,
-        storeId,
-        orderId,
-        priceAmount: '12.50',
-        priceCurrency: 'USD',
-        successRedirectUrl: answer.successRedirectUrl,
-        cancelUrl: null,
-        options: [
-          {
-            network: 'eip155:8453',
-            asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-            amount: '12500000',
-            payTo: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
-          },
-        ],
-        finality: 'included',
-        status: 'OPEN',
-        version: 1,
-        createdAt: at,
-        expiresAt: new Date(at.getTime() + 86_400_000),
-      },
-      rate: null,
-      revision: 1,
-      eventId: newId('evt', '00', at),
-      actor: { type: 'key', id: '000123456789abcdef', name: 'shop server' },
-      idempotency: {
-        route: 'POST /api/v1/checkouts',
-        key: randomUUID(),
-        bodyHash: Buffer.alloc(32).toString('base64'),
-      },
-      answer: JSON.stringify(answer),
-    }
-  })
 }

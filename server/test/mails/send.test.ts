@@ -28,6 +28,7 @@ const console = await openConsole({
   },
 })
 const { ctx, logged } = console.farthing
+const storeId = (await openStore(console.farthing, { evmWallet: null })).store.id
 
 /** Runs the worker's own loop until nothing is due. */
 async function sendAll(mails = ctx): Promise<void> {
@@ -41,7 +42,7 @@ function withServer(url: string): typeof ctx {
 
 async function write(mail: { to: string; subject: string; text: string }): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    assert.equal(await writeMail(ctx, tx, 'test', mail, new Date()), true)
+    assert.equal(await writeMail(ctx, tx, { kind: 'alert', storeId }, mail, new Date()), true)
   })
 }
 
@@ -181,14 +182,14 @@ test('to another machine no mail and no password goes without TLS, or by a certi
   }
 })
 
-test('no more than a thousand mails wait', async () => {
+test('no link and no alert is written while a thousand mails wait', async () => {
   await ctx.db.query(
     `insert into mails (id, about, key_id, sealed, due_at, created_at)
      select 'mail_' || n, 'x', 'k', 'x', clock() + interval '1 day', clock() from generate_series(1, 1000) n`,
   )
   const mail = { to: 'olga@shop.example', subject: 'Hi', text: 'Hi' }
   await ctx.db.transaction(async (tx) => {
-    assert.equal(await writeMail(ctx, tx, 'test', mail, new Date()), false)
+    assert.equal(await writeMail(ctx, tx, { kind: 'alert', storeId }, mail, new Date()), false)
   })
   assert.match(String(logged.at(-1)?.msg), /too many mails are waiting/)
 })

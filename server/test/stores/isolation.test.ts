@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { documented, fillPath, type Operation, operations } from '../http/support/document.ts'
 import { openTestApp } from '../support/app.ts'
-import { creditByHand } from '../support/by-hand.ts'
+import { creditByHand, payFinally } from '../support/by-hand.ts'
 import { startDeciding } from '../support/decide.ts'
 import {
   type Answer,
@@ -30,6 +30,7 @@ type Tenant = {
   readonly checkoutId: string
   readonly walletId: string
   readonly paymentId: string
+  readonly refundId: string
   readonly endpointId: string
   readonly deliveryId: string
   readonly eventId: string
@@ -39,12 +40,13 @@ type Tenant = {
 const farthing = await openTestApp(documented)
 startDeciding(farthing)
 const { db } = farthing.ctx
-const opened = await Promise.all(Array.from({ length: storesCount }, (_, number) => openTenant(number)))
+const drafts = await Promise.all(Array.from({ length: storesCount }, (_, number) => openTenant(number)))
+const opened = await Promise.all(drafts.map(withRefund))
 while ((await assignWaitingSequences(farthing.ctx)) > 0);
 const tenants: readonly Tenant[] = await Promise.all(opened.map(withDelivery))
 const owners = await readOwners()
 
-async function openTenant(number: number): Promise<Omit<Tenant, 'deliveryId' | 'eventId'>> {
+async function openTenant(number: number): Promise<Omit<Tenant, 'refundId' | 'deliveryId' | 'eventId'>> {
   const shop = await openStore(farthing, { evmWallet: `0x${randomBytes(20).toString('hex')}` })
   const orderId = `order-of-store-${number}`
   const url = `https://hooks.example/${number}`
@@ -56,6 +58,13 @@ async function openTenant(number: number): Promise<Omit<Tenant, 'deliveryId' | '
   await shop.call('POST', `/api/v1/checkouts/${canceled.id}/cancel`)
   const paymentId = await creditByHand(farthing, first.id)
   return { shop, number, checkoutId: first.id, walletId, paymentId, orderId, endpointId }
+}
+
+async function withRefund(tenant: (typeof drafts)[number]): Promise<Omit<Tenant, 'deliveryId' | 'eventId'>> {
+  const { shop, orderId } = tenant
+  const paymentId = await payFinally(farthing, (await shop.create({ orderId })).id)
+  const { id: refundId } = (await shop.call('POST', `/api/v1/payments/${paymentId}/refunds`, {})).json()
+  return { ...tenant, refundId }
 }
 
 async function withDelivery(tenant: (typeof opened)[number]): Promise<Tenant> {
@@ -73,6 +82,7 @@ async function readOwners(): Promise<Map<string, string>> {
      union all select id, store_id from wallets
      union all select address, store_id from wallets where family = 'EVM'
      union all select payment_id, store_id from credits
+     union all select id, store_id from refunds
      union all select id, store_id from events
      union all select id, store_id from webhook_endpoints
      union all select id, store_id from deliveries
@@ -85,7 +95,7 @@ async function readOwners(): Promise<Map<string, string>> {
 function idsIn(answer: Answer): string[] {
   const text = `${answer.body} ${JSON.stringify(answer.headers)}`
   const words = text.match(
-    /\b(?:(?:st|ch|wal|pay|evt|we|dlv)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|order-of-store-\d+)\b/g,
+    /\b(?:(?:st|ch|wal|pay|rf|evt|we|dlv)_[0-9a-z]{28}|00[0-9a-z]{16}|0x[0-9a-fA-F]{40}|order-of-store-\d+)\b/g,
   )
   return (words ?? []).filter((word) => owners.has(word))
 }
@@ -96,6 +106,7 @@ const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
   checkoutId: ({ checkoutId }) => checkoutId,
   walletId: ({ walletId }) => walletId,
   paymentId: ({ paymentId }) => paymentId,
+  refundId: ({ refundId }) => refundId,
   endpointId: ({ endpointId }) => endpointId,
   deliveryId: ({ deliveryId }) => deliveryId,
   eventId: ({ eventId }) => eventId,
@@ -108,6 +119,7 @@ const nothing: Readonly<Record<string, string>> = {
   checkoutId: `ch_00${'0'.repeat(26)}`,
   walletId: `wal_00${'0'.repeat(26)}`,
   paymentId: `pay_00${'0'.repeat(26)}`,
+  refundId: `rf_00${'0'.repeat(26)}`,
   endpointId: `we_00${'0'.repeat(26)}`,
   deliveryId: `dlv_00${'0'.repeat(26)}`,
   eventId: `evt_00${'0'.repeat(26)}`,
@@ -119,6 +131,7 @@ const cursors: Readonly<Record<string, (tenant: Tenant) => string>> = {
   listCheckouts: ({ checkoutId }) => checkoutId,
   listWallets: ({ walletId }) => walletId,
   listPayments: ({ paymentId }) => paymentId,
+  listRefunds: ({ refundId }) => refundId,
   listWebhookEndpoints: ({ endpointId }) => endpointId,
   listDeliveries: ({ eventId }) => eventId,
   listKeys: ({ shop }) => shop.key.split('_')[2] ?? '',
@@ -134,6 +147,14 @@ const nameless = [
   'type',
   'waitSeconds',
   'state',
+  'priceCurrency',
+  'minPrice',
+  'maxPrice',
+  'network',
+  'payer',
+  'transaction',
+  'minAmount',
+  'maxAmount',
 ]
 const bodies: Readonly<Record<string, unknown>> = {
   createCheckout: { orderId: 'x', priceAmount: '1', priceCurrency: 'USD' },
@@ -141,6 +162,11 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateWallet: { sharedElsewhere: true },
   proveWallet: { signature: '0x00' },
   acceptPayment: {},
+  dismissPayment: {},
+  notePayment: { note: 'mine' },
+  createRefund: {},
+  signRefund: { signature: '0x00' },
+  nameRefundTransaction: { reference: 'x' },
   createWebhookEndpoint: { url: 'https://hooks.example/x' },
   updateWebhookEndpoint: { status: 'disabled' },
   rollWebhookSecret: {},
@@ -210,6 +236,7 @@ async function snapshot(): Promise<string> {
     `select stores::text as text from stores union all select wallets::text from wallets
      union all select checkouts::text from checkouts union all select events::text from events
      union all select credits::text from credits
+     union all select refunds::text from refunds union all select refund_totals::text from refund_totals
      union all select webhook_endpoints::text from webhook_endpoints
      union all select deliveries::text from deliveries
      union all select idempotency_keys::text from idempotency_keys order by text`,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Problem } from '../../src/problems.ts'
-import { createKey, revokeKey } from '../../src/stores/api-keys.ts'
+import { createKey, parseKey, revokeKey } from '../../src/stores/api-keys.ts'
 import { openAuthenticator } from '../../src/stores/authenticate.ts'
 import { openTestApp } from '../support/app.ts'
 import { compareTimes, leakT } from '../support/compare-times.ts'
@@ -48,13 +48,20 @@ const guess = fc.oneof(
   fc.string(),
 )
 
+/** Has the form of a key of another cell, which its tag alone tells. */
+function isElsewhere(key: string): boolean {
+  const parsed = parseKey(key)
+  return parsed !== null && !parsed.id.startsWith('00')
+}
+
 /** Whether the authenticator that every request uses accepts a key. */
 async function opens(key: string): Promise<boolean> {
   try {
     await authenticate(key, () => {})
     return true
   } catch (error) {
-    assert(error instanceof Problem && error.code === 'invalid_api_key', String(error))
+    const code = isElsewhere(key) ? 'wrong_cell' : 'invalid_api_key'
+    assert(error instanceof Problem && error.code === code, String(error))
     return false
   }
 }
@@ -73,13 +80,14 @@ test('only valid keys are accepted among any number of guesses', async (t) => {
   for (const key of right) assert(await opens(key))
 })
 
-test('the application rejects all guesses that fit in a header with the same answer', async () => {
+test('the application rejects all guesses that fit in a header with the same answer, unless they name another cell', async () => {
   const refusals = new Set<string>()
   await fc.assert(
     fc.asyncProperty(
       guess.filter((key) => /^[\x21-\x7e]*$/.test(key) && !right.includes(key)),
       async (key) => {
         const answer = await send(farthing.app, 'GET', '/api/v1/checkouts', undefined, { 'x-api-key': key })
+        if (isElsewhere(key)) return void assertProblem(answer, 421, 'wrong_cell')
         const { requestId, ...rest } = assertProblem(answer, 401, 'invalid_api_key')
         refusals.add(JSON.stringify(rest))
       },

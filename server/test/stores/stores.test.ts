@@ -32,7 +32,12 @@ test('a new store has its name, no logo or colour, and counts payments once they
     supportEmail: null,
     supportUrl: null,
     finalityPolicy: [{ minAmount: '0', finality: 'included' }],
+    timeZone: 'UTC',
+    reportCurrency: 'USD',
     walletChanges: 'key',
+    managerRefundLimit: '0',
+    standing: 'approved',
+    suspendedReason: null,
   })
   assert.equal(new Date(createdAt).toISOString(), createdAt)
   const [{ resetsAt, ...quota } = assert.fail()] = gas ?? []
@@ -56,6 +61,7 @@ test('a change returns the whole store, is visible at once, and leaves other fie
     { logoUrl: `data:image/png;base64,${Buffer.from('any bytes').toString('base64')}` },
     { accentColor: '#ABCDEF' },
     { finalityPolicy: [{ minAmount: '0', finality: 'safe' }] },
+    { timeZone: 'Asia/Kolkata', reportCurrency: 'EUR' },
     { supportEmail: 'help+pay@shop.example', supportUrl: 'https://shop.example/help' },
     { logoUrl: null, accentColor: null },
     { supportEmail: null, supportUrl: null },
@@ -94,6 +100,8 @@ test('a request with an invalid setting is rejected and changes nothing', async 
       ...['', 'x', 'a@b', 'a b@c.example', 'a@b.example?cc=x@y.example', '<a@b.example>', 'a@b..example', 7],
       `${'x'.repeat(65)}@shop.example`,
     ],
+    timeZone: ['', 'Mars/Olympus', '+02:00', 'Europe', 7, null],
+    reportCurrency: ['', 'EURO', 'ZZZ', null],
     supportUrl: ['', 'shop.example', 'http://shop.example', 'javascript:alert(1)', 'https://a@b.example', 7],
     finalityPolicy: [
       ...[[], null, {}, [rule('1')], [rule('0'), rule('0')], [rule('0'), rule('5'), rule('4')]],
@@ -171,6 +179,7 @@ test('a wallet’s record has its store, its family, and whether it is payable a
     unpayableReason: null,
     current: true,
     confirmationRequired: false,
+    proofRequired: false,
     provenAt: null,
     sharedElsewhere: false,
   })

@@ -3,6 +3,7 @@ import { readConfig } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { buildApp } from '../../src/http/app.ts'
+import { firstCell } from '../../src/ids.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { createKey } from '../../src/stores/api-keys.ts'
@@ -45,9 +46,16 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
   const clock: TestApp['clock'] = { now: null }
   const logged: Record<string, unknown>[] = []
   const db = openDatabase({ url, connections: 8, name: 'test-app' })
+  // The template that databases are made from is cell 00.
+  if (config.cell !== firstCell) await db.query('update cell set tag = $1', [config.cell])
+  const directory =
+    config.directoryUrl === ''
+      ? null
+      : openDatabase({ url: config.directoryUrl, connections: 8, name: 'test-directory' })
   const ctx: Context = {
     config,
     db,
+    ...(directory && { directory }),
     log: openLog(settings.LOG_LEVEL ?? 'silent', { write: (line) => logged.push(JSON.parse(line)) }),
     metrics: openMetrics(),
     now: () => clock.now ?? new Date(),
@@ -56,7 +64,7 @@ export async function openTestApp(settings: Readonly<Record<string, string>> = {
   const app = buildApp({ ...ctx, db: serveDb }, { isDraining: false })
   atEnd(async () => {
     await app.close()
-    await Promise.all([db.close(), serveDb.close()])
+    await Promise.all([db.close(), serveDb.close(), directory?.close()])
   })
   await app.ready()
   return { ctx, app, databaseUrl: url, clock, logged, request: (options) => app.inject(options) }

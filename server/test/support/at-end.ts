@@ -1,6 +1,8 @@
 import { after } from 'node:test'
 
 const steps: (() => unknown)[] = []
+/** What is closed lets go of the process at once; longer than this, it never will, and the whole run would wait for it. */
+const lingerMaxMs = 120_000
 
 // At module level, because a hook registered inside a test belongs to that test, not to the file.
 after(async () => {
@@ -13,6 +15,10 @@ after(async () => {
       failures.push(error)
     }
   }
+  setTimeout(() => {
+    process.stderr.write(`still open after all tests: ${process.getActiveResourcesInfo().join(', ')}\n`)
+    process.exit(1)
+  }, lingerMaxMs).unref()
   if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed')
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { PaymentRequired } from '@farthing/sdk'
-import { newId, randomText } from '../../src/ids.ts'
+import { newId } from '../../src/ids.ts'
 import type { TestApp } from './app.ts'
 
 /** Sets a checkout's status directly, for statuses that no request leads to. */
@@ -51,10 +51,26 @@ export async function completeByHand(
      select network, $2, 0, $3, 1, clock(), $2, 0, asset, $4, $5, pay_to, amount, store_id, checkout_id, 'exact',
        clock(), clock()
      from option`,
-    [checkoutId, transaction, `pay_${randomText(28)}`, payer.toLowerCase(), nonce],
+    [checkoutId, transaction, newId('pay', '00', new Date()), payer.toLowerCase(), nonce],
   )
   await setStatus(test, checkoutId, 'COMPLETED')
   return transaction
+}
+
+/**
+ * Completes a checkout with a payment that is final, at a wallet that the store has proven: all that a refund needs.
+ * Returns the payment's id.
+ */
+export async function payFinally(test: TestApp, checkoutId: string): Promise<string> {
+  await completeByHand(test, checkoutId)
+  const paymentId = newId('pay', '00', new Date())
+  const [paid] = await test.ctx.db.query<{ store_id: string }>(
+    `update credits set payment_id = $2, finalized_at = clock(), safe_at = clock(), pay_to = lower(pay_to),
+       witnessed_at = clock() where checkout_id = $1 returning store_id`,
+    [checkoutId, paymentId],
+  )
+  await test.ctx.db.query('update wallets set proven_at = clock() where store_id = $1', [paid?.store_id])
+  return paymentId
 }
 
 /** Inserts an unmatched plain transfer to the first wallet in a checkout's options. Returns its payment id. */
@@ -72,6 +88,38 @@ export async function creditByHand(test: TestApp, checkoutId: string): Promise<s
   )
   assert(row)
   return row.payment_id
+}
+
+/**
+ * Inserts a refund of this checkout's payment, in a status that a buyer may see: half of it unless `percent` says
+ * otherwise. Returns the transaction's hash, which is null for what the store only declares.
+ */
+export async function refundByHand(
+  test: TestApp,
+  checkoutId: string,
+  status: 'REQUESTED' | 'SENT' | 'COMPLETED' | 'DECLARED',
+  percent = 50,
+): Promise<string | null> {
+  const hash = status === 'DECLARED' ? null : `0x${randomBytes(32).toString('hex')}`
+  const rows = await test.ctx.db.query(
+    `with paid as (
+       select k.*, coalesce(k.nonce, k.transaction_hash) as identity, k.amount * $4 / 100 as part from credits k
+       where k.checkout_id = $1 and k.orphaned_at is null
+     ), total as (
+       insert into refund_totals (network, asset, identity, payment_id, store_id, amount, reserved)
+       select network, asset, identity, payment_id, store_id, amount, part from paid
+       on conflict (network, asset, identity) do update set reserved = refund_totals.reserved + excluded.reserved
+     )
+     insert into refunds (id, store_id, payment_id, checkout_id, network, asset, identity, wallet, amount, recipient,
+       way, status, version, actor, created_at, transaction_hash, declared, completed_at)
+     select $2, store_id, payment_id, checkout_id, network, asset, identity, pay_to, part, payer,
+       case $3 when 'DECLARED' then 'sent' else 'signed' end, $3, 1, '{"type":"operator","name":"test"}', clock(), $5,
+       case $3 when 'DECLARED' then 'a withdrawal' end, case $3 when 'COMPLETED' then clock() end
+     from paid returning id`,
+    [checkoutId, newId('rf', '00', new Date()), status, percent, hash],
+  )
+  assert.equal(rows.length, 1)
+  return hash
 }
 
 /** A payment as a stock client would send it on the offered terms, with an invalid signature. */

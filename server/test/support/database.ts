@@ -8,16 +8,27 @@ export async function freshDatabase(template = 'template_farthing'): Promise<{ u
   const cluster = process.env.FARTHING_TEST_CLUSTER
   assert(cluster, 'Run tests with npm test, which starts PostgreSQL.')
   const name = `test_${randomText(12)}`
-  const admin = openDatabase({ url: `${cluster}postgres`, connections: 4, name: 'test-admin' })
+  const admin = await openAdmin(cluster)
   await admin.query(`create database ${name} template ${template}`)
   const url = `${cluster}${name}`
   const db = openDatabase({ url, connections: 8, name: 'test' })
   atEnd(async () => {
     await db.close()
     await admin.query(`drop database ${name} with (force)`)
-    await admin.close()
   })
   return { url, db }
+}
+
+/**
+ * One connection, on which statements may take any time: creating and dropping a database waits for a checkpoint, which
+ * can take a busy disk longer than any statement of the product may take.
+ */
+export async function openAdmin(cluster: string): Promise<Database> {
+  const admin = openDatabase({ url: `${cluster}postgres`, connections: 2, name: 'test-admin' })
+  // A step of its own: an open connection keeps this process, and with it the whole run, from ending.
+  atEnd(() => admin.close())
+  await admin.query('set statement_timeout = 0')
+  return admin
 }
 
 type Role = 'owner' | 'serve' | 'work' | 'console' | 'operator'

@@ -26,7 +26,7 @@ async function table(db: Database): Promise<string> {
       )
       .join(', ')}
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by c.relname, a.attnum`,
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition order by c.relname, a.attnum`,
   )
   const rows = [...Map.groupBy(columns, ({ table }) => table)].map(([name, all]) => {
     const cells = roles.map((role) =>

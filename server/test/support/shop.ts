@@ -29,6 +29,8 @@ export type ShopOptions = EvmOptions & Options
 export type SvmShopOptions = SvmOptions &
   Options & {
     readonly lamports?: bigint
+    /** The store's wallet, if its key is needed. */
+    readonly payTo?: string
     /** Nodes between the service and the chain; without them, the service reaches the chain itself. */
     readonly nodes?: readonly FaultyNode[]
   }
@@ -72,11 +74,12 @@ async function openSvmShop(options: SvmShopOptions) {
   const chain = await openSvm(options)
   const signers: TestSettler[] = []
   for (let i = 0; i < (options.settlers ?? 1); i++) signers.push(await newSettler(chain, options.lamports))
-  await chain.fund(svmPayTo, { token: [chain.mint, 0n] })
+  const { payTo = svmPayTo } = options
+  await chain.fund(payTo, { token: [chain.mint, 0n] })
   for (const node of options.nodes ?? []) node.target = chain.url
   const between = options.nodes?.map(({ url }) => url) ?? Array(chain.network.witnessesMin).fill(chain.url)
   const urls = between.map((url, i) => `node-${i + 1}=${url}`).join(',')
-  const shop = await openOn(chain, { ...options, signers, urls, payTo: svmPayTo })
+  const shop = await openOn(chain, { ...options, signers, urls, payTo })
   return {
     ...shop,
     settlementOf: shop.settlementOf<string>,
@@ -85,7 +88,7 @@ async function openSvmShop(options: SvmShopOptions) {
     sign: async (checkoutId: string, payer: KeyPairSigner, changes: Changes = {}): Promise<string> =>
       await svmHeader(chain, await shop.require(checkoutId), payer, changes),
     /** The balance of the store's wallet. */
-    received: async (): Promise<bigint> => (await chain.balance(svmPayTo, chain.mint)) ?? 0n,
+    received: async (): Promise<bigint> => (await chain.balance(payTo, chain.mint)) ?? 0n,
   }
 }
 

@@ -2,7 +2,7 @@ import type { EvmNetwork } from '../../networks.ts'
 import type { Node } from '../../parse-setting.ts'
 import type { Hex } from '../hex.ts'
 import {
-  type NoteFailure,
+  type NoteOutcome,
   openRpc,
   type Rpc,
   type RpcCall,
@@ -46,7 +46,7 @@ export function openChain(
   network: EvmNetwork,
   nodes: readonly Node[],
   now: () => Date,
-  noteFailure?: NoteFailure,
+  noteOutcome?: NoteOutcome,
 ): Chain {
   const chainId = Number.parseInt(network.caip2.slice('eip155:'.length), 10)
   const identity = {
@@ -54,7 +54,7 @@ export function openChain(
     method: 'eth_chainId',
     isOurs: (answer: unknown) => answer === `0x${chainId.toString(16)}`,
   }
-  return { network, chainId, rpc: openRpc(nodes, identity, now, noteFailure) }
+  return { network, chainId, rpc: openRpc(nodes, identity, now, noteOutcome) }
 }
 
 type BlockAnswer = (RawHeader & { readonly timestamp: Hex; readonly baseFeePerGas?: Hex }) | null

@@ -6,7 +6,7 @@ import * as rows from '../rows.ts'
 import { type Chain, readHead, readHeadNumber } from './chain.ts'
 import { noteAgreement, noteDispute, noteLies } from './disputes.ts'
 import { readAgreedNonces, readFinality } from './finality.ts'
-import type { Account, Listener } from './listener.ts'
+import type { Account, Listener, Reached } from './listener.ts'
 import { turnBack } from './turn-back.ts'
 import { judge, readAccounts, type Verdict, type Wanted } from './witnesses.ts'
 
@@ -26,8 +26,10 @@ import { judge, readAccounts, type Verdict, type Wanted } from './witnesses.ts'
  * second finds its block already there.
  */
 const leaseSeconds = 10
-/** Blocks per request when catching up. */
+/** Blocks per request when catching up: how many at most, how many at first, and with how many logs together. */
 const blocksPerRead = 20
+const blocksPerFirstRead = 5
+const logsPerRead = 10_000
 /** How often per block time we poll for a block that is due, and how many times at most. */
 const dueLooksPerBlock = 20
 const dueLooksMax = 6
@@ -60,7 +62,8 @@ export async function followNext(
 ): Promise<boolean | null> {
   const follower = await rows.leaseFollower(ctx.db, chain.network.caip2, holder, leaseSeconds)
   if (!follower) return null
-  return (await waitForNext(chain, follower)) ? await follow(ctx, chain, follower, listener) : false
+  const isDue = finalityReads.get(chain)?.isUnfinished || (await waitForNext(chain, follower))
+  return isDue ? await follow(ctx, chain, follower, listener) : false
 }
 
 async function follow(
@@ -84,7 +87,7 @@ async function follow(
 
   const from = tip ? tip.number + 1 : await chooseFirst(chain, head.number)
   if (from === null) return false
-  const wanted = Array.from({ length: Math.min(blocksPerRead, head.number - from + 1) }, (_, i) => ({
+  const wanted = Array.from({ length: Math.min(paceOf(chain), head.number - from + 1) }, (_, i) => ({
     number: from + i,
     hash: from + i === head.number ? head.hash : null,
   }))
@@ -106,8 +109,8 @@ async function follow(
   for (const told of linked)
     if (!(await takeBlock(ctx, chain, told, listener, isHead && told === end ? nonces : []))) return true
   await noteAgreement(ctx, chain, follower)
-  await advance(ctx, chain, follower, end.block.number, listener)
-  return end.block.number < head.number
+  const isMore = await advance(ctx, chain, follower, end.block.number, listener)
+  return isMore || end.block.number < head.number
 }
 
 /**
@@ -127,11 +130,23 @@ async function readVerdicts(
   wanted: readonly Wanted[],
   isHasty: boolean,
 ): Promise<Verdict[]> {
+  // If no provider can answer in time, the next read asks for less.
+  paces.set(chain, Math.ceil(wanted.length / 2))
   const accounts = await readAccounts(chain, wanted, isHasty)
   const verdicts = accounts.map((one) => judge(one, chain.network.witnessesMin))
+  const logs = verdicts.reduce((sum, one) => sum + (one.kind === 'believed' ? one.logs.length : 0), 0)
+  const logsPerBlock = Math.max(1, logs / Math.max(1, verdicts.length))
+  paces.set(chain, Math.min(blocksPerRead, Math.max(1, Math.floor(logsPerRead / logsPerBlock))))
   const lies = verdicts.flatMap((verdict) => verdict.lies)
   await noteLies(ctx, chain, lies)
   return verdicts
+}
+
+/** How many blocks of each chain are read at a time, in this process, after how full the last ones were. */
+const paces = new WeakMap<Chain, number>()
+
+function paceOf(chain: Chain): number {
+  return paces.get(chain) ?? blocksPerFirstRead
 }
 
 /**
@@ -201,7 +216,7 @@ async function takeBlock(
 }
 
 /**
- * Moves `safe` and `finalized` up to what was read and witnessed. Blocks that too few providers reported are read
+ * Moves `safe` and `finalized` up to what was read and witnessed, or as far as one transaction should go. Blocks that too few providers reported are read
  * again first, and so are those that only one reported before they become safe, so that anything the first reading missed is
  * found before anybody relies on it.
  */
@@ -213,44 +228,65 @@ async function advance(
   listener: Listener,
 ): Promise<boolean> {
   const { caip2: network, witnessesMin } = chain.network
-  const seen = (await isFinalityDue(ctx, chain, end, listener)) ? await readFinality(chain) : null
+  const from = { safe: before.safeNumber, finalized: before.finalizedNumber }
+  const seen = await lookAtFinality(ctx, chain, end, listener)
   const finalizedSeen = Math.max(before.finalizedNumber, Math.min(seen?.finalized ?? 0, end))
   const safeSeen = Math.max(before.safeNumber, finalizedSeen, Math.min(seen?.safe ?? 0, end))
+  const pace = paceOf(chain)
   const lacking = await rows.listUnwitnessed(ctx.db, network, {
     above: before.safeNumber,
     upTo: safeSeen,
     witnessesMin,
-    limit: blocksPerRead,
+    limit: pace,
   })
   const [gap] = lacking.length === 0 ? [] : await readAgain(ctx, chain, before, lacking, listener)
-  const readUpTo = lacking.length === blocksPerRead ? (lacking.at(-1)?.number ?? safeSeen) : safeSeen
+  const readUpTo = lacking.length === pace ? (lacking.at(-1)?.number ?? safeSeen) : safeSeen
   const witnessedUpTo = gap === undefined ? readUpTo : gap - 1
   const safe = Math.max(before.safeNumber, Math.min(safeSeen, witnessedUpTo))
   const finalized = Math.max(before.finalizedNumber, Math.min(finalizedSeen, safe))
-  if (safe === before.safeNumber && finalized === before.finalizedNumber) return false
+  if (seen) seen.isUnfinished = false
+  if (!seen || (safe === from.safe && finalized === from.finalized)) return false
+  const to = await listener.reach(from, { safe, finalized })
+  const isLast = to.safe === safe && to.finalized === finalized
   const isChange = await ctx.db.transaction(async (tx) => {
     await rows.lockFollower(tx, network)
-    await rows.writeFinality(tx, network, safe, finalized)
-    const isChanged = await listener.onFinality(tx, safe, finalized)
+    await rows.writeFinality(tx, network, to.safe, to.finalized)
+    const isChanged = await listener.onFinality(tx, from, to, isLast)
     if (isChanged) crashPoint(ctx, 'finality-before-commit')
     return isChanged
   })
   if (isChange) crashPoint(ctx, 'finality-after-commit')
-  await rows.deleteBlocksBelow(ctx.db, network, finalized - blocksKept)
+  await rows.deleteBlocksBelow(ctx.db, network, to.finalized - blocksKept)
   listener.onCommit()
-  return gap === undefined && safe < safeSeen
+  seen.isUnfinished = !isLast || (gap === undefined && safe < safeSeen)
+  return seen.isUnfinished
 }
 
-/** When each chain's finality was last read, in this process: once per block is enough. */
-const finalityReads = new WeakMap<Chain, { readonly end: number; readonly at: number }>()
+type FinalityRead = Reached & {
+  readonly end: number
+  readonly at: number
+  /** Whether a step of the way to it is still to be gone. */
+  isUnfinished: boolean
+}
 
-async function isFinalityDue(ctx: Context, chain: Chain, end: number, listener: Listener): Promise<boolean> {
+/** Each chain's finality as it was last read, in this process: once per block is enough. */
+const finalityReads = new WeakMap<Chain, FinalityRead>()
+
+/** Null if it was read a moment ago and there is nothing left to do about that, or if nothing waits for it. */
+async function lookAtFinality(
+  ctx: Context,
+  chain: Chain,
+  end: number,
+  listener: Listener,
+): Promise<FinalityRead | null> {
   const last = finalityReads.get(chain)
-  const now = ctx.now().getTime()
-  if (last?.end === end && now - last.at < chain.network.blockTimeMs) return false
-  const isDue = !last || end - last.end >= idleBlocks || (await listener.awaitsFinality())
-  if (isDue) finalityReads.set(chain, { end, at: now })
-  return isDue
+  const at = ctx.now().getTime()
+  const isRecent = last?.end === end && at - last.at < chain.network.blockTimeMs
+  const isDue = !isRecent && (!last || end - last.end >= idleBlocks || (await listener.awaitsFinality()))
+  if (!isDue) return last?.isUnfinished && last.end <= end ? last : null
+  const read = { ...(await readFinality(chain)), end, at, isUnfinished: false }
+  finalityReads.set(chain, read)
+  return read
 }
 
 /** Reads stored blocks again from every provider. Returns the numbers of those that are still not witnessed. */

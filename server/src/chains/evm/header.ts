@@ -52,13 +52,21 @@ export function isGenuine(header: RawHeader): boolean {
 
 /** Whether a block with this bloom filter can contain a log with this address and these topics. */
 export function canContain(header: RawHeader, log: { address: Hex; topics: readonly Hex[] }): boolean {
-  const bloom = Buffer.from(String(header.logsBloom ?? '').slice(2), 'hex')
+  const bloom = bloomOf(header)
   // A node that leaves the bloom out proves nothing.
   if (bloom.length !== bloomBytes) return true
   return isInBloom(bloom, log.address) && log.topics.every((value) => isInBloom(bloom, value))
 }
 
 const bloomBytes = 256
+/** A full block has thousands of logs to compare with its bloom. */
+const blooms = new WeakMap<RawHeader, Buffer>()
+
+function bloomOf(header: RawHeader): Buffer {
+  const bloom = blooms.get(header) ?? Buffer.from(String(header.logsBloom ?? '').slice(2), 'hex')
+  blooms.set(header, bloom)
+  return bloom
+}
 
 function isInBloom(bloom: Buffer, value: Hex): boolean {
   return bitsOf(value).every((bit) => {

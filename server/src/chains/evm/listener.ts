@@ -13,6 +13,9 @@ type Reading = {
   readonly isAgain: boolean
 }
 
+/** The highest blocks that are safe and finalized. */
+export type Reached = { readonly safe: number; readonly finalized: number }
+
 export type Listener = {
   /** The logs of our tokens in a block of the chain. */
   onBlock(
@@ -32,8 +35,10 @@ export type Listener = {
   onNonces(tx: Transaction, accounts: readonly Account[]): Promise<void>
   /** Whether anything waits for a block to become safe or finalized. */
   awaitsFinality(): Promise<boolean>
-  /** Blocks up to `safe` and `finalized` have reached that finality. Returns whether that changed anything. */
-  onFinality(tx: Transaction, safe: number, finalized: number): Promise<boolean>
+  /** How much of the way from one finality to another can be gone in one transaction. */
+  reach(from: Reached, to: Reached): Promise<Reached>
+  /** Blocks have reached a finality, all of it if `isLast`. Returns whether that changed anything. */
+  onFinality(tx: Transaction, from: Reached, to: Reached, isLast: boolean): Promise<boolean>
   /** Called after each commit that may have changed something. */
   onCommit(): void
 }

@@ -192,6 +192,29 @@ function agree(answers: readonly Simulated[], witnessesMin: number): Simulated |
   return groups.length === 1 && told?.isGood ? told : null
 }
 
+/**
+ * Whether the token refuses to pay an address. A refusal, which somebody reads, needs as many providers as the network
+ * requires; if fewer answer and none of them refuses, that is enough: the transfer itself asks the token again.
+ */
+export async function refusesToPay(chain: Chain, asset: string, address: Hex): Promise<boolean> {
+  const { witnessesMin } = chain.network
+  const call = { target: asset, callData: withAddress(isBlacklisted, address) }
+  const refused = (told: readonly Told[]) =>
+    told.flatMap(({ outcomes }) => orNull(() => isTrue(decodeAggregate(unwrap<Hex>(outcomes[0]))[0])) ?? [])
+  const told = await chain.rpc.askAll(
+    [{ method: 'eth_call', params: readManyParams([call], nobody, 'latest') }],
+    (some) => {
+      const answers = refused(some)
+      return [true, false].some((one) => answers.filter((each) => each === one).length >= witnessesMin)
+    },
+  )
+  const answers = refused(told)
+  const yes = answers.filter((answer) => answer).length
+  if (yes >= witnessesMin) return true
+  if (answers.length - yes >= witnessesMin || (answers.length > 0 && yes === 0)) return false
+  throw new RpcUnavailableError('Too few nodes agree on whether the token refuses the address.')
+}
+
 function stateCalls({ asset, authorization: { from, nonce } }: SignedTransfer): Call[] {
   return [
     { target: asset, callData: authorizationStateCalldata(from, nonce) },

@@ -64,7 +64,7 @@ export function judge(accounts: readonly Account[], witnessesMin: number): Verdi
   const isSome = possible.some(({ logs }) => logs.length > 0)
   const groups = groupBySize(
     possible.filter(({ logs }) => !isSome || logs.length > 0),
-    ({ logs }) => JSON.stringify(logs),
+    ({ logs }) => textOf(logs),
   )
   const [group] = groups
   if (!group?.[0]) return { kind: 'unknown', lies }
@@ -77,6 +77,15 @@ export function judge(accounts: readonly Account[], witnessesMin: number): Verdi
   const isAwaited = accounts.length - lies.length > toldBy.length
   const isDoubted = isSome && possible.some(({ logs }) => logs.length === 0)
   return { kind: 'believed', block, logs: group[0].logs, toldBy, isAwaited, isDoubted, lies }
+}
+
+const texts = new WeakMap<readonly Log[], string>()
+
+/** Logs as one text, to compare what providers report. */
+function textOf(logs: readonly Log[]): string {
+  const text = texts.get(logs) ?? JSON.stringify(logs)
+  texts.set(logs, text)
+  return text
 }
 
 /** Removes headers that do not hash to their names, if any other does: one under the right name may be false too. */
@@ -130,6 +139,7 @@ export async function readAccounts(
       }),
     )
   const isTold = (told: readonly Told[]) =>
+    told.length >= network.witnessesMin &&
     toAccounts(told).every((accounts) =>
       isWitnessed(judge(accounts, network.witnessesMin), network.witnessesMin),
     )
@@ -174,9 +184,14 @@ function isWitnessed(verdict: Verdict, witnessesMin: number): boolean {
   return verdict.kind === 'believed' && verdict.toldBy.length >= witnessesMin
 }
 
+/** An answer is looked at whenever another one arrives. Reading its logs once is enough. */
+const logsRead = new WeakMap<RpcOutcome, Log[]>()
+
 function logsIn(outcome: RpcOutcome | undefined): Log[] | null {
   if (!outcome || 'error' in outcome || !Array.isArray(outcome.result)) return null
-  return toLogs(outcome.result)
+  const logs = logsRead.get(outcome) ?? toLogs(outcome.result)
+  logsRead.set(outcome, logs)
+  return logs
 }
 
 function mostTold(accounts: readonly Account[]): Hex | null {

@@ -1,7 +1,7 @@
 import type { SolanaNetwork } from '../../networks.ts'
 import type { Node } from '../../parse-setting.ts'
 import { reachedBy } from '../reached-by.ts'
-import { type NoteFailure, openRpc, type Rpc, RpcUnavailableError } from '../rpc.ts'
+import { type NoteOutcome, openRpc, type Rpc, RpcUnavailableError } from '../rpc.ts'
 import { encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
 import { findTogether, readAnswer, whole } from './witnesses.ts'
@@ -13,7 +13,7 @@ export function openSvmChain(
   network: SolanaNetwork,
   nodes: readonly Node[],
   now: () => Date,
-  noteFailure?: NoteFailure,
+  noteOutcome?: NoteOutcome,
 ): SvmChain {
   // CAIP-2 names a cluster by the beginning of its genesis hash.
   const genesis = network.caip2.slice('solana:'.length)
@@ -22,7 +22,7 @@ export function openSvmChain(
     method: 'getGenesisHash',
     isOurs: (answer: unknown) => typeof answer === 'string' && answer.startsWith(genesis),
   }
-  return { network, rpc: openRpc(nodes, identity, now, noteFailure) }
+  return { network, rpc: openRpc(nodes, identity, now, noteOutcome) }
 }
 
 /** Checks the tokens against networks.ts. Returns what differs and what to do about it. */

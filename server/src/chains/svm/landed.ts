@@ -11,9 +11,15 @@ export type Landed = {
   readonly transaction: SvmTransaction
   /** How many units an account gained; negative if it lost some. */
   gainOf(account: string): bigint
+  /** The wallet that owns a token account, if the node says so. One node alone says it: derive the account from it. */
+  ownerOf(account: string): string | null
 }
 
-type RawBalance = { readonly accountIndex: number; readonly uiTokenAmount: { readonly amount: string } }
+type RawBalance = {
+  readonly accountIndex: number
+  readonly uiTokenAmount: { readonly amount: string }
+  readonly owner?: string
+}
 type RawLanded = {
   readonly slot: number
   readonly blockTime: number | null
@@ -88,6 +94,8 @@ function toLanded(outcome: RpcOutcome | undefined, hash: string): { landed: Land
       isFailed,
       transaction,
       gainOf: (account: string) => gains.get(account) ?? 0n,
+      ownerOf: (account: string) =>
+        postTokenBalances.find(({ accountIndex }) => accounts[accountIndex] === account)?.owner ?? null,
     }
     return { landed, key }
   })

@@ -15,10 +15,10 @@ import {
 import { computeProgram, findTokenAccount, memoProgram, tokenProgram } from './transfer.ts'
 
 /** As much as the protocol's own clients request; a transfer and a memo use about half of it. */
-const computeUnits = 20_000
+const computeUnitsDefault = 20_000
 const microLamportsPerUnit = 1n
 
-/** Builds a payment in the only accepted form, ready to be signed: for payers who cannot query a node. */
+/** Builds a payment or a refund in the only accepted form, ready to be signed by who cannot query a node. */
 export async function writeExact(wanted: {
   readonly feePayer: string
   readonly payer: string
@@ -29,8 +29,10 @@ export async function writeExact(wanted: {
   readonly memo: string
   readonly blockhash: string
   readonly lastValidBlockHeight: bigint
+  readonly computeUnits?: number
 }): Promise<Uint8Array> {
   const { feePayer, payer, mint, decimals, payTo, amount, memo, blockhash, lastValidBlockHeight } = wanted
+  const computeUnits = wanted.computeUnits ?? computeUnitsDefault
   const lifetime = { blockhash: blockhash as Blockhash, lastValidBlockHeight }
   const instructions = [
     { programAddress: computeProgram, data: Uint8Array.of(2, ...getU32Encoder().encode(computeUnits)) },

@@ -2,7 +2,7 @@ import type { Payment } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { Problem, type ProblemCode, type ProblemExtras } from '../../problems.ts'
-import { acceptPayment, dismissPayment } from './decide.ts'
+import { acceptPayment, dismissPayment, notePayment } from './decide.ts'
 import * as rows from './decision-rows.ts'
 
 /** What became of a decision: the payment as it is then, or why it was refused. */
@@ -15,6 +15,8 @@ export type Outcome =
         readonly extras: ProblemExtras
       }
     }
+
+const verbs = { accept: acceptPayment, dismiss: dismissPayment, note: notePayment } as const
 
 const decisionsPerRun = 100
 /** Far longer than anybody waits for an outcome. */
@@ -46,7 +48,7 @@ async function apply(ctx: Context, id: rows.DecisionId, now: Date): Promise<bool
     const isApplied = await ctx.db.transaction(async (tx) => {
       const decision = await rows.lockDecision(tx, id)
       if (!decision) return false
-      const decide = decision.kind === 'accept' ? acceptPayment : dismissPayment
+      const decide = verbs[decision.kind]
       await rows.writeOutcome(tx, id, { payment: await decide(ctx, tx, decision, now) } satisfies Outcome)
       crashPoint(ctx, 'decide-before-commit')
       return true

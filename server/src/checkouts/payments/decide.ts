@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Actor, Payment } from '@farthing/sdk'
+import { holdCheckout } from '../../archive/rows.ts'
 import { toShown } from '../../chains/families.ts'
 import { lockFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
@@ -7,8 +8,10 @@ import type { Transaction } from '../../database/db.ts'
 import { appendEvent, newEvent } from '../../events/append.ts'
 import { isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
+import { writeNote } from '../../payments/credits/note-rows.ts'
 import * as rows from '../../payments/credits/store-rows.ts'
 import { invalid, Problem } from '../../problems.ts'
+import { isRefunded, lockRefundsOf } from '../../refunds/rows.ts'
 import { toStoreWire } from '../checkout.ts'
 import { notePagesChanged } from '../page-rows.ts'
 import { lockCheckout, readCheckout } from '../rows.ts'
@@ -16,7 +19,7 @@ import { updateStatus } from '../update-status.ts'
 import type { Decision } from './decision-rows.ts'
 
 /**
- * What the store decides about a payment is a fact like those from the chain: the status is computed from it. Both
+ * What the store decides about a payment is a fact like those from the chain: the status is computed from it. All
  * verbs are idempotent, and run in `work`, in the transaction that takes the decision from its queue.
  */
 
@@ -53,6 +56,8 @@ export async function acceptPayment(
   if (found.checkout.status === 'COMPLETED' || (await rows.hasExact(tx, checkoutId)))
     throw new Problem('already_paid', 'The checkout is already paid.')
   refuseClosed(payment)
+  if (await isRefunded(tx, paymentId))
+    throw new Problem('payment_refunded', 'A refund of the payment counts.')
   if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
     throw notOpen('The payment was signed for another checkout.')
   await tell(ctx, tx, storeId, actor, 'payment.accepted', paymentId, now)
@@ -64,13 +69,16 @@ export async function acceptPayment(
 export async function dismissPayment(
   ctx: Context,
   tx: Transaction,
-  { storeId, actor, paymentId }: Decision,
+  decision: Decision,
   now: Date,
 ): Promise<Payment> {
+  const { storeId, actor, paymentId, note } = decision
   const payment = await lockPayment(tx, storeId, paymentId)
-  if (payment.dismissedAt) return toPayment(payment)
+  if (payment.dismissedAt)
+    return note === null ? toPayment(payment) : await notePayment(ctx, tx, decision, now)
   refuseClosed(payment)
   await rows.dismissPayment(tx, storeId, paymentId)
+  if (note !== null) await writeNote(tx, storeId, paymentId, note, actor)
   await tell(ctx, tx, storeId, actor, 'payment.dismissed', paymentId, now)
   const shownOn = [payment.checkoutId, ...payment.hints.map(({ checkoutId }) => checkoutId)]
   await notePagesChanged(
@@ -80,11 +88,25 @@ export async function dismissPayment(
   return toPayment(await readKnown(tx, storeId, paymentId))
 }
 
-/** Locks the payment's chain, so that nothing on it changes meanwhile, and reads the payment. */
+/** Writes down what the store wants to remember about a payment, whatever became of it. It decides nothing. */
+export async function notePayment(
+  ctx: Context,
+  tx: Transaction,
+  { storeId, actor, paymentId, note }: Decision,
+  now: Date,
+): Promise<Payment> {
+  await takeUp(tx, storeId, paymentId)
+  if (await writeNote(tx, storeId, paymentId, note, actor))
+    await tell(ctx, tx, storeId, actor, 'payment.noted', paymentId, now)
+  return toPayment(await readKnown(tx, storeId, paymentId))
+}
+
+/** Locks the payment's chain and its refunds, so that nothing about it changes meanwhile, and reads the payment. */
 async function lockPayment(tx: Transaction, storeId: StoreId, paymentId: string): Promise<CreditRow> {
   const { network } = await readKnown(tx, storeId, paymentId)
   await lockFollower(tx, network)
-  const payment = await readKnown(tx, storeId, paymentId)
+  await lockRefundsOf(tx, paymentId)
+  const payment = await takeUp(tx, storeId, paymentId)
   if (!payment.mayDecide) {
     throw new Problem(
       'wallet_unproven',
@@ -92,6 +114,14 @@ async function lockPayment(tx: Transaction, storeId: StoreId, paymentId: string)
     )
   }
   return payment
+}
+
+/** Reads the payment, after bringing its checkout back if it is in the archive: what is decided is written there. */
+async function takeUp(tx: Transaction, storeId: StoreId, paymentId: string): Promise<rows.StorePayment> {
+  const payment = await readKnown(tx, storeId, paymentId)
+  if (payment.checkoutId === null) return payment
+  await holdCheckout(tx, payment.checkoutId)
+  return await readKnown(tx, storeId, paymentId)
 }
 
 async function readKnown(tx: Transaction, storeId: StoreId, paymentId: string): Promise<rows.StorePayment> {
@@ -106,7 +136,7 @@ async function tell(
   tx: Transaction,
   storeId: StoreId,
   actor: Actor,
-  type: 'payment.accepted' | 'payment.dismissed',
+  type: 'payment.accepted' | 'payment.dismissed' | 'payment.noted',
   paymentId: string,
   now: Date,
 ): Promise<void> {

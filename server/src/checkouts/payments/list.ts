@@ -1,35 +1,71 @@
-import type { Disposition, Page, Payment } from '@farthing/sdk'
+import type { Page, Payment } from '@farthing/sdk'
+import { recentSince } from '../../archive/archive.ts'
+import { toStoredAnywhere } from '../../chains/families.ts'
 import type { Context } from '../../context.ts'
-import { isId, type StoreId } from '../../ids.ts'
+import { firstIdAt, isId, type StoreId } from '../../ids.ts'
 import { toPayment } from '../../payments/credits/credit.ts'
-import { listPayments as listRows } from '../../payments/credits/store-rows.ts'
-import { invalid } from '../../problems.ts'
+import {
+  listPayments as listRows,
+  noPaymentFilter,
+  type PaymentFilter,
+} from '../../payments/credits/list-rows.ts'
+import { readPayment as readRow } from '../../payments/credits/store-rows.ts'
+import { invalid, Problem } from '../../problems.ts'
+import { readLeft } from '../../refunds/rows.ts'
 
-/** Newest first. The cursor is the last id of the previous page. */
+export type PaymentQuery = Partial<PaymentFilter> & {
+  readonly createdFrom?: Date | null
+  readonly createdBefore?: Date | null
+  readonly cursor?: string | null
+  readonly limit: number
+}
+
+/**
+ * Newest first. The cursor is the last id that was looked at: the last of the page, or, with filters that no index
+ * knows, one that does not match. Then a page can be short, or empty, although another follows.
+ */
 export async function listPayments(
   ctx: Context,
   storeId: StoreId,
-  query: { checkoutId: string | null; disposition: Disposition | null; cursor: string | null; limit: number },
+  { createdFrom, createdBefore, cursor = null, limit, ...given }: PaymentQuery,
 ): Promise<Page<Payment>> {
-  if (query.cursor !== null && !isId('pay', query.cursor)) {
+  const filter = { ...noPaymentFilter, ...given }
+  if (cursor !== null && !isId('pay', cursor)) {
     throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
   }
-  if (query.checkoutId !== null && !isId('ch', query.checkoutId)) {
+  if (filter.checkoutId !== null && !isId('ch', filter.checkoutId)) {
     throw invalid({
       pointer: 'checkoutId',
       code: 'id',
       detail: 'Must be a checkout id, which begins with ch_.',
     })
   }
-  const rows = await listRows(ctx.db, storeId, {
-    checkoutId: query.checkoutId,
-    disposition: query.disposition,
-    before: query.cursor ?? 'pay~',
-    limit: query.limit + 1,
-  })
-  const page = rows.slice(0, query.limit)
+  const { cell } = ctx.config
+  const end = createdBefore ? firstIdAt('pay', cell, createdBefore) : 'pay~'
+  const { rows, endedAt } = await listRows(
+    ctx.db,
+    storeId,
+    {
+      ...filter,
+      payer: filter.payer === null ? null : toStoredAnywhere(filter.payer),
+      transaction: filter.transaction === null ? null : toStoredAnywhere(filter.transaction),
+    },
+    {
+      from: createdFrom ? firstIdAt('pay', cell, createdFrom) : 'pay_',
+      before: cursor !== null && cursor < end ? cursor : end,
+      limit: limit + 1,
+      recent: firstIdAt('pay', cell, recentSince(ctx.now())),
+    },
+  )
+  const page = rows.slice(0, limit)
   return {
     data: page.map(toPayment),
-    nextCursor: rows.length > query.limit ? (page.at(-1)?.paymentId ?? null) : null,
+    nextCursor: rows.length > limit ? (page.at(-1)?.paymentId ?? null) : endedAt,
   }
+}
+
+export async function readPayment(ctx: Context, storeId: StoreId, paymentId: string): Promise<Payment> {
+  const row = isId('pay', paymentId) ? await readRow(ctx.db, storeId, paymentId) : null
+  if (!row) throw new Problem('not_found', 'No such payment.')
+  return { ...toPayment(row), ...(await readLeft(ctx.db, storeId, paymentId)) }
 }

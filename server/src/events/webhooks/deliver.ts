@@ -15,6 +15,7 @@ import {
   writeDelivered,
 } from './delivery-rows.ts'
 import { type Secret, secretsAt } from './endpoint.ts'
+import { bodyOf, webhookHeaders } from './request.ts'
 import type { Outcome } from './schedule.ts'
 import { openSecret } from './seal-secrets.ts'
 import { settle } from './settle.ts'
@@ -75,7 +76,7 @@ export function openDeliverer(ctx: Context): Deliverer {
 
   async function attempt(taken: Taken): Promise<boolean> {
     const startedAt = ctx.now()
-    const body = JSON.stringify(eventToWire(taken.event))
+    const body = bodyOf(eventToWire(taken.event))
     const signed = await signWebhook({
       id: taken.event.id,
       timestamp: startedAt,
@@ -89,7 +90,7 @@ export function openDeliverer(ctx: Context): Deliverer {
       url: taken.url,
       mode: taken.mode,
       turn: taken.tries,
-      headers: { ...signed, 'content-type': 'application/json', 'user-agent': 'Farthing-Webhooks/1' },
+      headers: { ...signed, ...webhookHeaders },
       body,
     })
     const durationMs = Math.max(0, ctx.now().getTime() - startedAt.getTime())

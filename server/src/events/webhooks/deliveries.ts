@@ -20,7 +20,13 @@ export async function listDeliveries(
   ctx: Context,
   storeId: StoreId,
   endpointId: string,
-  query: { state: string | null; eventId: string | null; cursor: string | null; limit: number },
+  query: {
+    state: string | null
+    type: string | null
+    eventId: string | null
+    cursor: string | null
+    limit: number
+  },
 ): Promise<Page<Delivery>> {
   const endpoint = await readEndpoint(ctx, storeId, endpointId)
   if (query.cursor !== null && !isId('evt', query.cursor))
@@ -30,6 +36,7 @@ export async function listDeliveries(
   const found = await rows.listDeliveries(ctx.db, storeId, {
     endpointId: endpoint.id as `we_${string}`,
     state: query.state,
+    type: query.type,
     eventId: query.eventId,
     before: query.cursor ?? 'evt~',
     limit: query.limit + 1,
@@ -75,6 +82,7 @@ export async function redeliverSince(
     refuseDisabled(endpoint)
     const end = await readLogEnd(tx, storeId)
     const from = since ? await rows.lastSequenceBefore(tx, storeId, since) : parseCursor(end, '/after', after)
+    await rows.holdEvents(tx, storeId, from, eventsPerRedelivery)
     const { count, last, seen } = await rows.redeliverEvents(tx, endpoint.id, {
       storeId,
       after: from,

@@ -1,4 +1,5 @@
 import type { Delivery, DeliveryAttempt, EventType } from '@farthing/sdk'
+import { bringBack } from '../../archive/rows.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { DeliveryId, EndpointId, EventId, StoreId } from '../../ids.ts'
 import type { EventRow } from '../rows.ts'
@@ -250,6 +251,7 @@ export async function listDeliveries(
     endpointId?: EndpointId
     deliveryId?: DeliveryId
     state?: string | null
+    type?: string | null
     eventId?: string | null
     before: string
     limit: number
@@ -261,6 +263,7 @@ export async function listDeliveries(
     ['d.endpoint_id', page.endpointId],
     ['d.id', page.deliveryId],
     ['d.state', page.state],
+    ['v.type', page.type],
     ['d.event_id', page.eventId],
   ] as const) {
     if (value !== null && value !== undefined) conditions.push(`${column} = $${values.push(value)}`)
@@ -305,12 +308,42 @@ export async function restartDelivery(tx: Transaction, deliveryId: DeliveryId): 
  */
 export async function lastSequenceBefore(tx: Transaction, storeId: StoreId, time: Date): Promise<bigint> {
   const [row] = await tx.query<{ sequence: string }>(
-    `select sequence from events where store_id = $1 and sequence is not null
+    `select sequence from all_events where store_id = $1 and sequence is not null
        and created_at < $2::timestamptz - interval '1 minute'
      order by sequence desc limit 1`,
     [storeId, time],
   )
   return BigInt(row?.sequence ?? '0')
+}
+
+/**
+ * Keeps the next events after a sequence where deliveries find them, until the transaction ends: those of checkouts in the
+ * archive come back, and no other old one goes there.
+ */
+export async function holdEvents(
+  tx: Transaction,
+  storeId: StoreId,
+  after: bigint,
+  limit: number,
+): Promise<void> {
+  const old = await tx.query<{ checkout_id: string }>(
+    `select distinct checkout_id from (select checkout_id, created_at from all_events
+       where store_id = $1 and sequence > $2 order by sequence limit $3) e
+     where checkout_id is not null and created_at < clock() - interval '29 days'`,
+    [storeId, after.toString(), limit],
+  )
+  if (old.length === 0) return
+  const ids = old.map(({ checkout_id }) => checkout_id)
+  const lock = () =>
+    tx.query<{ id: string }>('select id from checkouts where id = any($1) order by id for key share', [ids])
+  // Whoever moves one meanwhile is waited for. What is brought back is ours until the transaction ends.
+  const held = new Set((await lock()).map(({ id }) => id))
+  if (held.size === ids.length) return
+  await bringBack(
+    tx,
+    ids.filter((id) => !held.has(id)),
+  )
+  await lock()
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { EndpointId, StoreId } from '../../ids.ts'
-import type { Endpoint, Secret } from './endpoint.ts'
+import type { Queue } from '../rows.ts'
+import type { Endpoint, EndpointFacts, Secret } from './endpoint.ts'
 
 type Reader = Database | Transaction
 
@@ -17,6 +18,10 @@ type EndpointRow = {
   disabled_reason: Endpoint['disabledReason']
   failing_since: Date | null
 }
+
+/** Without the secrets, which only those read who sign or change them. */
+const factColumns =
+  'id, store_id, url, types, is_ordered, created_at, disabled_at, disabled_reason, failing_since'
 
 /** Serialises changes to a store's endpoints, so that they can be counted. */
 export async function lockEndpoints(tx: Transaction, storeId: StoreId): Promise<void> {
@@ -70,12 +75,12 @@ export async function readEndpoint(
   db: Reader,
   storeId: StoreId,
   endpointId: string,
-): Promise<Endpoint | null> {
-  const [row] = await db.query<EndpointRow>(
-    'select * from webhook_endpoints where store_id = $1 and id = $2 and deleted_at is null',
+): Promise<EndpointFacts | null> {
+  const [row] = await db.query<Omit<EndpointRow, 'secrets'>>(
+    `select ${factColumns} from webhook_endpoints where store_id = $1 and id = $2 and deleted_at is null`,
     [storeId, endpointId],
   )
-  return row ? toEndpoint(row) : null
+  return row ? toFacts(row) : null
 }
 
 /** Newest first. */
@@ -83,13 +88,13 @@ export async function listEndpoints(
   db: Database,
   storeId: StoreId,
   page: { before: string; limit: number },
-): Promise<Endpoint[]> {
-  const rows = await db.query<EndpointRow>(
-    `select * from webhook_endpoints where store_id = $1 and id < $2 and deleted_at is null
+): Promise<EndpointFacts[]> {
+  const rows = await db.query<Omit<EndpointRow, 'secrets'>>(
+    `select ${factColumns} from webhook_endpoints where store_id = $1 and id < $2 and deleted_at is null
      order by id desc limit $3`,
     [storeId, page.before, page.limit],
   )
-  return rows.map(toEndpoint)
+  return rows.map(toFacts)
 }
 
 export async function lockEndpoint(
@@ -98,7 +103,8 @@ export async function lockEndpoint(
   endpointId: string,
 ): Promise<Endpoint | null> {
   const [row] = await tx.query<EndpointRow>(
-    'select * from webhook_endpoints where store_id = $1 and id = $2 and deleted_at is null for no key update',
+    `select ${factColumns}, secrets from webhook_endpoints
+     where store_id = $1 and id = $2 and deleted_at is null for no key update`,
     [storeId, endpointId],
   )
   return row ? toEndpoint(row) : null
@@ -257,16 +263,43 @@ export async function forgetEndpoints(db: Database, keptHours: number): Promise<
 }
 
 function toEndpoint(row: EndpointRow): Endpoint {
+  return { ...toFacts(row), secrets: row.secrets }
+}
+
+function toFacts(row: Omit<EndpointRow, 'secrets'>): EndpointFacts {
   return {
     id: row.id,
     storeId: row.store_id,
     url: row.url,
     types: row.types,
     isOrdered: row.is_ordered,
-    secrets: row.secrets,
     createdAt: row.created_at,
     disabledAt: row.disabled_at,
     disabledReason: row.disabled_reason,
     failingSince: row.failing_since,
+  }
+}
+
+/** Endpoints that are due for a delivery, and those whose deliveries have been failing. */
+export async function measureEndpoints(
+  db: Database,
+): Promise<{ readonly due: Queue; readonly failing: Queue; readonly disabled: number }> {
+  const [row] = await db.query<{
+    due: number
+    due_at: Date | null
+    failing: number
+    failing_since: Date | null
+    disabled: number
+  }>(
+    `select count(*) filter (where due_at <= clock())::integer as due, min(due_at) filter (where due_at <= clock()) as due_at,
+       count(*) filter (where failing_since is not null and disabled_at is null)::integer as failing,
+       min(failing_since) filter (where disabled_at is null) as failing_since,
+       count(*) filter (where disabled_reason = 'failing')::integer as disabled
+     from webhook_endpoints where deleted_at is null`,
+  )
+  return {
+    due: { count: row?.due ?? 0, oldestAt: row?.due_at ?? null },
+    failing: { count: row?.failing ?? 0, oldestAt: row?.failing_since ?? null },
+    disabled: row?.disabled ?? 0,
   }
 }

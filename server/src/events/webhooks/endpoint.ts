@@ -19,6 +19,9 @@ export type Endpoint = {
   readonly failingSince: Date | null
 }
 
+/** What everybody but the one who signs needs of it. */
+export type EndpointFacts = Omit<Endpoint, 'secrets'>
+
 /**
  * The newest never expires. A replaced one keeps signing alongside it until it expires, and security events for a day
  * after it was replaced: whoever holds the old one must still be able to check them.
@@ -69,7 +72,7 @@ export function rollTo(next: Secret, secrets: readonly Secret[], end: Date, now:
   return [next, ...(end > now || hasRoom ? previous : []), ...kept]
 }
 
-export function endpointToWire(endpoint: Endpoint): WebhookEndpoint {
+export function endpointToWire(endpoint: EndpointFacts): WebhookEndpoint {
   return {
     id: endpoint.id,
     url: endpoint.url,

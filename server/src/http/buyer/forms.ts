@@ -5,9 +5,8 @@ import type { Rails } from '../../payments/rail.ts'
 import { pasteTransaction } from '../../payments/transfers/paste.ts'
 import type { PasteOutcome } from '../../payments/transfers/paste-rows.ts'
 import { reserveTransfer } from '../../payments/transfers/reserve.ts'
-import { Problem } from '../../problems.ts'
 import { addressBucket, openLimiter } from '../limits.ts'
-import { fieldOf, findView, takeForms } from './form.ts'
+import { fieldOf, findView, refuseCrossSite, takeForms } from './form.ts'
 
 /** Each may cost a query to every node. */
 const pastesPerSecond = 2
@@ -72,20 +71,6 @@ const notices: Readonly<Record<PasteOutcome, string | null>> = {
   applied: null,
   hinted: 'unmatched',
   not_found: 'not_found',
-}
-
-/**
- * Another site can't harm a buyer with these forms, but it has no reason to post them. Browsers say where a form came
- * from; those that hide the page's URL send the origin "null".
- */
-function refuseCrossSite(ctx: Context, { headers }: FastifyRequest): void {
-  const site = headers['sec-fetch-site']
-  const origin = headers.origin
-  const isOurs =
-    typeof site === 'string'
-      ? site === 'same-origin' || site === 'none'
-      : origin === undefined || origin === 'null' || origin === new URL(ctx.config.checkoutPageUrl).origin
-  if (!isOurs) throw new Problem('cross_site', 'This form can be submitted only from the payment page.')
 }
 
 /** Redirects to the page, in the language it was shown in. */

@@ -1,40 +1,41 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.ts'
+import { sendsMail } from '../../mails/write.ts'
+import { listMuted, writeMuted } from '../../members/alert-rows.ts'
 import { actions, openConfirmation, readTouch } from '../../members/confirm.ts'
 import type { Provider } from '../../members/identities.ts'
 import { hasIdentity } from '../../members/identity-rows.ts'
-import type { Passkey } from '../../members/member.ts'
+import { alertKinds, type Membership, type Passkey } from '../../members/member.ts'
 import { listPasskeys } from '../../members/passkey-rows.ts'
 import { addPasskey, openPasskey, removePasskey } from '../../members/passkeys.ts'
 import { Refusal } from '../../members/refusal.ts'
-import { mayAct } from '../../members/rights.ts'
-import { listMemberships } from '../../members/rows.ts'
 import { endSession, listSessions } from '../../members/session.ts'
 import type { ListedSession } from '../../members/session-rows.ts'
 import { fill, type Html, html } from '../page/html.ts'
 import { describeBrowser } from './browser.ts'
-import { formField, sendPage } from './document.ts'
+import { sendPage } from './document.ts'
 import { fieldsOf, readName, textOf, touchOf } from './fields.ts'
+import { formField } from './form-field.ts'
+import { startOf } from './frame/screens.ts'
 import { languageOf } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
 import { clearSession, giveFormToken, sessionOf } from './visitor.ts'
-import { renderNews } from './wallet-news.ts'
 import { when } from './when.ts'
 
-/** More than any action has. */
-const valuesMax = 8
-const valueLengthMax = 400
+/** More than any action has: a webhook endpoint's form has a box for every type of event. */
+const valuesMax = 64
+/** As long as a URL may be. */
+const valueLengthMax = 2_048
 
 /** The member's own page: stores, passkeys, sessions. And the challenges for what takes a touch. */
 export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Provider | null): void {
-  scope.get('/', async (request, reply) => {
+  scope.get('/account', async (request, reply) => {
     const { id, member } = sessionOf(request)
-    const [memberships, passkeys, sessions, isConnected, news] = await Promise.all([
-      listMemberships(ctx.db, member.id),
+    const [muted, passkeys, sessions, isConnected] = await Promise.all([
+      listMuted(ctx.db, member.id),
       listPasskeys(ctx.db, member.id),
       listSessions(ctx, member.id),
       hasIdentity(ctx.db, member.id),
-      renderNews(ctx, request, reply),
     ])
     const formToken = giveFormToken(ctx, request, reply)
     const field = formField(formToken)
@@ -42,12 +43,11 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     const { account: texts } = language.texts
     return sendPage(ctx, request, reply, {
       title: texts.title,
-      main: html`<h1>${texts.title}</h1>
-${news}
-<h2>${texts.stores}</h2>
-<ul class="things">${memberships.map(
-        ({ storeId, storeName, role }) =>
-          html`<li><p>${storeName}<small>${texts.youAre[role]}</small></p><span class="links">${mayAct(role, 'wallets:read') && html`<a href="/stores/${storeId}/wallets">${texts.wallets}</a>`}${mayAct(role, 'members:read') && html`<a href="/stores/${storeId}/members">${texts.members}</a>`}</span></li>`,
+      main: html`<div class="head plain"><h1>${texts.title}</h1></div>
+<section class="pane"><h2>${texts.stores}</h2>
+<ul class="things">${request.visitor.stores.map(
+        (each) =>
+          html`<li><p><a href="${startOf(each)}">${each.storeName}</a><small>${texts.youAre[each.role]}</small></p></li>`,
       )}</ul>
 <h2>${texts.passkeys}</h2>
 <ul class="things">${passkeys.map((passkey) => renderPasskey(passkey, passkeys.length > 1, field, language))}</ul>
@@ -57,7 +57,8 @@ ${news}
 </form>
 ${provider && renderProvider(provider, isConnected, field, language)}
 <h2>${texts.sessions}</h2>
-<ul class="things">${sessions.map((session) => renderSession(session, session.id === id, field, language))}</ul>`,
+<ul class="things">${sessions.map((session) => renderSession(session, session.id === id, field, language))}</ul></section>
+${sendsMail(ctx) && member.email !== null && request.visitor.stores.map((each) => renderAlerts(each, muted.get(each.storeId), field, language))}`,
     })
   })
 
@@ -77,14 +78,23 @@ ${provider && renderProvider(provider, isConnected, field, language)}
     const name = readName(request, 'name')
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     await addPasskey(ctx, touch, fields.answer, name, ctx.now())
-    return { to: '/' }
+    return { to: '/account' }
   })
 
   scope.post('/passkeys/remove', async (request, reply) => {
     const fields = fieldsOf(request)
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
     await removePasskey(ctx, touch, textOf(fields, 'passkeyId'), ctx.now())
-    return reply.code(303).header('location', '/').send()
+    return reply.code(303).header('location', '/account').send()
+  })
+
+  scope.post('/account/alerts', async (request, reply) => {
+    const fields = fieldsOf(request)
+    const store = request.visitor.stores.find(({ storeId }) => storeId === textOf(fields, 'storeId'))
+    if (store?.role !== 'owner') throw new Refusal('not_found')
+    const muted = alertKinds.filter((kind) => textOf(fields, kind) !== 'yes')
+    await writeMuted(ctx.db, store.storeId, sessionOf(request).member.id, muted)
+    return reply.code(303).header('location', '/account').send()
   })
 
   scope.post('/sessions/end', async (request, reply) => {
@@ -92,7 +102,7 @@ ${provider && renderProvider(provider, isConnected, field, language)}
     const sessionId = textOf(fieldsOf(request), 'sessionId')
     await endSession(ctx, session, sessionId)
     if (sessionId === session.id) clearSession(ctx, reply)
-    return reply.code(303).header('location', '/').send()
+    return reply.code(303).header('location', '/account').send()
   })
 }
 
@@ -134,6 +144,22 @@ function renderProvider(
       ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${field}<button class="quiet">${texts.disconnect}</button></form>`
       : html`<form data-passkey="connect"><button class="quiet">${texts.connect}</button></form>`
   }</li></ul>`
+}
+
+/** What an owner is mailed about a store. Security news are not among the choices. */
+function renderAlerts(
+  { storeId, storeName }: Membership,
+  muted: readonly string[] | undefined,
+  field: Html,
+  { texts: { account: texts } }: Language,
+): Html | null {
+  if (!muted) return null
+  const boxes = alertKinds.map(
+    (kind) =>
+      html`<label class="check"><input type="checkbox" name="${kind}" value="yes"${!muted.includes(kind) && html` checked`}>${texts.alerts[kind]}</label>`,
+  )
+  return html`<section class="pane"><h2>${fill(texts.mails, { store: storeName })}</h2>
+<form class="fields" method="post" action="/account/alerts">${field}<input type="hidden" name="storeId" value="${storeId}">${boxes}<div><button class="quiet">${texts.saveMails}</button></div></form></section>`
 }
 
 function renderSession(session: ListedSession, isThis: boolean, field: Html, language: Language): Html {

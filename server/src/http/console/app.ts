@@ -10,13 +10,29 @@ import type { Health } from '../operations.ts'
 import { mountAssets, openAssets } from '../page/assets.ts'
 import { html } from '../page/html.ts'
 import { noteProblem, openServer } from '../server.ts'
+import { mountCellCheck } from '../wrong-cell.ts'
 import { mountAccount } from './account.ts'
+import { mountActivity } from './activity/mount.ts'
+import { mountDevelopers } from './developers/mount.ts'
 import { sendPage } from './document.ts'
 import { mountEnrol } from './enrol.ts'
+import { mountLive } from './frame/live.ts'
+import { startOf } from './frame/screens.ts'
+import { mountHome } from './home/home.ts'
+import { mountInbox } from './inbox/routes.ts'
 import { languageOf } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
+import { mountLook } from './look/routes.ts'
+import { mountNew } from './new/routes.ts'
 import { mountOidc } from './oidc.ts'
+import type { Deployment } from './operator/deployment.ts'
+import { mountOperator } from './operator/routes.ts'
+import { mountPayment } from './payment/routes.ts'
+import { mountPayments } from './payments/routes.ts'
+import { mountRefunds } from './refunds/routes.ts'
 import { mountSignIn } from './sign-in.ts'
+import { mountSignUp } from './sign-up/routes.ts'
+import { mountStart } from './start/routes.ts'
 import { mountTeam } from './team.ts'
 import { enterStore, meetVisitor, readCookie, refuseCrossSite } from './visitor.ts'
 import { mountWallets } from './wallets.ts'
@@ -30,8 +46,12 @@ const attemptsPerMinute = 30
  * The console, on a listener and a host of its own: payment pages never see its cookie. Whatever changes something needs
  * a request from our own page, the form's token, and a session unless its route says that it is open; the hooks here see
  * to that for every route.
+ *
+ * A screen is a folder: its routes, its rendering and its texts. It reads through forStore(ctx, storeId), so that
+ * PostgreSQL shows it one store only, changes things through the verbs that the API uses, and sends itself by sendPage,
+ * which adds the frame (frame/). It is listed in frame/screens.ts. formats.ts writes times, money and addresses.
  */
-export function buildConsole(ctx: Context, health: Health): FastifyInstance {
+export function buildConsole(ctx: Context, health: Health, deployment: Deployment): FastifyInstance {
   const app = openServer(ctx, health)
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
   const attempts = openLimiter('attempt', attemptsPerMinute, ctx.now, 60)
@@ -42,7 +62,7 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
   })
   takeBodies(app)
   app.addHook('onRequest', async (request, reply) => {
-    request.visitor = { token: readCookie(ctx, request), session: null, store: null }
+    request.visitor = { token: readCookie(ctx, request), session: null, stores: [], store: null }
     addresses.take(addressBucket(request.ip), reply)
     if (request.routeOptions.config?.isAttempt && !attempts.tryTake(addressBucket(request.ip)))
       throw new Problem('rate_limited', 'Too many attempts from your address. Wait a minute.', {
@@ -50,10 +70,11 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
       })
     refuseCrossSite(ctx, request)
   })
+  mountCellCheck(app, ctx)
   app.addHook('preHandler', async (request) => {
     if (request.is404) return
     await meetVisitor(ctx, request)
-    await enterStore(ctx, request)
+    enterStore(request)
   })
   app.addHook('onRoute', ({ url, config }) => {
     assert(url.includes(':storeId') === (config?.right !== undefined), `${url} needs a right in its store`)
@@ -61,9 +82,30 @@ export function buildConsole(ctx: Context, health: Health): FastifyInstance {
   const identities = openIdentities(ctx)
   void app.register(async (scope) => {
     mountAssets(scope, '', openAssets('console'), { isOpen: true })
+    scope.get('/', (request, reply) => {
+      const { stores } = request.visitor
+      const first = stores.find(({ mode }) => mode === 'live') ?? stores[0]
+      return reply
+        .code(303)
+        .header('location', first ? startOf(first) : '/account')
+        .send()
+    })
     mountSignIn(scope, ctx, identities?.provider ?? null)
+    mountSignUp(scope, ctx)
     mountEnrol(scope, ctx)
     mountAccount(scope, ctx, identities?.provider ?? null)
+    mountInbox(scope, ctx)
+    mountActivity(scope, ctx)
+    mountDevelopers(scope, ctx)
+    mountHome(scope, ctx)
+    mountLive(scope, ctx)
+    mountLook(scope, ctx)
+    mountNew(scope, ctx)
+    mountPayment(scope, ctx)
+    mountPayments(scope, ctx)
+    mountRefunds(scope, ctx)
+    mountStart(scope, ctx)
+    mountOperator(scope, ctx, deployment)
     mountTeam(scope, ctx)
     mountWallets(scope, ctx)
     if (identities) mountOidc(scope, ctx, identities)
@@ -102,6 +144,7 @@ const statuses: Readonly<Record<Reason, number>> = {
   provider: 502,
   challenge: 409,
   confirmation: 403,
+  no_passkey: 409,
   last_passkey: 409,
   passkeys_max: 409,
   last_owner: 409,
@@ -114,12 +157,21 @@ const statuses: Readonly<Record<Reason, number>> = {
   members_max: 409,
   change_over: 409,
   undo_over: 409,
+  wallet_address: 422,
+  drained: 409,
+  sign_ups_max: 429,
+  exports_max: 429,
   not_found: 404,
   invalid: 422,
 }
 
 /** The script gets the sentence as JSON, people get a page with it. */
-function sendError(ctx: Context, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+async function sendError(
+  ctx: Context,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const isScript = /^application\/json\b/.test(request.headers['content-type'] ?? '')
   if (error instanceof Refusal && error.reason === 'signed_out' && request.method === 'GET')
     return reply.code(303).header('location', '/sign-in').send()
@@ -131,7 +183,7 @@ function sendError(ctx: Context, error: unknown, request: FastifyRequest, reply:
     status,
     title: texts.failed.title,
     isAlone: true,
-    main: html`<h1>${texts.failed.title}</h1><p>${text}</p><p><a href="/">${texts.failed.back}</a></p>`,
+    main: html`<h1>${texts.failed.title}</h1><p>${text}</p><p><a class="button quiet" href="/">${texts.failed.back}</a></p>`,
   })
 }
 

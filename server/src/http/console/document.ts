@@ -1,77 +1,119 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
+import { countUndecided } from '../../payments/credits/undecided-rows.ts'
 import { openAssets } from '../page/assets.ts'
+import { sendCompressed } from '../page/compress.ts'
 import { type Html, html } from '../page/html.ts'
 import { contentPolicy } from '../page/policy.ts'
-import { languageOf, languages, rememberLanguage } from './languages/choose.ts'
-import { giveFormToken } from './visitor.ts'
+import { formField } from './form-field.ts'
+import type { ScreenId } from './frame/screens.ts'
+import { countMax, type Frame, renderBand, renderChoices, renderSide } from './frame/side.ts'
+import { frameTexts } from './frame/texts.ts'
+import { rememberTheme, themeOf } from './frame/theme.ts'
+import { languageOf, rememberLanguage } from './languages/choose.ts'
+import { pick } from './languages/pick.ts'
+import { hasStepsLeft } from './start/steps.ts'
+import { forStore, giveFormToken, sessionOf } from './visitor.ts'
+import { renderNews } from './wallet-news.ts'
+
+type Page = {
+  readonly title: string
+  readonly main: Html
+  readonly status?: number
+  /** A small card in the middle: for pages with one thing to do. */
+  readonly isAlone?: boolean
+  /** Which entry of the navigation it belongs to. */
+  readonly screen?: ScreenId
+  /** It is loaded again when something happens in its store. */
+  readonly isLive?: boolean
+  /** It shows pages of ours in frames. */
+  readonly hasFrames?: boolean
+}
 
 /** Sends a page of the console, with the form token of this browser. */
-export function sendPage(
+export async function sendPage(
   ctx: Context,
   request: FastifyRequest,
   reply: FastifyReply,
-  page: {
-    readonly title: string
-    readonly main: Html
-    readonly status?: number
-    /** A small card in the middle: for pages with one thing to do. */
-    readonly isAlone?: boolean
-  },
-): FastifyReply {
+  page: Page,
+): Promise<FastifyReply> {
   const { style, script } = openAssets('console')
   const language = languageOf(request)
   const { texts } = language
   const formToken = giveFormToken(ctx, request, reply)
   rememberLanguage(request, reply)
-  const member = request.visitor.session?.member
-  // The answer to a form has no address of its own to come back to.
-  const here = request.method === 'GET' && !request.is404 ? '' : '/'
+  rememberTheme(request, reply)
+  const { store } = request.visitor
+  const field = formField(formToken)
+  const frame = page.isAlone ? null : await readFrame(ctx, request, reply, page, field)
+  // The wallets' own screen tells the same at length.
+  const isToldAnyway = page.isAlone || page.screen === 'wallets'
+  const news = isToldAnyway ? null : await renderNews(ctx, request, field)
+  const theme = themeOf(request)
+  const kind = [frame === null && 'alone', store?.mode === 'test' && 'test'].filter(Boolean).join(' ')
   const document = html`<!doctype html>
-<html lang="${language.tag}" dir="${language.direction}">
+<html lang="${language.tag}" dir="${language.direction}"${theme !== 'auto' && html` data-theme="${theme}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="robots" content="noindex,nofollow">
 <meta name="color-scheme" content="light dark">
 <meta name="form-token" content="${formToken}">
-<title>${page.title}</title>
+<title>${page.title}${(frame?.store && html` · ${frame.store.storeName}`) ?? null}</title>
 <link rel="icon" href="data:,">
 ${{ html: `<style>${style}</style>` }}
 <script type="module" src="/assets/${script.name}" integrity="${script.integrity}"></script>
 </head>
-<body${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
-${
-  member
-    ? html`<header><a href="/">${member.name}</a><form method="post" action="/sign-out">${formField(formToken)}<button class="quiet">${texts.signOut}</button></form></header>`
-    : null
-}
-<main${page.isAlone ? html` class="alone"` : null}>
-${page.main}
-<p id="alert" class="notice" role="alert" hidden></p>
+<body class="${kind}"${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
+${frame && html`<a class="skip unseen" href="#main">${pick(frameTexts, request).skip}</a>${renderBand(request, frame)}${renderSide(request, frame)}`}
+<main id="main" tabindex="-1"${page.isLive === true && store && html` data-live="/stores/${store.storeId}/live" data-sequence="${String(store.sequence)}"`}>
+${news}${page.main}
+<p id="alert" class="note" role="alert" hidden></p>
 </main>
-<footer>
-<nav aria-label="${texts.languages}">${languages.map(({ tag, name }) => html`<a href="${here}?lang=${tag}" lang="${tag}" hreflang="${tag}"${tag === language.tag && html` aria-current="true"`}>${name}</a>`)}</nav>
-</footer>
+${frame === null && html`<footer>${renderChoices(request)}</footer>`}
 </body>
 </html>
 `
-  return reply
-    .code(page.status ?? 200)
-    .headers(headersFor(ctx, style))
-    .send(document.html)
+  reply.code(page.status ?? 200).headers(headersFor(ctx, style, page.hasFrames ?? false))
+  return sendCompressed(request, reply, document.html)
 }
 
-/** The form token of a page that is being made, as a hidden field. */
-export function formField(formToken: string): Html {
-  return html`<input type="hidden" name="formToken" value="${formToken}">`
+async function readFrame(
+  ctx: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: Page,
+  field: Html,
+): Promise<Frame> {
+  const { stores, store } = request.visitor
+  const { member } = sessionOf(request)
+  // The answer to a form is left again at once.
+  const shown = request.method === 'GET' ? store : null
+  const [undecided, stepsLeft] = await Promise.all([
+    shown && countUndecided(forStore(ctx, shown.storeId).db, shown.storeId, countMax + 1),
+    shown && hasStepsLeft(ctx, request, reply, shown),
+  ])
+  return {
+    screen: page.screen ?? null,
+    stores,
+    store,
+    isOperator: member.isOperator,
+    undecided,
+    hasStepsLeft: stepsLeft ?? false,
+    memberName: member.name,
+    formField: field,
+  }
 }
 
 /** The payment page's policy, without its pictures from elsewhere and with a referrer for our own forms. */
-function headersFor({ config }: Context, style: string): Readonly<Record<string, string>> {
+function headersFor(
+  { config }: Context,
+  style: string,
+  hasFrames: boolean,
+): Readonly<Record<string, string>> {
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': contentPolicy([style], 'data:'),
+    'content-security-policy': contentPolicy([style], 'data:', { hasFrames }),
     'integrity-policy': 'blocked-destinations=(script)',
     'x-frame-options': 'DENY',
     'referrer-policy': 'same-origin',
@@ -80,6 +122,6 @@ function headersFor({ config }: Context, style: string): Readonly<Record<string,
     'permissions-policy':
       'camera=(), geolocation=(), microphone=(), payment=(), usb=(), clipboard-write=(self), publickey-credentials-get=(self), publickey-credentials-create=(self)',
     ...(config.consoleUrl.startsWith('https:') && { 'strict-transport-security': 'max-age=63072000' }),
-    vary: 'cookie, accept-language',
+    vary: 'cookie, accept-language, accept-encoding',
   }
 }

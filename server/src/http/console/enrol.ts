@@ -41,7 +41,7 @@ ${
   request.visitor.session &&
   html`<form data-passkey="join" data-shown-for="joining" hidden><button class="quiet">${fill(texts.joinAs, { name: request.visitor.session.member.name })}</button></form>`
 }
-<noscript><p class="notice">${texts.needsScript}</p></noscript>`,
+<noscript><p class="note">${texts.needsScript}</p></noscript>`,
     })
   })
 

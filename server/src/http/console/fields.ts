@@ -37,6 +37,13 @@ export function readName(request: FastifyRequest, name: string): string {
   return text
 }
 
+/** A text as people may write it; `label` is what the form calls it. */
+export function readText(request: FastifyRequest, name: string, label: string): string {
+  const text = textOf(fieldsOf(request), name)
+  refuse(request, label, checkText(name, text, nameBytesMax))
+  return text
+}
+
 /** An address, or null if none was entered. */
 export function readEmail(request: FastifyRequest): string | null {
   const text = textOf(fieldsOf(request), 'email')

@@ -23,7 +23,7 @@ export function mountOidc(scope: FastifyInstance, ctx: Context, identities: Iden
   scope.post('/oidc/disconnect', async (request, reply) => {
     const touch = await readTouch(ctx, sessionOf(request), touchOf(fieldsOf(request)))
     await removeIdentity(ctx, touch, ctx.now())
-    return reply.code(303).header('location', '/').send()
+    return reply.code(303).header('location', '/account').send()
   })
 
   // The provider sends the browser back here. The state belongs to this browser and works once.
@@ -32,6 +32,9 @@ export function mountOidc(scope: FastifyInstance, ctx: Context, identities: Iden
     const { session } = request.visitor
     const token = await identities.finish(browserOf(request), session, query, ctx.now())
     if (token !== null) startSession(ctx, reply, token)
-    return reply.code(303).header('location', '/').send()
+    return reply
+      .code(303)
+      .header('location', token === null ? '/account' : '/')
+      .send()
   })
 }

@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import type { Provider } from '../../members/identities.ts'
 import { endSession } from '../../members/session.ts'
 import { openSignIn, signIn } from '../../members/sign-in.ts'
+import { takesSignUps } from '../../stores/sign-up.ts'
 import { fill, html } from '../page/html.ts'
 import { sendPage } from './document.ts'
 import { fieldsOf } from './fields.ts'
@@ -22,8 +23,9 @@ export function mountSignIn(scope: FastifyInstance, ctx: Context, provider: Prov
 <p class="soft">${texts.about}</p>
 <form data-passkey="sign-in"><button>${texts.button}</button></form>
 ${provider && html`<p><a class="button quiet" href="/oidc">${fill(texts.through, { host: provider.host })}</a></p>`}
-<noscript><p class="notice">${texts.needsScript}</p></noscript>
-<p class="soft">${texts.lost}</p>`,
+<noscript><p class="note">${texts.needsScript}</p></noscript>
+<p class="soft">${texts.lost}</p>
+${takesSignUps(ctx) && html`<p><a href="/sign-up">${texts.signUp}</a></p>`}`,
     })
   })
 

@@ -14,13 +14,19 @@ import { Refusal } from '../../members/refusal.ts'
 import { removeMember } from '../../members/remove.ts'
 import { mayAct } from '../../members/rights.ts'
 import { listInvitations, listStoreMembers } from '../../members/rows.ts'
+import { setRefundLimit } from '../../stores/refund-limit.ts'
+import { readStore } from '../../stores/rows.ts'
 import { fill, type Html, html } from '../page/html.ts'
-import { formField, sendPage } from './document.ts'
+import { sendPage } from './document.ts'
 import { fieldsOf, readEmail, readName, textOf, touchOf } from './fields.ts'
+import { formField } from './form-field.ts'
 import { languageOf } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
-import { giveFormToken, sessionOf, storeOf } from './visitor.ts'
-import { renderNews } from './wallet-news.ts'
+import { pick } from './languages/pick.ts'
+import { isNothing } from './refunds/standing.ts'
+import { refundTexts } from './refunds/texts.ts'
+import type { RefundTexts } from './refunds/texts-shape.ts'
+import { forStore, giveFormToken, sessionOf, storeOf } from './visitor.ts'
 import { when } from './when.ts'
 
 const path = '/stores/:storeId/members'
@@ -32,23 +38,25 @@ export function mountTeam(scope: FastifyInstance, ctx: Context): void {
     const own = storeOf(request)
     const { storeId } = own
     const isOwner = mayAct(own.role, 'members:write')
-    const [members, open, news] = await Promise.all([
+    const [members, settings, open] = await Promise.all([
       listStoreMembers(ctx.db, storeId),
+      readStore(forStore(ctx, storeId).db, storeId),
       isOwner ? listInvitations(ctx.db, storeId) : [],
-      renderNews(ctx, request, reply),
     ])
     const store = html`${formField(giveFormToken(ctx, request, reply))}<input type="hidden" name="storeId" value="${storeId}">`
     const language = languageOf(request)
     const { team: texts } = language.texts
     const page = { storeId, store, language }
     return sendPage(ctx, request, reply, {
+      screen: 'team',
       title: texts.title.replace('{store}', own.storeName),
-      main: html`<h1>${fill(texts.title, { store: own.storeName })}</h1>
-${news}
+      main: html`<div class="head plain"><h1>${fill(texts.title, { store: own.storeName })}</h1></div>
+<section class="pane">
 <ul class="things">${members.map((each) => renderMember(page, each, member.id, isOwner))}</ul>
 ${open.length > 0 && html`<h2>${texts.open}</h2><ul class="things">${open.map((each) => renderInvitation(page, each))}</ul>`}
 ${isOwner && renderInvite(page, sendsMail(ctx))}
-<p><a href="/">${texts.back}</a></p>`,
+${renderLimit(page, pick(refundTexts, request), settings?.managerRefundLimit ?? '0', isOwner)}
+</section>`,
     })
   })
 
@@ -91,6 +99,14 @@ ${isOwner && renderInvite(page, sendsMail(ctx))}
     return reply.code(303).header('location', `/stores/${storeId}/members`).send()
   })
 
+  scope.post(`${path}/refund-limit`, change, async (request, reply) => {
+    const { storeId } = storeOf(request)
+    const fields = fieldsOf(request)
+    const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
+    await setRefundLimit(forStore(ctx, storeId), storeId, touch, textOf(fields, 'limit'), ctx.now())
+    return reply.code(303).header('location', `/stores/${storeId}/members`).send()
+  })
+
   scope.post(`${path}/withdraw`, change, async (request, reply) => {
     const { storeId } = storeOf(request)
     const invitationId = textOf(fieldsOf(request), 'invitationId')
@@ -105,7 +121,7 @@ function sendLink(
   request: FastifyRequest,
   reply: FastifyReply,
   { link, invitation, isMailed }: NewInvitation,
-): FastifyReply {
+): Promise<FastifyReply> {
   const { name, email, storeId, isRecovery, expiresAt } = invitation
   const language = languageOf(request)
   const { link: texts } = language.texts
@@ -159,5 +175,16 @@ function renderInvite({ storeId, store, language }: Page, isMailed: boolean): Ht
 <label>${isMailed ? texts.emailMailed : texts.email}<input name="email" type="email" maxlength="200" autocomplete="off"></label>
 <label>${texts.role}<select name="role">${roles.toReversed().map((role) => html`<option value="${role}">${texts.describeRole[role]}</option>`)}</select></label>
 <div><button>${texts.makeLink}</button></div>
+</form>`
+}
+
+function renderLimit({ storeId, store }: Page, texts: RefundTexts, limit: string, isOwner: boolean): Html {
+  const said = isNothing(limit) ? html`${texts.limitNone}` : fill(texts.limitIs, { limit })
+  if (!isOwner) return html`<h2>${texts.limitTitle}</h2><p>${said}</p>`
+  return html`<h2>${texts.limitTitle}</h2>
+<form method="post" action="/stores/${storeId}/members/refund-limit" data-confirm="refund.limit" class="fields">${store}
+<p class="soft">${texts.limitAbout}</p>
+<label>${texts.limitLabel}<input name="limit" value="${limit}" required inputmode="decimal" pattern="\\d{1,9}(\\.\\d{1,2})?" maxlength="12" autocomplete="off"></label>
+<div><button class="quiet">${texts.limitSave}</button></div>
 </form>`
 }

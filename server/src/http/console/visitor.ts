@@ -30,7 +30,9 @@ type Visitor = {
   /** Null if the browser sent none, or more than one. */
   readonly token: string | null
   readonly session: Session | null
-  /** The store in the path, if the member belongs to it. */
+  /** The stores that the member belongs to. */
+  readonly stores: readonly Membership[]
+  /** The one in the path. */
   readonly store: Membership | null
 }
 
@@ -55,18 +57,20 @@ export async function meetVisitor(ctx: Context, request: FastifyRequest): Promis
     if (token === null || !isFormToken(token, formToken))
       throw new Problem('cross_site', 'The page is too old, or the browser keeps no cookies. Reload it.')
   }
-  const session = token === null ? null : await readSession(ctx, token, ctx.now())
+  // A screen that loads itself again says nothing about whether anybody is there.
+  const isByItself = request.headers['x-refresh'] !== undefined
+  const session = token === null ? null : await readSession(ctx, token, ctx.now(), isByItself)
   if (!session && !request.routeOptions.config.isOpen) throw new Refusal('signed_out')
-  request.visitor = { token, session, store: null }
+  const stores = session ? await listMemberships(ctx.db, session.member.id) : []
+  request.visitor = { token, session, stores, store: null }
 }
 
 /** In a store, refuses whoever does not belong to it, and a member whose role does not include what the route is for. */
-export async function enterStore(ctx: Context, request: FastifyRequest): Promise<void> {
+export function enterStore(request: FastifyRequest): void {
   const { right } = request.routeOptions.config
   if (right === undefined) return
   const { storeId } = request.params as { storeId: string }
-  const stores = await listMemberships(ctx.db, sessionOf(request).member.id)
-  const store = stores.find((each) => each.storeId === storeId)
+  const store = request.visitor.stores.find((each) => each.storeId === storeId)
   // A store that does not exist and one that they do not belong to are the same to everybody else.
   if (!store) throw new Refusal('not_found')
   requireRight(store.role, right)

@@ -1,31 +1,28 @@
 import type { Actor } from '@farthing/sdk'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
-import { listMemberships } from '../../members/rows.ts'
 import { listNews, type News, type WalletChange } from '../../stores/change-rows.ts'
 import { fill, type Html, html } from '../page/html.ts'
-import { formField } from './document.ts'
 import { languageOf } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
-import { forStore, giveFormToken, sessionOf } from './visitor.ts'
+import { forStore, sessionOf } from './visitor.ts'
 import { when } from './when.ts'
 
 /** More than anybody reads at once; the wallets' own page has them all. */
 const newsMax = 20
 
-/** What happened to the wallets of the member's stores, if they own them and have not said that they saw it. */
-export async function renderNews(
-  ctx: Context,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Html | null> {
+/**
+ * What happened to the wallets of the store, or outside of one to those of all the member's stores, if they own them and
+ * have not said that they saw it.
+ */
+export async function renderNews(ctx: Context, request: FastifyRequest, field: Html): Promise<Html | null> {
   const { member } = sessionOf(request)
-  const owned = (await listMemberships(ctx.db, member.id)).filter(({ role }) => role === 'owner')
+  const { stores, store } = request.visitor
+  const owned = (store ? [store] : stores).filter(({ role }) => role === 'owner')
   const news = await Promise.all(
     owned.map(({ storeId }) => listNews(forStore(ctx, storeId).db, storeId, member.id, newsMax)),
   )
   if (news.every(({ length }) => length === 0)) return null
-  const field = formField(giveFormToken(ctx, request, reply))
   return html`${news.map((each) => renderStore(each, field, languageOf(request)))}`
 }
 
@@ -34,7 +31,7 @@ function renderStore(news: readonly News[], field: Html, language: Language): Ht
   if (!newest) return html``
   const { storeId, storeName, at } = newest
   const { wallets: texts } = language.texts
-  return html`<div class="notice" role="status"><p><strong>${fill(texts.title, { store: storeName })}</strong></p>
+  return html`<div class="note" role="status"><p><strong>${fill(texts.title, { store: storeName })}</strong></p>
 ${news.map((each) => html`<p>${describeChange(each, language)} <small>${when(each.at, language)}</small></p>`)}
 <div class="buttons"><a class="button" href="/stores/${storeId}/wallets">${texts.look}</a>
 <form method="post" action="/stores/${storeId}/wallets/seen">${field}<input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">${texts.known}</button></form></div></div>`

@@ -8,12 +8,13 @@ import { noteWalletsSeen } from '../../members/rows.ts'
 import { type Family, families } from '../../networks.ts'
 import { listChanges, type WalletChange } from '../../stores/change-rows.ts'
 import { confirmChange, confirmSetting, refuseChange } from '../../stores/confirm.ts'
-import { listCurrent, readStore } from '../../stores/rows.ts'
-import { networksFor, type Store, type Wallet } from '../../stores/store.ts'
+import { listCurrent, listWallets, readStore } from '../../stores/rows.ts'
+import { claimsByProof, networksFor, type Store, type Wallet } from '../../stores/store.ts'
 import { undoChange } from '../../stores/undo.ts'
 import { fill, type Html, html } from '../page/html.ts'
-import { formField, sendPage } from './document.ts'
+import { sendPage } from './document.ts'
 import { fieldsOf, textOf, touchOf } from './fields.ts'
+import { formField } from './form-field.ts'
 import { languageOf } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
 import { forStore, giveFormToken, sessionOf, storeOf } from './visitor.ts'
@@ -29,10 +30,11 @@ export function mountWallets(scope: FastifyInstance, ctx: Context): void {
   scope.get(path, read, async (request, reply) => {
     const { storeId, storeName, role } = storeOf(request)
     const { db } = forStore(ctx, storeId)
-    const [store, current, changes] = await Promise.all([
+    const [store, current, changes, registered] = await Promise.all([
       readStore(db, storeId),
       listCurrent(db, storeId),
       listChanges(db, storeId),
+      ctx.directory ? listWallets(db, storeId, { before: null, limit: registeredMax }) : [],
     ])
     if (!store) throw new Refusal('not_found')
     const form = html`${formField(giveFormToken(ctx, request, reply))}<input type="hidden" name="storeId" value="${storeId}">`
@@ -43,12 +45,16 @@ export function mountWallets(scope: FastifyInstance, ctx: Context): void {
     const shown = families.filter((family) =>
       [...offered, ...current.map((each) => each.family)].includes(family),
     )
+    const unclaimed = registered.filter(({ isUnclaimed }) => isUnclaimed)
     const waiting = changes.filter(({ isWaiting }) => isWaiting)
     const made = changes.filter(({ madeAt }) => madeAt !== null)
     return sendPage(ctx, request, reply, {
+      screen: 'wallets',
       title: texts.title.replace('{store}', storeName),
-      main: html`<h1>${fill(texts.title, { store: storeName })}</h1>
+      main: html`<div class="head plain"><h1>${fill(texts.title, { store: storeName })}</h1></div>
+<section class="pane">
 ${waiting.length > 0 && html`<h2>${texts.waiting}</h2><ul class="things">${waiting.map((each) => renderWaiting(page, each))}</ul>`}
+${unclaimed.length > 0 && html`<h2>${texts.unclaimed}</h2><ul class="things">${unclaimed.map((each) => renderUnclaimed(page, each))}</ul>`}
 <h2>${texts.inUse}</h2>
 <ul class="things">${shown.map((family) =>
         renderCurrent(
@@ -60,7 +66,7 @@ ${waiting.length > 0 && html`<h2>${texts.waiting}</h2><ul class="things">${waiti
 ${made.length > 0 && renderMade(page, made)}
 <h2>${texts.who}</h2>
 ${renderSetting(page)}
-<p><a href="/">${texts.back}</a></p>`,
+</section>`,
     })
   })
 
@@ -105,7 +111,7 @@ ${renderSetting(page)}
     const until = new Date(textOf(fieldsOf(request), 'until'))
     if (Number.isNaN(until.getTime())) throw new Refusal('invalid')
     await noteWalletsSeen(ctx.db, storeId, sessionOf(request).member.id, until)
-    return reply.code(303).header('location', '/').send()
+    return reply.code(303).header('location', `/stores/${storeId}/wallets`).send()
   })
 }
 
@@ -117,6 +123,9 @@ type Page = {
   readonly language: Language
   readonly mayChange: boolean
 }
+
+/** The newest wallets, of which those that wait for a signature are shown. */
+const registeredMax = 50
 
 const choices: readonly WalletChanges[] = ['member', 'key']
 
@@ -141,6 +150,15 @@ function renderCurrent(page: Page, family: Family, wallet: Wallet | undefined): 
   const { address, provenAt } = wallet
   return html`<li><p>${network} ${show(address)}<small>${
     provenAt ? fill(texts.proven, { time: when(provenAt, page.language) }) : texts.unproven
+  }</small></p></li>`
+}
+
+/** A wallet that this cell may not use yet. */
+function renderUnclaimed(page: Page, wallet: Wallet): Html {
+  const { wallets: texts } = page.language.texts
+  const proven = html`<a href="${page.ctx.config.baseUrl}/docs/api/guide#wallets">${texts.unclaimedProven}</a>`
+  return html`<li><p>${nameFamily(page, wallet.family)} ${show(wallet.address)}<small>${
+    claimsByProof(wallet) ? fill(texts.unclaimedAbout, { proven }) : texts.unclaimedCustodial
   }</small></p></li>`
 }
 
@@ -169,7 +187,7 @@ function renderMade(page: Page, made: readonly WalletChange[]): Html {
   const revoke = html`<a href="${page.ctx.config.baseUrl}/docs/keys#if-a-key-is-stolen">${texts.revoke}</a>`
   return html`<h2>${texts.recent}</h2>
 <p class="soft">${texts.recentAbout}</p>
-${page.store.walletChanges === 'key' && html`<p class="notice">${fill(texts.keyEnough, { revoke })}</p>`}
+${page.store.walletChanges === 'key' && html`<p class="note">${fill(texts.keyEnough, { revoke })}</p>`}
 <ul class="things">${made.map((each) => renderChange(page, each))}</ul>`
 }
 

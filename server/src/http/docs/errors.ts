@@ -100,6 +100,7 @@ breaks; <code>detail</code> says what is wrong with it.`,
 function effectOf(code: ProblemCode): string {
   if (code === 'rate_unavailable') return 'No. No checkout was created.'
   if (code === 'settlement_unavailable') return 'No. The payment was not claimed, and nothing was charged.'
+  if (code === 'cell_unavailable') return 'No. The request reached no process of the cell.'
   if (code === 'payment_not_applied')
     return 'Yes: the money arrived. It did not complete this checkout. The store sees it in its list of payments.'
   return problems[code][0] >= 500

@@ -1,16 +1,17 @@
 import type * as Wire from '@farthing/sdk'
 import Type from 'typebox'
+import { Payment, StoreCheckout } from '../checkout-schemas.ts'
 import { ApiKey } from '../key-schemas.ts'
+import { Refund } from '../refund-schemas.ts'
 import {
+  Actor,
   closed,
   cursor,
   limit,
   nextCursor,
   nullable,
   of,
-  Payment,
   Store,
-  StoreCheckout,
   timestamp,
   Wallet,
 } from '../schemas.ts'
@@ -32,7 +33,17 @@ export const eventTypes = [
   'payment.reversed',
   'payment.accepted',
   'payment.dismissed',
+  'payment.noted',
+  'refund.requested',
+  'refund.claimed',
+  'refund.completed',
+  'refund.reorged',
+  'refund.failed',
+  'refund.canceled',
   'store.updated',
+  'store.approved',
+  'store.suspended',
+  'store.resumed',
   'wallet.registered',
   'wallet.updated',
   'wallet.retired',
@@ -221,17 +232,6 @@ export const Redelivered = of<Wire.Redelivered>()(
   ),
 )
 
-const Actor = of<Wire.Actor>()(
-  Type.Object(
-    {
-      type: Type.Enum(['key', 'member', 'operator', 'system']),
-      id: Type.String({ description: 'The id of the key or member, or the operator’s name.' }),
-      name: nullable(Type.String({ description: 'The key’s label, or the person’s name.' })),
-    },
-    { ...closed, description: 'Who caused it. Null for what payers, the chain or time caused.' },
-  ),
-)
-
 const Member = of<Wire.Member>()(
   Type.Object(
     {
@@ -256,6 +256,7 @@ const Event = of<Wire.Event>()(
       data: Type.Union([
         Type.Object({ checkout: StoreCheckout }, closed),
         Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
+        Type.Object({ refund: Refund }, closed),
         Type.Object({ wallet: Wallet }, closed),
         Type.Object({ key: ApiKey }, closed),
         Type.Object({ store: Store }, closed),
@@ -325,6 +326,7 @@ export const DeliveryQuery = Type.Object(
     limit,
     cursor,
     state: Type.Optional(deliveryState),
+    type: Type.Optional(eventType()),
     eventId: Type.Optional(Type.String({ maxLength: 40 })),
   },
   closed,

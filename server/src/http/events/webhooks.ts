@@ -182,6 +182,7 @@ function deliveryRoutes(ctx: Context): Route[] {
         const query = request.query as Static<typeof schemas.DeliveryQuery>
         const page = await listDeliveries(ctx, storeOf(request), param(request, 'endpointId'), {
           state: query.state ?? null,
+          type: query.type ?? null,
           eventId: query.eventId ?? null,
           cursor: query.cursor ?? null,
           limit: query.limit ?? limitDefault,
@@ -239,7 +240,7 @@ function deliveryRoutes(ctx: Context): Route[] {
   ]
 }
 
-function checkUrl(ctx: Context, mode: StoreMode, url: string): void {
+export function checkUrl(ctx: Context, mode: StoreMode, url: string): void {
   const mistakes = checkWebUrl('/url', url, mode)
   const all = mistakes.length > 0 ? mistakes : reachOf(ctx.config, mode).check('/url', new URL(url))
   if (all.length > 0) throw invalid(...all)

@@ -62,11 +62,11 @@ function findTransfer(
 
 /**
  * What the page is about. Once money has arrived, or the buyer has named a transaction, nothing on it may invite a
- * second payment.
+ * second payment, until all of that money is back or the store has dismissed it.
  */
 export function stageOf(view: CheckoutView, asked: Asked): 'choose' | 'announced' | 'arrived' | 'over' {
   if (!isPayable(view)) return 'over'
-  if (view.notes.length > 0) return 'arrived'
+  if (view.notes.some(({ isSettled }) => !isSettled)) return 'arrived'
   return view.announced.length > 0 && !asked.isUnsent ? 'announced' : 'choose'
 }
 

@@ -1,8 +1,9 @@
 import type { Assets } from './assets.ts'
+import { inkOn } from './contrast.ts'
 import { type Html, html } from './html.ts'
 import { languages } from './languages/choose.ts'
 import type { Language } from './languages/language.ts'
-import { contentPolicy } from './policy.ts'
+import { contentPolicy, stillPolicy } from './policy.ts'
 
 /** A whole page and the headers that it must be sent with. */
 export type Document = { readonly status: number; readonly headers: Headers; readonly text: string }
@@ -16,10 +17,17 @@ export type Place = {
   /** Its path, without a trailing slash. */
   readonly path: string
   readonly assets: Assets
+  /** The script's URL names it: while cells run different releases, a proxy asks the one whose page it is. */
+  readonly cell: string
+  /** A picture of the page, in a frame of our own: it has no script, and nothing in it can be used. */
+  readonly still?: {
+    /** The logo as a data URL. */
+    readonly logo: string | null
+  }
 }
 
 export function renderDocument(
-  { url, path, assets }: Place,
+  { url, path, assets, cell, still }: Place,
   language: Language,
   page: {
     readonly status: number
@@ -28,6 +36,8 @@ export function renderDocument(
     readonly main: Html
     /** The query of this page in another language. */
     readonly languageLinks: (tag: string) => string
+    /** Whether it works without our script, and has none. */
+    readonly isStatic?: boolean
   },
 ): Document {
   const styles = [assets.style, ...(page.accentColor === null ? [] : [accentStyle(page.accentColor)])]
@@ -41,9 +51,9 @@ export function renderDocument(
 <title>${page.title}</title>
 <link rel="icon" href="data:,">
 ${styles.map((style) => ({ html: `<style>${style}</style>` }))}
-<script type="module" src="${path}/assets/${assets.script.name}" integrity="${assets.script.integrity}"></script>
+${still === undefined && !page.isStatic && html`<script type="module" src="${path}/assets/${assets.script.name}?cell=${cell}" integrity="${assets.script.integrity}"></script>`}
 </head>
-<body>
+<body${still !== undefined && html` inert`}>
 ${page.main}
 <footer>
 <nav aria-label="${language.texts.languages}">${languages.map(({ tag, name }) => html`<a href="${page.languageLinks(tag)}" lang="${tag}" hreflang="${tag}"${tag === language.tag && html` aria-current="true"`}>${name}</a>`)}</nav>
@@ -51,7 +61,7 @@ ${page.main}
 </body>
 </html>
 `
-  return { status: page.status, headers: headersFor(url, styles), text: document.html }
+  return { status: page.status, headers: headersFor(url, styles, still !== undefined), text: document.html }
 }
 
 /**
@@ -59,12 +69,12 @@ ${page.main}
  * wallets announce their icons that way. The page's style and the store's colour are inline, each allowed by the hash of
  * its exact text.
  */
-function headersFor(url: string, styles: readonly string[]): Headers {
+function headersFor(url: string, styles: readonly string[], isStill: boolean): Headers {
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': contentPolicy(styles, "'self' data:"),
+    'content-security-policy': isStill ? stillPolicy(styles) : contentPolicy(styles, "'self' data:"),
     'integrity-policy': 'blocked-destinations=(script)',
-    'x-frame-options': 'DENY',
+    'x-frame-options': isStill ? 'SAMEORIGIN' : 'DENY',
     'referrer-policy': 'no-referrer',
     // Wallets may open windows of their own.
     'cross-origin-opener-policy': 'same-origin-allow-popups',
@@ -75,13 +85,7 @@ function headersFor(url: string, styles: readonly string[]): Headers {
   }
 }
 
-/** The store's colour, and black or white text on it, whichever has more contrast: one always exceeds 4.5. */
+/** The store's colour, and what can be read on it. */
 function accentStyle(color: string): string {
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((i) => {
-    const channel = Number.parseInt(color.slice(i, i + 2), 16) / 255
-    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4
-  })
-  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-  const isDark = 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05
-  return `:root{--accent:${color};--on-accent:${isDark ? '#fff' : '#000'}}`
+  return `:root{--accent:${color};--on-accent:${inkOn(color) === '#ffffff' ? '#fff' : '#000'}}`
 }

@@ -1,4 +1,3 @@
-import { brotliCompressSync, constants } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { restoringProblem } from '../../checkouts/refusals.ts'
 import { isPayable, readView } from '../../checkouts/view.ts'
@@ -10,6 +9,7 @@ import type { Route } from '../route.ts'
 import { prefersPage } from './accept.ts'
 import { mountAssets, openAssets } from './assets.ts'
 import { type Asked, ways } from './choice.ts'
+import { sendCompressed } from './compress.ts'
 import type { Document, Place } from './document.ts'
 import { chooseLanguage } from './languages/choose.ts'
 import { english } from './languages/en.ts'
@@ -26,6 +26,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
     url: ctx.config.checkoutPageUrl,
     path: pagePathOf(ctx),
     assets: openAssets(),
+    cell: ctx.config.cell,
   }
   mountAssets(scope, place.path, place.assets)
   mountLogo(scope, ctx, place.path)
@@ -76,11 +77,6 @@ function readAsked(request: FastifyRequest): Asked {
   }
 }
 
-/** Fast, and small enough: every request renders the page again. */
-const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
-
 function sendDocument(request: FastifyRequest, reply: FastifyReply, document: Document): FastifyReply {
-  reply.code(document.status).headers(document.headers)
-  if (!/\bbr\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(document.text)
-  return reply.header('content-encoding', 'br').send(brotliCompressSync(document.text, brotli))
+  return sendCompressed(request, reply.code(document.status).headers(document.headers), document.text)
 }

@@ -6,7 +6,14 @@ import { type Asked, type Choice, chooseWay, queryOf, stageOf } from './choice.t
 import { type Document, type Place, renderDocument } from './document.ts'
 import { type Html, html, json, plain } from './html.ts'
 import type { Language } from './languages/language.ts'
-import { renderAnnounced, renderArrived, renderMessage, renderNotes, renderOutcome } from './parts/outcome.ts'
+import {
+  isReturned,
+  renderAnnounced,
+  renderArrived,
+  renderMessage,
+  renderNotes,
+  renderOutcome,
+} from './parts/outcome.ts'
 import {
   describeOption,
   formatPrice,
@@ -42,19 +49,19 @@ export function renderPage(
   const acts: Readonly<Record<typeof stage, () => Html | null>> = {
     choose: () =>
       choice &&
-      renderWays(
+      html`${renderNotes(view, language)}${renderWays(
         view,
         choice,
         asked,
-        { path: place.path, url: `${place.url}/${checkout.id}` },
+        { path: place.path, url: `${place.url}/${checkout.id}`, isStill: place.still !== undefined },
         terms.options.some((option) => option.place === choice.place),
-      ),
+      )}`,
     announced: () => renderAnnounced(view, asked),
     arrived: () => renderArrived(view, language),
     over: () => html`${renderNotes(view, language)}${renderOutcome(view, language)}`,
   }
   const main = html`<main data-status="${checkout.status}">
-${renderHead(view, shown, language, place.path, choice !== null)}
+${renderHead(view, shown, language, logoOf(place, checkout.id), choice !== null)}
 <div class="act">
 ${acts[stage]()}
 </div>
@@ -72,13 +79,18 @@ ${renderFacts(view, shown, language, choice !== null)}
   })
 }
 
+function logoOf({ path, still }: Place, checkoutId: string): string {
+  return still?.logo ?? `${path}/${checkoutId}/logo`
+}
+
 export function renderNotFound(place: Place, language: Language): Document {
   return renderAlone(place, language, 404, 'notFound')
 }
 
 /** Browsers get this instead of a problem's JSON. */
 export function renderUnavailable(place: Place, language: Language, status: number): Document {
-  return renderAlone(place, language, status, 'unavailable')
+  // To a buyer, another cell's id is a wrong address.
+  return renderAlone(place, language, status, status === 421 ? 'notFound' : 'unavailable')
 }
 
 function renderAlone(
@@ -94,12 +106,13 @@ function renderAlone(
 }
 
 function titleOf(
-  { checkout, store }: CheckoutView,
+  view: CheckoutView,
   { tag, texts }: Language,
   stage: ReturnType<typeof stageOf>,
   choice: Choice | null,
   { money }: Shown,
 ): string {
+  const { checkout, store } = view
   if (choice) {
     const { symbol = '', decimals = 0 } = money ? describeOption(money) : {}
     const amount = money
@@ -111,7 +124,7 @@ function titleOf(
     OPEN: stage === 'over' ? texts.expired : stage === 'announced' ? texts.announced : texts.arrived,
     EXPIRED: texts.expired,
     PROCESSING: texts.processing,
-    COMPLETED: texts.completed,
+    COMPLETED: isReturned(view) ? texts.refunds.whole : texts.completed,
     CANCELED: texts.canceled,
   }
   return `${messages[checkout.status].title} · ${plain(store.name)}`

@@ -9,7 +9,13 @@ import { type Example, type Examples, readExamples } from './examples.ts'
 const components = { ...otherComponents, ...eventComponents }
 
 /** Problems that any operation can return. */
-const anyRoute: readonly ProblemCode[] = ['bad_request', 'rate_limited', 'internal_error', 'unavailable']
+const anyRoute: readonly ProblemCode[] = [
+  'bad_request',
+  'wrong_cell',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+]
 const anyKeyedRoute: readonly ProblemCode[] = ['invalid_api_key', 'address_not_allowed']
 const anyInput: readonly ProblemCode[] = ['invalid_request']
 const anyBody: readonly ProblemCode[] = ['malformed_json', 'unsupported_media_type', 'body_too_large']
@@ -59,7 +65,7 @@ function describeOperation(route: Route, examples: readonly Example[]): object {
     parameters: describeParameters(route),
     ...(route.body && {
       requestBody: {
-        required: true,
+        required: route.isBodyOptional !== true,
         content: {
           'application/json': { schema: withReferences(route.body), ...(body && { example: body }) },
         },

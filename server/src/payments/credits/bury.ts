@@ -11,6 +11,8 @@ type Dead = {
   readonly payer: string
   readonly nonce: string
   readonly reason: string
+  /** Only if nothing that lives longer was handed out for it. */
+  readonly validBefore?: string
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { CheckoutPayment, Disposition, Finality, Payment, PaymentHint } from '@farthing/sdk'
+import type { CheckoutPayment, Disposition, Finality, Payment, PaymentHint, PaymentNote } from '@farthing/sdk'
 import { toShown } from '../../chains/families.ts'
 import type { CheckoutId } from '../../ids.ts'
 
@@ -25,6 +25,8 @@ export type CreditRow = {
   readonly acceptedAt: Date | null
   readonly dismissedAt: Date | null
   readonly hints: readonly PaymentHint[]
+  /** What the store that reads it has noted; null for other readers. */
+  readonly note: PaymentNote | null
   readonly firstBlockTime: Date
   readonly includedAt: Date
   readonly safeAt: Date | null
@@ -64,6 +66,7 @@ export type RawCredit = {
   accepted_at: Date | null
   dismissed_at: Date | null
   hints?: PaymentHint[] | null
+  note?: PaymentNote | null
 }
 
 export function toCreditRow(row: RawCredit): CreditRow {
@@ -94,6 +97,7 @@ export function toCreditRow(row: RawCredit): CreditRow {
     acceptedAt: row.accepted_at,
     dismissedAt: row.dismissed_at,
     hints: row.hints ?? [],
+    note: row.note ? { ...row.note, notedAt: new Date(row.note.notedAt).toISOString() } : null,
   }
 }
 
@@ -144,5 +148,6 @@ export function toPayment(row: CreditRow & { disposition: Disposition }): Paymen
     acceptedAt: row.acceptedAt?.toISOString() ?? null,
     dismissedAt: row.dismissedAt?.toISOString() ?? null,
     hints: [...row.hints],
+    ...(row.note && { note: row.note }),
   }
 }

@@ -10,6 +10,14 @@ export function ownersOf(mode: string): string {
   return `payment_owners(k.pay_to, k.included_at, ${mode})`
 }
 
+/**
+ * The same for one store ($1), wherever it is asked, also in the console, which sees no other store's wallets: null if
+ * credit `k` is not the store's, else whether the store may decide about it.
+ */
+export function rightOf(mode: string): string {
+  return `payment_right($1, k.pay_to, k.included_at, ${mode})`
+}
+
 /** The checkouts of a store, which is SQL too, that an unmatched credit `k` may have been meant for. */
 export function hintsFor(storeId: string): string {
   return `(select json_agg(json_build_object('checkoutId', h.checkout_id, 'disposition', h.disposition)

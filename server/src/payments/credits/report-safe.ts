@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { idOfNetwork } from '../../networks.ts'
-import type { NewlySafe } from './rows.ts'
+import type { NewlySafe } from './finality-rows.ts'
 
 export const safeSentence = 'payment safe: its block is not expected to be replaced'
 

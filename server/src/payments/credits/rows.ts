@@ -1,6 +1,6 @@
 import type { Disposition, EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../../database/db.ts'
-import type { CheckoutId, StoreId } from '../../ids.ts'
+import type { StoreId } from '../../ids.ts'
 import { liveCreditOf } from '../rows.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsFor, modeOf, ownersOf } from './owner-rows.ts'
@@ -38,6 +38,8 @@ export type Concern = {
      * something there. Then it does not pay its checkout by itself, and the store decides.
      */
     readonly isForeign?: boolean
+    /** Whether it will most likely pay its checkout, which the caller has locked. */
+    readonly isExpected?: boolean
   } | null
 }
 
@@ -47,6 +49,11 @@ export type NewCredit = {
   readonly checkoutId: string | null
   /** The checkout's store. */
   readonly storeId: string | null
+  /**
+   * Whether it is written as exact at once, if it is new and its checkout has had no exact credit: one that the chain
+   * removed may come back in the same block. The caller has locked the checkout.
+   */
+  readonly isExpected: boolean
   /** Who sent the transaction of a plain transfer, if that is known. */
   readonly sender: { readonly address: string; readonly nonce: number } | null
 }
@@ -55,9 +62,9 @@ export type NewCredit = {
  * Writes the credits found in a block. A new inclusion of the same transfer orphans the old credit and keeps what was
  * decided about it. When a block becomes canonical again, its credits are no longer orphaned, but one that was exact
  * becomes overpaid if another credit is exact by then. An unmatched credit whose claim has turned up is assigned to
- * that claim. The disposition is decided under the checkout's lock when its status is updated; until then, a credit
- * with a checkout counts as overpaid, which completes nothing. Returns only the checkouts of credits that are new or
- * changed, since every block is read twice.
+ * that claim. The disposition is decided under the checkout's lock when its status is updated, in the same transaction;
+ * until then, a credit with a checkout counts as overpaid, or as exact if that is expected, so that it need not be
+ * written twice. Returns only the checkouts of credits that are new or changed, since every block is read twice.
  */
 export async function upsertCredits(
   tx: Transaction,
@@ -67,7 +74,7 @@ export async function upsertCredits(
   isWitnessed: boolean,
 ): Promise<string[]> {
   const input = JSON.stringify(
-    credits.map(({ seen, paymentId, checkoutId, storeId, sender }) => ({
+    credits.map(({ seen, paymentId, checkoutId, storeId, isExpected, sender }) => ({
       log_index: seen.logIndex,
       payment_id: paymentId,
       transaction_hash: seen.transactionHash,
@@ -79,6 +86,7 @@ export async function upsertCredits(
       amount: seen.value.toString(),
       store_id: storeId,
       checkout_id: checkoutId,
+      is_expected: isExpected,
       sender: sender?.address ?? null,
       sender_nonce: sender?.nonce ?? null,
     })),
@@ -110,12 +118,15 @@ export async function upsertCredits(
      select $1, $3, i.log_index, coalesce(e.payment_id, i.payment_id), $4, $5, i.transaction_hash,
        i.position, i.asset, i.payer, i.nonce, i.pay_to, i.amount,
        case when e.checkout_id is null then i.store_id else e.store_id end, coalesce(e.checkout_id, i.checkout_id),
-       case when coalesce(e.checkout_id, i.checkout_id) is null then 'unmatched' else 'overpaid' end,
+       case when coalesce(e.checkout_id, i.checkout_id) is null then 'unmatched'
+         when i.is_expected and e.checkout_id is null and not exists (select 1 from credits o
+           where o.checkout_id = i.checkout_id and o.disposition = 'exact') then 'exact'
+         else 'overpaid' end,
        coalesce(e.first_seen_block_time, $5), clock(), e.accepted_at, e.dismissed_at,
        coalesce(e.sender, i.sender), coalesce(e.sender_nonce, i.sender_nonce), case when $6 then clock() end, $6
      from json_to_recordset($2) as i (log_index integer, payment_id text, transaction_hash text, position integer,
-       asset text, payer text, nonce text, pay_to text, amount numeric, store_id text, checkout_id text, sender text,
-       sender_nonce bigint)
+       asset text, payer text, nonce text, pay_to text, amount numeric, store_id text, checkout_id text,
+       is_expected boolean, sender text, sender_nonce bigint)
      cross join lateral (select min(o.payment_id) as payment_id, min(o.first_seen_block_time) as first_seen_block_time,
          max(o.checkout_id) as checkout_id, max(o.store_id) as store_id, max(o.accepted_at) as accepted_at,
          max(o.dismissed_at) as dismissed_at, max(o.sender) as sender, max(o.sender_nonce) as sender_nonce
@@ -130,7 +141,8 @@ export async function upsertCredits(
        announced = case when k.announced in ('reorged', 'reversed') then null else k.announced end,
        checkout_id = coalesce(k.checkout_id, excluded.checkout_id),
        store_id = case when k.checkout_id is null then excluded.store_id else k.store_id end,
-       disposition = case when k.checkout_id is null then excluded.disposition
+       disposition = case
+         when k.checkout_id is null then case when excluded.checkout_id is null then 'unmatched' else 'overpaid' end
          when k.disposition = 'exact' and k.orphaned_at is not null and exists (select 1 from credits o
            where o.checkout_id = k.checkout_id and o.disposition = 'exact' and o.orphaned_at is null) then 'overpaid'
          else k.disposition end
@@ -140,6 +152,15 @@ export async function upsertCredits(
     [network, input, block.hash, block.number, block.time, isWitnessed],
   )
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
+}
+
+/** Locks those of the checkouts that wait for a payment, and returns them. */
+export async function lockWaiting(tx: Transaction, checkoutIds: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.query<{ id: string }>(
+    `select id from checkouts where id = any($1) and status = 'PROCESSING' order by id for no key update`,
+    [checkoutIds],
+  )
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** SQL: the credits of the transfer `i`, live or orphaned ones: these have different indexes. */
@@ -188,56 +209,6 @@ export async function orphanCredits(
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
-/** A payment that has become safe on the chain, and whose checkout is COMPLETED and stays so. */
-export type NewlySafe = {
-  readonly checkoutId: CheckoutId
-  readonly paymentId: string
-  readonly transaction: string
-  readonly blockNumber: string
-  readonly disposition: Disposition
-}
-
-/**
- * SQL: whether the credit `k` completes a checkout. The announcement that such a credit is final is written together
- * with the fact, so it is left to that: see `readFacts` and `writeAnnouncements`.
- */
-export const isFinalByAnnouncement = `k.disposition = 'exact' and k.orphaned_at is null and k.witnessed_at is not null`
-
-/**
- * Records the finality that blocks have reached. Returns the checkouts to evaluate again, and the payments that have
- * become safe where there is nothing to evaluate: more finality does not change a COMPLETED checkout.
- */
-export async function advanceCredits(
-  tx: Transaction,
-  network: string,
-  safe: number,
-  finalized: number,
-): Promise<{ readonly checkoutIds: readonly string[]; readonly safe: readonly NewlySafe[] }> {
-  const rows = await tx.query<NewlySafe & { isDone: boolean }>(
-    `with advanced as (
-       update credits k set safe_at = coalesce(k.safe_at, clock()),
-         finalized_at = case when k.block_number <= $3 and not (${isFinalByAnnouncement}) then clock() end
-       where k.network = $1 and k.orphaned_at is null and k.finalized_at is null
-         and k.block_number <= greatest($2::bigint, $3::bigint)
-         and (k.safe_at is null or (k.block_number <= $3 and not (${isFinalByAnnouncement})))
-       returning k.checkout_id, k.payment_id, k.transaction_hash, k.block_number, k.disposition
-     ), final as (
-       select k.checkout_id, k.payment_id, k.transaction_hash, k.block_number, k.disposition from credits k
-       where k.network = $1 and k.orphaned_at is null and k.finalized_at is null and k.block_number <= $3
-         and ${isFinalByAnnouncement}
-     )
-     select a.checkout_id as "checkoutId", a.payment_id as "paymentId", a.transaction_hash as "transaction",
-       a.block_number as "blockNumber", a.disposition,
-       a.block_number > $3 and (select c.status from checkouts c where c.id = a.checkout_id) = 'COMPLETED' as "isDone"
-     from (table advanced union table final) a where a.checkout_id is not null`,
-    [network, safe, finalized],
-  )
-  return {
-    checkoutIds: [...new Set(rows.filter(({ isDone }) => !isDone).map(({ checkoutId }) => checkoutId))],
-    safe: rows.filter(({ isDone }) => isDone),
-  }
-}
-
 /**
  * Records the finality of single places, on chains where a block number says nothing about the blocks below it. Returns
  * the checkouts affected.
@@ -275,7 +246,10 @@ export async function listUnannounced(
   return rows.map((row) => ({ ...toCreditRow(row), ownerId: row.owner_id }))
 }
 
-/** Money in an asset that belongs to no checkout and about which nobody has decided. Counted up to `max` payments. */
+/**
+ * Money in an asset that belongs to no checkout and about which nobody has decided. Counted up to `max` payments. What
+ * a refund moved is nobody's to decide, unless it went to another store's wallet.
+ */
 export async function countUnmatched(
   db: Database,
   network: string,
@@ -285,8 +259,9 @@ export async function countUnmatched(
 ): Promise<{ readonly payments: number; readonly units: string }> {
   const [row] = await db.query<{ payments: number; units: string }>(
     `select count(*)::integer as payments, coalesce(sum(amount), 0)::text as units from (
-       select amount from credits where network = $1 and asset = $2 and orphaned_at is null and checkout_id is null
-         and dismissed_at is null and amount >= $3 limit $4) waiting`,
+       select amount from credits k where network = $1 and asset = $2 and orphaned_at is null and checkout_id is null
+         and dismissed_at is null and amount >= $3 and exists (select 1 from wallets w where w.pay_to = k.pay_to)
+       limit $4) waiting`,
     [network, asset, unitsMin.toString(), max],
   )
   return row ?? { payments: 0, units: '0' }

@@ -1,67 +1,24 @@
-import type { Disposition } from '@farthing/sdk'
+import { queryBoth } from '../../archive/rows.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import type { StoreId } from '../../ids.ts'
+import type { CheckoutId, StoreId } from '../../ids.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
-import { hintsFor, networksOf, ownersOf } from './owner-rows.ts'
+import { hintsFor, networksOf, rightOf } from './owner-rows.ts'
 
-/** SQL for a store's payments: those it lists and decides about. In all of it, $1 is the store. */
-const columns = `k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsFor('$1')}`
+/** SQL for a store's payments: those it decides about. In all of it, $1 is the store. */
+export const columns = `k.*, false as is_included_again, false as is_claimed, false as is_reserved, ${hintsFor('$1')},
+  (select json_build_object('text', n.note, 'actor', n.actor, 'notedAt', n.noted_at) from payment_notes n
+    where n.payment_id = k.payment_id and n.store_id = $1) as note`
 
 /**
  * One row per payment, however often the chain has reorganised: the live inclusion, or else the last one, once it is
  * known not to return. Until that is known, the payment is not listed.
  */
-const isCurrent = `(k.orphaned_at is null or k.reversed_at is not null) and not exists (
-  select 1 from credits o where o.payment_id = k.payment_id and k.orphaned_at is not null
-    and (o.orphaned_at is null or (o.included_at, o.block_hash) > (k.included_at, k.block_hash)))`
-
-/** Newest first. */
-export async function listPayments(
-  db: Database,
-  storeId: StoreId,
-  page: { checkoutId: string | null; disposition: Disposition | null; before: string; limit: number },
-): Promise<CreditRow[]> {
-  // Each combination of filters is its own statement, so that each is planned for the index that serves it.
-  const conditions = ['k.payment_id < $2']
-  const values: unknown[] = [storeId, page.before, page.limit]
-  if (page.checkoutId !== null) conditions.push(`k.checkout_id = $${values.push(page.checkoutId)}`)
-  if (page.disposition !== null) {
-    conditions.push(`k.disposition = $${values.push(page.disposition)}`)
-    // The partial index on payments that are not exact is used only if the query states that condition.
-    if (page.disposition !== 'exact') conditions.push("k.disposition <> 'exact'")
-  }
-  const filter = `${conditions.join(' and ')} and ${isCurrent} order by k.payment_id desc limit $3`
-  const hasUnmatched = page.checkoutId === null && (page.disposition ?? 'unmatched') === 'unmatched'
-  const rows = await db.query<RawCredit>(
-    `select ${columns} from (
-       (select k.* from credits k where k.store_id = $1 and k.checkout_id is not null and ${filter})
-       ${hasUnmatched ? `union all (${unmatched(values, filter)})` : ''}
-     ) k order by k.payment_id desc limit $3`,
-    values,
-  )
-  return rows.map(toCreditRow)
-}
-
-/** SQL: the unmatched payments that the store owns, read wallet by wallet, newest first. */
-function unmatched(values: unknown[], filter: string): string {
-  // What cannot be the store's is left out before its owners are looked up: wallets that others have proven, and what
-  // came before the store had the wallet.
-  return `select k.* from (
-       select w.pay_to, s.mode, bool_or(w.proven_at is not null) as is_proven, min(w.created_at) as since
-       from wallets w join stores s on s.id = w.store_id
-       where s.id = $1 and (w.proven_at is not null or not exists (select 1 from wallets o
-         join stores p on p.id = o.store_id and p.mode = s.mode where o.pay_to = w.pay_to and o.proven_at is not null))
-       group by w.pay_to, s.mode
-     ) mine cross join lateral (
-       select k.* from credits k where k.pay_to = mine.pay_to and k.checkout_id is null
-         and (mine.is_proven or k.included_at >= mine.since)
-         and ${isOfMode(values, 'mine.mode')}
-         and exists (select 1 from ${ownersOf('mine.mode')} o where o.store_id = $1) and ${filter}
-     ) k`
-}
+export const isCurrent = `(k.orphaned_at is null or k.reversed_at is not null and not exists (
+  select 1 from credits o where o.payment_id = k.payment_id
+    and (o.orphaned_at is null or (o.included_at, o.block_hash) > (k.included_at, k.block_hash))))`
 
 /** SQL: whether credit `k` is on a network of this mode. */
-function isOfMode(values: unknown[], mode: string): string {
+export function isOfMode(values: unknown[], mode: string): string {
   const [live, test] = [values.push(networksOf('live')), values.push(networksOf('test'))]
   return `k.network = any(case ${mode} when 'live' then $${live}::text[] else $${test}::text[] end)`
 }
@@ -75,20 +32,36 @@ export async function readPayment(
   paymentId: string,
 ): Promise<StorePayment | null> {
   const values: unknown[] = [storeId, paymentId]
-  const [row] = await db.query<RawCredit & { may_decide: boolean }>(
-    `select ${columns}, k.checkout_id is not null or o.may_decide as may_decide
-     from credits k join stores s on s.id = $1
-     left join lateral ${ownersOf('s.mode')} o on o.store_id = s.id and ${isOfMode(values, 's.mode')}
-     where k.payment_id = $2 and ${isCurrent}
-       and case when k.checkout_id is null then o.store_id is not null else k.store_id = $1 end`,
+  const [row] = await queryBoth<RawCredit & { may_decide: boolean }>(
+    db,
+    `select ${columns}, k.may_decide from (
+       select k.*, case when k.checkout_id is not null then k.store_id = $1 or null
+         when ${isOfMode(values, 's.mode')} then ${rightOf('s.mode')} end as may_decide
+       from credits k join stores s on s.id = $1 where k.payment_id = $2 and ${isCurrent}
+     ) k where k.may_decide is not null`,
     values,
   )
   return row ? { ...toCreditRow(row), mayDecide: row.may_decide } : null
 }
 
+/** The checkout that one of the store's payments belongs to. */
+export async function findCheckoutOf(
+  db: Database,
+  storeId: StoreId,
+  paymentId: string,
+): Promise<CheckoutId | null> {
+  const [row] = await queryBoth<{ id: CheckoutId }>(
+    db,
+    'select checkout_id as id from credits where payment_id = $2 and store_id = $1 and checkout_id is not null limit 1',
+    [storeId, paymentId],
+  )
+  return row?.id ?? null
+}
+
 /**
- * Accepts a payment for a checkout, of which the caller knows that the store may decide. A transfer by authorization is claimed for it in the same statement, so that nobody
- * can present it for another checkout later. False if somebody already has.
+ * Accepts a payment for a checkout, of which the caller knows that the store may decide. A transfer by authorization is
+ * claimed for it in the same statement, so that nobody can present it for another checkout later. False if somebody
+ * already has.
  */
 export async function acceptPayment(
   tx: Transaction,
@@ -105,7 +78,7 @@ export async function acceptPayment(
        select network, asset, payer, nonce, $3, $1, 'rejected', pay_to, amount, 0, 0, '', 'accepted', clock(), clock()
        from found where nonce is not null
        on conflict (network, asset, payer, nonce) do update set checkout_id = $3, store_id = $1
-         where a.checkout_id is null or a.checkout_id = $3
+         where (a.checkout_id is null and a.refund_id is null) or a.checkout_id = $3
        returning a.nonce
      )
      update credits k set checkout_id = $3, store_id = $1, accepted_at = clock(),

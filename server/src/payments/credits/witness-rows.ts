@@ -53,7 +53,7 @@ export async function readAloneLeft(
      ), used as (${usedAlone}), claimed as (
        select coalesce(sum(a.amount / l.units), 0) as share
        from authorizations a join limits l on l.asset = a.asset and l.units > 0
-       where a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited
+       where a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited and a.refund_id is null
      )
      select asset, greatest(0, floor(units * (1 - used.share - claimed.share)))::text as units_left
      from limits, used, claimed`,

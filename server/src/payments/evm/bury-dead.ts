@@ -1,16 +1,18 @@
 import type { Chain } from '../../chains/evm/chain.ts'
-import { type Authorization, authorizationStateCalldata, topics } from '../../chains/evm/eip3009.ts'
+import { type Authorization, topics } from '../../chains/evm/eip3009.ts'
 import { readBlocksAgain } from '../../chains/evm/follower.ts'
-import { decodeAggregate, readManyParams } from '../../chains/evm/multicall.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { isWitnessedUpTo, readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import { bury } from '../credits/bury.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { finishReconciling } from '../restores/reconcile.ts'
+import type { Authorized } from '../rows.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { openListener } from './credit-blocks.ts'
-import { listPerhapsDead, listResolvedWithOrphanedCredit } from './rows.ts'
+import { readStates } from './read-states.ts'
+import { readForgottenWindows } from './refund.ts'
+import { listPerhapsDead, listRefundsPerhapsDead, listResolvedWithOrphanedCredit } from './rows.ts'
 
 const buriedPerRun = 200
 
@@ -37,6 +39,7 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   const candidates = [
     ...(await listPerhapsDead(ctx.db, network, deep, buriedPerRun)),
     ...(await listResolvedWithOrphanedCredit(ctx.db, network, deep, buriedPerRun)),
+    ...(await listRefundsPerhapsDead(ctx.db, network, deep, buriedPerRun)),
   ]
   if (candidates.length === 0) return 0
   const states = await readStates(
@@ -46,20 +49,30 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
   )
   const seconds = BigInt(Math.floor(deep.time.getTime() / 1_000))
   const safeSeconds = await readSafeSeconds(ctx, network)
+  const forgotten = candidates.some(({ refundId }) => refundId !== null)
+    ? await readForgottenWindows(ctx, network)
+    : null
+  /** After a restore, a refund may have been handed out with a later window than the one that is recorded. */
+  const isWindowOver = ({ refundId, transfer: { authorization, isContract } }: Authorized) =>
+    authorization.validBefore <= seconds &&
+    (refundId === null || !forgotten || deep.time > forgotten(isContract))
   const unpaid = new Set<Authorization>()
-  for (const [i, { transfer, spentReason }] of candidates.entries()) {
+  for (const [i, candidate] of candidates.entries()) {
+    const { transfer, spentReason } = candidate
     const { authorization } = transfer
     if (states[i] !== true || spentReason !== null || authorization.validBefore > safeSeconds) continue
-    const uses = await findUses(ctx, chain, transfer)
+    const uses = await findUses(ctx, chain, candidate)
     if (uses?.length === 0) unpaid.add(authorization)
     else if (uses) await readBlocksAgain(ctx, chain, uses, openListener(ctx, chain, updateStatus))
   }
-  const dead = candidates.flatMap(({ transfer: { asset, authorization }, spentReason }, i) => {
+  const dead = candidates.flatMap((candidate, i) => {
+    const { asset, authorization } = candidate.transfer
+    const { spentReason } = candidate
     const isUsed = states[i]
-    const key = { asset, payer: authorization.from, nonce: authorization.nonce }
+    const { from: payer, nonce, validBefore } = authorization
+    const key = { asset, payer, nonce, validBefore: validBefore.toString() }
     if (isUsed === true && spentReason !== null) return { ...key, reason: spentReason }
-    if (isUsed === false && authorization.validBefore <= seconds)
-      return { ...key, reason: 'authorization_expired' }
+    if (isUsed === false && isWindowOver(candidate)) return { ...key, reason: 'authorization_expired' }
     // The nonce is used, but no block that spent it is recorded: it was used before it was claimed. Once a block as
     // late as validBefore is safe, every block in which it could have paid has been read twice; until then the follower
     // may still find that it paid. In addition, enough nodes confirm that it paid in none of them.
@@ -71,25 +84,31 @@ export async function buryDead(ctx: Context, chain: Chain, updateStatus: UpdateS
 
 /** Longer than any authorization is valid when it is claimed. */
 const searchedSeconds = maxTimeoutSeconds + 120
+/** A refund's nonce is unused when it is handed out. This much earlier, in case a block's time is ahead of our clock. */
+const earlierSeconds = 120
+
+type Candidate = Awaited<ReturnType<typeof listRefundsPerhapsDead>>[number]
 
 /**
  * The blocks in which a nonce was used while it could have paid, according to any node: reading twice through a node
- * that hides a payment misses it twice. Null if too few nodes answered to rule out such a block.
+ * that hides a payment misses it twice. Null if too few nodes answered to rule out such a block, or if not all blocks in
+ * which it could have paid are stored any more: a refund may be valid for days.
  */
 async function findUses(
   ctx: Context,
   chain: Chain,
-  { asset, authorization: { from, nonce, validBefore } }: { asset: string; authorization: Authorization },
+  { transfer, refundId, claimedAt }: Candidate,
 ): Promise<Hex[] | null> {
+  const { asset, authorization } = transfer
+  const { from, nonce, validBefore } = authorization
+  const network = chain.network.caip2
   const end = Number.parseInt(validBefore.toString(), 10)
-  const range = await readStoredRange(
-    ctx.db,
-    chain.network.caip2,
-    new Date((end - searchedSeconds) * 1_000),
-    new Date(end * 1_000),
-  )
+  const start = refundId === null ? end - searchedSeconds : claimedAt.getTime() / 1_000 - earlierSeconds
+  const range = await readStoredRange(ctx.db, network, new Date(start * 1_000), new Date(end * 1_000))
   // Not a proof that it was unused: we do not know which blocks to search.
   if (!range) return null
+  const isComplete =
+    refundId === null || (await readStoredBlocks(ctx.db, network, range.first - 1, 1)).length > 0
   const answers = await chain.rpc.callAll<{ blockHash: Hex }[]>('eth_getLogs', [
     {
       address: asset,
@@ -99,7 +118,8 @@ async function findUses(
     },
   ])
   const found = new Set(answers.flat().map(({ blockHash }) => blockHash.toLowerCase() as Hex))
-  return found.size > 0 || answers.length >= chain.network.witnessesMin ? [...found] : null
+  if (found.size > 0) return [...found]
+  return isComplete && answers.length >= chain.network.witnessesMin ? [] : null
 }
 
 /** Time of the newest block that was read a second time. */
@@ -107,25 +127,4 @@ async function readSafeSeconds(ctx: Context, network: string): Promise<bigint> {
   const follower = await readFollower(ctx.db, network)
   const [safe] = await readStoredBlocks(ctx.db, network, follower?.safeNumber ?? 0, 1)
   return BigInt(Math.floor((safe?.time.getTime() ?? 0) / 1_000))
-}
-
-/** Whether each nonce is used at a block; null if too few nodes answered or they disagree. */
-async function readStates(
-  chain: Chain,
-  blockHash: Hex,
-  transfers: readonly { asset: string; authorization: { from: Hex; nonce: Hex } }[],
-): Promise<(boolean | null)[]> {
-  const calls = transfers.map(({ asset, authorization }) => ({
-    target: asset,
-    callData: authorizationStateCalldata(authorization.from, authorization.nonce),
-  }))
-  const zero = '0x0000000000000000000000000000000000000000'
-  const answers = await chain.rpc.callAll<Hex>('eth_call', readManyParams(calls, zero, { blockHash }))
-  const decoded = answers.map((answer) => decodeAggregate(answer))
-  return transfers.map((_, i) => {
-    const said = decoded.map((results) => (results[i]?.success ? BigInt(results[i].returnData) !== 0n : null))
-    const [first] = said
-    const isAgreed = said.length >= chain.network.witnessesMin && said.every((state) => state === first)
-    return isAgreed && first !== undefined ? first : null
-  })
 }

@@ -5,6 +5,7 @@ import { checkTransfers, type Simulated, simulateSend } from '../../chains/evm/s
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { noteWaiting } from '../refund-rows.ts'
 import { type Authorized, noteContracts } from '../rows.ts'
 import { type Refused, reject } from '../settlers/reject.ts'
 import type { Wanted } from '../settlers/rows.ts'
@@ -27,6 +28,11 @@ type SendOf = (authorized: Authorized) => Omit<Unsigned, 'nonce'>
 
 /** How long an authorization that cannot be sent is skipped: only its payer or another block can change that. */
 const restMs = 5_000
+/**
+ * The same for a refund that the token refuses. It is not rejected: its signature exists, and whoever has it can use it
+ * until its window ends. So it counts until then, and is sent if the wallet is filled again.
+ */
+const refundRestMs = 30_000
 /** Skipped until there is a new block. */
 export const untilNextBlock = Number.POSITIVE_INFINITY
 
@@ -58,14 +64,21 @@ export async function choose(
   if (coded.size > 0) await noteContracts(ctx.db, network.caip2, [...coded].map(keyOf))
   const good: Chosen[] = []
   const refused: Refused[] = []
+  const waiting: Refused[] = []
   const onTheirWay = new Map<string, number>()
   const chosen = new Map<string, bigint>()
   for (const authorized of rest) {
     const verdict = verdicts.get(authorized)
     const { asset, authorization } = authorized.transfer
-    const refuse = (reason: string) => refused.push({ ...keyOf(authorized), reason })
     const setAside = (until = ctx.now().getTime() + restMs) =>
       resting.set(keyText(authorized.transfer), until)
+    const refuse = (reason: string) => {
+      if (authorized.refundId === null) refused.push({ ...keyOf(authorized), reason })
+      else {
+        waiting.push({ ...keyOf(authorized), reason })
+        setAside(ctx.now().getTime() + refundRestMs)
+      }
+    }
     if (authorized.hasFailed) {
       refuse('contract_wallet_failed_on_chain')
       continue
@@ -96,6 +109,7 @@ export async function choose(
       // The balance covers this payment, but not in addition to what its payer has in flight.
     } else if (verdict.isGood) setAside()
   }
+  if (waiting.length > 0) await noteWaiting(ctx.db, network.caip2, waiting)
   if (refused.length > 0) await reject(ctx, network.caip2, refused, lane.updateStatus)
   return good
 }

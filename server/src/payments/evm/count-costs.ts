@@ -2,7 +2,7 @@ import type { Chain } from '../../chains/evm/chain.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { RpcOutcome } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
-import { listUncosted, noteCosts } from '../settlers/gas-rows.ts'
+import { listUncosted, noteCosts, type Uncosted } from '../settlers/gas-rows.ts'
 import type { Settler } from '../settlers/rows.ts'
 
 /** Receipts per request. */
@@ -19,16 +19,16 @@ export type Receipt = {
 
 /**
  * Reads from their receipts what a settler's mined transactions cost. One receipt per transaction, so per batch and not
- * per payment. Returns whether there may be more to read.
+ * per payment. Returns whether there may be more to read, and the transactions for which no receipt was found.
  */
 export async function countCosts(
   ctx: Context,
   { network, rpc }: Chain,
   { address }: Pick<Settler, 'address'>,
-): Promise<boolean> {
+): Promise<{ readonly isMore: boolean; readonly without: readonly Uncosted[] }> {
   const uncosted = await listUncosted(ctx.db, network.caip2, address, receiptsMax)
   const hashes = uncosted.flatMap(({ nonce, hashes }) => hashes.map((hash) => ({ nonce, hash })))
-  if (hashes.length === 0) return false
+  if (hashes.length === 0) return { isMore: false, without: [] }
   const told = await rpc.askAll(
     hashes.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
     (answers) => answers.length >= network.witnessesMin,
@@ -45,7 +45,9 @@ export async function countCosts(
     const noted = await noteCosts(ctx.db, network.caip2, address, costs)
     measure(ctx, network, costs, noted)
   }
-  return costs.length < uncosted.length || uncosted.length === receiptsMax
+  const found = new Set(costs.map(({ nonce }) => nonce))
+  const without = uncosted.filter(({ nonce }) => !found.has(nonce))
+  return { isMore: without.length > 0 || uncosted.length === receiptsMax, without }
 }
 
 /** Counts the transactions that nobody has counted before, as numbers, so the last digits are lost. */

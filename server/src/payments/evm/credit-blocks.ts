@@ -1,3 +1,5 @@
+import { recentSince } from '../../archive/archive.ts'
+import { bringBackPaidBy } from '../../archive/rows.ts'
 import type { Chain, Log } from '../../chains/evm/chain.ts'
 import { type NonceEvent, readTransfers } from '../../chains/evm/eip3009.ts'
 import type { Listener } from '../../chains/evm/listener.ts'
@@ -10,16 +12,24 @@ import { appendEvent, newEvent } from '../../events/append.ts'
 import { idOfNetwork } from '../../networks.ts'
 import { limitsAlone } from '../credits/alone.ts'
 import { toPayment } from '../credits/credit.ts'
+import { advanceCredits, findReach } from '../credits/finality-rows.ts'
 import { reportSafe } from '../credits/report-safe.ts'
 import * as credits from '../credits/rows.ts'
 import { allowAlone, isAnyNotFinal, withdrawUntold } from '../credits/witness-rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { reportForeign } from '../settlers/report-foreign.ts'
 import { listSettlerAddresses, noteMined } from '../settlers/rows.ts'
 import { claimByAmount } from '../transfers/rows.ts'
 import { boundPattern } from './bound-nonce.ts'
 import { recoverClaims } from './recover-claims.ts'
 import { findConcerns, findMatches, forgetSpentAbove, forgetSpentIn, hintForeign, noteSpent } from './rows.ts'
+
+/**
+ * Base finalizes the blocks of several minutes at once. In one transaction, the payments of those minutes would exceed
+ * the time that a statement may take, and new blocks would wait meanwhile: it is done in steps of whole blocks.
+ */
+const creditsPerStep = 1_000
 
 /**
  * Turns what the follower reads into credits. The only proof of a signed payment is AuthorizationUsed(payer, nonce)
@@ -36,14 +46,22 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
   return {
     async onBlock(tx, block, logs, { isWitnessed, isDoubted, isAgain }) {
       const seen = readByAsset(logs)
+      // A block from so long ago is read again only after a restore or a long pause. What it paid must be found.
+      if (block.time < recentSince(ctx.now()))
+        await bringBackPaidBy(
+          tx,
+          [...seen.authorized, ...seen.plain].map(({ transactionHash }) => transactionHash),
+        )
       const withdrawn = isWitnessed && isAgain ? await withdraw(ctx, tx, network, block.hash, seen) : []
       const found = await findConcerns(tx, network, seen.authorized)
-      const concerns = await recoverClaims(ctx, tx, chain, found)
+      const recovered = await recoverClaims(ctx, tx, chain, found)
       const matches = await findMatches(tx, network, block.number, seen.plain)
       const senders = await readSenders(
         chain,
         matches.map(({ seen }) => seen.transactionHash),
       )
+      // Locks checkouts, so only once no node has to be asked any more.
+      const concerns = await expect(tx, recovered)
       const paid = await writeCredits(
         ctx,
         tx,
@@ -81,10 +99,30 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       if (changed.length > 0) await updateStatus(tx, changed, ctx.now())
     },
     accounts: (isComplete) => listSettlerAddresses(ctx.db, network, !isComplete),
-    onNonces: (tx, accounts) => noteMined(tx, network, accounts),
+    async onNonces(tx, accounts) {
+      const foreign = await noteMined(tx, network, accounts)
+      tx.afterCommit(() => {
+        for (const found of foreign) reportForeign(ctx, { network, ...found })
+      })
+    },
     awaitsFinality: () => isAnyNotFinal(ctx.db, network),
-    async onFinality(tx, safe, finalized) {
-      const advanced = await credits.advanceCredits(tx, network, safe, finalized)
+    async reach(from, to) {
+      const find = (above: number, upTo: number) =>
+        findReach(ctx.db, network, { above, upTo }, creditsPerStep)
+      const safe = await find(from.safe, to.safe)
+      if (safe < to.safe) return { safe, finalized: from.finalized }
+      const finalized = await find(from.finalized, to.finalized)
+      if (finalized === to.finalized) return to
+      return from.safe < to.safe ? { safe, finalized: from.finalized } : { safe, finalized }
+    },
+    async onFinality(tx, from, to, isLast) {
+      // A credit may have been found in a block that was safe by then: the last step looks at all of them.
+      const isSafety = from.safe < to.safe
+      const range = {
+        above: isLast || !isSafety ? -1 : from.safe,
+        upTo: isLast || isSafety ? to.safe : to.finalized,
+      }
+      const advanced = await advanceCredits(tx, network, to, range)
       const claimed = await claimByAmount(tx, network, boundPattern)
       const changed = new Set([...advanced.checkoutIds, ...claimed])
       if (changed.size > 0) await updateStatus(tx, [...changed], ctx.now())
@@ -98,6 +136,16 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       ctx.db.wakeUps.send('claims')
     },
   }
+}
+
+/** Marks the first transfer to each checkout that waits for one, and locks the checkout. */
+async function expect(tx: Transaction, concerns: readonly credits.Concern[]): Promise<credits.Concern[]> {
+  const ids = concerns.flatMap(({ claim }) => (claim?.isMatch && claim.checkoutId) || [])
+  const waiting = ids.length === 0 ? new Set() : await credits.lockWaiting(tx, ids)
+  return concerns.map(({ seen, claim }) => ({
+    seen,
+    claim: claim && { ...claim, isExpected: claim.isMatch && waiting.delete(claim.checkoutId) },
+  }))
 }
 
 /** Announced only once it is safe: until then its claim may still be on the way to us. */
@@ -186,11 +234,12 @@ function readByAsset(logs: readonly Log[]): ByAsset {
   const result: ByAsset = { authorized: [], plain: [], usedOnly: [], canceled: [] }
   for (const [asset, group] of Map.groupBy(logs, ({ address }) => address)) {
     const { authorized, plain, usedOnly, canceled } = readTransfers(group)
-    // Tokens let anyone transfer zero units from any account; that is not money.
+    // Tokens let anyone transfer zero units from any account; that is not money. It spends a nonce all the same.
     const isMoney = ({ value }: { value: bigint }) => value > 0n
+    const spent = [...usedOnly, ...authorized.filter((transfer) => !isMoney(transfer))]
     result.authorized.push(...authorized.filter(isMoney).map((transfer) => ({ ...transfer, asset })))
     result.plain.push(...plain.filter(isMoney).map((transfer) => ({ ...transfer, asset })))
-    result.usedOnly.push(...usedOnly.map((event) => ({ ...event, asset })))
+    result.usedOnly.push(...spent.map((event) => ({ ...event, asset })))
     result.canceled.push(...canceled.map((event) => ({ ...event, asset })))
   }
   return result

@@ -29,6 +29,10 @@ export async function fillLost(
     nonce,
     ...fillFees(chain.network, baseFee),
   })
+  ctx.log.warn(
+    { network: chain.network.id, settler: address, nonce, txHash: signed.hash },
+    'a settler’s nonce has no transaction, so an empty one fills it: everything behind it would wait. After a restore that is expected; otherwise find out who changed next_nonce',
+  )
   // From here on the lane tends it like any other transaction that is no longer needed.
   await insertFill(ctx.db, { network: chain.network.caip2, settler: address, nonce, ...signed })
 }

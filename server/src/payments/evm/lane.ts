@@ -10,6 +10,7 @@ import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { type Authorized, listClaimed, listContractClaims, listWithoutEffect } from '../rows.ts'
 import { enterLane } from '../settlers/enter-lane.ts'
+import { listStranded } from '../settlers/foreign-rows.ts'
 import { reportSent } from '../settlers/report-sent.ts'
 import * as settlers from '../settlers/rows.ts'
 import { canShare, countFitting, fullBatch, toCall } from './batch.ts'
@@ -17,21 +18,27 @@ import { type Candidate, type Chosen, choose, keyText, untilNextBlock } from './
 import { countCosts } from './count-costs.ts'
 import { cappedFees, type Fees } from './fees.ts'
 import { fillLost } from './fill-lost.ts'
+import { findForeign } from './find-foreign.ts'
 import { sendBytes, tend } from './tend.ts'
 
 /**
  * A lane settles payments with one key. It loops over small steps, and may crash in any of them:
  *
  *   lease     hold the settler's row; a holder that lost the lease can no longer use a nonce
- *   choose    take claimed authorizations, oldest first; simulate them; reject those that the token refuses
+ *   choose    take claimed authorizations, oldest first; simulate them; reject payments that the token refuses
  *   commit    write the nonce, calls and signed bytes in one transaction, which marks the authorizations as `sent`
  *   broadcast send only committed bytes; every error means "outcome unknown", and the same bytes are sent again
  *   tend      resend what is not mined; raise the fee at the same nonce; fill a nonce that is no longer needed
  *
  * Batches form by themselves: while transactions are in flight, new claims gather and are sent together. Contract
  * wallets, whose code can make a send fail, and payments that failed once are sent alone; they have a queue and places
- * of their own, so that nobody waits behind them. A lane never decides the outcome of a call: the follower finds it in
- * the logs.
+ * of their own, so that nobody waits behind them. Refunds, which a store's wallet has signed, ride along: they get only
+ * what payments leave of a batch, and of the places in flight. A lane never decides the outcome of a call: the follower
+ * finds it in the logs.
+ *
+ * If a transaction that is not ours uses one of the settler's nonces, somebody else has its key: the lane stops until an
+ * operator decides about it. It sends nothing more, not even what it has in flight; other lanes send that, in batches,
+ * once the nodes say that it has not paid yet. Should both be mined, the authorization's nonce lets one of them pay.
  */
 export type Lane = {
   readonly chain: Chain
@@ -47,6 +54,8 @@ export type Lane = {
   settledBelow?: number
   /** Below this nonce, it is known what every transaction cost. Each process finds this out for itself. */
   costedBelow?: number
+  /** When transactions without a receipt are looked for again, in milliseconds. */
+  doubtsRestUntil?: number
   /**
    * Authorizations that cannot be sent now, and until when they are skipped, so that they do not keep out later claims.
    */
@@ -61,6 +70,8 @@ export type Lane = {
 
 /** A new payment need not wait for the previous one's block. From this many unmined transactions on, claims gather. */
 const unminedMax = 3
+/** A transaction that carries nothing but refunds leaves this many of those places to payments. */
+const placesForPayments = 1
 /** Full batches are sent beyond that, up to this many: gathering longer would not make them cheaper. */
 const unminedFullMax = 8
 /** Payments that are sent alone take at most this many of those places. */
@@ -84,12 +95,17 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   if (entered === 'held') return null
   if (entered === 'blind') return false
   const { settler, follower } = entered
+  if (settler.minedNonce !== lane.costedBelow) {
+    const { isMore, without } = await countCosts(ctx, chain, settler)
+    await findForeign(ctx, lane, without)
+    if (!isMore) lane.costedBelow = settler.minedNonce
+  }
+  // Whoever else has the key may use any nonce; another lane sends what this one has in flight.
+  if (settler.stoppedAt !== null) return false
   const unmined = await settlers.listUnmined(ctx.db, network, signer.address, unminedRead)
   await tend(ctx, lane, unmined, follower.baseFee)
   const lowest = unmined[0]?.nonce ?? settler.nextNonce
   if (settler.minedNonce < lowest) await fillLost(ctx, lane, settler.minedNonce, follower.baseFee)
-  if (settler.minedNonce !== lane.costedBelow && !(await countCosts(ctx, chain, settler)))
-    lane.costedBelow = settler.minedNonce
   const fees = cappedFees(chain.network, follower.baseFee)
   if (unmined.length >= unminedFullMax || settler.state !== 'active' || !fees) return false
 
@@ -102,22 +118,28 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
 }
 
 type Step = {
-  readonly settler: settlers.Settler
+  readonly settler: settlers.Leased
   readonly follower: { readonly headTime: Date; readonly headNumber: number }
   readonly fees: Fees
   readonly unmined: readonly settlers.Unmined[]
   readonly resting: Map<string, number>
 }
 
-/** Sends a batch of ordinary payments. True if it was full, so that there may be more. */
+/**
+ * Sends a batch of ordinary payments, and refunds in what is left of it. True if it was full, so that there may be more.
+ */
 async function sendTogether(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
   const { follower, resting, unmined } = step
   const network = lane.chain.network.caip2
   const batchMax = countFitting(lane.hasBatcher === true)
+  const stranded = await listLeftBehind(ctx, lane, step, batchMax + resting.size, false)
   const claimed = await listClaimed(ctx.db, network, follower.headTime, batchMax + resting.size)
-  const sendable = takeAwake(claimed, resting, batchMax)
+  const payments = takeAwake([...stranded, ...claimed], resting, batchMax)
   const inFlight = unmined.filter(({ isAlone }) => !isAlone).length
-  if (inFlight >= unminedMax && sendable.length < batchMax) return false
+  if (inFlight >= unminedMax && payments.length < batchMax) return false
+  const hasPlace = payments.length > 0 || inFlight < unminedMax - placesForPayments
+  const refunds = hasPlace ? await listRefunds(ctx, lane, step, batchMax - payments.length) : []
+  const sendable = [...payments, ...refunds]
   const chosen = await chooseFor(ctx, lane, step, sendable)
   const together = chosen.filter(canShare)
   // One that does not fit the batcher's form, by a value that no ordinary client sends, goes alone when nobody waits.
@@ -126,17 +148,47 @@ async function sendTogether(ctx: Context, lane: Lane, step: Step): Promise<boole
   return isSent && (sendable.length >= batchMax || chosen.length > batch.length)
 }
 
+/** What stopped settlers left behind, of ordinary or of contract wallets. */
+async function listLeftBehind(
+  ctx: Context,
+  { chain }: Lane,
+  { settler, follower }: Step,
+  limit: number,
+  isContract: boolean,
+): Promise<Authorized[]> {
+  if (!settler.isAnyStopped) return []
+  return await listStranded(ctx.db, chain.network.caip2, follower.headTime, limit, isContract)
+}
+
+/** Refunds of ordinary wallets that may fill what is left of a batch. */
+async function listRefunds(
+  ctx: Context,
+  { chain }: Lane,
+  { follower, resting }: Step,
+  room: number,
+): Promise<Authorized[]> {
+  if (room <= 0) return []
+  const limit = room + resting.size
+  const listed = await listClaimed(ctx.db, chain.network.caip2, follower.headTime, limit, null, 'refund')
+  return takeAwake(listed, resting, room)
+}
+
 /** Sends one payment of a contract wallet, or one that was sent before without effect, in turns. True if it did. */
 async function sendAlone(ctx: Context, lane: Lane, step: Step): Promise<boolean> {
   const { settler, follower, resting, unmined } = step
   if (unmined.filter(({ isAlone }) => isAlone).length >= unminedAloneMax) return false
   const network = lane.chain.network.caip2
   const limit = aloneMax + resting.size
-  const again = await listAgain(ctx, lane, settler, follower.headTime, limit)
+  const again = [
+    ...(await listLeftBehind(ctx, lane, step, limit, true)),
+    ...(await listAgain(ctx, lane, settler, follower.headTime, limit)),
+  ]
   const contracts = await listContractClaims(ctx.db, network, follower.headTime, limit)
+  const refunds = () => listContractClaims(ctx.db, network, follower.headTime, limit, 'refund')
   const queues = settler.nextNonce % 2 === 0 ? [again, contracts] : [contracts, again]
-  for (const queue of queues) {
-    const [first] = await chooseFor(ctx, lane, step, takeAwake(queue, resting, aloneMax))
+  for (const queue of [...queues, refunds]) {
+    const listed = typeof queue === 'function' ? await queue() : queue
+    const [first] = await chooseFor(ctx, lane, step, takeAwake(listed, resting, aloneMax))
     if (!first) continue
     // A batch may have been sent in this step.
     const sent = await settlers.listUnmined(ctx.db, network, lane.signer.address, unminedRead)

@@ -23,9 +23,11 @@ import { buryDead } from './bury-dead.ts'
 import { openListener } from './credit-blocks.ts'
 import { deployBatcher } from './deploy.ts'
 import { cappedFees } from './fees.ts'
+import { findSent } from './find-sent.ts'
 import { reverseGone } from './gone.ts'
 import { stepLane } from './lane.ts'
 import { lookUpPasted } from './look-up.ts'
+import { openRefunds } from './refund.ts'
 import { reserveAmount } from './reserve.ts'
 import { type EvmVerifier, findMismatch, verifyPayment } from './verify.ts'
 
@@ -52,10 +54,14 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
     toTerms: async (_checkoutId, offer) => toTerms(network, offer),
     reserve: (wanted, headAgeSecondsMax) => reserveAmount(ctx, network, wanted, headAgeSecondsMax),
     parseTransactionHash,
+    sent: { parse: parseTransactionHash, find: (sent) => findSent(ctx, chain, sent) },
     settlementCost: (baseFee) => settlementGas * (baseFee + 1n),
     reserveCost: (baseFee, dataFee, waiting) => reserveCost(network, baseFee, dataFee, waiting),
     // The money of a local chain is worth nothing.
     storeCostPerDay: network.isLocal ? null : ctx.config.storeGasPerDay,
+    unprovenCostPerDay: network.isLocal
+      ? null
+      : least(ctx.config.unprovenGasPerDay, ctx.config.storeGasPerDay),
     isInOrder: true,
     countAnswering: async () => (await chain.rpc.callAll<Hex>('eth_blockNumber', [])).length,
     findDifferences: () => checkChain(chain),
@@ -67,6 +73,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
         throw new RpcUnavailableError('Too few nodes agree about the account’s nonce.')
       return agreed.nonce
     },
+    refunds: openRefunds(ctx, verifier),
     settle: (work) => settle(ctx, chain, work),
   }
 }
@@ -150,4 +157,10 @@ function settle(ctx: Context, chain: Chain, { signers, holder, updateStatus }: S
         }
       }),
   ]
+}
+
+/** Null stands for no limit. */
+function least(one: bigint | null, other: bigint | null): bigint | null {
+  if (one === null || other === null) return one ?? other
+  return one < other ? one : other
 }

@@ -2,6 +2,7 @@ import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import { modeOf } from '../credits/owner-rows.ts'
 import type { Concern, Seen, SeenPlain } from '../credits/rows.ts'
+import { refundPattern } from '../refund-nonce.ts'
 import {
   type AuthorizationRow,
   type Authorized,
@@ -13,8 +14,17 @@ import {
 import type { Match } from '../transfers/rows.ts'
 import { boundPattern } from './bound-nonce.ts'
 
-type PerhapsDead = Authorized & { readonly spentBlockHash: Hex | null; readonly spentReason: string | null }
-type PerhapsDeadRow = AuthorizationRow & { spent_block_hash: Hex | null; spent_reason: string | null }
+type PerhapsDead = Authorized & {
+  readonly spentBlockHash: Hex | null
+  readonly spentReason: string | null
+  /** When it was claimed, or first handed out to be signed: its nonce was not used before that. */
+  readonly claimedAt: Date
+}
+type PerhapsDeadRow = AuthorizationRow & {
+  spent_block_hash: Hex | null
+  spent_reason: string | null
+  claimed_at: Date
+}
 
 /**
  * Unresolved authorizations that can no longer land by the time of this block, or whose nonce was spent by then. If the
@@ -28,9 +38,32 @@ export async function listPerhapsDead(
 ): Promise<PerhapsDead[]> {
   const rows = await db.query<PerhapsDeadRow>(
     `select a.* from authorizations a
-     where a.network = $1 and a.state in ('claimed', 'sent') and ${isUncreditedHere}
+     where a.network = $1 and a.state in ('claimed', 'sent') and a.refund_id is null and ${isUncreditedHere}
        and (a.valid_before <= $2 or a.spent_block_number <= $3)
      order by a.valid_before limit $4`,
+    [network, Math.floor(at.time.getTime() / 1_000), at.number, limit],
+  )
+  return rows.map(toPerhapsDead)
+}
+
+/**
+ * The same for refunds, signed or only handed out to be signed: we cannot know whether there is a signature. They have a
+ * limit of their own, so that no payment waits behind them.
+ */
+export async function listRefundsPerhapsDead(
+  db: Database,
+  network: string,
+  at: { time: Date; number: number },
+  limit: number,
+): Promise<PerhapsDead[]> {
+  const rows = await db.query<PerhapsDeadRow>(
+    `select * from (
+       select a.* from authorizations a where a.network = $1 and a.state = 'prepared'
+         and (a.valid_before <= $2 or a.spent_block_number <= $3) and ${isUncreditedHere}
+       union all
+       select a.* from authorizations a where a.network = $1 and a.state in ('claimed', 'sent') and not a.is_credited
+         and a.refund_id is not null and (a.valid_before <= $2 or a.spent_block_number <= $3) and ${isUncreditedHere}
+     ) a order by a.valid_before limit $4`,
     [network, Math.floor(at.time.getTime() / 1_000), at.number, limit],
   )
   return rows.map(toPerhapsDead)
@@ -62,7 +95,12 @@ export async function listResolvedWithOrphanedCredit(
 }
 
 function toPerhapsDead(row: PerhapsDeadRow): PerhapsDead {
-  return { ...toAuthorized(row), spentBlockHash: row.spent_block_hash, spentReason: row.spent_reason }
+  return {
+    ...toAuthorized(row),
+    spentBlockHash: row.spent_block_hash,
+    spentReason: row.spent_reason,
+    claimedAt: row.claimed_at,
+  }
 }
 
 /** Tells the store which checkout a payment that somebody else sent may be meant for. */
@@ -109,11 +147,17 @@ export async function forgetSpentIn(tx: Transaction, network: string, blockHash:
   )
 }
 
-/** SQL: whether a store of this mode has registered the address that `i` pays, even if it has retired it since. */
-const isOurs = (mode: string) => `exists (select 1 from wallets w join stores s on s.id = w.store_id
-  and s.mode = ${mode} where w.pay_to = i.pay_to)`
+/** SQL: whether a store of this mode has registered the address, even if it has retired it since. */
+const isOurs = (
+  address: string,
+  mode: string,
+) => `exists (select 1 from wallets w join stores s on s.id = w.store_id
+  and s.mode = ${mode} where w.pay_to = ${address})`
 
-/** Which of a block's transfers by authorization concern us, in one query per block. */
+/**
+ * Which of a block's transfers by authorization concern us, in one query per block. A transfer with a refund's nonce from
+ * a store's wallet does even if we know of no refund: a restored database may have forgotten it.
+ */
 export async function findConcerns(
   tx: Transaction,
   network: string,
@@ -130,11 +174,12 @@ export async function findConcerns(
   }>(
     `select i.place, a.nonce is not null as is_claimed, a.checkout_id, a.store_id,
        a.pay_to = i.pay_to and a.amount = i.amount as is_match,
-       a.sends = 0 and a.nonce not like $4 and exists (select 1 from wallets w where w.store_id = a.store_id
+       a.sends = 0 and a.refund_id is null and a.nonce not like $4 and exists (select 1 from wallets w where w.store_id = a.store_id
          and w.pay_to = a.pay_to and w.shared_elsewhere) as is_foreign
      from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
      left join ${authorizationOf('i', '$1')} on true
-     where a.nonce is not null or ${isOurs('$3')}
+     where a.nonce is not null or ${isOurs('i.pay_to', '$3')}
+       or (i.nonce like $5 and ${isOurs('i.payer', '$3')})
      order by i.place`,
     [
       network,
@@ -150,6 +195,7 @@ export async function findConcerns(
       ),
       modeOf(network),
       boundPattern,
+      refundPattern,
     ],
   )
   return rows.flatMap((row) => {
@@ -183,7 +229,7 @@ export async function findMatches(
      left join reserved_amounts r on r.network = $1 and r.asset = i.asset and r.pay_to = i.pay_to
        and r.amount = i.amount and r.freed_at is null and r.after_block < $3
      left join checkouts c on c.id = r.checkout_id
-     where c.id is not null or ${isOurs('$4')}
+     where c.id is not null or ${isOurs('i.pay_to', '$4')}
      order by i.place`,
     [
       network,

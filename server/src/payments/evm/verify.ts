@@ -5,6 +5,7 @@ import type { SignedTransfer, Simulate } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { EvmPayment, Payment } from '../payload.ts'
 import type { Offer, Verified } from '../rail.ts'
+import { isRefundNonce } from '../refund-nonce.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { isBound, isBoundTo } from './bound-nonce.ts'
 
@@ -48,6 +49,7 @@ export function findMismatch(
   }
   if (isBound(authorization.nonce) && !isBoundTo(authorization.nonce, checkoutId))
     return 'nonce_bound_to_another_checkout'
+  if (isRefundNonce(authorization.nonce)) return 'nonce_of_a_refund'
   return null
 }
 

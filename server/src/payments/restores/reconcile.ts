@@ -25,12 +25,13 @@ export async function startReconciling(ctx: Context, rails: readonly Rail[]): Pr
   for (const {
     network: { caip2: network },
     readNonce,
+    refunds,
   } of rails) {
     const settlers = await listSettlerAddresses(ctx.db, network)
     const nonces = await Promise.all(
       settlers.map(async (address) => ({ address, nonce: await readNonce(address) })),
     )
-    await ctx.db.transaction((tx) => rows.beginRestore(tx, network, nonces))
+    await ctx.db.transaction((tx) => rows.beginRestore(tx, network, nonces, refunds?.isPaidOnce !== true))
   }
   crashPoint(ctx, 'reconcile-before-epoch')
   await raiseEpoch(ctx.db)

@@ -7,12 +7,15 @@ import type { Seen } from '../credits/rows.ts'
 /**
  * Continues nonces from the chain's, deletes the last hour of blocks so that they are read again, and stops payments.
  * Claims that are unsent in the restored database may have been sent since, or refused and paid with another signature.
- * So we do not send them: their logs or their expiry decide.
+ * So we do not send them: their logs or their expiry decide. A refund is sent where whatever
+ * was signed for it since then has the same nonce, amount and recipient, so that only one can land; elsewhere it is
+ * watched like the payments.
  */
 export async function beginRestore(
   tx: Transaction,
   network: string,
   nonces: readonly { address: string; nonce: number }[],
+  areRefundsWatched: boolean,
 ): Promise<void> {
   await tx.query(
     `update settlers s set next_nonce = greatest(s.next_nonce, i.nonce)
@@ -20,8 +23,9 @@ export async function beginRestore(
     [network, JSON.stringify(nonces)],
   )
   await tx.query(
-    "update authorizations set state = 'sent', sends = 2 where network = $1 and state = 'claimed'",
-    [network],
+    `update authorizations set state = 'sent', sends = 2
+     where network = $1 and state = 'claimed' and (refund_id is null or $2)`,
+    [network, areRefundsWatched],
   )
   await deleteLastHour(tx, network)
   await tx.query(
@@ -50,6 +54,14 @@ export async function readIsRestoring(tx: Database | Transaction, network: strin
     (await tx.query('select 1 as one from restores where network = $1 and finished_at is null', [network]))
       .length > 0
   )
+}
+
+/** When the database was last restored; null if it never was. */
+export async function readRestoredAt(db: Database, network: string): Promise<Date | null> {
+  const [row] = await db.query<{ started_at: Date }>('select started_at from restores where network = $1', [
+    network,
+  ])
+  return row?.started_at ?? null
 }
 
 /**

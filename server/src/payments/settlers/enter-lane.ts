@@ -1,11 +1,11 @@
 import { type Follower, readFollower } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
-import { leaseSettler, noteBalance, type Settler } from './rows.ts'
+import { type Leased, leaseSettler, noteBalance } from './rows.ts'
 
 /** Longer than any step takes. After this time another process takes over from one that died. */
 const leaseSeconds = 10
 
-type Entered = { readonly settler: Settler; readonly follower: Follower & { readonly headTime: Date } }
+type Entered = { readonly settler: Leased; readonly follower: Follower & { readonly headTime: Date } }
 
 /**
  * How every lane's step begins: lease the settler's row, read how far the chain was followed, and refresh the balance

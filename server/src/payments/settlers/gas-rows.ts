@@ -57,13 +57,13 @@ export async function readReadiness(
        coalesce(oldest.is_unfunded, false) as is_unfunded,
        extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee, f.witnesses, f.dispute,
        (select count(*)::integer from authorizations a where a.network = f.network
-          and a.state in ('claimed', 'sent') and not a.is_credited) as waiting,
+          and a.state in ('claimed', 'sent') and not a.is_credited and a.refund_id is null) as waiting,
        (select count(distinct payer)::integer from (select a.payer from authorizations a where a.network = f.network
-          and a.state = 'claimed' and not a.is_contract and a.spent_block_number is null
+          and a.state = 'claimed' and a.refund_id is null and not a.is_contract and a.spent_block_number is null
           and a.claimed_at < clock() - interval '${overdueSeconds} seconds'
           order by a.claimed_at limit ${overdueRead}) waited) as overdue,
        exists (select 1 from restores r where r.network = f.network and r.finished_at is null) as is_restoring
-     from followers f left join settlers s on s.network = f.network and s.state = 'active'
+     from followers f left join settlers s on s.network = f.network and s.state = 'active' and s.stopped_at is null
      left join lateral (
        select t.created_at, (select b.unfunded_at is not null from broadcasts b where b.network = t.network
          and b.settler = t.settler and b.nonce = t.nonce order by b.created_at desc limit 1) as is_unfunded
@@ -120,22 +120,40 @@ export async function noteSent(
   return { isNews: row?.is_news ?? false, network: row?.network ?? '', settler: row?.settler ?? '' }
 }
 
-/** Mined transactions whose cost is not known yet, each with the hash of everything signed for its nonce. */
+export type Uncosted = {
+  readonly nonce: number
+  /** Of everything that was signed for it. */
+  readonly hashes: readonly string[]
+  readonly minedAgoSeconds: number
+  /** Whether nothing else can have been signed for it. */
+  readonly isComplete: boolean
+}
+
+/** Mined transactions whose cost is not known yet. */
 export async function listUncosted(
   db: Database,
   network: string,
   settler: string,
   limit: number,
-): Promise<{ nonce: number; hashes: string[] }[]> {
-  const rows = await db.query<{ nonce: string; hashes: string[] }>(
-    // A nonce that somebody else used has no receipt of ours: after an hour nobody asks again.
-    `select t.nonce, array_agg(b.hash) as hashes from transactions t
+): Promise<Uncosted[]> {
+  const rows = await db.query<{ nonce: string; hashes: string[]; mined_ago: number; is_complete: boolean }>(
+    // After an hour nobody asks again. A restore may have forgotten bytes that were signed for a nonce.
+    `select t.nonce, array_agg(b.hash) as hashes, extract(epoch from clock() - t.mined_at)::float8 as mined_ago,
+       not exists (select 1 from restores r where r.network = $1
+         and (r.finished_at is null or r.finished_at >= t.created_at)) as is_complete
+     from transactions t
      join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
      where t.network = $1 and t.settler = $2 and t.cost_wei is null and t.mined_at > clock() - interval '1 hour'
-     group by t.nonce order by t.nonce limit $3`,
+       and not exists (select 1 from foreign_nonces f where f.network = $1 and f.settler = $2 and f.nonce = t.nonce)
+     group by t.network, t.settler, t.nonce order by t.nonce limit $3`,
     [network, settler, limit],
   )
-  return rows.map(({ nonce, hashes }) => ({ nonce: Number.parseInt(nonce, 10), hashes }))
+  return rows.map((row) => ({
+    nonce: Number.parseInt(row.nonce, 10),
+    hashes: row.hashes,
+    minedAgoSeconds: row.mined_ago,
+    isComplete: row.is_complete,
+  }))
 }
 
 /**
@@ -214,4 +232,22 @@ export async function readStoreGas(db: Database, storeId: string): Promise<Map<s
     [storeId],
   )
   return new Map(rows.map(({ network, spent }) => [network, BigInt(spent)]))
+}
+
+/** Payments of a network that are claimed and not sent, or sent and not found yet. Counted up to a limit. */
+export async function measureInFlight(
+  db: Database,
+  network: string,
+  countMax: number,
+): Promise<Readonly<Record<'claimed' | 'sent', { readonly count: number; readonly oldestAt: Date | null }>>> {
+  const rows = await db.query<{ state: 'claimed' | 'sent'; count: number; oldestAt: Date }>(
+    `select state, count(*)::integer as count, min(claimed_at) as "oldestAt" from (
+       select state, claimed_at from authorizations
+       where network = $1 and state in ('claimed', 'sent') and not is_credited and refund_id is null limit $2) waiting
+     group by state`,
+    [network, countMax],
+  )
+  const of = (state: 'claimed' | 'sent') =>
+    rows.find((row) => row.state === state) ?? { count: 0, oldestAt: null }
+  return { claimed: of('claimed'), sent: of('sent') }
 }

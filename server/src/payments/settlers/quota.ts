@@ -1,30 +1,36 @@
 import type { GasQuota } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import { unitsToText } from '../../money.ts'
-import type { Rails } from '../rail.ts'
+import type { Rail, Rails } from '../rail.ts'
 import { readStoreGas } from './gas-rows.ts'
 
 /** What settlements for a store have cost today, on each network where that is limited. */
 export async function readQuotas(
   { db, config }: Context,
   rails: Rails,
-  storeId: string,
-  mode: string,
+  store: { readonly id: string; readonly mode: string; readonly isLimited: boolean },
   now: Date,
 ): Promise<GasQuota[]> {
-  const spent = await readStoreGas(db, storeId)
-  return [...rails.values()].flatMap(({ network, storeCostPerDay }) => {
-    const isOffered = network.mode === mode && config.networks.includes(network.id)
-    if (!isOffered || storeCostPerDay === null) return []
+  const spent = await readStoreGas(db, store.id)
+  return [...rails.values()].flatMap((rail) => {
+    const { network } = rail
+    const perDay = costPerDay(rail, store.isLimited)
+    const isOffered = network.mode === store.mode && config.networks.includes(network.id)
+    if (!isOffered || perDay === null) return []
     const { decimals, symbol } = network.nativeCurrency
     return {
       network: network.caip2,
       currency: symbol,
       spent: unitsToText(spent.get(network.caip2) ?? 0n, decimals),
-      perDay: unitsToText(storeCostPerDay, decimals),
+      perDay: unitsToText(perDay, decimals),
       resetsAt: nextDay(now).toISOString(),
     }
   })
+}
+
+/** What settlements for a store may cost per day. */
+export function costPerDay(rail: Rail, isLimited: boolean): bigint | null {
+  return isLimited ? rail.unprovenCostPerDay : rail.storeCostPerDay
 }
 
 /** Midnight UTC, when quotas start again. */

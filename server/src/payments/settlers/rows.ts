@@ -1,6 +1,7 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import { authorizationOf, isUncreditedOf } from '../rows.ts'
+import { sendsMax } from './foreign-rows.ts'
 
 /** SQL for settlers, their nonces and the transactions signed with them. */
 export type Settler = {
@@ -14,6 +15,17 @@ export type Settler = {
   readonly dataFeeWei: bigint
   readonly isBalanceOld: boolean
   readonly epoch: bigint
+  /** Since when nothing is sent from it, because somebody else used one of its nonces. */
+  readonly stoppedAt: Date | null
+}
+
+/** Whatever a stopped settler left behind has expired by then: a refund of a contract wallet is valid for 7 days. */
+const strandedDays = 8
+
+/** A settler as its lane sees it. */
+export type Leased = Settler & {
+  /** Whether a settler of this network was stopped lately, so that others may have to send what it left behind. */
+  readonly isAnyStopped: boolean
 }
 
 type SettlerRow = {
@@ -26,6 +38,7 @@ type SettlerRow = {
   data_fee_wei: string
   is_balance_old: boolean
   epoch: string
+  stopped_at: Date | null
 }
 
 const settlerColumns = `*, balance_at is null or balance_at < clock() - interval '10 seconds' as is_balance_old`
@@ -41,18 +54,22 @@ function toSettler(row: SettlerRow): Settler {
     dataFeeWei: BigInt(row.data_fee_wei),
     isBalanceOld: row.is_balance_old,
     epoch: BigInt(row.epoch),
+    stoppedAt: row.stopped_at,
   }
 }
 
+/** Also lets one settle again that was retired, or stopped. False if it settles already. */
 export async function insertSettler(
-  db: Database,
+  db: Database | Transaction,
   network: string,
   address: string,
   nextNonce: number,
 ): Promise<boolean> {
   const rows = await db.query(
     `insert into settlers (network, address, next_nonce, mined_nonce) values ($1, $2, $3, $3)
-     on conflict (network, address) do update set state = 'active' where settlers.state <> 'active' returning address`,
+     on conflict (network, address) do update set state = 'active', stopped_at = null,
+       next_nonce = greatest(settlers.next_nonce, excluded.next_nonce)
+       where settlers.state <> 'active' or settlers.stopped_at is not null returning address`,
     [network, address, nextNonce],
   )
   return rows.length > 0
@@ -66,10 +83,15 @@ export async function listSettlers(db: Database, network: string | null): Promis
   return rows.map(toSettler)
 }
 
-/** False if there is no such active settler. */
+/**
+ * One that is stopped is retired at once, also if it was draining: nothing more is sent from it. False if there is no such
+ * settler.
+ */
 export async function drainSettler(db: Database, network: string, address: string): Promise<boolean> {
   const rows = await db.query(
-    `update settlers set state = 'draining' where network = $1 and address = $2 and state = 'active' returning address`,
+    `update settlers set state = case when stopped_at is null then 'draining' else 'retired' end
+     where network = $1 and address = $2 and (state = 'active' or (state = 'draining' and stopped_at is not null))
+     returning address`,
     [network, address],
   )
   return rows.length > 0
@@ -85,16 +107,18 @@ export async function leaseSettler(
   address: string,
   holder: string,
   seconds: number,
-): Promise<Settler | null> {
-  const [row] = await db.query<SettlerRow>(
+): Promise<Leased | null> {
+  const [row] = await db.query<SettlerRow & { is_any_stopped: boolean }>(
     `update settlers set lease_holder = $3, leased_until = clock() + make_interval(secs => $4), alive_at = clock(),
        epoch = epoch + case when lease_holder = $3 and leased_until > clock() then 0 else 1 end
      where network = $1 and address = $2 and state <> 'retired'
        and (lease_holder = $3 or leased_until is null or leased_until <= clock())
-     returning ${settlerColumns}`,
+     returning ${settlerColumns},
+       exists (select 1 from settlers o where o.network = $1
+         and o.stopped_at > clock() - interval '${strandedDays} days') as is_any_stopped`,
     [network, address, holder, seconds],
   )
-  return row ? toSettler(row) : null
+  return row ? { ...toSettler(row), isAnyStopped: row.is_any_stopped } : null
 }
 
 export async function releaseSettler(
@@ -113,30 +137,45 @@ export async function releaseSettler(
  * Records our accounts' nonces as the follower saw them. If a reorganisation lowers a nonce, its transactions count as
  * unmined again. A draining settler is retired once everything it sent is mined, and drains again if a reorganisation
  * undoes that. Only enough providers together may raise the next nonce: a false one would leave a gap for ever.
+ *
+ * We use a nonce only once that is committed. So if the chain has used more than we have, somebody else has the key: the
+ * settler is stopped. Not after a restore, which forgets what we used ourselves. Returns the settlers that it stopped, and
+ * the first of the nonces.
  */
 export async function noteMined(
   tx: Transaction,
   network: string,
   accounts: readonly { address: string; nonce: number; isWitnessed: boolean }[],
-): Promise<void> {
-  await tx.query(
+): Promise<{ readonly settler: string; readonly nonce: number }[]> {
+  const rows = await tx.query<{ settler: string; nonce: string }>(
     `with input as (
-       select i.address, case when i."isWitnessed" then i.nonce else least(i.nonce, s.next_nonce) end as nonce
+       select i.address, case when i."isWitnessed" then i.nonce else least(i.nonce, s.next_nonce) end as nonce,
+         s.next_nonce as expected, i."isWitnessed" and i.nonce > s.next_nonce and s.state <> 'retired'
+           and s.stopped_at is null and not exists (select 1 from restores r where r.network = $1
+             and r.finished_at is null) as is_foreign
        from json_to_recordset($2) as i (address text, nonce bigint, "isWitnessed" boolean)
        join settlers s on s.network = $1 and s.address = i.address
      ), seen as (
        update settlers s set mined_nonce = i.nonce, next_nonce = greatest(s.next_nonce, i.nonce),
-         state = case when s.state = 'active' then 'active' when s.next_nonce <= i.nonce then 'retired' else 'draining' end
+         stopped_at = case when i.is_foreign then clock() else s.stopped_at end,
+         state = case when s.state = 'active' or s.stopped_at is not null then s.state
+           when s.next_nonce <= i.nonce then 'retired' else 'draining' end
        from input i where s.network = $1 and s.address = i.address
          and (s.mined_nonce is distinct from i.nonce or (s.state = 'draining' and s.next_nonce <= i.nonce))
        returning s.address
+     ), found as (
+       insert into foreign_nonces (network, settler, nonce, found_at)
+       select $1, address, expected, clock() from input where is_foreign on conflict do nothing
+     ), mined as (
+       update transactions t set mined_at = case when t.nonce < i.nonce then coalesce(t.mined_at, clock()) end
+       from input i
+       where t.network = $1 and t.settler = i.address
+         and ((t.mined_at is null and t.nonce < i.nonce) or (t.mined_at is not null and t.nonce >= i.nonce))
      )
-     update transactions t set mined_at = case when t.nonce < i.nonce then coalesce(t.mined_at, clock()) end
-     from input i
-     where t.network = $1 and t.settler = i.address
-       and ((t.mined_at is null and t.nonce < i.nonce) or (t.mined_at is not null and t.nonce >= i.nonce))`,
+     select address as settler, expected as nonce from input where is_foreign`,
     [network, JSON.stringify(accounts)],
   )
+  return rows.map(({ settler, nonce }) => ({ settler, nonce: Number.parseInt(nonce, 10) }))
 }
 
 export async function noteBalance(
@@ -177,7 +216,8 @@ export async function lockForSending(
     `select next_nonce, array(select payer from unnest($5::text[]) as payer
        where pg_try_advisory_xact_lock(hashtextextended('send ' || $1 || ' ' || payer, 0))) as payers
      from settlers
-     where network = $1 and address = $2 and lease_holder = $3 and epoch = $4 and state = 'active' for no key update`,
+     where network = $1 and address = $2 and lease_holder = $3 and epoch = $4 and state = 'active'
+       and stopped_at is null for no key update`,
     [
       settler.network,
       settler.address,
@@ -194,7 +234,7 @@ export async function lockForSending(
        unsettled numeric) order by asset, payer, nonce) i
      cross join lateral (select a.asset, a.payer, a.nonce from authorizations a
        where a.network = $1 and a.asset = i.asset and a.payer = i.payer and a.nonce = i.nonce and a.sends = i.sends
-         and (a.state = 'claimed' or (a.state = 'sent' and a.sends < 2))
+         and (a.state = 'claimed' or (a.state = 'sent' and a.sends < ${sendsMax}))
          and i.unsettled >= (select coalesce(sum(u.amount), 0) from authorizations u where u.network = $1
            and u.asset = i.asset and u.payer = i.payer and u.state = 'sent' and ${isUncreditedOf('u')})
        for no key update skip locked) a`,

@@ -3,6 +3,7 @@ import { unitsToText } from '../../money.ts'
 import type { Network } from '../../networks.ts'
 import type { Rail } from '../rail.ts'
 import { readReadiness, readSpent } from './gas-rows.ts'
+import { listSettlers } from './rows.ts'
 
 /** How long an active settler can go on. Amounts are in the smallest unit of the native currency. */
 export type Runway = {
@@ -57,11 +58,14 @@ export function describeRunway({ nativeCurrency }: Network, runway: Runway): str
 
 /** Updates the metrics of the settlers. They are numbers in the native currency, so the last digits are lost. */
 export async function measureRunways(ctx: Context, rails: readonly Rail[]): Promise<void> {
-  const { settlerBalance, settlerUnfunded, paymentCost, paymentsLeft, hoursLeft } = ctx.metrics
+  const { settlerBalance, settlerUnfunded, settlerStopped, paymentCost, paymentsLeft, hoursLeft } =
+    ctx.metrics
   for (const rail of rails) {
-    const { id, nativeCurrency } = rail.network
+    const { id, caip2, nativeCurrency } = rail.network
     const toNumber = (units: bigint) => Number.parseInt(`${units}`, 10)
     const toCurrency = (units: bigint) => toNumber(units) / 10 ** nativeCurrency.decimals
+    for (const { address, state, stoppedAt } of await listSettlers(ctx.db, caip2))
+      settlerStopped.set({ network: id, settler: address }, stoppedAt !== null && state !== 'retired' ? 1 : 0)
     for (const runway of await readRunways(ctx, rail)) {
       const labels = { network: id, settler: runway.address }
       settlerUnfunded.set(labels, runway.isUnfunded ? 1 : 0)

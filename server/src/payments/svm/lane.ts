@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { RpcUnavailableError } from '../../chains/rpc.ts'
 import { readLamports, type SvmChain, type SvmSimulated, simulateSvm } from '../../chains/svm/chain.ts'
 import { decodeTransaction, type SvmTransaction } from '../../chains/svm/message.ts'
+import { findHindrance } from '../../chains/svm/refund-accounts.ts'
 import type { SvmSigner } from '../../chains/svm/signer.ts'
 import { readExact } from '../../chains/svm/transfer.ts'
 import { agree } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import type { UpdateStatus } from '../rail.ts'
+import { noteWaiting } from '../refund-rows.ts'
 import { type Authorized, listClaimed, readSentUnits } from '../rows.ts'
 import { broadcast } from '../settlers/broadcast.ts'
 import { enterLane } from '../settlers/enter-lane.ts'
@@ -15,7 +17,7 @@ import { type Refused, reject } from '../settlers/reject.ts'
 import { reportSent } from '../settlers/report-sent.ts'
 import * as settlers from '../settlers/rows.ts'
 import { listToSendAgain, listUnrecorded, recordSend } from './rows.ts'
-import { reasonOf } from './verify.ts'
+import { reasonOf } from './simulate.ts'
 
 /**
  * A Solana lane adds its settler's signature to transactions that payers have signed, and sends them. Its steps, in any
@@ -29,6 +31,9 @@ import { reasonOf } from './verify.ts'
  *
  * There are no account nonces that make transactions wait for each other, and no fee to raise, because the payer has
  * signed it. A lane never decides the outcome of a transaction: `watch.ts` finds it on the chain.
+ *
+ * Refunds, which a store's wallet has signed, get what payments leave of a batch. One that would fail is not rejected but
+ * set aside with the reason in its row: it counts until its blockhash has expired, and `watch.ts` buries it then.
  */
 export type SvmLane = {
   readonly chain: SvmChain
@@ -36,6 +41,8 @@ export type SvmLane = {
   /** The name under which this process holds leases. */
   readonly holder: string
   readonly updateStatus: UpdateStatus
+  /** Refunds that are set aside, by nonce, and until when. */
+  readonly resting: Map<string, number>
 }
 
 /** Simulations per request. */
@@ -45,6 +52,8 @@ const listedMax = 400
 /** Leaders change every 1.6 s, and each may drop a transaction. */
 const resendSeconds = 2
 const resentPerStep = 100
+/** A refund's account may be thawed, or its wallet filled, while its blockhash lives. */
+const restMs = 5_000
 
 /** Runs one step. True if there may be more to do at once. Null if another process holds the settler. */
 export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean | null> {
@@ -62,7 +71,8 @@ export async function stepSvmLane(ctx: Context, lane: SvmLane): Promise<boolean 
   if (settler.state !== 'active') return false
 
   const listed = await listClaimed<string>(ctx.db, network, null, listedMax, signer.address)
-  const claimed = takeTurns(listed).slice(0, batchMax)
+  const payments = takeTurns(listed).slice(0, batchMax)
+  const claimed = [...payments, ...(await listRefunds(ctx, lane, batchMax - payments.length))]
   const good = await choose(ctx, lane, claimed, follower.headNumber)
   const sent: { hash: string; bytes: Uint8Array }[] = []
   for (const payment of good) {
@@ -85,6 +95,16 @@ async function recordLost(ctx: Context, { chain, signer }: SvmLane): Promise<voi
     const signed = await signer.complete(chain.network, transaction)
     await ctx.db.transaction((tx) => recordSend(tx, { network, settler: signer.address, ...signed, key }))
   }
+}
+
+/** Refunds that are not set aside, oldest first. */
+async function listRefunds(ctx: Context, { chain, signer, resting }: SvmLane, room: number) {
+  const now = ctx.now().getTime()
+  for (const [nonce, until] of resting) if (until <= now) resting.delete(nonce)
+  if (room <= 0) return []
+  const limit = room + resting.size
+  const listed = await listClaimed<string>(ctx.db, chain.network.caip2, null, limit, signer.address, 'refund')
+  return listed.filter(({ transfer }) => !resting.has(transfer.authorization.nonce)).slice(0, room)
 }
 
 type Payment = Authorized<string>
@@ -147,11 +167,27 @@ async function choose(
     if (fact === 'send') {
       good.push({ ...payment, unsettled })
       inFlight.set(key, unsettled + authorization.value)
+    } else if (payment.refundId !== null && fact !== null) {
+      lane.resting.set(authorization.nonce, ctx.now().getTime() + restMs)
+      if (fact !== 'wait') await noteRefused(ctx, chain, payment, fact.reason)
     } else if (fact !== null && fact !== 'wait')
       refused.push({ asset, payer: authorization.from, nonce: authorization.nonce, reason: fact.reason })
   }
   if (refused.length > 0) await reject(ctx, chain.network.caip2, refused, lane.updateStatus)
   return good
+}
+
+/** Says in a refund's row why it is not sent. */
+async function noteRefused(
+  ctx: Context,
+  chain: SvmChain,
+  { transfer: { asset, authorization } }: Payment,
+  reason: string,
+): Promise<void> {
+  const { from: wallet, to: recipient, value: amount, nonce } = authorization
+  const hindrance = await findHindrance(chain, { mint: asset, recipient, from: { wallet, amount } })
+  const waiting = { asset, payer: wallet, nonce, reason: hindrance?.code ?? reason }
+  await noteWaiting(ctx.db, chain.network.caip2, [waiting])
 }
 
 type Decision = 'send' | 'wait' | 'unpaid' | { readonly reason: string }

@@ -11,10 +11,13 @@ import { openSteps } from '../settlers/wait-for-signer.ts'
 import { tendAccounts } from './accounts.ts'
 import { openDoubts } from './doubts.ts'
 import { openFeePayers } from './fee-payers.ts'
+import { findSent, parseSignature } from './find-sent.ts'
 import { stepSvmLane } from './lane.ts'
 import { preparePayment } from './prepare.ts'
 import { openReferences } from './references.ts'
+import { openSvmRefunds } from './refund.ts'
 import { reserveReference } from './reserve.ts'
+import { openSimulate } from './simulate.ts'
 import { nameSettler } from './terms.ts'
 import { openSvmVerifier } from './verify.ts'
 import { watchOnce } from './watch.ts'
@@ -29,13 +32,14 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
   const nodes = nodesOf(ctx.config, network.id)
   const chain = openSvmChain(network, nodes, ctx.now, openFailures(ctx, network.id, nodes))
   const feePayers = openFeePayers(ctx)
+  const simulate = openSimulate(chain)
   const settlementCost =
     signaturesCost + (BigInt(network.computeUnitsMax) * network.computeUnitPriceMax) / 1_000_000n
   return {
     network,
     providers: chain.rpc.providers.length,
     verifier: {
-      ...openSvmVerifier(chain, feePayers),
+      ...openSvmVerifier(chain, feePayers, simulate),
       prepare: (terms, payer) => preparePayment(chain, terms, payer),
     },
     toTerms: (checkoutId, offer) => nameSettler(network, feePayers, checkoutId, offer),
@@ -44,11 +48,14 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     reserveCost: (_baseFee, _dataFee, waiting) => settlementCost * BigInt(settlementsLeftMin + waiting),
     // A payment costs little and always about the same.
     storeCostPerDay: null,
+    unprovenCostPerDay: null,
     isInOrder: false,
     countAnswering: async () => (await chain.rpc.callAll<number>('getSlot', [])).length,
     findDifferences: () => checkSvmChain(chain),
     // Accounts have no nonce on Solana: only our own rows count what a settler has signed.
     readNonce: async () => 0,
+    refunds: openSvmRefunds(ctx, chain, feePayers, simulate),
+    sent: { parse: parseSignature, find: (sent) => findSent(ctx, chain, sent) },
     settle: (work) => settle(ctx, chain, work),
   }
 }
@@ -61,6 +68,7 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
   const { caip2, id, blockTimeMs } = chain.network
   const check = openCheck(ctx, id, () => checkSvmChain(chain))
   const own = signers.filter((signer) => signer.family === 'SOLANA')
+  const keys = { addresses: own.map(({ address }) => address), reported: new Set<string>() }
   const noteDoubt = openDoubts(ctx, id, 'payments get 503 and nothing is decided')
   const lookForReferences = openReferences(
     ctx,
@@ -78,7 +86,7 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
       name: `watch ${caip2}`,
       restMs: blockTimeMs,
       run: async () =>
-        (await check()) && (await watchOnce(ctx, chain, holder, updateStatus, noteDoubt)) === true,
+        (await check()) && (await watchOnce(ctx, chain, holder, updateStatus, noteDoubt, keys)) === true,
       release: () => releaseFollower(ctx.db, caip2, holder),
     },
     {
@@ -87,7 +95,7 @@ function settle(ctx: Context, chain: SvmChain, { signers, holder, updateStatus }
       run: async () => (await check()) && (await lookForReferences()),
     },
     ...own.map((signer): Loop => {
-      const lane = { chain, signer, holder, updateStatus }
+      const lane = { chain, signer, holder, updateStatus, resting: new Map<string, number>() }
       const steps = openSteps(ctx, id, signer)
       return {
         name: `lane ${caip2} ${signer.address}`,

@@ -1,11 +1,12 @@
 import { RpcUnavailableError } from '../../chains/rpc.ts'
 import type { SvmChain } from '../../chains/svm/chain.ts'
-import { readLanded } from '../../chains/svm/landed.ts'
+import { type Landed, readLanded } from '../../chains/svm/landed.ts'
 import { encodeTransaction, hashMessage } from '../../chains/svm/message.ts'
-import { findTokenAccount, readExact } from '../../chains/svm/transfer.ts'
+import { type ExactTransfer, findTokenAccount, readExact } from '../../chains/svm/transfer.ts'
 import { readAnswer } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { isId } from '../../ids.ts'
+import { isRefundNonce } from '../refund-nonce.ts'
 import { finishReconciling } from '../restores/reconcile.ts'
 import { insertRecovered } from '../restores/rows.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
@@ -14,19 +15,35 @@ import * as rows from './rows.ts'
 /** Per request; nodes list the newest first. */
 const listedPerRequest = 1_000
 
+/** The settlers whose keys a process has, and of which it has said that nobody added them. */
+export type OwnKeys = { readonly addresses: readonly string[]; readonly reported: Set<string> }
+
 type Listed = { readonly signature: string; readonly blockTime: number | null }
 
 /**
  * After a restore, finds transactions that our settlers have sent and that the database no longer knows. Each names its
  * checkout in its memo and is recorded as sent for it, if that checkout made exactly this offer; from then on it is
- * watched and credited like any other. Payments stay refused until enough providers agree on what was sent.
+ * watched and credited like any other. A refund names its slot instead: it is recorded whether or not its refund is
+ * known, so that what was paid back counts before anything else is prepared for that payment. Payments and refunds stay
+ * refused until enough providers agree on what was sent, and as long as we have the key of a settler that the database
+ * does not know: it may have been added after the restored point, and have sent something since.
  */
-export async function recoverSent(ctx: Context, chain: SvmChain, time: Date): Promise<void> {
+export async function recoverSent(ctx: Context, chain: SvmChain, keys: OwnKeys, time: Date): Promise<void> {
   const network = chain.network.caip2
   const since = await rows.readRestorePoint(ctx.db, network)
   if (since === null) return
-  let isComplete = true
-  for (const settler of await listSettlerAddresses(ctx.db, network)) {
+  const settlers: readonly string[] = await listSettlerAddresses(ctx.db, network)
+  const unadded = keys.addresses.filter((address) => !settlers.includes(address))
+  let isComplete = unadded.length === 0
+  for (const settler of unadded) {
+    if (keys.reported.has(settler)) continue
+    keys.reported.add(settler)
+    ctx.log.error(
+      { network: chain.network.id, settler },
+      'the database was restored and does not know this settler, which may have sent payments since: no payment is accepted on this network until it is added (settler add) or its key is removed',
+    )
+  }
+  for (const settler of settlers) {
     const sent = await listSent(chain, settler, since)
     const unknown = [...(await rows.listNotBroadcast(ctx.db, sent.hashes))]
     const isRecorded = await record(ctx, chain, settler, unknown)
@@ -76,7 +93,7 @@ function toListed({ signature, blockTime }: Listed): Listed {
   return { signature: String(signature), blockTime: blockTime ?? null }
 }
 
-/** Records those that are payments. False if too few providers report the same about each. */
+/** Records those that are payments or refunds. False if too few providers report the same about each. */
 async function record(
   ctx: Context,
   chain: SvmChain,
@@ -93,6 +110,11 @@ async function record(
     if (!hash || !landed || landed.isFailed || !exact || 'refusal' in exact) continue
     const bytes = encodeTransaction(landed.transaction)
     const nonce = hashMessage(landed.transaction.message)
+    if (isRefundNonce(exact.memo)) {
+      // Whoever pays the fee has signed: only ours are refunds that we sent.
+      if (exact.feePayer === settler) await recordRefund(ctx, network, hash, landed, exact)
+      continue
+    }
     const [to] = isId('ch', exact.memo) ? await rows.listPayTo(ctx.db, exact.memo, network, exact.mint) : []
     if (!to || (await findTokenAccount(to, exact.mint)) !== exact.destination) continue
     const seen = {
@@ -112,4 +134,21 @@ async function record(
     })
   }
   return isComplete
+}
+
+async function recordRefund(
+  ctx: Context,
+  network: string,
+  hash: string,
+  { transaction, ownerOf }: Landed,
+  { feePayer: settler, payer, mint: asset, destination, amount, memo: nonce }: ExactTransfer,
+): Promise<void> {
+  const owner = ownerOf(destination)
+  const isOwner = owner !== null && (await findTokenAccount(owner, asset)) === destination
+  const bytes = encodeTransaction(transaction)
+  const key = { asset, payer, nonce }
+  const found = { ...key, network, settler, bytes, recipient: isOwner ? owner : destination, amount }
+  await ctx.db.transaction(async (tx) => {
+    if (await rows.recoverRefund(tx, found)) await rows.recordSend(tx, { network, settler, hash, bytes, key })
+  })
 }

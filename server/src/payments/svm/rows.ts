@@ -26,17 +26,27 @@ export type Watched = {
   readonly payTo: string
   readonly amount: string
   readonly validBefore: string
+  /** Null for a refund. */
   readonly checkoutId: string | null
+  /** Of the message that we signed. */
+  readonly messageHash: Hex
   /** The place of its live credit. */
   readonly place: string | null
   readonly slot: string | null
 }
 
+/**
+ * SQL: the hash of the message that `a` and `b` are about. It is a payment's nonce. A refund's nonce stands for whatever
+ * is signed for its slot, so its message is read from our bytes: a count, two signatures, the message.
+ */
+const messageHash = `case when a.checkout_id is not null then a.nonce
+  else '0x' || encode(sha256(substring(b.bytes from 130)), 'hex') end`
+
 export async function listWatched(db: Database, network: string, limit: number): Promise<Watched[]> {
   return await db.query<Watched>(
     `select t.settler, t.nonce as "settlerNonce", b.hash, a.asset, a.payer, a.nonce, a.pay_to as "payTo",
-       a.amount::text, a.valid_before::text as "validBefore", a.checkout_id as "checkoutId", k.block_hash as place,
-       k.block_number as slot
+       a.amount::text, a.valid_before::text as "validBefore", a.checkout_id as "checkoutId", ${messageHash} as "messageHash",
+       k.block_hash as place, k.block_number as slot
      from transactions t
      join broadcasts b on b.network = t.network and b.settler = t.settler and b.nonce = t.nonce
      join transaction_calls c on c.network = t.network and c.settler = t.settler and c.settler_nonce = t.nonce
@@ -74,17 +84,25 @@ export async function retireDrained(db: Database, network: string): Promise<void
   )
 }
 
-/** Claims that were never sent and that no block can include any more. */
+/**
+ * What was claimed, or handed out for a refund, never sent, and that no block can include any more. While a restore is
+ * being reconciled, what was handed out may have been signed and sent since: then it is left alone.
+ */
 export async function listUnsentExpired(
   db: Database,
   network: string,
   height: number,
   limit: number,
-): Promise<{ asset: string; payer: string; nonce: string }[]> {
+): Promise<{ asset: string; payer: string; nonce: string; reason: string | null; validBefore: string }[]> {
   return await db.query(
-    `select a.asset, a.payer, a.nonce from authorizations a
-     where a.network = $1 and a.state = 'claimed' and not a.is_credited and a.valid_before < $2
-     order by a.valid_before limit $3`,
+    `select asset, payer, nonce, reason, valid_before::text as "validBefore" from (
+       select a.asset, a.payer, a.nonce, a.reason, a.valid_before from authorizations a
+       where a.network = $1 and a.state = 'claimed' and not a.is_credited and a.valid_before < $2
+       union all
+       select a.asset, a.payer, a.nonce, null, a.valid_before from authorizations a
+       where a.network = $1 and a.state = 'prepared' and a.valid_before < $2
+         and not exists (select 1 from restores r where r.network = $1 and r.finished_at is null)
+     ) a order by a.valid_before limit $3`,
     [network, height, limit],
   )
 }
@@ -163,6 +181,51 @@ export async function recordSend(
   )
 }
 
+/**
+ * Records a refund that a settler has sent and the database has forgotten: for its refund, if there is one with this
+ * slot, amount and recipient, or without, so that it counts once that payment is refunded again. Whatever was handed out
+ * for the slot before gives way to what is on the chain. False if it is recorded already.
+ */
+export async function recoverRefund(
+  tx: Transaction,
+  found: {
+    readonly network: string
+    readonly asset: string
+    readonly payer: string
+    readonly nonce: string
+    readonly settler: string
+    readonly bytes: Uint8Array
+    readonly recipient: string
+    readonly amount: bigint
+  },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into authorizations as a (network, asset, payer, nonce, refund_id, store_id, state, pay_to, amount, valid_after,
+       valid_before, signature, claimed_at, sends, settler)
+     select $1, $2, $3, $4, r.id, r.store_id, 'sent', $5, $6::numeric, 0, 0, $7, clock(), 1, $8
+     from (select 1) one left join lateral (select id, store_id from refunds where nonce = $4 and network = $1 and asset = $2
+       and wallet = $3 and recipient = $5 and amount = $6::numeric and ended_at is null order by id desc limit 1) r on true
+     on conflict (payer, nonce, asset, network) do update set state = 'sent', sends = greatest(a.sends, 1),
+       refund_id = coalesce(excluded.refund_id, a.refund_id), store_id = coalesce(excluded.store_id, a.store_id),
+       pay_to = excluded.pay_to, amount = excluded.amount, signature = excluded.signature, settler = excluded.settler,
+       reason = null, resolved_at = null
+     where not exists (select 1 from transaction_calls c where c.network = a.network and c.asset = a.asset
+       and c.payer = a.payer and c.nonce = a.nonce)
+     returning a.nonce`,
+    [
+      found.network,
+      found.asset,
+      found.payer,
+      found.nonce,
+      found.recipient,
+      found.amount.toString(),
+      found.bytes,
+      found.settler,
+    ],
+  )
+  return rows.length > 0
+}
+
 /** The addresses at which a checkout asked to be paid. */
 export async function listPayTo(
   db: Database,
@@ -191,10 +254,10 @@ export async function readRestorePoint(db: Database, network: string): Promise<D
   return row?.since ?? null
 }
 
-/** The claim that a watched transaction was sent for. */
+/** The claim that a watched transaction was sent for. What a refund moved is not the store's that sent it. */
 export async function findClaim(tx: Transaction, network: string, seen: Seen): Promise<Concern[]> {
   const rows = await tx.query<{ checkoutId: string | null; storeId: string | null; isMatch: boolean }>(
-    `select checkout_id as "checkoutId", store_id as "storeId", pay_to = $5 and amount = $6 as "isMatch"
+    `select checkout_id as "checkoutId", case when checkout_id is not null then store_id end as "storeId", pay_to = $5 and amount = $6 as "isMatch"
      from authorizations where network = $1 and asset = $2 and payer = $3 and nonce = $4`,
     [network, seen.asset, seen.payer, seen.nonce, seen.to, seen.value.toString()],
   )

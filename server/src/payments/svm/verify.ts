@@ -1,6 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { RpcUnavailableError } from '../../chains/rpc.ts'
-import { type SvmChain, type SvmSimulated, type SvmSimulation, simulateSvm } from '../../chains/svm/chain.ts'
+import type { SvmChain } from '../../chains/svm/chain.ts'
 import { encodeTransaction } from '../../chains/svm/message.ts'
 import {
   type ExactTransfer,
@@ -8,50 +7,13 @@ import {
   isSignedByPayer,
   readExact,
 } from '../../chains/svm/transfer.ts'
-import { agree } from '../../chains/svm/witnesses.ts'
-import { openBatcher } from '../../database/batch.ts'
 import type { Payment, SvmPayment } from '../payload.ts'
 import type { Offer, Verified, Verifier } from '../rail.ts'
 import type { FeePayers } from './fee-payers.ts'
-
-/** Keeps one request below what nodes accept. */
-const simulationsPerRequest = 20
-const requestsInFlight = 4
-/** Behind a load balancer, a node may be this many blocks ahead of the one that named the last valid height. */
-const heightSlack = 32n
-/** A node that has not seen a new blockhash, or the payer's money, has it a block or two later. */
-const triesMax = 3
+import type { Simulate } from './simulate.ts'
 
 /** What `serve` needs from a Solana chain. */
-export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier {
-  const simulate = openBatcher<Asked, SvmSimulation>({
-    run: (asked) => simulateSvm(chain, asked),
-    runAlone: async (asked) => (await simulateSvm(chain, [asked]))[0] as SvmSimulation,
-    itemsMax: simulationsPerRequest,
-    inFlightMax: requestsInFlight,
-  })
-
-  /** What enough providers say of a payment: why they refuse it, or null, and the slot that all of them have reached. */
-  const ask = async (exact: ExactTransfer, transaction: SvmPayment['transaction'], inFlightUnits: bigint) => {
-    for (let tries = 1; ; tries++) {
-      const { told, lastValidHeight } = await simulate({ transaction, source: exact.source })
-      if (lastValidHeight === null)
-        throw new RpcUnavailableError('Too few nodes agree on the height of the chain.')
-      const facts = told.map((one) => ({
-        provider: one.provider,
-        fact: findObstacle(one, exact.amount + inFlightUnits),
-      }))
-      const { fact, odd } = agree(facts, String, chain.network.witnessesMin)
-      if (fact === settlerEmpty) throw new RpcUnavailableError('A settler cannot pay the transaction fee.')
-      if (fact !== null) {
-        const slots = told.flatMap(({ provider, slot }) => (odd.includes(provider) ? [] : slot))
-        return { reason: fact === fine ? null : fact, slot: Math.min(...slots), lastValidHeight }
-      }
-      if (tries === triesMax) throw new RpcUnavailableError('Too few nodes agree about the payment.')
-      await wait(chain.network.blockTimeMs)
-    }
-  }
-
+export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers, simulate: Simulate): Verifier {
   return {
     findMismatch: async (checkoutId, offers, payment) => {
       const matched = await matchOffer(chain, feePayers, checkoutId, offers, payment)
@@ -68,7 +30,7 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
       if ('refusal' in matched) return refuse(matched.refusal)
       const { exact, offer, transaction, isAlive } = matched
       if (!isAlive) throw new RpcUnavailableError('The settler that the payment names is not running.')
-      const { reason, slot, lastValidHeight } = await ask(exact, transaction, inFlightUnits)
+      const { reason, slot, validBefore } = await simulate(exact, transaction, inFlightUnits)
       if (reason !== null) return refuse(reason, slot)
       const transfer = {
         asset: offer.asset,
@@ -77,7 +39,7 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
           to: offer.payTo,
           value: exact.amount,
           validAfter: 0n,
-          validBefore: lastValidHeight + heightSlack,
+          validBefore,
           nonce: payment.nonce,
         },
         signature: `0x${Buffer.from(encodeTransaction(transaction)).toString('hex')}` as const,
@@ -88,8 +50,6 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers): Verifier
     },
   }
 }
-
-type Asked = Pick<SvmPayment, 'transaction'> & { readonly source: string }
 
 type Matched = {
   readonly exact: ExactTransfer
@@ -127,23 +87,3 @@ async function matchOffer(
   if (!isSignedByPayer(transaction)) return refuse('invalid_exact_svm_payload_signature_invalid')
   return { exact, offer, transaction, isAlive: settler.isAlive }
 }
-
-const fine = 'fine'
-const settlerEmpty = 'settler_empty'
-
-/** Why a provider would not accept the payment now. */
-function findObstacle({ err, isGood, isOurFault, balance }: SvmSimulated, needed: bigint): string {
-  if (isOurFault) return settlerEmpty
-  // Its memo names this checkout, so it cannot have paid for anything else: claim it, and let the chain decide.
-  if (err === 'AlreadyProcessed') return fine
-  if ((balance ?? 0n) < needed) return 'insufficient_funds'
-  return isGood ? fine : reasonOf(err)
-}
-
-/** The x402 reason, where there is one, for why a node would not run a transaction. */
-export function reasonOf(err: unknown): string {
-  return err === 'BlockhashNotFound' ? blockhashExpired : 'invalid_exact_svm_transaction_simulation_failed'
-}
-
-/** Too old to be included. The payer has to sign again with a newer blockhash. */
-export const blockhashExpired = 'blockhash_expired'

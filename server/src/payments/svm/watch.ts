@@ -20,9 +20,9 @@ import * as credits from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { type Doubt, joinDoubts } from './doubts.ts'
-import { recoverSent } from './recover.ts'
+import { type OwnKeys, recoverSent } from './recover.ts'
 import * as rows from './rows.ts'
-import { blockhashExpired } from './verify.ts'
+import { blockhashExpired } from './simulate.ts'
 
 /**
  * Finds out what became of sent transactions. Solana is not followed block by block: only we can send a transaction
@@ -45,6 +45,7 @@ export async function watchOnce(
   holder: string,
   updateStatus: UpdateStatus,
   noteDoubt: (doubt: Doubt) => void,
+  keys: OwnKeys,
 ): Promise<boolean | null> {
   const network = chain.network.caip2
   if (!(await leaseFollower(ctx.db, network, holder, leaseSeconds))) return null
@@ -60,7 +61,7 @@ export async function watchOnce(
   ctx.metrics.nodeDispute.set({ network: chain.network.id }, doubt.isDisputed ? 1 : 0)
   await writeDispute(ctx.db, network, doubt.isDisputed ? 'a transaction or the height of the chain' : null)
   if (doubt.isDisputed || !heads) return false
-  await recoverSent(ctx, chain, heads.time)
+  await recoverSent(ctx, chain, keys, heads.time)
   const isCredited = await credit(ctx, chain, seen, updateStatus)
   await finalize(ctx, network, seen, updateStatus)
   await orphanOrBury(ctx, chain, seen, views, updateStatus)
@@ -159,8 +160,9 @@ async function credit(
 /** How much the transaction paid, by the change in balances; null if it is not what was signed. */
 function readPaid(chain: SvmChain, one: rows.Watched, { transaction, gainOf }: Landed): bigint | null {
   const exact = readExact(transaction, chain.network)
-  if ('refusal' in exact || hashMessage(transaction.message) !== one.nonce) return null
-  if (exact.memo !== one.checkoutId) return null
+  if ('refusal' in exact || hashMessage(transaction.message) !== one.messageHash) return null
+  // A payment names its checkout, a refund its slot.
+  if (exact.memo !== (one.checkoutId ?? one.nonce)) return null
   const gain = gainOf(exact.destination)
   return gain === BigInt(one.amount) ? gain : null
 }
@@ -230,7 +232,10 @@ async function orphanOrBury(
   if (gone.length > 0) ctx.db.wakeUps.send('claims')
 }
 
-/** An unsent claim lacks our signature: once it is too old, it can never be sent, so no node needs to be queried. */
+/**
+ * What was not sent lacks our signature: once it is too old, it can never be sent, so no node needs to be queried. A
+ * refund's row says why it was not sent, if something stood in its way.
+ */
 async function buryUnsent(
   ctx: Context,
   network: string,
@@ -239,6 +244,6 @@ async function buryUnsent(
 ): Promise<void> {
   const unsent = await rows.listUnsentExpired(ctx.db, network, height, buriedPerRun)
   if (unsent.length === 0) return
-  const dead = unsent.map((one) => ({ ...one, reason: blockhashExpired }))
+  const dead = unsent.map(({ reason, ...key }) => ({ ...key, reason: reason ?? blockhashExpired }))
   await bury(ctx, network, dead, updateStatus)
 }

@@ -51,7 +51,7 @@ export async function startDev(folder: string, environment: Readonly<Record<stri
     const init = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers }
     return (await fetch(`${url}/api/v1${path}`, init)).json() as Promise<Record<string, unknown>>
   }
-  return { child, url, key, checkoutUrl, stop, call, output: () => output }
+  return { child, url, key, settings, checkoutUrl, stop, call, output: () => output }
 }
 
 function isOver({ exitCode, signalCode }: ChildProcess): boolean {

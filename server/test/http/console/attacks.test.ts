@@ -207,7 +207,7 @@ test('no changed, repeated or swapped token, invitation or challenge is accepted
   )
   counted.say(t)
   assert.deepEqual(await count(), before, 'nothing was written')
-  for (const { browser } of people) assert.equal((await browser.get('/')).statusCode, 200)
+  for (const { browser } of people) assert.equal((await browser.get('/account')).statusCode, 200)
   // What was swapped was good: each invitation and touch is accepted where it belongs.
   const [{ openToken: invitation } = assert.fail()] = stores
   const [{ browser } = assert.fail()] = people

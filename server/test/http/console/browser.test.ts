@@ -19,7 +19,7 @@ const chromium = await openBrowser()
 async function enrol(page: Page, link: string): Promise<void> {
   await page.goto(link)
   await page.getByRole('button', { name: 'Create a passkey' }).click()
-  await page.waitForURL(`${url}/`)
+  await page.waitForURL(`${url}/stores/**`)
 }
 
 async function signIn(page: Page): Promise<void> {
@@ -34,14 +34,16 @@ test('enrolment, sign-in, a second passkey, an invitation and a lost passkey', a
   await owner.page.getByRole('heading', { name: 'Join Shop' }).waitFor()
   assert.equal(owner.page.url(), `${url}/enrol`, 'the token does not stay in the address bar')
   await owner.page.getByRole('button', { name: 'Create a passkey' }).click()
-  await owner.page.waitForURL(`${url}/`)
-  await owner.page.getByText('You are an owner').waitFor()
+  await owner.page.waitForURL(`${url}/stores/**`)
+  await owner.page.getByText('Owner ·').waitFor()
 
   await owner.page.getByRole('button', { name: 'Sign out' }).click()
   await owner.page.waitForURL(`${url}/sign-in`)
   await signIn(owner.page)
-  await owner.page.waitForURL(`${url}/`)
+  await owner.page.waitForURL(`${url}/stores/**`)
 
+  await owner.page.getByRole('link', { name: 'Olga' }).click()
+  await owner.page.getByText('You are an owner').waitFor()
   await addAuthenticator(owner.cdp, 'usb')
   await owner.page.getByLabel('Name of another passkey').fill('Security key')
   await owner.page.getByRole('button', { name: 'Add a passkey' }).click()
@@ -51,7 +53,8 @@ test('enrolment, sign-in, a second passkey, an invitation and a lost passkey', a
   await owner.page.getByText('Security key').waitFor({ state: 'detached' })
   assert.equal(await owner.page.getByRole('button', { name: 'Remove' }).count(), 0, 'the last one stays')
 
-  await owner.page.getByRole('link', { name: 'Members' }).click()
+  await owner.page.getByRole('link', { name: 'Shop' }).click()
+  await owner.page.getByRole('link', { name: 'Team' }).click()
   await owner.page.getByLabel('Name').fill('Max <b>Manager</b>')
   await owner.page.getByLabel('Role').selectOption('manager')
   await owner.page.getByRole('button', { name: 'Make a link' }).click()
@@ -59,7 +62,7 @@ test('enrolment, sign-in, a second passkey, an invitation and a lost passkey', a
 
   const guest = await openDevice(chromium)
   await enrol(guest.page, invitation)
-  await guest.page.getByText('You are a manager').waitFor()
+  await guest.page.getByText('Manager ·').waitFor()
 
   await owner.page.getByRole('link', { name: 'Back to the members' }).click()
   await owner.page.getByRole('button', { name: 'Lost passkey' }).click()
@@ -68,7 +71,7 @@ test('enrolment, sign-in, a second passkey, an invitation and a lost passkey', a
   await found.page.goto(recovery)
   await found.page.getByRole('heading', { name: 'A new passkey for Shop' }).waitFor()
   await found.page.getByRole('button', { name: 'Create a passkey' }).click()
-  await found.page.waitForURL(`${url}/`)
+  await found.page.waitForURL(`${url}/stores/**`)
   await guest.page.reload()
   assert.equal(guest.page.url(), `${url}/sign-in`, 'the lost device is signed out')
   await signIn(guest.page)
@@ -99,7 +102,7 @@ test('a copy of an authenticator is refused once the other has been used', async
   assert(credential)
   for (let i = 0; i < 2; i++) {
     await signIn(owner.page)
-    await owner.page.waitForURL(`${url}/`)
+    await owner.page.waitForURL(`${url}/stores/**`)
   }
   const thief = await openDevice(chromium)
   await thief.cdp.send('WebAuthn.addCredential', { authenticatorId: thief.authenticatorId, credential })
@@ -113,6 +116,7 @@ test('an owner confirms the wallet that a key asked for, and goes back to the on
   await enrol(page, link)
   await registerWallet(store, wallets[1])
   await page.reload()
+  await page.getByRole('link', { name: 'Team' }).click()
   await page.getByRole('status').getByText(wallets[1]).waitFor()
   await page.getByRole('link', { name: 'Look at the wallets' }).click()
   await page.getByRole('button', { name: 'Confirm' }).click()
@@ -125,7 +129,7 @@ test('an owner confirms the wallet that a key asked for, and goes back to the on
   await page.getByLabel('another wallet').last().selectOption('key')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('a key is enough to change the wallet').waitFor()
-  await page.goto(url)
+  await page.getByRole('link', { name: 'Team' }).click()
   await page.getByRole('button', { name: 'I know' }).click()
   await page.getByRole('status').waitFor({ state: 'detached' })
   assert.deepEqual(complaints, [])

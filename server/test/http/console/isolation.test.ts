@@ -51,5 +51,5 @@ test('another store’s members, invitations, passkeys and sessions do not exist
   }
   assert.equal((await owner.browser.post(`${members}/withdraw`, { invitationId })).statusCode, 404)
   assert.equal((await owner.browser.post('/sessions/end', { sessionId })).statusCode, 404)
-  assert.equal((await stranger.browser.get('/')).statusCode, 200)
+  assert.equal((await stranger.browser.get('/account')).statusCode, 200)
 })

@@ -32,7 +32,7 @@ test('an invitation is used up by the passkey, not by looking at it', async () =
   }
   const { options } = (await browser.done('/enrol/options', { invitation: token })).json()
   await browser.done('/enrol', { invitation: token, answer: openAuthenticator(url).create(options) })
-  assert.match((await browser.get('/')).body, /You are an owner/)
+  assert.match((await browser.get('/account')).body, /You are an owner/)
   const again = await browser.post('/enrol/options', { invitation: token })
   assert.equal(again.statusCode, 410)
   const events = (await store.events()).filter(({ type }) => type.startsWith('member.'))
@@ -100,8 +100,8 @@ test('each sign-in has a token of its own, and a session ends when it is told to
   const { browser, authenticator } = await enrolWith(console, token)
   const other = await signInWith(console, authenticator)
   assert.notEqual(other.cookie, browser.cookie)
-  const isIn = async (each: TestBrowser) => (await each.get('/')).statusCode === 200
-  const [, sessionId] = /name="sessionId" value="(ses_\w+)"/.exec((await browser.get('/')).body) ?? []
+  const isIn = async (each: TestBrowser) => (await each.get('/account')).statusCode === 200
+  const [, sessionId] = /name="sessionId" value="(ses_\w+)"/.exec((await browser.get('/account')).body) ?? []
   assert.equal((await browser.post('/sessions/end', { sessionId })).statusCode, 303)
   assert.equal(await isIn(other), false)
   assert.equal(await isIn(browser), true)
@@ -139,7 +139,7 @@ test('a second passkey needs the first, both sign in, and the last one cannot be
   await browser.done('/passkeys', { name: 'Key', answer, touch })
   const elsewhere = await signInWith(console, second)
 
-  const ids = [...(await browser.get('/')).body.matchAll(/name="passkeyId" value="(pk_\w+)"/g)].map(
+  const ids = [...(await browser.get('/account')).body.matchAll(/name="passkeyId" value="(pk_\w+)"/g)].map(
     ([, id]) => id,
   )
   assert.equal(ids.length, 2)
@@ -148,7 +148,7 @@ test('a second passkey needs the first, both sign in, and the last one cannot be
     return (await browser.post('/passkeys/remove', { passkeyId, touch: asked })).statusCode
   }
   assert.equal(await remove(ids[1], authenticator), 303)
-  assert.equal((await elsewhere.get('/')).statusCode, 303, 'what the passkey opened is closed with it')
+  assert.equal((await elsewhere.get('/account')).statusCode, 303, 'what the passkey opened is closed with it')
   assert.equal(await remove(ids[0], authenticator), 409)
   const types = (await store.events()).map(({ type }) => type)
   assert.deepEqual(types.slice(-2), ['member.passkey_added', 'member.passkey_removed'])
@@ -174,14 +174,18 @@ test('an owner invites, helps with a lost passkey, and removes; nobody else does
   const touch = await owner.browser.confirm(owner.authenticator, 'member.recover', values)
   const answer = await owner.browser.done(`${path}/recover`, { memberId, touch })
   const link = /#([A-Za-z0-9_-]{43})/.exec(answer.body)?.[1] ?? ''
-  assert.equal((await guest.browser.get('/')).statusCode, 200, 'a link that nobody has used changes nothing')
+  assert.equal(
+    (await guest.browser.get('/account')).statusCode,
+    200,
+    'a link that nobody has used changes nothing',
+  )
   const back = await enrolWith(console, link)
-  assert.equal((await guest.browser.get('/')).statusCode, 303, 'recovery ends the sessions')
+  assert.equal((await guest.browser.get('/account')).statusCode, 303, 'recovery ends the sessions')
   await assert.rejects(signInWith(console, guest.authenticator), /401/)
 
   const removing = await owner.browser.confirm(owner.authenticator, 'member.remove', values)
   await owner.browser.done(`${path}/remove`, { memberId, touch: removing })
-  assert.equal((await back.browser.get('/')).statusCode, 303)
+  assert.equal((await back.browser.get('/account')).statusCode, 303)
   await assert.rejects(signInWith(console, back.authenticator), /401/)
   const told = (await store.events()).map(({ type, actor }) => [type, actor?.type, actor?.name])
   assert.deepEqual(told.slice(-7), [
@@ -206,7 +210,7 @@ test('the last owner cannot leave in the console, and an operator who removes th
   const path = `/stores/${store.id}/members/remove`
   assert.equal((await owner.browser.post(path, { memberId, touch })).statusCode, 409)
   await removeAsOperator(ctx, store.store.id, operator, memberId, new Date())
-  assert.equal((await owner.browser.get('/')).statusCode, 303)
+  assert.equal((await owner.browser.get('/account')).statusCode, 303)
   assert.equal((await store.events()).at(-1)?.type, 'member.removed')
 })
 
@@ -232,7 +236,7 @@ test('a member joins another store with the passkey they have, and then only its
   assert.equal(await join(early), 410, 'a link that replaces passkeys makes nobody a member')
   assert.equal(await join(other.token), 200)
   assert.equal(await join(other.token), 410)
-  assert.match((await max.browser.get('/')).body, /You are an owner[\s\S]*Passkeys/)
+  assert.match((await max.browser.get('/account')).body, /You are an owner[\s\S]*Passkeys/)
   assert.deepEqual((await listStoreMembers(ctx.db, other.store.id))[0]?.id, memberId)
 
   assert.equal((await max.browser.post('/enrol/options', { invitation: early })).statusCode, 410)
@@ -242,6 +246,39 @@ test('a member joins another store with the passkey they have, and then only its
     409,
     'no second role',
   )
+})
+
+test('an owner who was removed from one store does not come back by a link that they made for its owner in another', async () => {
+  const [first, second] = [await openInvitedStore(console), await openInvitedStore(console)]
+  const olga = await enrolWith(console, first.token)
+  const join = async ({ browser, authenticator }: typeof olga, invitation: string) => {
+    const touch = await browser.confirm(authenticator, 'invitation.accept', { invitation })
+    assert.equal((await browser.post('/enrol/join', { invitation, touch })).statusCode, 200)
+  }
+  await join(olga, second.token)
+  const max = await enrolWith(console, await inviteBy(olga, first.store.id, { name: 'Max', role: 'owner' }))
+  await join(max, await inviteBy(olga, second.store.id, { name: 'Max', role: 'viewer' }))
+  const idOf = async (wanted: string) =>
+    (await listStoreMembers(ctx.db, first.store.id)).find(({ name }) => name === wanted)?.id ?? assert.fail()
+  const [olgaId, maxId] = [await idOf('Olga'), await idOf('Max')]
+
+  const recovering = await olga.browser.confirm(olga.authenticator, 'member.recover', {
+    storeId: second.store.id,
+    memberId: maxId,
+  })
+  const made = await olga.browser.post(`/stores/${second.store.id}/members/recover`, {
+    memberId: maxId,
+    touch: recovering,
+  })
+  const invitation = /#([A-Za-z0-9_-]{43})/.exec(made.body)?.[1] ?? assert.fail(made.body)
+  const removing = await max.browser.confirm(max.authenticator, 'member.remove', {
+    storeId: first.store.id,
+    memberId: olgaId,
+  })
+  await max.browser.done(`/stores/${first.store.id}/members/remove`, { memberId: olgaId, touch: removing })
+  assert.equal((await olga.browser.post('/enrol/options', { invitation })).statusCode, 410)
+  await assert.rejects(enrolWith(console, invitation))
+  assert.equal((await max.browser.get('/account')).statusCode, 200)
 })
 
 test('a state-changing request needs our own page: by Sec-Fetch-Site, or by Origin where there is none', async () => {
@@ -277,6 +314,7 @@ test('pages carry the policy, and the cookie no script can read', async () => {
   const secure = buildConsole(
     { ...ctx, config: { ...ctx.config, consoleUrl: 'https://console.example' } },
     { isDraining: false },
+    { ctx, examine: async () => [] },
   )
   const safe = await secure.inject('/sign-in')
   assert.match(

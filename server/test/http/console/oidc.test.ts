@@ -65,6 +65,7 @@ test('an account that a member has connected signs them in, and no other account
   const owner = await openDevice(chromium)
   await owner.page.goto(link)
   await owner.page.getByRole('button', { name: 'Create a passkey' }).click()
+  await owner.page.getByRole('link', { name: 'Olga' }).click()
   await owner.page.getByRole('button', { name: 'Connect' }).click()
   await agree(owner.page, 'olga@company.example')
   await owner.page.getByText('Your account there signs you in').waitFor()
@@ -72,8 +73,8 @@ test('an account that a member has connected signs them in, and no other account
   await owner.page.getByRole('button', { name: 'Sign out' }).click()
   const answered = owner.page.waitForRequest((request) => request.url().includes(`${redirectPath}?`))
   await owner.page.getByRole('link', { name: 'Sign in through localhost' }).click()
-  await owner.page.waitForURL(`${url}/`)
-  await owner.page.getByText('You are an owner').waitFor()
+  await owner.page.waitForURL(`${url}/stores/**`)
+  await owner.page.getByText('Owner ·').waitFor()
   const used = (await answered).url()
 
   // The same answer again, in the same browser, signed in or out.
@@ -89,10 +90,45 @@ test('an account that a member has connected signs them in, and no other account
   await eve.page.getByText('Nobody here is connected to that account').waitFor()
 
   await owner.page.goto(url)
+  await owner.page.goto(`${url}/account`)
   await owner.page.getByRole('button', { name: 'Disconnect' }).click()
   await owner.page.getByRole('button', { name: 'Connect', exact: true }).waitFor()
   const types = (await store.events()).map(({ type }) => type)
   assert.deepEqual(types.slice(-2), ['member.identity_added', 'member.identity_removed'])
+})
+
+test('disconnecting an account ends the sessions that it opened, and none that a passkey opened', async () => {
+  const { store, link } = await openInvitedStore(console)
+  const owner = await openDevice(chromium)
+  await owner.page.goto(link)
+  await owner.page.getByRole('button', { name: 'Create a passkey' }).click()
+  await owner.page.getByRole('link', { name: 'Olga' }).click()
+  await owner.page.getByRole('button', { name: 'Connect' }).click()
+  await agree(owner.page, 'olga@other.example')
+  await owner.page.getByText('Your account there signs you in').waitFor()
+  const thief = await openDevice(chromium)
+  await thief.page.goto(`${url}/sign-in`)
+  await thief.page.getByRole('link', { name: 'Sign in through localhost' }).click()
+  await agree(thief.page, 'olga@other.example')
+  await thief.page.waitForURL(`${url}/stores/**`)
+  const { db } = console.farthing.ctx
+  await db.query(
+    `insert into sessions (id, token_hash, member_id, passkey_id, browser, address, created_at, seen_at, expires_at)
+     select 'another', sha256('another'), s.member_id, s.passkey_id, 'Other', s.address, s.created_at, s.seen_at,
+       s.expires_at
+     from sessions s join memberships m on m.member_id = s.member_id
+     where m.store_id = $1 and s.passkey_id is not null`,
+    [store.id],
+  )
+
+  await owner.page.goto(`${url}/account`)
+  await owner.page.getByRole('button', { name: 'Disconnect' }).click()
+  await owner.page.getByRole('button', { name: 'Connect', exact: true }).waitFor()
+  await thief.page.goto(`${url}/account`)
+  assert.equal(thief.page.url(), `${url}/sign-in`)
+  await owner.page.goto(`${url}/account`)
+  assert.equal(owner.page.url(), `${url}/account`)
+  assert.equal((await db.query("select 1 as one from sessions where id = 'another'")).length, 1)
 })
 
 test('a state of another browser, a changed one and an answer of another issuer are refused', async () => {
@@ -117,5 +153,5 @@ test('a state of another browser, a changed one and an answer of another issuer 
   const again = await start()
   const query = new URLSearchParams({ code: 'guessed', state: again.asked.get('state') ?? '', iss: issuer })
   assert.equal((await again.browser.get(`${redirectPath}?${query}`)).statusCode, 502)
-  assert.equal((await again.browser.get('/')).statusCode, 303)
+  assert.equal((await again.browser.get('/account')).statusCode, 303)
 })

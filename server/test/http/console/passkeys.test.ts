@@ -38,7 +38,7 @@ for (const [what, quirk] of quirks) {
     const { browser, options } = await askToSignIn()
     const answer = owner.authenticator.touch(options, quirk)
     assert.equal((await browser.post('/sign-in', { answer })).statusCode, 401)
-    assert.equal((await browser.get('/')).statusCode, 303)
+    assert.equal((await browser.get('/account')).statusCode, 303)
     await signInWith(console, owner.authenticator)
   })
 }
@@ -77,7 +77,7 @@ test('a challenge works once, for the browser that asked, within five minutes', 
   const answer = owner.authenticator.touch(options)
   assert.equal((await stranger.browser.post('/sign-in', { answer })).statusCode, 409)
   await browser.done('/sign-in', { answer })
-  await browser.get('/')
+  await browser.get('/account')
   assert.equal(
     (await browser.post('/sign-in', { answer: owner.authenticator.touch(options) })).statusCode,
     409,

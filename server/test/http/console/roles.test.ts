@@ -23,12 +23,62 @@ const routes = listRoutes(console.app)
 
 /** What each route of a store is for. */
 const rightOf: Readonly<Record<string, Right>> = {
+  'GET /activity': 'activity:read',
+  'GET /developers': 'developers:read',
+  'GET /developers/deliveries': 'developers:read',
+  'GET /developers/deliveries/:deliveryId': 'developers:read',
+  'POST /developers/deliveries/resend': 'webhooks:resend',
+  'POST /developers/endpoints': 'webhooks:write',
+  'GET /developers/endpoints/:endpointId': 'developers:read',
+  'POST /developers/endpoints/delete': 'webhooks:write',
+  'GET /developers/endpoints/new': 'webhooks:write',
+  'POST /developers/endpoints/resend': 'webhooks:resend',
+  'POST /developers/endpoints/roll': 'webhooks:write',
+  'POST /developers/endpoints/switch': 'webhooks:write',
+  'POST /developers/endpoints/test': 'webhooks:write',
+  'POST /developers/endpoints/update': 'webhooks:write',
+  'GET /developers/events': 'developers:read',
+  'GET /developers/events/:eventId': 'developers:read',
+  'POST /developers/keys': 'keys:write',
+  'GET /developers/keys/new': 'keys:write',
+  'POST /developers/keys/revoke': 'keys:write',
+  'GET ': 'payments:read',
+  'GET /live': 'payments:read',
+  'GET /look': 'look:read',
+  'GET /look/preview': 'look:read',
+  'POST /look': 'look:write',
+  'GET /new': 'checkouts:write',
+  'POST /new': 'checkouts:write',
+  'GET /new/:checkoutId': 'checkouts:write',
+  'GET /payments': 'payments:read',
+  'GET /payments/export': 'payments:read',
+  'GET /payments/:paymentId': 'payments:read',
+  'GET /checkouts/:checkoutId': 'payments:read',
+  'POST /checkouts/:checkoutId/cancel': 'payments:write',
+  'GET /inbox': 'payments:read',
+  'POST /inbox/accept': 'payments:write',
+  'POST /inbox/dismiss': 'payments:write',
+  'GET /refunds': 'refunds:read',
+  'GET /refunds/:refundId': 'refunds:read',
+  'POST /refunds/:refundId/cancel': 'refunds:write',
+  'POST /refunds/:refundId/claim': 'refunds:write',
+  'POST /refunds/:refundId/confirm': 'refunds:write',
+  'POST /refunds/:refundId/declare': 'refunds:write',
+  'POST /refunds/:refundId/transaction': 'refunds:write',
+  'POST /refunds/:refundId/prepare': 'refunds:write',
+  'POST /refunds/:refundId/signature': 'refunds:write',
+  'GET /payments/:paymentId/refund': 'refunds:write',
+  'POST /payments/:paymentId/refund': 'refunds:write',
+  'POST /payments/:paymentId/refund/address': 'refunds:write',
+  'POST /members/refund-limit': 'members:write',
   'GET /members': 'members:read',
   'POST /members': 'members:write',
   'POST /members/recover': 'members:write',
   'POST /members/remove': 'members:write',
   'POST /members/role': 'members:write',
   'POST /members/withdraw': 'members:write',
+  'GET /start': 'wallets:read',
+  'POST /start/skip': 'wallets:read',
   'GET /wallets': 'wallets:read',
   'POST /wallets/confirm': 'wallets:write',
   'POST /wallets/refuse': 'wallets:write',
@@ -87,6 +137,10 @@ test('every route of a store is open to exactly the roles of the table, and to n
     const right = rightOf[`${method} ${path.replace('/stores/:storeId', '')}`]
     assert(right, `this test does not say what ${method} ${path} is for`)
     for (const role of roles) {
+      // A stream does not end; frame/live.test.ts reads it.
+      if (path.endsWith('/live') && mayAct(role, right)) continue
+      // In a live store developers make no keys; developers.test.ts.
+      if (path.endsWith('/keys/new') && role === 'developer') continue
       const isOpen = (await ask(people[role].browser)) !== 'role'
       assert.equal(isOpen, mayAct(role, right), `${role}: ${method} ${path}`)
     }
@@ -99,12 +153,14 @@ test('every route of a store is open to exactly the roles of the table, and to n
 
 test('every other route is open to every role', async () => {
   const { people } = await openTeam()
-  for (const { method, path } of routes.filter((each) => !/:|assets|^\/sign-out/.test(each.path))) {
+  for (const { method, path } of routes.filter(
+    (each) => !/:|assets|^\/sign-out|^\/operator/.test(each.path),
+  )) {
     for (const role of roles) {
       const { browser } = people[role]
       const { statusCode, body } = await (method === 'GET' ? browser.get(path) : browser.post(path))
       assert(
-        statusCode !== 404 || path === '/confirm' || /sessions\/end/.test(path),
+        statusCode !== 404 || path === '/confirm' || /sessions\/end|account\/alerts/.test(path),
         `${role}: ${method} ${path}`,
       )
       assert(!/Your role in this store/.test(body), `${role}: ${method} ${path}`)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { frameTexts } from '../../../src/http/console/frame/texts.ts'
 import { languages } from '../../../src/http/console/languages/choose.ts'
 import { english } from '../../../src/http/console/languages/en.ts'
 import { isTurn } from '../../support/turn.ts'
@@ -48,9 +49,13 @@ for (const [place, { tag, texts }] of languages.entries()) {
     await page.getByText(texts.team.roles.owner, { exact: true }).waitFor()
     await check(named(texts.enrol.join))
     await press(page, texts.enrol.button)
-    await page.waitForURL(`${url}/`)
+    await page.waitForURL(`${url}/stores/**`)
+    await press(page, 'Olga')
+    await page.waitForURL(`${url}/account`)
     await check(texts.account.title)
-    await press(page, texts.account.members)
+    await press(page, 'Shop')
+    await page.waitForURL(`${url}/stores/**`)
+    await press(page, frameTexts[tag].screens.team)
     await page.waitForURL(`${url}/stores/${store.id}/members`)
     await page.getByLabel(texts.team.name).fill('Max')
     await press(page, texts.team.makeLink)
@@ -60,7 +65,7 @@ for (const [place, { tag, texts }] of languages.entries()) {
     const guest = await openDevice(chromium, tag)
     await guest.page.goto(invitation)
     await guest.page.getByRole('button', { name: texts.enrol.button }).click()
-    await guest.page.waitForURL(`${url}/`)
+    await guest.page.waitForURL(/\/(stores\/|account$)/)
     await press(page, texts.link.back)
     await page.getByRole('button', { name: texts.team.changeRole }).waitFor()
     await check(named(texts.team.title))

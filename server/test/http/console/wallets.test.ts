@@ -269,14 +269,17 @@ test('every owner sees what happened to the wallets until they say so, or a day 
   const manager = await enrolWith(console, await inviteBy(owner, store.id, { name: 'M', role: 'manager' }))
   await passTime(console, store.id, '25 hours')
   const sees = async ({ browser }: typeof owner, text: string) => {
-    const [account, team] = [await read(browser, '/'), await read(browser, `/stores/${store.id}/members`)]
+    const [account, team] = [
+      await read(browser, '/account'),
+      await read(browser, `/stores/${store.id}/members`),
+    ]
     assert.equal(account.includes(text), team.includes(text))
     return account.includes(text)
   }
   assert.equal(await sees(owner, a), false)
   await registerWallet(store, b)
   assert.deepEqual([await sees(owner, b), await sees(second, b), await sees(manager, b)], [true, true, false])
-  const [, until] = /name="until" value="([^"]+)"/.exec(await read(owner.browser, '/')) ?? []
+  const [, until] = /name="until" value="([^"]+)"/.exec(await read(owner.browser, '/account')) ?? []
   await isStatus(owner.browser.post(`/stores/${store.id}/wallets/seen`, { until }), 303)
   await isStatus(owner.browser.post(`/stores/${store.id}/wallets/seen`, { until: 'soon' }), 422)
   assert.deepEqual([await sees(owner, b), await sees(second, b)], [false, true])

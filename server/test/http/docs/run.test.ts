@@ -174,6 +174,7 @@ const devEnvironment = `
 export FARTHING_URL=${baseUrl}
 export FARTHING_API_KEY=${shop.key}
 export FARTHING_PRIVATE_KEY=${payerKey}
+export STORE_PRIVATE_KEY=${fundedKey(1)}
 export CHAIN_URL=${shop.chain.url}
 `
 

@@ -214,8 +214,10 @@ test('docs/operating.md lists exactly the loops that work runs', () => {
     ...farthing.ctx.config,
     networks: ['LOCAL', 'SOLANA_LOCAL'],
     nodes: { LOCAL: node, SOLANA_LOCAL: node },
+    smtpUrl: 'smtp://127.0.0.1:9',
   }
-  const loops = listLoops({ ...farthing.ctx, config }, [openSigner(`0x${'1'.repeat(64)}`)])
+  const ctx = { ...farthing.ctx, config, directory: farthing.ctx.db }
+  const loops = listLoops(ctx, [openSigner(`0x${'1'.repeat(64)}`)])
   // Loops that run per network, or per network and key, are listed without these.
   const running = new Set(loops.map(({ name }) => name.replace(/ (eip155|solana):.*/, '')))
   const [, table = ''] = /## What each process does\n([\s\S]*?)\n\n[^|\n]*\n\n/.exec(operating) ?? []

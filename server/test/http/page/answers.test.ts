@@ -101,11 +101,12 @@ test('a page’s policy allows no other origins, no framing, and no markup creat
   }
 })
 
-test('the script’s URL contains a hash of its content, is cacheable forever, and matches the integrity in the page', async () => {
+test('the script’s URL contains a hash of its content and the cell, is cacheable forever, and matches the integrity in the page', async () => {
   const { body } = await get((await shop.create()).id)
   const loads = [...body.matchAll(/(?:href|src)="(\/c\/assets\/[^"]+)" integrity="sha384-([^"]+)"/g)]
   assert.equal(loads.length, 1)
   for (const [, url = '', integrity] of loads) {
+    assert.match(url, /\.js\?cell=00$/)
     const plain = await farthing.request({ url })
     assert.equal(createHash('sha384').update(plain.rawPayload).digest('base64'), integrity)
     assert.match(String(plain.headers['cache-control']), /immutable/)

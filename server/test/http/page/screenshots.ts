@@ -18,6 +18,8 @@ const screens = [
 ]
 const languages: Partial<Record<StateName, string>> = {
   completed: 'ar',
+  'refunded-part': 'ar',
+  refunded: 'de',
   sign: 'zh',
   rejected: 'es',
   'no-wallet': 'fr',

@@ -4,7 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
 import { openTestApp } from '../../support/app.ts'
-import { completeByHand, creditByHand, setStatus } from '../../support/by-hand.ts'
+import { completeByHand, setStatus } from '../../support/by-hand.ts'
 import { startDeciding } from '../../support/decide.ts'
 import {
   type Answer,
@@ -19,14 +19,18 @@ import {
 import type { Call } from '../support/call.ts'
 import { assertDocumented, documented, fillPath, type Operation, operations } from '../support/document.ts'
 import { keyCalls } from '../support/key-calls.ts'
+import { paymentCalls } from '../support/payment-calls.ts'
+import { refundCalls } from '../support/refund-calls.ts'
+import { openSigning } from '../support/signing.ts'
 
-const farthing = await openTestApp(documented)
+const signing = await openSigning()
+const farthing = await openTestApp({ ...documented, ...signing.settings })
+await signing.follow(farthing)
 startDeciding(farthing)
-const shop = await openStore(farthing, { evmWallet: privateKeyToAccount(generatePrivateKey()).address })
+const shop = await openStore(farthing, { evmWallet: signing.wallet.address })
 const missing = {
   checkoutId: `ch_00${'0'.repeat(26)}`,
   walletId: `wal_00${'0'.repeat(26)}`,
-  paymentId: `pay_00${'0'.repeat(26)}`,
   endpointId: `we_00${'0'.repeat(26)}`,
   deliveryId: `dlv_00${'0'.repeat(26)}`,
 }
@@ -112,43 +116,8 @@ const calls: Readonly<Record<string, () => Promise<Call[]>>> = {
       { status: 415, path: { checkoutId: open.id }, body: 'x', headers: { 'content-type': 'text/plain' } },
     ]
   },
-  async listPayments() {
-    const { id } = await shop.create()
-    await completeByHand(farthing, id)
-    await creditByHand(farthing, id)
-    return [
-      { status: 200 },
-      { status: 200, query: `?checkoutId=${id}&disposition=exact` },
-      { status: 200, query: '?disposition=unmatched&limit=1' },
-      { status: 422, query: '?cursor=x' },
-      { status: 422, query: '?disposition=x' },
-    ]
-  },
-  async acceptPayment() {
-    const [open, paid, processing] = await Promise.all(Array.from({ length: 3 }, () => shop.create()))
-    assert(open && paid && processing)
-    await completeByHand(farthing, paid.id)
-    await setStatus(farthing, processing.id, 'PROCESSING')
-    const paymentId = await creditByHand(farthing, open.id)
-    return [
-      { status: 409, path: { paymentId }, body: { checkoutId: paid.id } },
-      { status: 409, path: { paymentId }, body: { checkoutId: processing.id } },
-      { status: 422, path: { paymentId }, body: {} },
-      { status: 422, path: { paymentId }, body: { checkoutId: 1 } },
-      { status: 400, path: { paymentId }, body: '{' },
-      { status: 200, path: { paymentId }, body: { checkoutId: open.id } },
-      { status: 200, path: { paymentId }, body: {} },
-      { status: 404, path: missing, body: {} },
-    ]
-  },
-  async dismissPayment() {
-    const paymentId = await creditByHand(farthing, (await shop.create()).id)
-    return [
-      { status: 200, path: { paymentId } },
-      { status: 200, path: { paymentId } },
-      { status: 404, path: missing },
-    ]
-  },
+  ...paymentCalls(farthing, shop),
+  ...refundCalls(farthing, shop, signing),
   async listEvents() {
     await shop.create()
     await shop.events()

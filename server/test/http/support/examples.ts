@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { privateKeyToAccount } from 'viem/accounts'
 import type { Example, Examples } from '../../../src/http/reference/examples.ts'
 import { replaceRates } from '../../../src/rates/rows.ts'
 import { sources } from '../../../src/rates/sources.ts'
 import { openTestApp } from '../../support/app.ts'
-import { completeByHand, creditByHand } from '../../support/by-hand.ts'
+import { completeByHand, creditByHand, payFinally } from '../../support/by-hand.ts'
 import { startDeciding } from '../../support/decide.ts'
 import { type Answer, openStore, send, solanaWallets } from '../../support/store.ts'
 import { assertDocumented, documented, fillPath, operations } from './document.ts'
+import { completeSigned, openSigning } from './signing.ts'
 
 /**
  * The examples of the API reference: one store's story, told to the real application. Every operation is called, and each
@@ -17,7 +17,7 @@ import { assertDocumented, documented, fillPath, operations } from './document.t
  */
 
 /** The second account of the well-known test phrase, whose key is public. */
-const holder = privateKeyToAccount('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d')
+const holderKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 
 type Call = {
   readonly path?: Readonly<Record<string, string>>
@@ -27,7 +27,10 @@ type Call = {
 }
 
 export async function playExamples(): Promise<Examples> {
-  const farthing = await openTestApp(documented)
+  const signing = await openSigning(holderKey)
+  const { wallet: holder } = signing
+  const farthing = await openTestApp({ ...documented, ...signing.settings })
+  await signing.follow(farthing)
   startDeciding(farthing)
   const begin = new Date()
   await loadRates(farthing, begin)
@@ -60,7 +63,9 @@ export async function playExamples(): Promise<Examples> {
   // The store prepares.
   await succeed('getOwnStore')
   await succeed('getStore')
-  await succeed('updateStore', { body: { name: 'Tea and Paper', accentColor: '#1f6f54' } })
+  await succeed('updateStore', {
+    body: { name: 'Tea and Paper', accentColor: '#1f6f54', timeZone: 'Europe/Madrid', reportCurrency: 'EUR' },
+  })
   await succeed('listNetworks')
   await succeed('listCurrencies')
   const evm = { walletAddress: holder.address, custodialType: 'NON_CUSTODIAL' }
@@ -87,7 +92,12 @@ export async function playExamples(): Promise<Examples> {
   // An order is paid.
   const order = { orderId: 'order-17', priceAmount: '19.90', priceCurrency: 'EUR' }
   const { id: checkoutId } = await succeed('createCheckout', {
-    body: { ...order, successRedirectUrl: 'https://shop.example/thanks' },
+    body: {
+      ...order,
+      successRedirectUrl: 'https://shop.example/thanks',
+      description: 'A teapot and two cups',
+      metadata: { table: '7' },
+    },
     headers: { 'Idempotency-Key': 'order-17-1' },
   })
   const path = { checkoutId }
@@ -102,9 +112,44 @@ export async function playExamples(): Promise<Examples> {
   const open = await shop.create({ orderId: 'order-19' })
   const [first, second] = [await creditByHand(farthing, open.id), await creditByHand(farthing, open.id)]
   await succeed('acceptPayment', { path: { paymentId: first }, body: { checkoutId: open.id } })
-  await succeed('dismissPayment', { path: { paymentId: second } })
+  await succeed('dismissPayment', {
+    path: { paymentId: second },
+    body: { note: 'Sent back by hand on Friday' },
+  })
+  await succeed('notePayment', { path: { paymentId: first }, body: { note: 'Paid for two orders' } })
+  await succeed('getPayment', { path: { paymentId: first } })
   await succeed('listCheckouts', { query: '?status=COMPLETED&limit=1' })
   await succeed('listPayments', { query: '?disposition=exact' })
+
+  // Money goes back.
+  const returned = await shop.create({ orderId: 'order-20' })
+  const refunded = { paymentId: await payFinally(farthing, returned.id) }
+  const { id: refundId } = await succeed('createRefund', {
+    path: refunded,
+    body: { amount: '5000000', reason: 'One cup was broken' },
+    headers: { 'Idempotency-Key': 'return-5' },
+  })
+  await succeed('getRefund', { path: { refundId } })
+  await succeed('listRefunds', { query: `?checkoutId=${returned.id}` })
+  const { typedData } = await succeed('prepareRefund', { path: { refundId } })
+  void completeSigned(farthing, refundId)
+  await succeed('signRefund', {
+    path: { refundId },
+    body: { signature: await signing.sign(typedData) },
+  })
+  const sent = await succeed('createRefund', { path: refunded, body: { amount: '2000000', way: 'sent' } })
+  await succeed('nameRefundTransaction', {
+    path: { refundId: sent.id },
+    body: { reference: 'Withdrawal 4711 at the exchange' },
+  })
+  const plain = await creditByHand(farthing, returned.id)
+  await farthing.ctx.db.query(
+    'update credits set finalized_at = clock(), safe_at = clock() where payment_id = $1',
+    [plain],
+  )
+  const claimed = await succeed('createRefund', { path: { paymentId: plain }, body: {} })
+  await succeed('createRefundClaim', { path: { refundId: claimed.id } })
+  await succeed('cancelRefund', { path: { refundId: claimed.id } })
 
   // What happened is read and delivered.
   await shop.events()
@@ -176,6 +221,11 @@ function settle(examples: Examples, begin: Date): Examples {
     )
     .replace(/(?<=Challenge: )[0-9a-z]+/g, (challenge) =>
       replaced('challenge', challenge, base32).slice(0, 26),
+    )
+    // One hour after the story's begin, in seconds.
+    .replace(/(?<="validBefore":")\d+/g, String(settledBegin / 1_000 + 3_600))
+    .replace(/(?<=\/refund\/00_)[\w-]{43}/g, (token) =>
+      replaced('token', token, (digest) => digest.toString('base64url').slice(0, 43)),
     )
     .replace(/whsec_[\w+/=]+/g, (secret) =>
       replaced('secret', secret, (digest) => `whsec_${digest.toString('base64').slice(0, 43)}=`),

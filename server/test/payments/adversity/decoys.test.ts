@@ -25,12 +25,17 @@ let rounds = 0
 type Call = { to: Address; data: Hex; gas?: bigint }
 
 /** Another authorization by the same payer, by default with the nonce that it signed for the checkout. */
-async function signOther({ payer, signed }: Prepared, to: Address, nonce?: Hex): Promise<Signed> {
+async function signOther(
+  { payer, signed }: Prepared,
+  to: Address,
+  nonce?: Hex,
+  value = units,
+): Promise<Signed> {
   return await signAuthorization({
     key: payer.key,
     domain,
     to,
-    value: units,
+    value,
     validBefore: BigInt(signed.authorization.validBefore),
     nonce: nonce ?? signed.authorization.nonce,
   })
@@ -78,6 +83,16 @@ async function decoy(
 test('a nonce that its payer spends on another recipient never completes the checkout', async () => {
   await decoy(
     async (payment) => ({ to: token, data: encodeTransfer(await signOther(payment, elsewhere)) }),
+    /^nonce_spent_elsewhere$/,
+  )
+})
+
+test('a nonce that its payer spends on a transfer of nothing, to the store or elsewhere, is spent', async () => {
+  await decoy(
+    async (payment, i) => ({
+      to: token,
+      data: encodeTransfer(await signOther(payment, i % 2 === 0 ? payTo : elsewhere, undefined, 0n)),
+    }),
     /^nonce_spent_elsewhere$/,
   )
 })

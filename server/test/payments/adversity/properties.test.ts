@@ -31,6 +31,7 @@ const anyCredit = fc.record({
   disposition: fc.constantFrom<Disposition>('late', 'underpaid', 'overpaid', 'overpaid', 'unmatched'),
   finality: fc.constantFrom(...finalities),
   counts: fc.boolean(),
+  isRefunded: fc.boolean(),
 })
 
 /** Any facts that the database can hold: at most one credit is exact, and no two share a place in a block. */
@@ -120,13 +121,14 @@ test('an exact credit stays exact while it is live', () => {
   })
 })
 
-test('a credit becomes exact only if it is the earliest that is accepted, or on time and for the whole amount', () => {
+test('a credit becomes exact only if it is the earliest that is accepted, or on time and for the whole amount, and none of it goes back', () => {
   holds(({ checkout, facts: { credits } }, { dispositions }) => {
     const chosen = credits.find(({ key }) => dispositions.get(key) === 'exact')
     const fits = credits.filter(
       (credit) =>
-        credit.isAccepted ||
-        (checkout.status !== 'CANCELED' && credit.amount === credit.due && isOnTime(credit)),
+        !credit.isRefunded &&
+        (credit.isAccepted ||
+          (checkout.status !== 'CANCELED' && credit.amount === credit.due && isOnTime(credit))),
     )
     if (credits.some(({ disposition }) => disposition === 'exact')) return
     const [earliest] = fits.toSorted(

@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
-import { openDatabase } from '../../../src/database/db.ts'
 import { atEnd } from '../../support/at-end.ts'
+import { openAdmin } from '../../support/database.ts'
 import type { Deployment } from './deployment.ts'
 
 /** A copy of the database as it is now. Nobody may use the database while it is copied or put back. */
 export async function copyDatabase({ databaseUrl, databaseName }: Deployment) {
-  const url = new URL(databaseUrl)
-  url.pathname = '/postgres'
-  const admin = openDatabase({ url: url.href, connections: 4, name: 'test-admin' })
+  const admin = await openAdmin(new URL('/', databaseUrl).href)
   const copy = `${databaseName}_copy`
-  atEnd(async () => {
-    await admin.query(`drop database if exists ${copy} with (force)`)
-    await admin.close()
-  })
+  atEnd(() => admin.query(`drop database if exists ${copy} with (force)`))
   const disconnect = () =>
     admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [databaseName])
 

@@ -11,12 +11,17 @@ import { presentAny } from '../adversity/attacks/support/present.ts'
 import { type Driven, openDriven } from '../adversity/driven.ts'
 
 const gasCap = 2n ** 24n
+/** Presented together; more of them could take a slow machine so long that the service refuses some as overload. */
+const groupSize = 20
+
 /** Pays this many checkouts at once, asserts that all are paid, and returns the transactions that paid them. */
 async function payAtOnce(shop: Driven, count: number) {
   const before = await readSent(shop)
   const prepared = await shop.prepare(count)
-  const claimed = await presentAny(shop, prepared)
-  assert.equal(claimed.length, count)
+  for (let from = 0; from < count; from += groupSize) {
+    const group = prepared.slice(from, from + groupSize)
+    assert.equal((await presentAny(shop, group)).length, group.length)
+  }
   await shop.send()
   await shop.mine()
   await shop.send()

@@ -18,6 +18,7 @@ const added: Network = {
   blockTimeMs: 1_000,
   negativeDepth: 3,
   witnessesMin: 1,
+  refundCentsMin: 1,
   maxFeePerGas: 500_000_000_000n,
   assets: [
     {

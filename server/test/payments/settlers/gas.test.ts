@@ -174,6 +174,21 @@ test('a store sees what it has spent, and beyond its allowance its payments get 
   await settle(payment)
 })
 
+test('a store that somebody signed up for has a smaller allowance until it has proven a wallet', async () => {
+  const storeUrl = `/api/v1/stores/${shop.store.id}`
+  const readStore = () => shop.request({ method: 'GET', url: storeUrl, headers: { 'x-api-key': shop.key } })
+  const [payment = assert.fail()] = await shop.prepare(1)
+  await shop.idle()
+  await db.query('update stores set signed_up = true, revision = revision + 1')
+  await db.query('update store_gas set spent = 2000000000000000')
+  assertProblem(await shop.pay(payment), 503, 'settlement_unavailable')
+  shop.clock.now = new Date(Date.now() + 2_000)
+  assert.equal((await readStore()).json().gas[0].perDay, '0.002')
+  await db.query('update stores set proven_at = clock()')
+  await settle(payment)
+  shop.clock.now = null
+})
+
 test('while nodes say that a settler cannot pay, its fee does not rise and it is not ready', async () => {
   const [payment = assert.fail()] = await shop.prepare(1)
   await shop.idle()

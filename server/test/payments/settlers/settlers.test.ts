@@ -176,6 +176,9 @@ test('a nonce is given only to the holder of the newest lease, and not once the 
   assert.equal(await take('first', first.epoch), null, 'an epoch from an earlier lease was accepted')
   await drainSettler(db, network, address)
   assert.equal(await take('first', again.epoch), null, 'a draining settler got a nonce')
+  assert.equal(await drainSettler(db, network, address), false)
+  await db.query('update settlers set stopped_at = clock() where address = $1', [address])
+  assert(await drainSettler(db, network, address), 'one that was stopped while it drained can be retired')
 })
 
 /** Runs an operator's command and returns its output and exit code. */

@@ -1,8 +1,12 @@
 /** After the database is restored to an earlier point, payments that it lost are found on the chain. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openSvmChain } from '../../../src/chains/svm/chain.ts'
+import { nodesOf } from '../../../src/config.ts'
 import { listConnected, openRails } from '../../../src/payments/rails.ts'
 import { startReconciling } from '../../../src/payments/restores/reconcile.ts'
+import { listSettlerAddresses } from '../../../src/payments/settlers/rows.ts'
+import { recoverSent } from '../../../src/payments/svm/recover.ts'
 import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
@@ -69,4 +73,21 @@ test('a payment whose claim was lost and one that was claimed but unsent are cre
   assert.equal(await shop.received(), received)
   const rows = await ctx.db.query('select 1 as one from credits where orphaned_at is null')
   assert.equal(rows.length, 2)
+})
+
+test('a restore is not over while we have the key of a settler that the database has forgotten', async () => {
+  await shop.stopWork()
+  await ctx.db.query('delete from restores')
+  await startReconciling(ctx, listConnected(openRails(ctx)))
+  await ctx.db.query("update restores set started_at = started_at - interval '1 hour'")
+  const svm = openSvmChain(chain.network, nodesOf(ctx.config, chain.network.id), ctx.now)
+  const isOver = async (addresses: readonly string[]) => {
+    await recoverSent(ctx, svm, { addresses, reported: new Set() }, new Date())
+    const rows = await ctx.db.query('select 1 as one from restores where finished_at is null')
+    return rows.length === 0
+  }
+  const added = await listSettlerAddresses(ctx.db, chain.network.caip2)
+  assert(added.length > 0)
+  assert.equal(await isOver([...added, (await chain.payer()).address]), false)
+  assert.equal(await isOver(added), true)
 })

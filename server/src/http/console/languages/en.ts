@@ -20,6 +20,7 @@ export const english: Language = {
       button: 'Sign in with a passkey',
       through: 'Sign in through {host}',
       needsScript: 'Passkeys need JavaScript. Allow it for this site.',
+      signUp: 'Open a store here',
       lost: 'No passkey, or lost it? Ask an owner of your store for a new link.',
     },
 
@@ -48,8 +49,6 @@ export const english: Language = {
         developer: 'You are a developer',
         viewer: 'You are a viewer',
       },
-      members: 'Members',
-      wallets: 'Wallets',
       passkeys: 'Passkeys',
       made: 'Made {made}',
       madeAndUsed: 'Made {made}, last used {used}',
@@ -66,6 +65,12 @@ export const english: Language = {
       here: '(here)',
       session: 'From {address}, since {since}, last seen {seen}',
       end: 'End',
+      mails: 'Mails about {store}',
+      alerts: {
+        money: 'When money arrives that completes no checkout',
+        webhooks: 'When webhooks do not arrive',
+      },
+      saveMails: 'Save',
     },
 
     team: {
@@ -86,7 +91,6 @@ export const english: Language = {
       emailMailed: 'E-mail, if the link is to be sent there too',
       role: 'Role',
       makeLink: 'Make a link',
-      back: 'Back to your account',
       roles: { owner: 'owner', manager: 'manager', developer: 'developer', viewer: 'viewer' },
       describeRole: {
         owner: 'Owner: everything',
@@ -99,6 +103,10 @@ export const english: Language = {
     wallets: {
       title: 'Wallets of {store}',
       waiting: 'Waiting for an owner',
+      unclaimed: 'Waiting for a signature',
+      unclaimedAbout: 'Nothing is paid to it until its holder has {proven}.',
+      unclaimedProven: 'proven that it is theirs',
+      unclaimedCustodial: 'Nothing is paid to it until whoever runs this deployment has claimed it.',
       inUse: 'In use',
       none: 'No wallet: new checkouts cannot be paid here.',
       proven: 'Proven by a signature on {time}',
@@ -128,7 +136,6 @@ export const english: Language = {
       whoLabel: 'To pay new checkouts to another wallet',
       choices: { member: 'A key asks, an owner confirms here', key: 'A key is enough' },
       save: 'Save',
-      back: 'Back to your account',
       look: 'Look at the wallets',
       known: 'I know',
       toUse: 'To be paid to {address}: asked for by {who}. It waits for an owner.',
@@ -166,6 +173,7 @@ export const english: Language = {
         'This was not submitted from the console, the page is too old, or the browser keeps no cookies. Reload the page.',
       rate_limited: 'Too many attempts from your address. Wait a minute.',
       unavailable: 'The console cannot be reached right now. Try again in a moment.',
+      wrong_cell: 'This belongs to another console. Check the address that you opened.',
       internal: 'Something went wrong here. Try again in a moment.',
     },
     script: {

@@ -19,6 +19,7 @@ export const spanish: Language = {
       button: 'Entrar con una llave de acceso',
       through: 'Entrar a través de {host}',
       needsScript: 'Las llaves de acceso necesitan JavaScript. Permítalo para este sitio.',
+      signUp: 'Abra una tienda aquí',
       lost: '¿No tiene llave de acceso o la ha perdido? Pida un enlace nuevo a un propietario de su tienda.',
     },
 
@@ -48,8 +49,6 @@ export const spanish: Language = {
         developer: 'Su función: desarrollador',
         viewer: 'Su función: lector',
       },
-      members: 'Miembros',
-      wallets: 'Carteras',
       passkeys: 'Llaves de acceso',
       made: 'Creada el {made}',
       madeAndUsed: 'Creada el {made}, usada por última vez el {used}',
@@ -66,6 +65,12 @@ export const spanish: Language = {
       here: '(esta)',
       session: 'Desde {address}, abierta el {since}, vista por última vez el {seen}',
       end: 'Cerrar',
+      mails: 'Correos sobre {store}',
+      alerts: {
+        money: 'Cuando llega dinero que no completa ningún cobro',
+        webhooks: 'Cuando los webhooks no llegan',
+      },
+      saveMails: 'Guardar',
     },
 
     team: {
@@ -86,7 +91,6 @@ export const spanish: Language = {
       emailMailed: 'Correo electrónico, si quiere que el enlace se envíe también allí',
       role: 'Función',
       makeLink: 'Crear un enlace',
-      back: 'Volver a su cuenta',
       roles: { owner: 'propietario', manager: 'gerente', developer: 'desarrollador', viewer: 'lector' },
       describeRole: {
         owner: 'Propietario: todo',
@@ -99,6 +103,10 @@ export const spanish: Language = {
     wallets: {
       title: 'Carteras de {store}',
       waiting: 'A la espera de un propietario',
+      unclaimed: 'En espera de una firma',
+      unclaimedAbout: 'No se paga nada a ella hasta que su titular {proven}.',
+      unclaimedProven: 'demuestre que es suya',
+      unclaimedCustodial: 'No se paga nada a ella hasta que quien administra esta instalación la reclame.',
       inUse: 'En uso',
       none: 'Sin cartera: los pagos nuevos no se pueden recibir aquí.',
       proven: 'Demostrada con una firma el {time}',
@@ -128,7 +136,6 @@ export const spanish: Language = {
       whoLabel: 'Para cobrar los pagos nuevos en otra cartera',
       choices: { member: 'Una clave lo pide, un propietario lo confirma aquí', key: 'Basta una clave' },
       save: 'Guardar',
-      back: 'Volver a su cuenta',
       look: 'Ver las carteras',
       known: 'Ya lo sé',
       toUse: 'Cobrar en {address}: lo pidió {who}. Espera a un propietario.',
@@ -167,6 +174,8 @@ export const spanish: Language = {
         'No se ha aceptado la respuesta del proveedor de identidad. Inténtelo de nuevo o entre con su llave de acceso.',
       challenge: 'Ha tardado demasiado o ya se había respondido. Inténtelo de nuevo.',
       confirmation: 'Confírmelo con su llave de acceso.',
+      no_passkey:
+        'Esto necesita una llave de acceso y aún no tiene ninguna. Abra un enlace para crearla: lo da un propietario, y dev lo muestra en su terminal.',
       last_passkey: 'Es su única llave de acceso. Añada otra antes de quitarla.',
       passkeys_max: 'Ya tiene todas las llaves de acceso que puede tener un miembro. Quite una antes.',
       last_owner: 'La tienda se quedaría sin propietario. Nombre antes a otro.',
@@ -182,6 +191,14 @@ export const spanish: Language = {
       change_over:
         'Este cambio ya no espera: se confirmó, se rechazó, se sustituyó o se retiró, o nadie lo confirmó a tiempo. Mire las carteras de nuevo.',
       undo_over: 'Este cambio no se puede deshacer: tiene más de 24 horas o ya se deshizo.',
+      wallet_address:
+        'Esta no es la dirección de una cartera que pueda cobrar aquí. Cópiela entera desde su cartera.',
+      drained:
+        'Aquí no se abren tiendas nuevas. Vuelva al sitio donde encontró esta página y empiece de nuevo.',
+      sign_ups_max:
+        'Hoy ya se ha registrado demasiada gente, aquí o desde su red. Inténtelo de nuevo mañana.',
+      exports_max:
+        'Hay demasiadas exportaciones en marcha: cada miembro puede tener una y la tienda dos. Espere a que termine una e inténtelo de nuevo.',
       not_found: 'Aquí no hay nada, o no es suyo.',
       invalid: 'Algo de lo que ha escrito no se puede usar.',
     },
@@ -195,6 +212,7 @@ export const spanish: Language = {
         'Esto no se envió desde la consola, la página es demasiado antigua o el navegador no guarda cookies. Vuelva a cargar la página.',
       rate_limited: 'Demasiados intentos desde su dirección. Espere un minuto.',
       unavailable: 'No se puede acceder a la consola en este momento. Inténtelo de nuevo enseguida.',
+      wrong_cell: 'Esto pertenece a otra consola. Compruebe la dirección que abrió.',
       internal: 'Algo ha fallado aquí. Inténtelo de nuevo enseguida.',
     },
     script: {

@@ -1,14 +1,15 @@
 import type { Actor, WalletChanges } from '@farthing/sdk'
-import type { Role } from '../../../members/member.ts'
+import type { AlertKind, Role } from '../../../members/member.ts'
 import type { Reason } from '../../../members/refusal.ts'
 
 /**
- * Every text of the console. To add a language, add a file of this shape and list it in choose.ts. The server fills in
+ * The texts that screens share. To add a language, add a file of this shape, list it in choose.ts, and add the language to
+ * the `texts` of each screen's folder: the compiler names those that lack it. The server fills in
  * the {names}, except {store}, {name} and {role} of an invitation, which only the browser can ask for.
  */
 export type Language = {
   /** BCP 47, for the page and for dates. */
-  readonly tag: string
+  readonly tag: 'en' | 'es'
   readonly direction: 'ltr' | 'rtl'
   /** The language's own name for itself. */
   readonly name: string
@@ -29,6 +30,7 @@ type Texts = {
     readonly button: string
     readonly through: string
     readonly needsScript: string
+    readonly signUp: string
     readonly lost: string
   }
 
@@ -50,8 +52,6 @@ type Texts = {
     readonly title: string
     readonly stores: string
     readonly youAre: Readonly<Record<Role, string>>
-    readonly members: string
-    readonly wallets: string
     readonly passkeys: string
     readonly made: string
     readonly madeAndUsed: string
@@ -68,6 +68,9 @@ type Texts = {
     readonly here: string
     readonly session: string
     readonly end: string
+    readonly mails: string
+    readonly alerts: Readonly<Record<AlertKind, string>>
+    readonly saveMails: string
   }
 
   readonly team: {
@@ -89,7 +92,6 @@ type Texts = {
     readonly emailMailed: string
     readonly role: string
     readonly makeLink: string
-    readonly back: string
     readonly roles: Readonly<Record<Role, string>>
     readonly describeRole: Readonly<Record<Role, string>>
   }
@@ -97,6 +99,10 @@ type Texts = {
   readonly wallets: {
     readonly title: string
     readonly waiting: string
+    readonly unclaimed: string
+    readonly unclaimedAbout: string
+    readonly unclaimedProven: string
+    readonly unclaimedCustodial: string
     readonly inUse: string
     readonly none: string
     readonly proven: string
@@ -123,7 +129,6 @@ type Texts = {
     readonly whoLabel: string
     readonly choices: Readonly<Record<WalletChanges, string>>
     readonly save: string
-    readonly back: string
     readonly look: string
     readonly known: string
     readonly toUse: string
@@ -151,7 +156,9 @@ type Texts = {
   readonly failed: { readonly title: string; readonly back: string }
   readonly refusals: Readonly<Record<Reason, string>>
   readonly mistakes: Readonly<Record<'length' | 'characters' | 'email', string>>
-  readonly problems: Readonly<Record<'cross_site' | 'rate_limited' | 'unavailable' | 'internal', string>>
+  readonly problems: Readonly<
+    Record<'cross_site' | 'rate_limited' | 'unavailable' | 'wrong_cell' | 'internal', string>
+  >
   /** What the script says when a passkey does not come about. */
   readonly script: Readonly<Record<'unsupported' | 'unused' | 'known' | 'failed', string>>
 }

@@ -15,6 +15,7 @@ export const german: Language = {
     rate: 'Wechselkurs',
     onNetwork: 'auf {network}',
     order: 'Bestellung',
+    description: 'Beschreibung',
     payTo: 'Zahlen an',
     paidTo: 'Gezahlt an',
     network: 'Netzwerk',
@@ -169,6 +170,18 @@ export const german: Language = {
         '{amount} {asset} sind angekommen, ließen sich dieser Bestellung aber nicht zuordnen. Wir haben den Shop informiert. Er wird entscheiden.',
     },
 
+    refund: 'Rückerstattung',
+    refunds: {
+      whole: { title: 'Zahlung zurückerstattet', text: '{store} hat Ihre Zahlung zurückgesendet.' },
+      part: '{store} hat einen Teil Ihrer Zahlung zurückerstattet.',
+      arrived: '{amount} {asset} sind angekommen.',
+      sent: '{amount} {asset} sind unterwegs an {address}.',
+      named: 'Laut dem Shop sind {amount} {asset} an {address} gesendet. Wir suchen die Transaktion.',
+      completed: '{amount} {asset} wurden an {address} zurückerstattet.',
+      declared:
+        'Laut dem Shop wurden {amount} {asset} zurückerstattet. Wir selbst können das nicht sehen: Wenn nichts angekommen ist, fragen Sie den Shop.',
+    },
+
     processing: {
       title: 'Ihre Zahlung ist unterwegs',
       text: 'Sie können diese Seite schließen: Die Zahlung wird auch ohne sie abgeschlossen. Bitte zahlen Sie nicht noch einmal.',
@@ -201,5 +214,62 @@ export const german: Language = {
     leaving: 'In {seconds} s geht es zurück zum Shop.',
     stay: 'Hier bleiben',
     checkAgain: 'Erneut prüfen',
+
+    claim: {
+      title: 'Rückzahlung von {store}',
+      amount: 'Ihre Rückzahlung',
+      before: 'Antworten Sie bis',
+      help: 'Fragen? Wenden Sie sich an den Shop und nennen Sie {refund}.',
+      ask: {
+        title: 'Wohin soll Ihre Rückzahlung gehen?',
+        text: '{store} möchte Ihnen {amount} {asset} zurückzahlen. Geben Sie eine eigene Adresse auf {network} ein.',
+      },
+      label: 'Ihre {asset}-Adresse auf {network}',
+      hint: 'Wählen Sie in Ihrer Wallet oder Börse, dass Sie {asset} auf {network} empfangen möchten, und kopieren Sie die Adresse von dort. Geld, das an eine falsche Adresse geht, ist verloren.',
+      once: 'Sie können nur einmal eine Adresse eingeben.',
+      button: 'Diese Adresse verwenden',
+      mistakes: {
+        empty: 'Geben Sie die Adresse ein, die Ihre Rückzahlung erhalten soll.',
+        malformed:
+          'Das ist nicht die Adresse einer Wallet auf {network}. Kopieren Sie die ganze Adresse und versuchen Sie es noch einmal.',
+        refused:
+          'Diese Adresse kann Ihre Rückzahlung nicht erhalten. Geben Sie die Adresse einer eigenen Wallet ein.',
+        unavailable:
+          'Wir konnten die Adresse gerade nicht prüfen und haben nichts gespeichert. Bitte versuchen Sie es in einer Minute noch einmal.',
+      },
+      named: {
+        title: 'Letzter Schritt: Nennen Sie dem Shop Ihren Code',
+        text: 'Nennen Sie {store} diesen Code auf dem Weg, auf dem Sie sonst Kontakt haben. Stimmt er, wird die Rückzahlung gesendet.',
+      },
+      code: 'Ihr Code',
+      codeHint: 'Nennen Sie ihn nur dem Shop und niemandem sonst.',
+      address: 'Ihre Adresse',
+      wrong: 'Falsche Adresse? Geben Sie den Code nicht weiter. Bitten Sie den Shop um einen neuen Link.',
+      confirmed: {
+        title: 'Der Shop hat Ihre Adresse bestätigt',
+        text: 'Als Nächstes wird Ihre Rückzahlung gesendet. Sie können diese Seite schließen und später wiederkommen.',
+      },
+      returned: {
+        title: 'Ihre Rückzahlung wurde gesendet',
+        text: '{amount} {asset} gingen an Ihre Adresse.',
+      },
+      used: {
+        title: 'Dieser Link wurde schon verwendet',
+        text: 'Eine Adresse wurde in einem anderen Browser eingegeben. Waren Sie das nicht, sagen Sie {store} sofort Bescheid und bestätigen Sie keinen Code.',
+      },
+      expired: { title: 'Dieser Link ist abgelaufen', text: 'Bitten Sie {store} um einen neuen.' },
+      canceled: {
+        title: 'Diese Rückzahlung findet hier nicht statt',
+        text: 'Der Shop hat sie storniert oder auf andere Weise erledigt. Wenn Sie sie erwartet haben, fragen Sie {store}.',
+      },
+      unknown: {
+        title: 'Dieser Link funktioniert nicht',
+        text: 'Vielleicht fehlt ein Teil, oder der Shop hat Ihnen einen neueren geschickt. Öffnen Sie den neuesten Link oder fragen Sie den Shop.',
+      },
+      elsewhere: {
+        title: 'Bitte öffnen Sie Ihren Link noch einmal',
+        text: 'Öffnen Sie den Link des Shops in diesem Browser. Die Seite braucht ein Cookie, Cookies müssen also erlaubt sein.',
+      },
+    },
   },
 }

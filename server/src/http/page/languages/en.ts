@@ -15,6 +15,7 @@ export const english: Language = {
     rate: 'Exchange rate',
     onNetwork: 'on {network}',
     order: 'Order',
+    description: 'Description',
     payTo: 'Pay to',
     paidTo: 'Paid to',
     network: 'Network',
@@ -159,6 +160,18 @@ export const english: Language = {
         '{amount} {asset} arrived, but it couldn’t be linked to this order. We’ve told the store. They will decide.',
     },
 
+    refund: 'Refund',
+    refunds: {
+      whole: { title: 'Payment returned', text: '{store} has sent your payment back.' },
+      part: '{store} has returned part of your payment.',
+      arrived: '{amount} {asset} arrived.',
+      sent: '{amount} {asset} is on its way to {address}.',
+      named: 'The store says it has sent {amount} {asset} to {address}. We’re looking for its transaction.',
+      completed: '{amount} {asset} was returned to {address}.',
+      declared:
+        'The store says it has returned {amount} {asset}. We can’t see this ourselves: if nothing has arrived, ask the store.',
+    },
+
     processing: {
       title: 'Your payment is on its way',
       text: 'You can close this page: the payment will go through without it. Please don’t pay again.',
@@ -191,5 +204,57 @@ export const english: Language = {
     leaving: 'Returning to the store in {seconds} s.',
     stay: 'Stay here',
     checkAgain: 'Check again',
+
+    claim: {
+      title: 'Refund from {store}',
+      amount: 'Your refund',
+      before: 'Answer before',
+      help: 'Questions? Contact the store and quote {refund}.',
+      ask: {
+        title: 'Where should your refund go?',
+        text: '{store} wants to return {amount} {asset} to you. Enter an address of your own on {network}.',
+      },
+      label: 'Your {asset} address on {network}',
+      hint: 'In your wallet or exchange, choose to receive {asset} on {network} and copy the address shown there. Money sent to a wrong address is lost.',
+      once: 'You can enter an address only once.',
+      button: 'Use this address',
+      mistakes: {
+        empty: 'Enter the address that should receive your refund.',
+        malformed: 'That isn’t the address of a wallet on {network}. Copy the whole address and try again.',
+        refused: 'This address can’t receive your refund. Enter the address of a wallet of your own.',
+        unavailable:
+          'We couldn’t check the address just now, so nothing was saved. Please try again in a minute.',
+      },
+      named: {
+        title: 'Last step: tell the store your code',
+        text: 'Give this code to {store} the way you usually reach them. They send your refund once it matches.',
+      },
+      code: 'Your code',
+      codeHint: 'Tell it to the store and to nobody else.',
+      address: 'Your address',
+      wrong: 'Wrong address? Don’t give out the code. Ask the store for a new link.',
+      confirmed: {
+        title: 'The store has confirmed your address',
+        text: 'Your refund is sent next. You can close this page and come back later.',
+      },
+      returned: { title: 'Your refund has been sent', text: '{amount} {asset} went to your address.' },
+      used: {
+        title: 'This link has already been used',
+        text: 'An address was entered in another browser. If that wasn’t you, tell {store} at once, and confirm no code to them.',
+      },
+      expired: { title: 'This link has expired', text: 'Ask {store} for a new one.' },
+      canceled: {
+        title: 'This refund won’t be paid here',
+        text: 'The store has canceled it or settled it in another way. If you expected it, ask {store}.',
+      },
+      unknown: {
+        title: 'This link doesn’t work',
+        text: 'Perhaps part of it is missing, or the store has sent you a newer one. Open the newest link, or ask the store.',
+      },
+      elsewhere: {
+        title: 'Please open your link again',
+        text: 'Open the link from the store in this browser. The page needs a cookie, so cookies must be allowed.',
+      },
+    },
   },
 }

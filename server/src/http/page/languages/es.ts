@@ -15,6 +15,7 @@ export const spanish: Language = {
     rate: 'Tipo de cambio',
     onNetwork: 'en {network}',
     order: 'Pedido',
+    description: 'Concepto',
     payTo: 'Pagar a',
     paidTo: 'Pagado a',
     network: 'Red',
@@ -162,6 +163,18 @@ export const spanish: Language = {
         'Han llegado {amount} {asset}, pero no se han podido asociar a este pedido. Hemos avisado a la tienda, que decidirá.',
     },
 
+    refund: 'Reembolso',
+    refunds: {
+      whole: { title: 'Pago devuelto', text: '{store} le ha devuelto su pago.' },
+      part: '{store} le ha devuelto una parte de su pago.',
+      arrived: 'Han llegado {amount} {asset}.',
+      sent: '{amount} {asset} están en camino a {address}.',
+      named: 'La tienda dice que ha enviado {amount} {asset} a {address}. Estamos buscando su transacción.',
+      completed: 'Se han devuelto {amount} {asset} a {address}.',
+      declared:
+        'La tienda dice que ha devuelto {amount} {asset}. Nosotros no podemos verlo: si no le ha llegado nada, pregunte a la tienda.',
+    },
+
     processing: {
       title: 'Su pago está en camino',
       text: 'Puede cerrar esta página: el pago se completará igualmente. No pague otra vez.',
@@ -194,5 +207,58 @@ export const spanish: Language = {
     leaving: 'Volverá a la tienda en {seconds} s.',
     stay: 'Quedarme aquí',
     checkAgain: 'Comprobar de nuevo',
+
+    claim: {
+      title: 'Reembolso de {store}',
+      amount: 'Su reembolso',
+      before: 'Responda antes del',
+      help: '¿Preguntas? Contacte con la tienda e indique {refund}.',
+      ask: {
+        title: '¿Adónde debe ir su reembolso?',
+        text: '{store} quiere devolverle {amount} {asset}. Escriba una dirección suya en {network}.',
+      },
+      label: 'Su dirección de {asset} en {network}',
+      hint: 'En su cartera o exchange, elija recibir {asset} en {network} y copie la dirección que aparece allí. El dinero enviado a una dirección equivocada se pierde.',
+      once: 'Solo puede escribir una dirección una vez.',
+      button: 'Usar esta dirección',
+      mistakes: {
+        empty: 'Escriba la dirección que debe recibir su reembolso.',
+        malformed:
+          'Esa no es la dirección de una cartera en {network}. Copie la dirección completa e inténtelo de nuevo.',
+        refused: 'Esta dirección no puede recibir su reembolso. Escriba la de una cartera suya.',
+        unavailable:
+          'Ahora no hemos podido comprobar la dirección y no se ha guardado nada. Inténtelo de nuevo en un minuto.',
+      },
+      named: {
+        title: 'Último paso: dé su código a la tienda',
+        text: 'Dé este código a {store} por el medio que usa siempre para hablar con ellos. Enviarán el reembolso cuando coincida.',
+      },
+      code: 'Su código',
+      codeHint: 'Déselo a la tienda y a nadie más.',
+      address: 'Su dirección',
+      wrong: '¿Dirección equivocada? No dé el código. Pida a la tienda un enlace nuevo.',
+      confirmed: {
+        title: 'La tienda ha confirmado su dirección',
+        text: 'El siguiente paso es el envío. Puede cerrar esta página y volver más tarde.',
+      },
+      returned: { title: 'Su reembolso se ha enviado', text: 'Se enviaron {amount} {asset} a su dirección.' },
+      used: {
+        title: 'Este enlace ya se ha usado',
+        text: 'Se escribió una dirección en otro navegador. Si no fue usted, avise enseguida a {store} y no confirme ningún código.',
+      },
+      expired: { title: 'Este enlace ha caducado', text: 'Pida uno nuevo a {store}.' },
+      canceled: {
+        title: 'Este reembolso no se pagará aquí',
+        text: 'La tienda lo ha cancelado o lo ha resuelto de otra manera. Si lo esperaba, pregunte a {store}.',
+      },
+      unknown: {
+        title: 'Este enlace no funciona',
+        text: 'Puede que falte una parte o que la tienda le haya enviado otro más reciente. Abra el último enlace o pregunte a la tienda.',
+      },
+      elsewhere: {
+        title: 'Abra su enlace otra vez',
+        text: 'Abra en este navegador el enlace de la tienda. La página necesita una cookie, así que las cookies deben estar permitidas.',
+      },
+    },
   },
 }

@@ -15,6 +15,7 @@ export const french: Language = {
     rate: 'Taux de change',
     onNetwork: 'sur {network}',
     order: 'Commande',
+    description: 'Description',
     payTo: 'Payer à',
     paidTo: 'Payé à',
     network: 'Réseau',
@@ -163,6 +164,18 @@ export const french: Language = {
         '{amount} {asset} sont arrivés, mais n’ont pas pu être rattachés à cette commande. Nous avons prévenu la boutique, qui décidera.',
     },
 
+    refund: 'Remboursement',
+    refunds: {
+      whole: { title: 'Paiement remboursé', text: '{store} vous a rendu votre paiement.' },
+      part: '{store} vous a rendu une partie de votre paiement.',
+      arrived: '{amount} {asset} sont arrivés.',
+      sent: '{amount} {asset} sont en route vers {address}.',
+      named: 'La boutique dit avoir envoyé {amount} {asset} à {address}. Nous cherchons sa transaction.',
+      completed: '{amount} {asset} ont été rendus à {address}.',
+      declared:
+        'La boutique dit avoir rendu {amount} {asset}. Nous ne pouvons pas le voir nous-mêmes : si rien n’est arrivé, demandez à la boutique.',
+    },
+
     processing: {
       title: 'Votre paiement est en route',
       text: 'Vous pouvez fermer cette page : le paiement aboutira sans elle. Ne payez pas une seconde fois.',
@@ -195,5 +208,62 @@ export const french: Language = {
     leaving: 'Retour à la boutique dans {seconds} s.',
     stay: 'Rester ici',
     checkAgain: 'Vérifier à nouveau',
+
+    claim: {
+      title: 'Remboursement de {store}',
+      amount: 'Votre remboursement',
+      before: 'Répondez avant le',
+      help: 'Des questions ? Contactez la boutique en indiquant {refund}.',
+      ask: {
+        title: 'Où envoyer votre remboursement ?',
+        text: '{store} souhaite vous rendre {amount} {asset}. Saisissez une adresse à vous sur {network}.',
+      },
+      label: 'Votre adresse {asset} sur {network}',
+      hint: 'Dans votre portefeuille ou sur votre plateforme d’échange, choisissez de recevoir des {asset} sur {network} et copiez l’adresse affichée. L’argent envoyé à une mauvaise adresse est perdu.',
+      once: 'Vous ne pouvez saisir une adresse qu’une seule fois.',
+      button: 'Utiliser cette adresse',
+      mistakes: {
+        empty: 'Saisissez l’adresse qui doit recevoir votre remboursement.',
+        malformed:
+          'Ce n’est pas l’adresse d’un portefeuille sur {network}. Copiez l’adresse entière et réessayez.',
+        refused:
+          'Cette adresse ne peut pas recevoir votre remboursement. Saisissez celle d’un portefeuille à vous.',
+        unavailable:
+          'Nous n’avons pas pu vérifier l’adresse et rien n’a été enregistré. Réessayez dans une minute.',
+      },
+      named: {
+        title: 'Dernière étape : donnez votre code à la boutique',
+        text: 'Communiquez ce code à {store} par votre moyen de contact habituel. Le remboursement part dès qu’il correspond.',
+      },
+      code: 'Votre code',
+      codeHint: 'Donnez-le à la boutique et à personne d’autre.',
+      address: 'Votre adresse',
+      wrong: 'Mauvaise adresse ? Ne donnez pas le code. Demandez un nouveau lien à la boutique.',
+      confirmed: {
+        title: 'La boutique a confirmé votre adresse',
+        text: 'L’envoi du remboursement est la prochaine étape. Vous pouvez fermer cette page et revenir plus tard.',
+      },
+      returned: {
+        title: 'Votre remboursement a été envoyé',
+        text: '{amount} {asset} ont été envoyés à votre adresse.',
+      },
+      used: {
+        title: 'Ce lien a déjà été utilisé',
+        text: 'Une adresse a été saisie dans un autre navigateur. Si ce n’était pas vous, prévenez tout de suite {store} et ne confirmez aucun code.',
+      },
+      expired: { title: 'Ce lien a expiré', text: 'Demandez-en un nouveau à {store}.' },
+      canceled: {
+        title: 'Ce remboursement ne sera pas versé ici',
+        text: 'La boutique l’a annulé ou réglé autrement. Si vous l’attendiez, demandez à {store}.',
+      },
+      unknown: {
+        title: 'Ce lien ne fonctionne pas',
+        text: 'Il en manque peut-être une partie, ou la boutique vous en a envoyé un plus récent. Ouvrez le dernier lien, ou demandez à la boutique.',
+      },
+      elsewhere: {
+        title: 'Ouvrez de nouveau votre lien',
+        text: 'Ouvrez le lien de la boutique dans ce navigateur. La page a besoin d’un cookie : les cookies doivent être autorisés.',
+      },
+    },
   },
 }

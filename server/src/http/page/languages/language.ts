@@ -22,6 +22,8 @@ type Texts = {
   readonly rate: string
   readonly onNetwork: string
   readonly order: string
+  /** What is paid for, in the store's words. */
+  readonly description: string
   readonly payTo: string
   readonly paidTo: string
   readonly network: string
@@ -81,6 +83,19 @@ type Texts = {
   readonly arrived: Message
   readonly noteTitle: string
   readonly notes: Readonly<Record<'late' | 'underpaid' | 'overpaid' | 'unmatched', string>>
+  readonly refund: string
+  readonly refunds: {
+    /** Instead of `completed`, once all of it is back. */
+    readonly whole: Message
+    readonly part: string
+    /** Instead of a note that says that the store will decide: it has. */
+    readonly arrived: string
+    readonly sent: string
+    /** Of what the store sends by itself, until its transaction is found. */
+    readonly named: string
+    readonly completed: string
+    readonly declared: string
+  }
 
   readonly processing: Message
   readonly completed: Message
@@ -100,7 +115,38 @@ type Texts = {
   readonly leaving: string
   readonly stay: string
   readonly checkAgain: string
+
+  readonly claim: ClaimTexts
 }
+
+/** The page behind the link with which a store asks a buyer where a refund should go. */
+type ClaimTexts = {
+  readonly title: string
+  readonly amount: string
+  readonly before: string
+  readonly help: string
+  readonly ask: Message
+  readonly label: string
+  readonly hint: string
+  readonly once: string
+  readonly button: string
+  readonly mistakes: Readonly<Record<ClaimMistake, string>>
+  readonly named: Message
+  readonly code: string
+  readonly codeHint: string
+  readonly address: string
+  readonly wrong: string
+  readonly confirmed: Message
+  readonly returned: Message
+  readonly used: Message
+  readonly expired: Message
+  readonly canceled: Message
+  readonly unknown: Message
+  readonly elsewhere: Message
+}
+
+/** Why an address that a buyer entered was not taken. */
+export type ClaimMistake = 'empty' | 'malformed' | 'refused' | 'unavailable'
 
 type Message = { readonly title: string; readonly text: string }
 

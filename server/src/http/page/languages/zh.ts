@@ -15,6 +15,7 @@ export const chinese: Language = {
     rate: '汇率',
     onNetwork: '{network} 网络',
     order: '订单',
+    description: '说明',
     payTo: '收款地址',
     paidTo: '已付至',
     network: '网络',
@@ -125,6 +126,17 @@ export const chinese: Language = {
       unmatched: '到账 {amount} {asset}，但无法关联到此订单。我们已通知商家，由商家决定。',
     },
 
+    refund: '退款',
+    refunds: {
+      whole: { title: '付款已退回', text: '{store} 已将您的付款退回。' },
+      part: '{store} 已退回您的部分付款。',
+      arrived: '到账 {amount} {asset}。',
+      sent: '{amount} {asset} 正在退回至 {address} 的途中。',
+      named: '商家表示已将 {amount} {asset} 退至 {address}。我们正在查找这笔交易。',
+      completed: '{amount} {asset} 已退回至 {address}。',
+      declared: '商家表示已退回 {amount} {asset}。我们无法自行核实：如果没有到账，请联系商家。',
+    },
+
     processing: {
       title: '您的付款正在途中',
       text: '您可以关闭本页，付款仍会完成。请勿再次付款。',
@@ -148,5 +160,56 @@ export const chinese: Language = {
     leaving: '{seconds} 秒后返回商家。',
     stay: '留在本页',
     checkAgain: '再次查看',
+
+    claim: {
+      title: '来自 {store} 的退款',
+      amount: '您的退款',
+      before: '请在此时间前填写',
+      help: '有疑问？请联系商家并提供 {refund}。',
+      ask: {
+        title: '退款应发送到哪里？',
+        text: '{store} 将向您退还 {amount} {asset}。请输入您自己在 {network} 上的地址。',
+      },
+      label: '您在 {network} 上的 {asset} 地址',
+      hint: '在您的钱包或交易所中选择在 {network} 上接收 {asset}，然后复制显示的地址。发送到错误地址的资金将无法找回。',
+      once: '地址只能填写一次。',
+      button: '使用此地址',
+      mistakes: {
+        empty: '请输入接收退款的地址。',
+        malformed: '这不是 {network} 上的钱包地址。请复制完整地址后重试。',
+        refused: '此地址无法接收您的退款。请输入您自己钱包的地址。',
+        unavailable: '暂时无法检查该地址，未保存任何内容。请一分钟后重试。',
+      },
+      named: {
+        title: '最后一步：把验证码告诉商家',
+        text: '请通过您平时的联系方式把此验证码告诉 {store}。核对一致后，商家会发出退款。',
+      },
+      code: '您的验证码',
+      codeHint: '只告诉商家，不要告诉任何其他人。',
+      address: '您的地址',
+      wrong: '地址填错了？请不要提供验证码，并向商家索取新链接。',
+      confirmed: {
+        title: '商家已确认您的地址',
+        text: '接下来将发送退款。您可以关闭此页面，稍后再来查看。',
+      },
+      returned: { title: '您的退款已发出', text: '{amount} {asset} 已发送到您的地址。' },
+      used: {
+        title: '此链接已被使用',
+        text: '已有人在另一个浏览器中填写了地址。如果不是您本人，请立即告知 {store}，并且不要确认任何验证码。',
+      },
+      expired: { title: '此链接已过期', text: '请向 {store} 索取新链接。' },
+      canceled: {
+        title: '此退款不会在这里支付',
+        text: '商家已取消该退款，或已用其他方式处理。如有疑问，请联系 {store}。',
+      },
+      unknown: {
+        title: '此链接无效',
+        text: '链接可能不完整，或者商家给您发送了更新的链接。请打开最新的链接，或联系商家。',
+      },
+      elsewhere: {
+        title: '请重新打开链接',
+        text: '请在此浏览器中打开商家发来的链接。此页面需要使用 Cookie，请允许 Cookie。',
+      },
+    },
   },
 }

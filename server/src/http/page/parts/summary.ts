@@ -1,4 +1,4 @@
-import type { Option } from '../../../checkouts/checkout.ts'
+import type { Checkout, Option } from '../../../checkouts/checkout.ts'
 import type { CheckoutView } from '../../../checkouts/view.ts'
 import { parseDecimal, unitsToText } from '../../../money.ts'
 import { networks } from '../../../networks.ts'
@@ -52,13 +52,13 @@ export function renderHead(
   view: CheckoutView,
   shown: Shown,
   { tag, texts }: Language,
-  path: string,
+  logo: string,
   isOpen: boolean,
 ): Html {
-  const { checkout, store } = view
+  const { store } = view
   const name = bdi(store.name)
   return html`<section class="head">
-<div class="store">${store.hasLogo ? html`<img class="mark" src="${path}/${checkout.id}/logo" alt="">` : html`<span class="mark" aria-hidden="true">${initialOf(store.name)}</span>`}<h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
+<div class="store">${store.hasLogo ? html`<img class="mark" src="${logo}" alt="">` : html`<span class="mark" aria-hidden="true">${initialOf(store.name)}</span>`}<h1>${isOpen ? fill(texts.payStore, { store: name }) : name}</h1></div>
 ${store.mode === 'test' && html`<p class="badge">${texts.testMode}</p>`}
 <p class="due">${texts[shown.label]}</p>
 ${renderMoney(view, shown, tag, texts)}
@@ -90,7 +90,7 @@ const sizes = [
 ]
 
 /** Long amounts get smaller letters: a number must not be broken across lines. */
-function sizeOf(amount: string): string {
+export function sizeOf(amount: string): string {
   const size = sizes.find(({ over }) => amount.length > over)
   return size ? ` ${size.name}` : ''
 }
@@ -102,11 +102,13 @@ export function renderFacts(
   { tag, texts }: Language,
   isPayable: boolean,
 ): Html {
-  const { checkout, rate } = view
+  const { checkout } = view
+  const { rate } = checkout
   const symbol = money ? describeOption(money).symbol : symbolOf(checkout.options)
   const isConverted = rate !== null && symbol !== null
   return html`<section class="facts">
 <dl>
+${checkout.description !== null && html`<div><dt>${texts.description}</dt><dd>${bdi(checkout.description)}</dd></div>`}
 <div><dt>${texts.order}</dt><dd>${bdi(checkout.orderId)}</dd></div>
 ${isConverted && money && html`<div><dt>${texts.price}</dt><dd>${bdi(formatPrice(checkout.priceAmount, checkout.priceCurrency, tag))}</dd></div>`}
 ${isConverted && html`<div><dt>${texts.rate}</dt><dd>${bdi(describeRate(rate, checkout.priceCurrency, symbol))}</dd></div>`}
@@ -114,7 +116,7 @@ ${address && html`<div><dt>${texts[address.label]}</dt><dd>${renderAddress(addre
 ${isPayable && html`<div><dt>${texts.validUntil}</dt><dd>${renderTime(checkout.expiresAt, tag)}</dd></div>`}
 </dl>
 ${isPayable && html`<p class="direct">${texts.direct}</p>`}
-<p class="help">${fill(texts.help, { checkout: html`<code>${checkout.id}</code>` })}${renderContact(view)}</p>
+<p class="help">${fill(texts.help, { checkout: html`<code>${checkout.id}</code>` })}${renderContact(view.store, checkout.id)}</p>
 ${checkout.status === 'OPEN' && !view.isPastExpiry && renderWayBack(view, texts, 'back')}
 </section>`
 }
@@ -126,7 +128,7 @@ function symbolOf(options: readonly Option[]): string | null {
 }
 
 /** The value of one unit of the currency, with at least five significant digits. "≈" if more digits follow. */
-function describeRate(rate: NonNullable<CheckoutView['rate']>, currency: string, symbol: string): string {
+function describeRate(rate: NonNullable<Checkout['rate']>, currency: string, symbol: string): string {
   const [worth, per] = [parseDecimal(rate.usdPerBase), parseDecimal(rate.perBase)]
   const numerator = worth.coefficient * 10n ** BigInt(per.scale)
   const denominator = per.coefficient * 10n ** BigInt(worth.scale)
@@ -143,10 +145,12 @@ function describeRate(rate: NonNullable<CheckoutView['rate']>, currency: string,
 const rateDecimalsMax = 18
 
 /** Links to the store's own help. Anything but an ordinary address is left out, whatever the database holds. */
-function renderContact({ store, checkout }: CheckoutView): Html {
-  const { supportEmail, supportUrl } = store
+export function renderContact(
+  { supportEmail, supportUrl }: Pick<CheckoutView['store'], 'supportEmail' | 'supportUrl'>,
+  subject: string,
+): Html {
   const url = readWebUrl(supportUrl)
-  return html`${supportEmail !== null && emailForm.test(supportEmail) && html`<br><a href="mailto:${encodeURIComponent(supportEmail).replace('%40', '@')}?subject=${checkout.id}">${supportEmail}</a>`}${url && html`<br><a href="${url.href}" rel="noreferrer" target="_blank"><bdi>${url.host}${url.pathname === '/' ? '' : url.pathname}</bdi></a>`}`
+  return html`${supportEmail !== null && emailForm.test(supportEmail) && html`<br><a href="mailto:${encodeURIComponent(supportEmail).replace('%40', '@')}?subject=${subject}">${supportEmail}</a>`}${url && html`<br><a href="${url.href}" rel="noreferrer" target="_blank"><bdi>${url.host}${url.pathname === '/' ? '' : url.pathname}</bdi></a>`}`
 }
 
 /** A link to where the buyer came from. Like the link on the receipt, it names the host and adds the checkout's id. */
@@ -177,6 +181,11 @@ function readWebUrl(text: string | null): URL | null {
 export function renderAddress(address: string, attributes: Html | false = false): Html {
   const groups = address.match(/.{1,4}/g) ?? []
   return html`<bdi class="address"${attributes}>${groups.map((group) => html`<span>${group}</span>`)}</bdi>`
+}
+
+/** Enough to recognise one's own address in a sentence; not enough to pay to. */
+export function renderShortAddress(address: string): Html {
+  return html`<bdi dir="ltr"><code>${address.slice(0, 6)}…${address.slice(-4)}</code></bdi>`
 }
 
 /** Two for each language of the page: making a format takes fifty times as long as using it. */
@@ -224,7 +233,7 @@ export function bdi(text: string): Html {
 
 const segmenter = new Intl.Segmenter()
 
-function initialOf(name: string): string {
+export function initialOf(name: string): string {
   const [first] = segmenter.segment(name)
   return (first?.segment ?? '').toUpperCase()
 }

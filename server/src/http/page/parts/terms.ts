@@ -23,6 +23,7 @@ export function termsOf(
     digest: page.digest,
     status: status === 'OPEN' && view.isPastExpiry ? 'EXPIRED' : status,
     isPayable: page.isPayable,
+    isReturning: view.refunds.some((refund) => refund.status === 'SENT'),
     chosen: page.chosen,
     now: page.now.getTime(),
     options: accepts.flatMap((accepted) => {

@@ -37,8 +37,8 @@ ${chosen(view, choice, asked, place)}
 </section>`
 }
 
-/** Where this page is, and where its forms are posted. */
-export type Place = { readonly url: string; readonly path: string }
+/** Where this page is, and where its forms are posted. A still page shows what the script would. */
+export type Place = { readonly url: string; readonly path: string; readonly isStill: boolean }
 
 function renderTab(way: Way, choice: Choice, asked: Asked): Html {
   const { ways: names } = asked.language.texts
@@ -81,6 +81,9 @@ function renderOther(way: Way, text: string, asked: Asked): Html {
 function renderWallet(_view: CheckoutView, choice: Choice, asked: Asked, place: Place): Html {
   const { texts } = asked.language
   const other = (way: Way, text: string) => renderOther(way, text, asked)
+  if (place.isStill)
+    return html`<h3 id="way">${texts.walletTitle}</h3><p class="about">${texts.walletAbout}</p>
+<div id="wallets"><button type="button">${fill(texts.payWith, { wallet: texts.unnamedWallet })}</button></div>`
   return html`<h3 id="way" tabindex="-1">${texts.walletTitle}</h3>
 <div data-script hidden>
 <p id="sign-once" class="about">${texts.walletAbout}</p>

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { examine } from '../../../../src/commands/doctor.ts'
 import { openDatabase } from '../../../../src/database/db.ts'
 import { buildConsole } from '../../../../src/http/console/app.ts'
 import { inviteAsOperator } from '../../../../src/members/invite.ts'
 import { openTestApp, type TestApp } from '../../../support/app.ts'
 import { atEnd } from '../../../support/at-end.ts'
-import { urlAs } from '../../../support/database.ts'
+import { openAs, urlAs } from '../../../support/database.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { operator } from '../../../support/operator.ts'
 import { openStore, type StoreClient } from '../../../support/store.ts'
@@ -29,7 +30,9 @@ export async function openConsole({ listens = false, settings = {} } = {}): Prom
     connections: 8,
     name: 'test-console',
   })
-  const app = buildConsole({ ...farthing.ctx, db }, { isDraining: false })
+  const serve = { ...farthing.ctx, db: openAs('serve', farthing.databaseUrl) }
+  const deployment = { ctx: serve, examine: () => examine(serve, async () => []) }
+  const app = buildConsole({ ...farthing.ctx, db }, { isDraining: false }, deployment)
   atEnd(async () => {
     await app.close()
     await db.close()
@@ -135,7 +138,7 @@ export async function enrolWith(
   await browser.get('/enrol')
   const { options } = (await browser.done('/enrol/options', { invitation: token })).json()
   await browser.done('/enrol', { invitation: token, answer: authenticator.create(options) })
-  await browser.get('/')
+  await browser.get('/account')
   return { browser, authenticator }
 }
 
@@ -144,7 +147,7 @@ export async function signInWith(console: TestConsole, authenticator: Authentica
   await browser.get('/sign-in')
   const { options } = (await browser.done('/sign-in/options')).json()
   await browser.done('/sign-in', { answer: authenticator.touch(options) })
-  await browser.get('/')
+  await browser.get('/account')
   return browser
 }
 

@@ -6,7 +6,13 @@ import {
   type KeyPairSigner,
   partiallySignTransaction,
 } from '@solana/kit'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { atEnd } from '../../../support/at-end.ts'
@@ -59,22 +65,13 @@ export type StandardTestWallet = {
 
 const base = 8453
 
-/** Opens pages in their own browser context, and collects what they request, sign and complain about. */
-export async function openPage(
-  browser: Browser,
-  shop: { readonly url: string; readonly chain: { readonly url: string } },
-  options: {
-    wallets?: readonly TestWallet[]
-    standardWallets?: readonly StandardTestWallet[]
-    context?: BrowserContextOptions
-  } = {},
-) {
-  const context = await browser.newContext({ locale: 'en-US', ...options.context })
-  context.setDefaultTimeout(patienceMs)
+/** Wallets for every page of a context. Returns what they are asked to sign, as it comes. */
+export async function giveWallets(
+  context: BrowserContext,
+  chainUrl: string,
+  wallets: readonly TestWallet[],
+): Promise<string[]> {
   const signed: string[] = []
-  const complaints: string[] = []
-  const requests: string[] = []
-  const wallets = options.wallets ?? []
   await context.exposeFunction('walletSign', async (id: number, typed: string) => {
     signed.push(typed)
     const account = privateKeyToAccount(wallets[id]?.key ?? assert.fail('no such wallet'))
@@ -83,7 +80,7 @@ export async function openPage(
     return await account.signTypedData({ domain, types: named, primaryType, message })
   })
   await context.exposeFunction('walletCall', async (params: unknown) => {
-    const response = await fetch(shop.chain.url, {
+    const response = await fetch(chainUrl, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params }),
@@ -102,6 +99,25 @@ export async function openPage(
     }
     await context.addInitScript(`(() => {${walletScript}\ninstallWallet(${JSON.stringify(setting)})})()`)
   }
+  return signed
+}
+
+/** Opens pages in their own browser context, and collects what they request, sign and complain about. */
+export async function openPage(
+  browser: Browser,
+  shop: { readonly url: string; readonly chain: { readonly url: string } },
+  options: {
+    wallets?: readonly TestWallet[]
+    standardWallets?: readonly StandardTestWallet[]
+    context?: BrowserContextOptions
+  } = {},
+) {
+  const context = await browser.newContext({ locale: 'en-US', ...options.context })
+  context.setDefaultTimeout(patienceMs)
+  const complaints: string[] = []
+  const requests: string[] = []
+  const wallets = options.wallets ?? []
+  const signed = await giveWallets(context, shop.chain.url, wallets)
   const standardWallets = options.standardWallets ?? []
   await context.exposeFunction('standardWalletSign', async (id: number, bytes: number[]) => {
     signed.push(Buffer.from(bytes).toString('base64'))

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { updateStore } from '../../../../src/stores/update.ts'
-import { completeByHand, letTimePass, setStatus } from '../../../support/by-hand.ts'
+import { completeByHand, letTimePass, refundByHand, setStatus } from '../../../support/by-hand.ts'
 import { newPayer } from '../../../support/chain/evm-payment.ts'
 import { operator } from '../../../support/operator.ts'
 import { openPage, type TestWallet } from './browser.ts'
@@ -102,6 +102,28 @@ export const states = {
   completed: async (scene) => {
     const id = await scene.create()
     await completeByHand(scene.shop, id)
+    return await scene.open(id)
+  },
+  refunded: async (scene) => {
+    const id = await scene.create()
+    await completeByHand(scene.shop, id)
+    await refundByHand(scene.shop, id, 'COMPLETED', 100)
+    return await scene.open(id)
+  },
+  'refunded-part': async (scene) => {
+    const id = await scene.create()
+    await completeByHand(scene.shop, id)
+    await refundByHand(scene.shop, id, 'COMPLETED', 25)
+    await refundByHand(scene.shop, id, 'SENT', 25)
+    await refundByHand(scene.shop, id, 'DECLARED', 25)
+    return await scene.open(id)
+  },
+  'refunded-late': async (scene) => {
+    const id = await scene.create()
+    await completeByHand(scene.shop, id)
+    await setStatus(scene.shop, id, 'EXPIRED')
+    await scene.shop.ctx.db.query("update credits set disposition = 'late' where checkout_id = $1", [id])
+    await refundByHand(scene.shop, id, 'COMPLETED', 100)
     return await scene.open(id)
   },
   expired: async (scene) => {

@@ -1,0 +1,204 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Hex, TypedDataDefinition } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { anyAddress, type Load, requestTimeoutMs, type Store } from './buyers.ts'
+import type { Authorized } from './chain.ts'
+import type { Random } from './random.ts'
+
+/** A store, and the key of the wallet that it is paid at. */
+export type Refunder = Store & { readonly walletKey: Hex }
+
+type Refund = { readonly id: string; readonly status: string }
+type Prepared = { readonly typedData: TypedDataDefinition & { readonly message: Authorized } }
+type Answered<Body> = { readonly status: number; readonly body: Body & { readonly code?: string } }
+
+/** The share of payments that are refunded. */
+const refundedShare = 0.4
+const listed = 50
+/** How many payments a store refunds at a time. */
+const atOnce = 4
+/** A run in which nothing was final before the faults ended still refunds some payments, for at most this long. */
+const lateMs = 15_000
+const lateRefunds = 3
+/** Between two looks at the payments, so that refunds stay the smaller part of the load. */
+const restMs = 400
+/** How long it follows a refund that it has signed before it goes on to the next payment. */
+const followedMs = 20_000
+/** The price of every checkout here, in units. */
+const price = 1_000_000n
+
+/**
+ * A store that refunds some of what it was paid, all at once or in two parts, with its own wallet's signature. Like the
+ * buyers, it repeats requests that got no answer. Now and then it sends everything twice at once, asks for more than is
+ * left, cancels before or after it has signed, never signs, or has its signature landed by a stranger.
+ */
+export async function refund(load: Load, store: Refunder, random: Random): Promise<void> {
+  const seen = new Set<string>()
+  let overAt: number | null = null
+  let refunded = 0
+  const goesOn = () => {
+    if (!load.isOver) return true
+    overAt ??= Date.now()
+    return refunded < lateRefunds && Date.now() < overAt + lateMs
+  }
+  while (goesOn()) {
+    const page = await call<{ data: { id: string; finality: string }[] }>(
+      load,
+      store,
+      random,
+      'GET',
+      `/api/v1/payments?disposition=exact&limit=${listed}`,
+    )
+    const fresh = (page?.body.data ?? []).filter(
+      ({ id, finality }) => finality === 'finalized' && !seen.has(id),
+    )
+    const chosen = fresh.filter(() => random.isLucky(refundedShare))
+    for (const { id } of fresh) seen.add(id)
+    for (let i = 0; i < chosen.length && goesOn(); i += atOnce) {
+      const some = chosen.slice(i, i + atOnce)
+      refunded += some.length
+      await Promise.all(some.map(({ id }) => refundPayment(load, store, id, random.fork(id))))
+    }
+    await wait(restMs)
+  }
+}
+
+async function refundPayment(load: Load, store: Refunder, paymentId: string, random: Random): Promise<void> {
+  const parts = random.isLucky(0.3) ? [price / 4n, price - price / 4n] : [null]
+  for (const [i, amount] of parts.entries())
+    await refundOnce(load, store, paymentId, `${paymentId}-${i}`, amount, random.fork(`part ${i}`))
+  // All of it is on its way, or was: whatever else is asked for must be refused.
+  if (random.isLucky(0.3)) await refundOnce(load, store, paymentId, `${paymentId}-more`, 20_000n, random)
+}
+
+async function refundOnce(
+  load: Load,
+  store: Refunder,
+  paymentId: string,
+  key: string,
+  amount: bigint | null,
+  random: Random,
+): Promise<void> {
+  const sent = JSON.stringify({ ...(amount !== null && { amount: `${amount}` }), reason: 'Sent back' })
+  const create = () =>
+    untilKnown(load, random, () =>
+      call<Refund>(load, store, random, 'POST', `/api/v1/payments/${paymentId}/refunds`, sent, key),
+    )
+  const [made] = await Promise.all([create(), ...(random.isLucky(0.15) ? [create()] : [])])
+  if (made?.status !== 201 && made?.status !== 200) return
+  load.counts.refundsAsked++
+  const path = `/api/v1/refunds/${made.body.id}`
+  const cancel = () =>
+    untilKnown(load, random, () => call<Refund>(load, store, random, 'POST', `${path}/cancel`))
+  if (random.isLucky(0.05)) return void (await cancel())
+  const signed = await prepareAndSign(load, store, path, random)
+  if (!signed) return
+  const draw = random.next()
+  // Handed out and never presented: it counts until its window has ended.
+  if (draw < 0.05) return
+  if (draw < 0.1) await cancel()
+  if (draw < 0.2) await load.chain.frontRun(signed.message, signed.signature).catch(() => {})
+  const present = () =>
+    untilKnown(load, random, () =>
+      call<Refund>(
+        load,
+        store,
+        random,
+        'POST',
+        `${path}/signature`,
+        JSON.stringify({ signature: signed.signature }),
+      ),
+    )
+  await Promise.all([present(), ...(random.isLucky(0.15) ? [present(), present()] : [])])
+  await follow(load, store, path, random)
+}
+
+/** Signs what the server prepared, as long as it is what the store asked for. */
+async function prepareAndSign(load: Load, { walletKey, ...store }: Refunder, path: string, random: Random) {
+  const prepared = await untilKnown(load, random, () =>
+    call<Prepared>(load, store, random, 'POST', `${path}/prepare`),
+  )
+  if (prepared?.status !== 200) return null
+  const { typedData } = prepared.body
+  const signature = await privateKeyToAccount(walletKey).signTypedData(typedData)
+  load.counts.refundsSigned++
+  return { signature, message: typedData.message }
+}
+
+async function follow(load: Load, store: Store, path: string, random: Random): Promise<void> {
+  const until = Math.min(load.giveUpAt, Date.now() + followedMs)
+  while (Date.now() < until) {
+    const read = await call<Refund>(load, store, random, 'GET', path)
+    if (read?.status === 404 || ['COMPLETED', 'FAILED', 'CANCELED'].includes(read?.body.status ?? '')) {
+      if (read?.body.status === 'COMPLETED') load.counts.refunded++
+      return
+    }
+    await wait(random.between(200, 600))
+  }
+}
+
+/** Repeats a request until the answer is about the refund. */
+async function untilKnown<Body>(
+  load: Load,
+  random: Random,
+  ask: () => Promise<Answered<Body> | null>,
+): Promise<Answered<Body> | null> {
+  while (Date.now() < load.giveUpAt) {
+    const answer = await ask()
+    if (answer && answer.status < 500 && answer.body.code !== 'payment_not_final') return answer
+    if (load.isOver && answer?.status === 503) return null
+    await wait(random.between(100, 500))
+  }
+  return null
+}
+
+async function call<Body>(
+  load: Load,
+  { id, key: apiKey }: Store,
+  random: Random,
+  method: 'GET' | 'POST',
+  path: string,
+  sent?: string,
+  key?: string,
+): Promise<Answered<Body> | null> {
+  const askedAt = new Date()
+  try {
+    const response = await fetch(`http://127.0.0.1:${random.pick(load.ports)}${path}`, {
+      method,
+      headers: {
+        'x-api-key': apiKey,
+        'x-forwarded-for': anyAddress(random),
+        ...(sent !== undefined && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { 'idempotency-key': key }),
+      },
+      ...(sent !== undefined && { body: sent }),
+      signal: AbortSignal.timeout(requestTimeoutMs),
+    })
+    const body = await response.text()
+    const { status } = response
+    // A preparation's answer has the refund in it, and a list has none.
+    if (method === 'POST' && !path.endsWith('/prepare'))
+      load.answers.push({
+        ...{ kind: 'refund', storeId: id, checkoutId: null, status, body, askedAt, answeredAt: new Date() },
+        ...(key !== undefined && { key }),
+        ...(sent !== undefined && { sent }),
+      })
+    return { status, body: JSON.parse(body) as Answered<Body>['body'] }
+  } catch {
+    load.counts.unanswered++
+    return null
+  }
+}
+
+/** Proves that the wallet is the store's: only then may it refund. */
+export async function proveWallet(
+  store: Refunder,
+  send: (method: string, path: string, body?: object) => Promise<object>,
+): Promise<void> {
+  const path = `/api/v1/stores/${store.id}/wallets`
+  const { data } = (await send('GET', path)) as { data: readonly { id: string }[] }
+  const [wallet] = data
+  const { message } = (await send('POST', `${path}/${wallet?.id}/challenge`)) as { message: string }
+  const signature = await privateKeyToAccount(store.walletKey).signMessage({ message })
+  await send('POST', `${path}/${wallet?.id}/prove`, { signature })
+}

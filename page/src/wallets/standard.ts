@@ -1,0 +1,45 @@
+/**
+ * The part of the Wallet Standard that this page uses. A wallet registers when the page asks for wallets, and with
+ * pages that are already listening when it loads.
+ */
+export type StandardWallet = {
+  readonly name: string
+  readonly icon: string
+  readonly chains: readonly string[]
+  readonly features: {
+    readonly 'standard:connect'?: { connect(): Promise<{ accounts: readonly Account[] }> }
+    readonly 'solana:signTransaction'?: {
+      signTransaction(input: {
+        readonly transaction: Uint8Array
+        readonly account: Account
+        readonly chain: string
+      }): Promise<readonly { readonly signedTransaction: Uint8Array }[]>
+    }
+  }
+}
+
+type Account = { readonly address: string }
+
+export function watchStandardWallets(found: (wallet: StandardWallet) => void): void {
+  const register = (...wallets: readonly StandardWallet[]) => {
+    for (const wallet of wallets) {
+      const { 'standard:connect': connect, 'solana:signTransaction': sign } = wallet?.features ?? {}
+      if (connect && sign) found(wallet)
+    }
+    return () => {}
+  }
+  const api = { register }
+  addEventListener('wallet-standard:register-wallet', (event) => {
+    const { detail } = event as CustomEvent<(asked: typeof api) => void>
+    if (typeof detail === 'function') detail(api)
+  })
+  dispatchEvent(new CustomEvent('wallet-standard:app-ready', { detail: api }))
+}
+
+export function toBase64(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+}
+
+export function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}

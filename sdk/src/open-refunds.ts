@@ -1,0 +1,206 @@
+import type { EvmSigner } from './agent/evm.ts'
+import { isSolana, type Signer } from './agent/sign.ts'
+import type { SolanaSigner } from './agent/solana.ts'
+import { FarthingError } from './errors.ts'
+import { type List, openList, type PageQuery } from './list.ts'
+import { checkRefund, checkTypedData, RefundMismatch, type RefundTerms } from './refund-check.ts'
+import { checkRefundTransaction } from './refund-solana.ts'
+import { path, type RequestOptions, type Send } from './request.ts'
+import { delayMs, wait } from './wait.ts'
+import type {
+  CreateRefund,
+  NameTransaction,
+  PreparedRefund,
+  PresentRefund,
+  Refund,
+  RefundClaimLink,
+  RefundStatus,
+} from './wire.ts'
+
+export type RefundQuery = PageQuery & {
+  readonly paymentId?: string
+  readonly checkoutId?: string
+  readonly status?: RefundStatus
+}
+
+export type CreateRefundOptions = RequestOptions & {
+  /**
+   * Identifies this refund, for example by your own number of the return. Calling again with the same key returns the
+   * same refund. By default every call generates its own key, which covers the SDK's retries but not a second call of
+   * yours.
+   */
+  readonly idempotencyKey?: string
+}
+
+export type WaitOptions = RequestOptions & {
+  /** How long to wait for the outcome. */
+  readonly waitMs?: number
+  /** Called with the refund whenever its status has changed. */
+  readonly onProgress?: (refund: Refund) => void
+}
+
+const waitMsDefault = 120_000
+/** Statuses from which only a reorganisation of the chain leads on. */
+const ended: readonly RefundStatus[] = ['COMPLETED', 'DECLARED', 'FAILED', 'CANCELED']
+/** A store that signs more refunds in one process remembers the last ones. */
+const noncesMax = 10_000
+
+/** Money that goes back from the store's wallet. */
+export function openRefunds(send: Send) {
+  const post = <Answer>(at: string, body?: unknown, options: RequestOptions = {}) =>
+    send<Answer>({
+      method: 'POST',
+      path: at,
+      body,
+      isRepeatable: true,
+      ...(options.signal && { signal: options.signal }),
+    })
+  const get = (refundId: string, { signal }: RequestOptions = {}): Promise<Refund> =>
+    send<Refund>({
+      method: 'GET',
+      path: path`/refunds/${refundId}`,
+      isRepeatable: true,
+      ...(signal && { signal }),
+    })
+  const prepare = (refundId: string, options?: RequestOptions): Promise<PreparedRefund> =>
+    post(path`/refunds/${refundId}/prepare`, undefined, options)
+  const present = (refundId: string, body: PresentRefund, options?: RequestOptions): Promise<Refund> =>
+    post(path`/refunds/${refundId}/signature`, body, options)
+
+  const waitForEnd = async (
+    refundId: string,
+    { waitMs = waitMsDefault, onProgress, signal }: WaitOptions = {},
+  ): Promise<Refund> => {
+    const end = Date.now() + waitMs
+    let last: RefundStatus | null = null
+    for (let tries = 1; ; tries++) {
+      const refund = await get(refundId, signal && { signal })
+      if (refund.status !== last) onProgress?.(refund)
+      last = refund.status
+      const delay = delayMs(Math.min(tries, 4), null)
+      if (ended.includes(refund.status) || signal?.aborted || Date.now() + delay > end) return refund
+      await wait(delay, signal)
+    }
+  }
+
+  /** By refund: the nonce, or the transaction. It is one for good: a server that asks for a second wants to be paid twice. */
+  const nonces = new Map<string, string>()
+  const rememberNonce = (refundId: string, nonce: string): void => {
+    const known = nonces.get(refundId)
+    if (known !== undefined && known !== nonce) throw new RefundMismatch('message.nonce', known, nonce)
+    nonces.set(refundId, nonce)
+    const [oldest] = nonces.keys()
+    if (nonces.size > noncesMax && oldest !== undefined) nonces.delete(oldest)
+  }
+
+  /**
+   * Nothing on Solana keeps two transactions of one refund from paying twice. So the first that is signed in time is the
+   * only one: whoever asks for another gets none, and the refund is created again instead.
+   */
+  const signTransaction = async (
+    refundId: string,
+    prepared: PreparedRefund & { readonly transaction: string },
+    wallet: SolanaSigner,
+    terms: RefundTerms,
+  ): Promise<string> => {
+    const bytes = await checkRefundTransaction(prepared, wallet.address, terms)
+    const known = nonces.get(refundId)
+    if (known !== undefined && known !== prepared.transaction)
+      throw new RefundMismatch('transaction', 'the one that was signed before', 'another one')
+    const signed = await wallet.signTransaction(bytes)
+    // It has not left this process, so another may be signed.
+    if (Date.now() > Date.parse(prepared.expiresAt))
+      throw new FarthingError({
+        code: 'expired',
+        detail: 'Signing took longer than the transaction lives. Nothing was presented: sign again.',
+      })
+    rememberNonce(refundId, prepared.transaction)
+    return btoa(String.fromCharCode(...signed))
+  }
+
+  /** Has the wallet sign what the server prepared, if that is what the caller wants. */
+  const signPrepared = async (
+    refundId: string,
+    prepared: PreparedRefund,
+    wallet: Signer,
+    terms: RefundTerms,
+  ): Promise<PresentRefund> => {
+    checkRefund(prepared, refundId, terms)
+    if ('transaction' in prepared && isSolana(wallet))
+      return { transaction: await signTransaction(refundId, prepared, wallet, terms) }
+    if (!('typedData' in prepared) || isSolana(wallet))
+      throw new RefundMismatch('network', 'one that this wallet signs for', prepared.refund.network)
+    const typedData = checkTypedData(prepared, wallet.address, terms, Date.now())
+    rememberNonce(refundId, typedData.message.nonce)
+    return { signature: await (wallet as EvmSigner).signTypedData(typedData) }
+  }
+
+  return {
+    /**
+     * Asks for a refund of a payment: all that is left of it, unless `amount` says less. Nothing moves before the wallet
+     * that was paid has signed: see `sign`.
+     */
+    create: (
+      paymentId: string,
+      refund: CreateRefund = {},
+      { idempotencyKey, signal }: CreateRefundOptions = {},
+    ): Promise<Refund> =>
+      send<Refund>({
+        method: 'POST',
+        path: path`/payments/${paymentId}/refunds`,
+        body: refund,
+        idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
+        isRepeatable: true,
+        ...(signal && { signal }),
+      }),
+    get,
+    list: (query?: RefundQuery): List<Refund> => openList(send, path`/refunds`, query),
+    /** What the wallet has to sign. `sign` does this, compares it with what you want, and presents the signature. */
+    prepare,
+    /** Presents the signature of what `prepare` returned. Repeating it changes nothing. */
+    present,
+    /**
+     * Has the wallet that was paid sign the refund, and presents the signature. Nothing is signed unless the server asks
+     * for exactly `amount` to `recipient`: otherwise it throws a `RefundMismatch`. Calling it again is safe. With `waitMs`
+     * it waits for the outcome; the answer may still be SIGNED or SENT if that takes longer.
+     */
+    async sign(
+      refundId: string,
+      wallet: Signer,
+      terms: RefundTerms,
+      { waitMs = 0, onProgress, signal }: WaitOptions = {},
+    ): Promise<Refund> {
+      if (!/^[1-9]\d{0,77}$/.test(terms.amount))
+        throw new TypeError('amount must be a whole number of the asset’s smallest units, as a string.')
+      const options = signal && { signal }
+      let refund: Refund
+      try {
+        const prepared = await prepare(refundId, options)
+        const signed = await signPrepared(refundId, prepared, wallet, terms)
+        refund = await present(refundId, signed, options)
+      } catch (error) {
+        // It was signed before: by another process, or by an earlier call whose answer was lost.
+        if (!(error instanceof FarthingError) || error.code !== 'refund_in_progress') throw error
+        refund = await get(refundId, options)
+        checkRefund({ refund }, refundId, terms)
+      }
+      if (ended.includes(refund.status) || waitMs === 0) {
+        onProgress?.(refund)
+        return refund
+      }
+      return await waitForEnd(refundId, { waitMs, ...(onProgress && { onProgress }), ...options })
+    },
+    /** Reads the refund until it has an outcome. Returns it as it is after `waitMs`, by default two minutes. */
+    wait: waitForEnd,
+    /** Names the transaction of a refund that the store sent by itself, or what else proves it to the store. */
+    name: (refundId: string, body: NameTransaction): Promise<Refund> =>
+      post(path`/refunds/${refundId}/transaction`, body),
+    /**
+     * Takes a refund back that nobody has signed. While what was handed out to be signed could still be used, the answer
+     * has `isCanceling`, and the refund is CANCELED later.
+     */
+    cancel: (refundId: string): Promise<Refund> => post(path`/refunds/${refundId}/cancel`),
+    /** Makes a link at which the buyer names the address that they want the money at. A new link replaces it. */
+    claim: (refundId: string): Promise<RefundClaimLink> => post(path`/refunds/${refundId}/claim`),
+  }
+}

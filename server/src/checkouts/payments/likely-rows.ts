@@ -1,0 +1,101 @@
+import { inBoth } from '../../archive/archive.ts'
+import type { Database } from '../../database/db.ts'
+import { firstIdAt, type StoreId } from '../../ids.ts'
+import type { CreditRow } from '../../payments/credits/credit.ts'
+import type { Checkout } from '../checkout.ts'
+import { type CheckoutRow, toCheckout } from '../rows.ts'
+
+/** A checkout that money without one may have been meant for, and what speaks for it. */
+export type Likely = {
+  readonly checkout: Checkout
+  /** The buyer gave this transaction on the checkout's page. */
+  readonly isNamed: boolean
+  /** It asked for exactly this amount, there. */
+  readonly isSameAmount: boolean
+}
+
+/** No index knows amounts: this many checkouts before the payment are looked at. */
+const windowRows = 60
+/** A payment belongs to a checkout of the last days, or somebody knows better and looks for it. */
+const windowDays = 7
+/** Without the amount, only a checkout from shortly before is worth an offer. */
+const shortlyMinutes = 60
+const likelyMax = 3
+
+/** The unpaid checkouts that a payment may have been meant for, likeliest first. */
+export async function listLikely(
+  db: Database,
+  storeId: StoreId,
+  cell: string,
+  payment: Pick<CreditRow, 'paymentId' | 'network' | 'asset' | 'amount' | 'firstBlockTime'>,
+): Promise<Likely[]> {
+  const { firstBlockTime: at } = payment
+  const rows = await db.query<CheckoutRow & { is_named: boolean; is_same: boolean }>(
+    // An old payment may have been meant for a checkout that is in the archive since.
+    inBoth(`with named as (
+       select c.* from payment_hints h join checkouts c on c.id = h.checkout_id and c.store_id = $1 where h.payment_id = $2
+     ), near as (
+       select c.* from checkouts c where c.store_id = $1 and c.id >= $6 and c.id < $7 order by c.id desc limit ${windowRows}
+     ), weighed as (
+       select c.*, true as is_named from named c
+       union all select c.*, false from near c where c.id not in (select id from named)
+     ), judged as (
+       select c.*, exists (select 1 from json_to_recordset(c.options) as o (network text, asset text, amount numeric)
+           where o.network = $3 and lower(o.asset) = lower($4) and o.amount = $5::numeric)
+         or exists (select 1 from reserved_amounts r where r.checkout_id = c.id and r.network = $3
+           and lower(r.asset) = lower($4) and r.amount = $5::numeric) as is_same
+       from weighed c where c.status in ('OPEN', 'EXPIRED', 'CANCELED')
+     )
+     select * from judged
+     where is_named or is_same or created_at > $8::timestamptz - make_interval(mins => ${shortlyMinutes})
+     order by is_named desc, is_same desc, id desc limit ${likelyMax}`),
+    [
+      storeId,
+      payment.paymentId,
+      payment.network,
+      payment.asset,
+      payment.amount.toString(),
+      firstIdAt('ch', cell, new Date(at.getTime() - windowDays * 86_400_000)),
+      firstIdAt('ch', cell, at),
+      at,
+    ],
+  )
+  return rows.map((row) => ({
+    checkout: toCheckout(row),
+    isNamed: row.is_named,
+    isSameAmount: row.is_same,
+  }))
+}
+
+/** What a payment was late, too little or too much for. */
+export type Owed = {
+  readonly checkout: Checkout
+  /** What was asked for in that token, in its smallest unit; null if nothing was. */
+  readonly due: bigint | null
+}
+
+/** The checkouts of payments that have one, by the payments' ids. */
+export async function readOwed(
+  db: Database,
+  storeId: StoreId,
+  payments: readonly Pick<CreditRow, 'paymentId' | 'checkoutId' | 'network' | 'asset'>[],
+): Promise<Map<string, Owed>> {
+  const asked = payments
+    .filter(({ checkoutId }) => checkoutId !== null)
+    .map(({ paymentId, checkoutId, network, asset }) => ({ paymentId, checkoutId, network, asset }))
+  const rows = await db.query<CheckoutRow & { payment_id: string; due: string | null }>(
+    `select c.*, i."paymentId" as payment_id, coalesce(r.amount, (
+         select o.amount from json_to_recordset(c.options) as o (network text, asset text, amount numeric)
+         where o.network = i.network and lower(o.asset) = lower(i.asset) limit 1))::text as due
+     from json_to_recordset($2) as i ("paymentId" text, "checkoutId" text, network text, asset text)
+     join checkouts c on c.id = i."checkoutId" and c.store_id = $1
+     left join reserved_amounts r on r.checkout_id = c.id and r.network = i.network and r.asset = i.asset`,
+    [storeId, JSON.stringify(asked)],
+  )
+  return new Map(
+    rows.map((row) => [
+      row.payment_id,
+      { checkout: toCheckout(row), due: row.due === null ? null : BigInt(row.due) },
+    ]),
+  )
+}

@@ -1,0 +1,232 @@
+import type { Context } from '../../context.ts'
+import type { StoreId } from '../../ids.ts'
+import { parseDecimal } from '../../money.ts'
+import { Problem } from '../../problems.ts'
+import { type Quote, quoteCurrency } from '../../rates/quote.ts'
+import { readDeltas } from './count.ts'
+import {
+  addFigures,
+  type Figures,
+  medianMs,
+  noFigures,
+  parseTakenKey,
+  pricedDecimals,
+  tokenOf,
+} from './rollup.ts'
+import { readDays, readQuarters, readUncounted } from './rows.ts'
+import { addDays, dayRange, daysBetween, knownZone, localTime, monthBefore, weekdayOf } from './zone.ts'
+
+/** What a store took in a period up to now, beside the period before up to the same time of day. */
+export const periods = ['today', 'week', 'month'] as const
+export type Period = (typeof periods)[number]
+
+export type Takings = {
+  readonly from: string
+  readonly to: string
+  readonly sum: Sum
+  /** The period before: its days, the last of them up to the same time unless the month was shorter. */
+  readonly before: { readonly from: string; readonly to: string; readonly sum: Sum }
+  /** For the chart: the whole month, or the last seven days. `amount` is null for days that are still to come. */
+  readonly days: readonly {
+    readonly day: string
+    readonly amount: bigint | null
+    readonly beforeDay: string | null
+    readonly before: bigint | null
+  }[]
+  /** Events that are not counted yet. */
+  readonly waiting: bigint
+}
+
+/** Amounts are in millionths of the currency that the store reports in. */
+export type Sum = {
+  readonly amount: bigint
+  readonly payments: number
+  readonly average: bigint | null
+  /** How much of the amount was converted with today's rate. */
+  readonly converted: bigint
+  /** What is not in the amount, because there is no rate for it. */
+  readonly left: readonly { readonly symbol: string; readonly units: bigint; readonly decimals: number }[]
+  readonly made: number
+  readonly paid: number
+  readonly expired: number
+  readonly canceled: number
+  readonly open: number
+  readonly medianMs: number | null
+}
+
+/** More events than this are too many to add for one look: they wait to be counted, and the screen says so. */
+const addedMax = 500n
+/** Counting moves once a second. */
+const readTries = 3
+
+type Reporting = { readonly id: StoreId; readonly timeZone: string; readonly reportCurrency: string }
+
+export async function readTakings(
+  ctx: Context,
+  store: Reporting,
+  period: Period,
+  now: Date,
+): Promise<Takings> {
+  const zone = knownZone(store.timeZone)
+  const { day: today, minutes } = localTime(now, zone)
+  const span = spanOf(period, today)
+  const chart = chartOf(period, today)
+  const first = [span.beforeFrom, ...chart.map(({ beforeDay, day }) => beforeDay ?? day)].toSorted()[0]
+  const quote = await findQuote(ctx, store.reportCurrency, now)
+  const read = await readFigures(ctx, store.id, zone, {
+    first: first ?? today,
+    today,
+    cut: span.cutDay === null ? null : { day: span.cutDay, minutes },
+  })
+  const { days, cut, waiting } = read
+  const byDay = new Map(days.map(({ at, figures }) => [at, figures]))
+  const total = (from: string, to: string) =>
+    days
+      .filter(({ at }) => at >= from && at <= to)
+      .reduce((sum, { figures }) => addFigures(sum, figures), noFigures)
+  const sumUp = (figures: Figures) => toSum(figures, store.reportCurrency, quote)
+  const amountOf = (day: string | null) => (day === null ? null : sumUp(byDay.get(day) ?? noFigures).amount)
+  const before = addFigures(total(span.beforeFrom, span.beforeTo), cut)
+  return {
+    from: span.from,
+    to: today,
+    sum: sumUp(total(span.from, today)),
+    before: { from: span.beforeFrom, to: span.cutDay ?? span.beforeTo, sum: sumUp(before) },
+    days: chart.map(({ day, beforeDay }) => ({
+      day,
+      amount: day > today ? null : amountOf(day),
+      beforeDay,
+      before: amountOf(beforeDay),
+    })),
+    waiting,
+  }
+}
+
+/** `beforeTo` is the last whole day of the period before; `cutDay` the one after it, which counts up to this time. */
+type Span = { from: string; beforeFrom: string; beforeTo: string; cutDay: string | null }
+
+export function spanOf(period: Period, today: string): Span {
+  if (period === 'month') {
+    const from = `${today.slice(0, 8)}01`
+    const cutDay = monthBefore(today)
+    const beforeTo = addDays(cutDay ?? from, -1)
+    return { from, beforeFrom: `${addDays(from, -1).slice(0, 8)}01`, beforeTo, cutDay }
+  }
+  const back = period === 'today' ? 1 : 7
+  const from = period === 'today' ? today : addDays(today, -weekdayOf(today))
+  const cutDay = addDays(today, -back)
+  return { from, beforeFrom: addDays(from, -back), beforeTo: addDays(cutDay, -1), cutDay }
+}
+
+function chartOf(period: Period, today: string): { day: string; beforeDay: string | null }[] {
+  const month = `${today.slice(0, 8)}01`
+  const start = period === 'month' ? month : addDays(today, -6)
+  const length = period === 'month' ? daysBetween(month, `${addDays(month, 31).slice(0, 8)}01`) : 7
+  return Array.from({ length }, (_, i) => {
+    const day = addDays(start, i)
+    return { day, beforeDay: period === 'month' ? monthBefore(day) : addDays(day, -7) }
+  })
+}
+
+type Wanted = {
+  readonly first: string
+  readonly today: string
+  /** A day up to a time of it. */
+  readonly cut: { readonly day: string; readonly minutes: number } | null
+}
+type Read = {
+  readonly days: readonly { readonly at: string; readonly figures: Figures }[]
+  /** What the cut day had brought by then, to the quarter hour that was running. */
+  readonly cut: Figures
+  readonly waiting: bigint
+}
+
+/**
+ * The stored sums, and on top of them the events that `work` has yet to count, so that a screen that is told of an event
+ * shows it. If they are counted in between, everything is read again.
+ */
+async function readFigures(ctx: Context, storeId: StoreId, zone: string, wanted: Wanted): Promise<Read> {
+  const { first, today, cut } = wanted
+  const range = cut && dayRange(cut.day, zone)
+  const isBeforeCut = (at: string) => {
+    const local = localTime(new Date(at), zone)
+    return local.day === cut?.day && local.minutes <= cut.minutes
+  }
+  for (let tries = 1; ; tries++) {
+    const uncounted = await readUncounted(ctx.db, storeId)
+    const waiting = BigInt(uncounted.until) - BigInt(uncounted.after)
+    const days = await readDays(ctx.db, storeId, first, today)
+    const quarters = range ? await readQuarters(ctx.db, storeId, range.from, range.before) : []
+    const isAdded = waiting > 0n && waiting <= addedMax
+    const deltas = isAdded ? await readDeltas(ctx.db, [uncounted]) : []
+    const { after } = await readUncounted(ctx.db, storeId)
+    if (after !== uncounted.after && tries < readTries) continue
+    const byDay = new Map(days.map(({ at, figures }) => [at, figures]))
+    for (const { at, figures } of deltas) {
+      const { day } = localTime(new Date(at), zone)
+      byDay.set(day, addFigures(byDay.get(day) ?? noFigures, figures))
+    }
+    return {
+      days: [...byDay].map(([at, figures]) => ({ at, figures })),
+      cut: [...quarters, ...deltas]
+        .filter(({ at }) => isBeforeCut(at))
+        .reduce((sum, { figures }) => addFigures(sum, figures), noFigures),
+      waiting: waiting <= addedMax ? 0n : waiting,
+    }
+  }
+}
+
+/** Today's rate; null for dollars, and if there is none that can be believed. */
+async function findQuote(ctx: Context, currency: string, now: Date): Promise<Quote | null> {
+  try {
+    return await quoteCurrency(ctx, currency, now)
+  } catch (error) {
+    if (error instanceof Problem) return null
+    throw error
+  }
+}
+
+export function toSum(figures: Figures, currency: string, quote: Quote | null): Sum {
+  let [amount, converted, payments] = [0n, 0n, 0]
+  const left = new Map<string, Sum['left'][number]>()
+  for (const [key, taken] of Object.entries(figures.taken)) {
+    const parsed = parseTakenKey(key)
+    const token = tokenOf(parsed)
+    payments += taken.payments
+    if (parsed.currency === currency) amount += taken.priced
+    else if (token && currency === 'USD') amount += toMillionths(taken.received, token.decimals)
+    else if (token && quote) {
+      const worth = exchange(toMillionths(taken.received, token.decimals), quote)
+      amount += worth
+      converted += worth
+    } else {
+      const symbol = token?.symbol ?? parsed.asset
+      const units = (left.get(symbol)?.units ?? 0n) + taken.received
+      left.set(symbol, { symbol, units, decimals: token?.decimals ?? 0 })
+    }
+  }
+  const { made, paid, expired, canceled, times } = figures
+  return {
+    amount,
+    payments,
+    average: payments > 0 && left.size === 0 ? amount / BigInt(payments) : null,
+    converted,
+    left: [...left.values()],
+    made,
+    paid,
+    expired,
+    canceled,
+    open: made - paid - expired - canceled,
+    medianMs: medianMs(times),
+  }
+}
+
+function toMillionths(units: bigint, decimals: number): bigint {
+  return (units * 10n ** BigInt(pricedDecimals)) / 10n ** BigInt(decimals)
+}
+
+/** US dollars in the currency of a quote: the way back from how prices are converted. */
+function exchange(dollars: bigint, quote: Quote): bigint {
+  const [per, usd] = [parseDecimal(quote.perBase), parseDecimal(quote.usdPerBase)]
+  return (dollars * per.coefficient * 10n ** BigInt(usd.scale)) / (usd.coefficient * 10n ** BigInt(per.scale))
+}

@@ -1,0 +1,92 @@
+/**
+ * Days and clock times of a time zone. All of it comes from the runtime's own tables, and none from the database's, so
+ * that a quarter hour belongs to the same day wherever it is asked.
+ */
+export type LocalTime = {
+  /** As 2026-11-16. */
+  readonly day: string
+  readonly minutes: number
+}
+
+const dayMs = 86_400_000
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+export function localTime(time: Date, zone: string): LocalTime {
+  const parts = new Map(
+    formatOf(zone)
+      .formatToParts(time)
+      .map(({ type, value }) => [type, value]),
+  )
+  const number = (name: Intl.DateTimeFormatPartTypes) => Number.parseInt(parts.get(name) ?? '', 10)
+  return {
+    day: `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`,
+    minutes: number('hour') * 60 + number('minute'),
+  }
+}
+
+/** The zone itself, or UTC if the runtime does not know it: figures in a wrong zone are better than none. */
+export function knownZone(zone: string): string {
+  try {
+    formatOf(zone)
+    return zone
+  } catch {
+    return 'UTC'
+  }
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone)
+  if (known) return known
+  const made = new Intl.DateTimeFormat('en-CA', {
+    timeZone: zone,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+  })
+  formats.set(zone, made)
+  return made
+}
+
+export function addDays(day: string, days: number): string {
+  return toDay(new Date(toTime(day).getTime() + days * dayMs))
+}
+
+export function daysBetween(from: string, to: string): number {
+  return Math.round((toTime(to).getTime() - toTime(from).getTime()) / dayMs)
+}
+
+/** 0 for Monday. */
+export function weekdayOf(day: string): number {
+  return (toTime(day).getUTCDay() + 6) % 7
+}
+
+/** The same day of the month before; null if that month has none. */
+export function monthBefore(day: string): string | null {
+  const [year = 0, month = 0, date = 0] = day.split('-').map((part) => Number.parseInt(part, 10))
+  const found = toDay(new Date(Date.UTC(year, month - 2, date)))
+  return found.endsWith(day.slice(-2)) ? found : null
+}
+
+/** A range of time that holds the whole day in its zone, and little more: clocks may change by up to two hours in it. */
+export function dayRange(day: string, zone: string): { readonly from: Date; readonly before: Date } {
+  const noon = toTime(day)
+  const local = localTime(noon, zone)
+  const offsetMs = (daysBetween(day, local.day) * 1_440 + local.minutes - 720) * 60_000
+  const midnightMs = noon.getTime() - dayMs / 2 - offsetMs
+  const slackMs = 7_200_000
+  return { from: new Date(midnightMs - slackMs), before: new Date(midnightMs + dayMs + slackMs) }
+}
+
+/** Noon, because a day exists in every calendar at its noon. */
+function toTime(day: string): Date {
+  return new Date(`${day}T12:00:00Z`)
+}
+
+function toDay(time: Date): string {
+  return time.toISOString().slice(0, 10)
+}

@@ -1,0 +1,84 @@
+import type { Database } from '../database/db.ts'
+import type { Family, Mode } from '../networks.ts'
+
+/** A wallet as chains know it, whatever stores of this cell have it. */
+export type WalletRecord = {
+  readonly mode: Mode
+  readonly family: Family
+  readonly payTo: string
+  /** All stores that had it have retired it. */
+  readonly isRetired: boolean
+}
+
+/** SQL: records of wallets that the cell claimed, with the mode of their stores. */
+const records = (condition: string) => `select s.mode, w.family, w.pay_to as "payTo",
+    bool_and(w.retired_at is not null) as "isRetired"
+  from wallets w join stores s on s.id = w.store_id
+  where ${condition} and (not w.unclaimed or w.registration > 0)
+  group by s.mode, w.family, w.pay_to order by w.pay_to`
+
+/** The wallets after an address, in the order of their addresses. */
+export async function listRecords(db: Database, after: string, limit: number): Promise<WalletRecord[]> {
+  return await db.query<WalletRecord>(
+    records(
+      'w.pay_to in (select distinct n.pay_to from wallets n where n.pay_to > $1 order by n.pay_to limit $2)',
+    ),
+    [after, limit],
+  )
+}
+
+/** The last address of the same page, whoever claimed it; null behind the end. */
+export async function findPageEnd(db: Database, after: string, limit: number): Promise<string | null> {
+  const [row] = await db.query<{ last: string | null }>(
+    'select max(pay_to) as last from (select distinct pay_to from wallets where pay_to > $1 order by pay_to limit $2) p',
+    [after, limit],
+  )
+  return row?.last ?? null
+}
+
+export async function findRecords(db: Database, payTo: readonly string[]): Promise<WalletRecord[]> {
+  return await db.query<WalletRecord>(records('w.pay_to = any ($1)'), [payTo])
+}
+
+/** SQL: the oldest checkout of wallet `x`’s store with a status. */
+const oldest = (status: string) => `(select c.created_at from checkouts c
+  where c.store_id = x.store_id and c.status = '${status}' order by c.id limit 1)`
+
+/**
+ * Of retired wallets, those at which something may still happen: a checkout that may name it is open, or money to it or
+ * from it is on its way, not final, or waited for. Each part reads an index of what is unfinished once, however many
+ * wallets are asked about. A checkout may be written by a process whose clock is behind, so an hour is added.
+ */
+export async function findBusy(db: Database, payTo: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await db.query<{ payTo: string }>(
+    `select x.pay_to as "payTo" from wallets x where x.pay_to = any ($1)
+       and least(${oldest('OPEN')}, ${oldest('PROCESSING')}) < x.retired_at + interval '1 hour'
+     union select unnest(array[a.pay_to, a.payer]) from authorizations a
+       where a.state in ('claimed', 'sent') and not a.is_credited and (a.pay_to = any ($1) or a.payer = any ($1))
+     union select unnest(array[a.pay_to, a.payer]) from authorizations a
+       where a.state = 'prepared' and (a.pay_to = any ($1) or a.payer = any ($1))
+     union select unnest(array[c.pay_to, c.payer]) from credits c
+       where c.orphaned_at is null and c.finalized_at is null and (c.pay_to = any ($1) or c.payer = any ($1))
+     union select c.pay_to from credits c
+       where c.orphaned_at is not null and c.reversed_at is null and c.nonce is null and c.pay_to = any ($1)
+     union select r.pay_to from reserved_amounts r
+       where r.freed_at is null and r.reference is null and r.pay_to = any ($1)
+     union select r.pay_to from reserved_amounts r
+       where r.freed_at is null and r.reference is not null and r.pay_to = any ($1)
+     union select f.wallet from wallets x join refunds f on f.store_id = x.store_id and f.wallet = x.pay_to
+       where x.pay_to = any ($1) and (f.is_watched or f.status in ('REQUESTED', 'SIGNED', 'SENT'))`,
+    [payTo],
+  )
+  return new Set(rows.map((row) => row.payTo))
+}
+
+/** How busy this cell is. */
+export async function readLoad(db: Database): Promise<{ stores: number; paymentsPerHour: number }> {
+  const [row] = await db.query<{ stores: number; paymentsPerHour: number }>(
+    `select (select count(*) from stores)::integer as stores,
+       (select coalesce(sum((t.value->>'payments')::bigint), 0) from stores s
+        join rollup_quarters q on q.store_id = s.id and q.starts_at > clock() - interval '1 hour'
+        cross join jsonb_each(q.figures->'taken') t)::integer as "paymentsPerHour"`,
+  )
+  return row ?? { stores: 0, paymentsPerHour: 0 }
+}

@@ -1,0 +1,43 @@
+import { toStoredAnywhere } from '../chains/families.ts'
+import type { Context } from '../context.ts'
+import { checkCellJoined } from '../directory/adopt.ts'
+import { listCells } from '../directory/cell-rows.ts'
+import { claimHere, type Hold } from '../directory/claim.ts'
+import { ask, type Claim, walletClaim } from '../directory/directory.ts'
+import { readOwner } from '../directory/rows.ts'
+import type { Family, Mode } from '../networks.ts'
+
+/**
+ * Why this cell may not have a new store with these wallets; null if it may. Claims them: a store that cannot have its
+ * wallet should not exist.
+ */
+export async function findPlaceRefusal(
+  ctx: Context,
+  mode: Mode,
+  wallets: readonly { readonly family: Family; readonly address: string }[],
+): Promise<string | null> {
+  await checkCellJoined(ctx)
+  if (!ctx.directory) return null
+  const { cell } = ctx.config
+  const here = (await ask(ctx, listCells)).find(({ tag }) => tag === cell)
+  if (here && !here.takesStores)
+    return `Cell ${cell} takes no new stores. To see where one goes: directory place. To let it take some again: directory resume ${cell}`
+  for (const { family, address } of wallets) {
+    const held = await claimFor(ctx, walletClaim(mode, family, toStoredAnywhere(address)))
+    if ('refusal' in held) return `${address} ${held.refusal} Run store create in that cell.`
+  }
+  return null
+}
+
+/** The claim of an operator, or which cell has it. */
+export async function claimFor(
+  ctx: Context,
+  claim: Claim,
+): Promise<{ readonly hold: Hold } | { readonly refusal: string }> {
+  const hold = await claimHere(ctx, claim, 'operator')
+  if (hold === 'elsewhere') {
+    const owner = await ask(ctx, (directory) => readOwner(directory, claim, ctx.config.cell))
+    return { refusal: `belongs to cell ${owner.cell ?? '(none since a moment ago)'}.` }
+  }
+  return { hold: hold === 'free' ? null : hold }
+}

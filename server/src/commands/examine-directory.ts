@@ -1,0 +1,89 @@
+import { openUses } from '../checkouts/uses.ts'
+import type { Context } from '../context.ts'
+import { SchemaError } from '../database/schema.ts'
+import { checkDirectory } from '../directory/adopt.ts'
+import { listCells } from '../directory/cell-rows.ts'
+import { ask, type Claim } from '../directory/directory.ts'
+import { listOwners } from '../directory/rows.ts'
+import { readState } from '../directory/state-rows.ts'
+import { keyOf, without } from '../directory/uses.ts'
+import { Problem } from '../problems.ts'
+
+const what = 'directory'
+/** The rest is counted. */
+const shownMax = 3
+
+/** For `doctor`: whether the directory answers, grants, and gives this cell all that it uses. */
+export async function examineDirectory(
+  ctx: Context,
+): Promise<{ readonly what: string; readonly says: string; readonly fix: string | null }[]> {
+  const { epoch } = await readState(ctx.db)
+  const { cell } = ctx.config
+  if (!ctx.directory) {
+    if (epoch === null) return []
+    const says = 'this cell shares one with others, but DIRECTORY_URL is not set here'
+    return [{ what, says, fix: 'Set it, as it is for serve and work.' }]
+  }
+  try {
+    await ask(ctx, () => checkDirectory(ctx))
+    const cells = await ask(ctx, listCells)
+    if (epoch === null || !cells.some(({ tag }) => tag === cell)) {
+      const fix =
+        'Run: npm run server directory adopt. If the directory was restored: directory restored --cells LIST'
+      return [{ what, says: `cell ${cell} is not in it`, fix }]
+    }
+    const waiting = cells.filter(({ isAsserted }) => !isAsserted).map(({ tag }) => tag)
+    if (waiting.length > 0) {
+      const says = `grants no wallets and settlers until these cells have told what they use: ${waiting.join(', ')}`
+      return [{ what, says, fix: 'Start their work, which does it within a minute, or read its log.' }]
+    }
+    return await compare(ctx, cells.length)
+  } catch (error) {
+    if (error instanceof SchemaError)
+      return [{ what, says: error.says, fix: 'Run: npm run server directory migrate' }]
+    if (!(error instanceof Problem)) throw error
+    const cause = error.cause instanceof Problem ? (error.cause.cause ?? error.cause) : error.cause
+    const says = `does not answer, so no wallet or settler can be added: ${cause instanceof Error ? cause.message : cause}`
+    return [{ what, says, fix: 'Check that its PostgreSQL is running and that DIRECTORY_URL is right.' }]
+  }
+}
+
+async function compare(ctx: Context, cells: number) {
+  const { cell } = ctx.config
+  const foreign: Claim[] = []
+  const missing: Claim[] = []
+  let used = 0
+  for await (const page of openUses(ctx.db).pages()) {
+    const owners = await ask(ctx, (directory) => listOwners(directory, page))
+    used += page.length
+    foreign.push(...owners.filter((owner) => owner.cell !== cell))
+    missing.push(...without(page, owners))
+  }
+  const findings = [
+    ...(foreign.length > 0
+      ? [
+          {
+            what,
+            says: `another cell owns what this one uses: ${show(foreign)}; both count what is paid there`,
+            fix: 'Retire the wallet, or drain the settler, in one of the two cells, today.',
+          },
+        ]
+      : []),
+    ...(missing.length > 0
+      ? [
+          {
+            what,
+            says: `nobody owns what this cell uses: ${show(missing)}; another cell could claim it`,
+            fix: 'Run: npm run server directory adopt',
+          },
+        ]
+      : []),
+  ]
+  const says = `${cells} ${cells === 1 ? 'cell' : 'cells'}; cell ${cell} owns the ${used} wallets and settlers that it uses`
+  return findings.length > 0 ? findings : [{ what, says, fix: null }]
+}
+
+function show(claims: readonly Claim[]): string {
+  const shown = claims.slice(0, shownMax).map(keyOf).join(', ')
+  return claims.length > shownMax ? `${shown} and ${claims.length - shownMax} more` : shown
+}

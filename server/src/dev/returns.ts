@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import type { Payment } from '@farthing/sdk'
+import { toStored } from '../chains/families.ts'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { appendEvent, newEvent } from '../events/append.ts'
+import { newId } from '../ids.ts'
+import { advancePlaces } from '../payments/credits/rows.ts'
+import { writeCredits } from '../payments/credits/write.ts'
+import { insertRefund, readRefundable } from '../refunds/create-rows.ts'
+import { identityOf, noncesOf } from '../refunds/identity.ts'
+import { toWire } from '../refunds/refund.ts'
+import { readRefund } from '../refunds/rows.ts'
+import { watchRefunds } from '../refunds/watch.ts'
+import type { Order, Step } from './orders.ts'
+import type { Shop } from './shop.ts'
+
+/**
+ * Refunds in the demo store's past. What came of them on the chain is written first, as if a follower had seen it, so
+ * that nothing that looks at them later finds one without its transfer.
+ */
+export function openRefunder(past: Context, tx: Transaction, { storeId, actor, ...shop }: Shop) {
+  const { network } = shop
+  const [asset, wallet] = [toStored(network, shop.asset), toStored(network, shop.payTo)]
+  return async (order: Order, payment: Payment, does: Step['does']): Promise<void> => {
+    const now = past.now()
+    const known = await readRefundable(tx, storeId, payment.id)
+    assert(known, 'an order of the demo store is refunded without a payment')
+    const recipient = toStored(network, payment.payer)
+    const received = BigInt(payment.amount)
+    const amount = does === 'refund' ? received : received / 2n
+    const identity = identityOf({
+      ...{ payer: recipient, nonce: known.nonce, transaction: payment.transaction, payTo: wallet },
+      ...{ amount: received, position: known.position },
+    })
+    const [nonce = ''] = noncesOf(network, asset, identity)
+    const transaction = hashOf('refund', order)
+    if (does !== 'ask-refund') {
+      const place = { hash: hashOf('refund block', order), number: 0, time: now }
+      const seen = { asset, payer: wallet, to: recipient, value: amount, transactionHash: transaction }
+      const claim = { checkoutId: null, storeId: null, isMatch: true }
+      const concern = { seen: { ...seen, logIndex: 0, position: 0, nonce }, claim }
+      await writeCredits(past, tx, network, place, [concern])
+      await advancePlaces(tx, network, [place.hash], 'finalized')
+    }
+    const id = newId('rf', past.config.cell, now)
+    const isWritten = await insertRefund(tx, {
+      ...{ id, storeId, paymentId: payment.id, checkoutId: payment.checkoutId },
+      ...{ network, asset, identity, wallet, received, amount, recipient, way: 'signed', actor, now },
+      reason: does === 'refund' ? 'Returned within 14 days' : 'One piece was broken',
+      idempotency: null,
+      found: does === 'ask-refund' ? null : { slot: 0, nonce, transaction, at: now },
+    })
+    assert(isWritten, 'an order of the demo store is refunded twice')
+    const refund = await readRefund(tx, storeId, id)
+    assert(refund)
+    const asked = { ...toWire(refund), status: 'REQUESTED', transaction: null } as const
+    await appendEvent(tx, newEvent(past, storeId, actor, 'refund.requested', { refund: asked }, now))
+    // At that time, not when somebody starts the demo: the store would be told of all of them then.
+    while (await watchRefunds(past, { after: '' }));
+  }
+}
+
+function hashOf(what: string, { number }: Order): string {
+  return `0x${createHash('sha256').update(`${what} ${number}`).digest('hex')}`
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import type { FastifyInstance } from 'fastify'
+import type { Context } from '../context.ts'
+import { startSession } from '../http/console/visitor.ts'
+import { type MemberId, newId, type StoreId } from '../ids.ts'
+import { insertOwner } from '../members/demo-rows.ts'
+import type { Invitation } from '../members/member.ts'
+import { listPasskeys } from '../members/passkey-rows.ts'
+import { insertInvitation, listStoreMembers, noteWalletsSeen, withdrawFor } from '../members/rows.ts'
+import { type Browser, openSession, readSession } from '../members/session.ts'
+import { deleteSession } from '../members/session-rows.ts'
+import { hashToken, newToken } from '../members/token.ts'
+
+/**
+ * How a developer gets into the console of their own machine without a passkey: by a link that `dev` prints, once.
+ *
+ * A deployment cannot have it. The route is not part of the console: `dev` adds it to its own, and nothing but the
+ * command `dev` loads this file. It is refused where the console is not http://localhost, or where a network with
+ * anything of value is served. And it makes nobody a member: the link carries the token of a session that only whoever
+ * writes to the database can make, and swaps it for another.
+ */
+const path = '/dev/sign-in'
+const ownerName = 'Demo owner'
+
+/** The demo store's owner, who has no passkey until somebody makes one. */
+export async function makeDemoOwner(ctx: Context, storeId: StoreId): Promise<MemberId> {
+  const members = await listStoreMembers(ctx.db, storeId)
+  const owner = members.find(({ role }) => role === 'owner')
+  if (owner) return owner.id
+  const id = newId('mem', ctx.config.cell, ctx.now())
+  await insertOwner(ctx.db, storeId, { id, name: ownerName }, ctx.now())
+  // It is their own machine: the wallet is no news to them.
+  await noteWalletsSeen(ctx.db, storeId, id, ctx.now())
+  return id
+}
+
+/** A link that signs in as this member. */
+export async function makeSignInLink(ctx: Context, memberId: MemberId): Promise<string> {
+  requireLocal(ctx)
+  const browser: Browser = { token: '', userAgent: 'dev', address: '127.0.0.1' }
+  const token = await ctx.db.transaction((tx) => openSession(ctx, tx, memberId, null, browser, ctx.now()))
+  return `${ctx.config.consoleUrl}${path}?token=${token}`
+}
+
+/** A link to make a passkey with, for what the console asks one for; null once there is one. */
+export async function makePasskeyLink(
+  ctx: Context,
+  storeId: StoreId,
+  memberId: MemberId,
+): Promise<string | null> {
+  if ((await listPasskeys(ctx.db, memberId)).length > 0) return null
+  const [token, now] = [newToken(), ctx.now()]
+  const invitation: Invitation = {
+    id: newId('inv', ctx.config.cell, now),
+    storeId,
+    memberId,
+    isRecovery: true,
+    name: ownerName,
+    email: null,
+    role: 'owner',
+    invitedBy: null,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + 86_400_000),
+  }
+  await ctx.db.transaction(async (tx) => {
+    await withdrawFor(tx, memberId)
+    await insertInvitation(tx, invitation, hashToken(token))
+  })
+  return `${ctx.config.consoleUrl}/enrol#${token}`
+}
+
+export function offerSignIn(console: FastifyInstance, ctx: Context): void {
+  requireLocal(ctx)
+  console.get(path, { config: { isOpen: true } }, async (request, reply) => {
+    const { token = '' } = request.query as { token?: string }
+    const session = await readSession(ctx, token, ctx.now())
+    if (session) {
+      const { headers, ip } = request
+      const browser: Browser = { token: '', userAgent: headers['user-agent'] ?? '', address: ip }
+      const own = await ctx.db.transaction(async (tx) => {
+        // Of two who follow the link at once, one finds it used.
+        const isFirst = await deleteSession(tx, session.member.id, session.id)
+        return isFirst ? await openSession(ctx, tx, session.member.id, null, browser, ctx.now()) : null
+      })
+      if (own !== null) startSession(ctx, reply, own)
+    }
+    // Whoever is signed in already gets there, with or without the link's help; everybody else is asked to sign in.
+    return reply.code(303).header('location', '/').send()
+  })
+}
+
+function requireLocal({ config }: Context): void {
+  const { protocol, hostname } = new URL(config.consoleUrl)
+  assert(
+    protocol === 'http:' && hostname === 'localhost' && config.networks.every((id) => id === 'LOCAL'),
+    'signing in by a link is for the local chain on this machine only',
+  )
+}

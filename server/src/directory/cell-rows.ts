@@ -1,0 +1,104 @@
+import type { Database, Transaction } from '../database/db.ts'
+import type { Cell } from './rows.ts'
+
+/** SQL for the directory's cells and its epoch. */
+type Reader = Database | Transaction
+
+export async function listCells(db: Database): Promise<Cell[]> {
+  return await db.query<Cell>(
+    `select c.tag, c.api_url as "apiUrl", c.console_url as "consoleUrl", c.takes_stores as "takesStores",
+       c.stores::integer, c.payments_per_hour::integer as "paymentsPerHour", c.seen_at as "seenAt",
+       c.asserted_epoch = e.number as "isAsserted", c.adopted_at as "adoptedAt",
+       (select count(*) from claims k where k.cell = c.tag and k.kind = 'wallet')::integer as wallets,
+       (select count(*) from claims k where k.cell = c.tag and k.kind = 'settler')::integer as settlers
+     from cells c cross join epoch e order by c.tag`,
+  )
+}
+
+/** Locks the epoch, so that cells are added and epochs raised one after the other. */
+export async function lockEpoch(tx: Transaction): Promise<string> {
+  const [row] = await tx.query<{ number: string }>('select number from epoch for update')
+  return row?.number ?? '1'
+}
+
+export async function raiseEpoch(tx: Transaction): Promise<string> {
+  const [row] = await tx.query<{ number: string }>(
+    'update epoch set number = number + 1, raised_at = clock() returning number',
+  )
+  return row?.number ?? '1'
+}
+
+/** Other cells that have not asserted what they have in the present epoch. */
+export async function listWaiting(db: Reader, but: string): Promise<string[]> {
+  const rows = await db.query<{ tag: string }>(
+    'select c.tag from cells c join epoch e on c.asserted_epoch < e.number where c.tag <> $1 order by c.tag',
+    [but],
+  )
+  return rows.map(({ tag }) => tag)
+}
+
+/** Returns how often the cell has reported. */
+export async function writeCell(
+  tx: Transaction,
+  cell: Pick<Cell, 'tag' | 'apiUrl' | 'consoleUrl'>,
+  epoch: string,
+): Promise<string> {
+  const [row] = await tx.query<{ reports: string }>(
+    `insert into cells as c (tag, api_url, console_url, asserted_epoch, adopted_at) values ($1, $2, $3, $4, clock())
+     on conflict (tag) do update set api_url = excluded.api_url, console_url = excluded.console_url,
+       asserted_epoch = excluded.asserted_epoch, adopted_at = coalesce(c.adopted_at, excluded.adopted_at)
+     returning reports`,
+    [cell.tag, cell.apiUrl, cell.consoleUrl, epoch],
+  )
+  return row?.reports ?? '0'
+}
+
+/** Adds cells that a restored directory does not know: nothing is granted until they have asserted what they have. */
+export async function insertMissing(tx: Transaction, tags: readonly string[]): Promise<void> {
+  await tx.query(
+    `insert into cells (tag, asserted_epoch) select tag, 0 from unnest($1::text[]) as tag on conflict do nothing`,
+    [tags],
+  )
+}
+
+export async function listTags(db: Reader): Promise<string[]> {
+  const rows = await db.query<{ tag: string }>('select tag from cells order by tag')
+  return rows.map(({ tag }) => tag)
+}
+
+/** False if there is no such cell. */
+export async function writeTakesStores(db: Database, tag: string, takes: boolean): Promise<boolean> {
+  const rows = await db.query('update cells set takes_stores = $2 where tag = $1 returning tag', [tag, takes])
+  return rows.length > 0
+}
+
+export type Reported = {
+  readonly epoch: string
+  readonly reports: string
+  readonly takesStores: boolean
+  readonly isAsserted: boolean
+}
+
+/** Writes a cell's load. Null if the directory does not know the cell. */
+export async function writeReport(
+  db: Database,
+  tag: string,
+  load: { readonly stores: number; readonly paymentsPerHour: number },
+): Promise<Reported | null> {
+  const [row] = await db.query<Reported>(
+    `update cells c set stores = $2, payments_per_hour = $3, seen_at = clock(), reports = c.reports + 1
+     from epoch e where c.tag = $1
+     returning e.number as epoch, c.reports, c.takes_stores as "takesStores", c.asserted_epoch = e.number as "isAsserted"`,
+    [tag, load.stores, load.paymentsPerHour],
+  )
+  return row ?? null
+}
+
+/** Records that a cell has asserted all that it has, unless the epoch was raised meanwhile. */
+export async function writeAsserted(db: Reader, tag: string, epoch: string): Promise<void> {
+  await db.query(
+    `update cells c set asserted_epoch = $2, adopted_at = coalesce(c.adopted_at, clock()) from epoch e
+     where c.tag = $1 and e.number = $2`,
+    [tag, epoch],
+  )
+}

@@ -1,0 +1,42 @@
+import type { Database, Transaction } from '../database/db.ts'
+
+/** SQL for `directory_state`, in the cell's own database. */
+export type State = {
+  /** Null: this deployment has adopted no directory. */
+  readonly epoch: string | null
+  readonly number: string
+  readonly reports: string
+  readonly takesStores: boolean
+}
+
+const columns = 'epoch, number, reports, takes_stores as "takesStores"'
+const none: State = { epoch: null, number: '0', reports: '0', takesStores: true }
+
+export async function readState(db: Database): Promise<State> {
+  const [row] = await db.query<State>(`select ${columns} from directory_state`)
+  return row ?? none
+}
+
+/** Keeps others from raising the fence until this transaction ends. */
+export async function holdState(tx: Transaction): Promise<State> {
+  const [row] = await tx.query<State>(`select ${columns} from directory_state for share`)
+  return row ?? none
+}
+
+/** Raises the fence: waits for transactions that hold it, and refuses those that have read it and do not hold it yet. */
+export async function raiseFence(db: Database): Promise<void> {
+  await db.query('update directory_state set number = number + 1')
+}
+
+/** The same, and moves this cell to another epoch of the directory, or out of it. */
+export async function writeEpoch(db: Database, epoch: string | null): Promise<void> {
+  await db.query('update directory_state set number = number + 1, epoch = $1', [epoch])
+}
+
+export async function writeReported(db: Database, reports: string, takesStores: boolean): Promise<void> {
+  await db.query(
+    `update directory_state set reports = $1, takes_stores = $2
+     where reports is distinct from $1 or takes_stores is distinct from $2`,
+    [reports, takesStores],
+  )
+}

@@ -1,0 +1,22 @@
+import type { Claim } from './directory.ts'
+
+/**
+ * What this cell uses, as rooms above can tell: a wallet that is not retired or at which something may still happen, a
+ * settler that is not retired or has something unmined. What is used has to be claimed; the rest may be given up.
+ */
+export type Uses = {
+  /** All of it, a page at a time. */
+  pages(): AsyncIterable<readonly Claim[]>
+  /** Which of these are used. */
+  find(claims: readonly Claim[]): Promise<readonly Claim[]>
+}
+
+export function keyOf({ kind, scope, address }: Claim): string {
+  return `${kind} ${scope} ${address}`
+}
+
+/** The claims of `all` that are not in `some`. */
+export function without<One extends Claim>(all: readonly One[], some: readonly Claim[]): One[] {
+  const known = new Set(some.map(keyOf))
+  return all.filter((claim) => !known.has(keyOf(claim)))
+}

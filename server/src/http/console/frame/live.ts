@@ -1,0 +1,125 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import type { Context } from '../../../context.ts'
+import { openLook } from '../../../database/look.ts'
+import { lastSequences } from '../../../events/rows.ts'
+import type { StoreId } from '../../../ids.ts'
+import { Problem } from '../../../problems.ts'
+import { storeOf } from '../visitor.ts'
+import { openTurns } from './turns.ts'
+
+/**
+ * Tells open screens of a store that its event log has grown; the screen's script then loads the screen again and shows
+ * what is different. All screens of a process share one query of the stores' counters. Screens are told at a bounded
+ * pace: each costs a request, so a store with many members and many payments would otherwise keep the process busy.
+ * Stores take turns. A screen that waits for its turn is told once, however much happened. Nothing but a number is sent
+ * here; what a member may see is decided when the screen is loaded.
+ */
+type Screen = { readonly response: ServerResponse; readonly openedAt: number; told: bigint }
+
+/**
+ * Screens told per second and process: with a handful open, at once; with 500, once a minute. A screen that loads itself
+ * again costs about 15 ms of processor time, so that all of them together cost an eighth of a core.
+ */
+const tellsPerSecond = 8
+const tellEveryMs = 1_000
+const lookEveryMs = 500
+/** Without wake-ups everything still works, only more slowly. */
+const lookAnywayMs = 2_000
+/** Shorter than the time after which proxies drop silent connections. */
+const heartbeatMs = 15_000
+/** Older streams are closed: the browser opens another one, if the session still counts. */
+const ageMaxMs = 15 * 60_000
+/** More than a large team with several tabs each, and few enough that one store cannot take all sockets. */
+const screensPerStoreMax = 1_000
+const retryMs = 3_000
+const unreadBytesMax = 4_096
+
+export function mountLive(scope: FastifyInstance, ctx: Context): void {
+  const open = new Map<StoreId, Set<Screen>>()
+  const newest = new Map<StoreId, bigint>()
+  const due = openTurns<StoreId, Screen, bigint>()
+  let timer: NodeJS.Timeout | null = null
+
+  const shared = openLook(ctx.db.wakeUps, {
+    channel: 'events',
+    everyMs: lookAnywayMs,
+    spacingMs: lookEveryMs,
+    now: ctx.now,
+    isNeeded: () => open.size > 0,
+    async look() {
+      for (const { storeId, last } of await lastSequences(ctx.db, [...open.keys()])) note(storeId, last)
+    },
+    onError: (error) =>
+      ctx.log.warn({ err: error }, 'could not read which stores have news for open screens; trying again'),
+  })
+
+  function note(storeId: StoreId, last: bigint): void {
+    if (newest.get(storeId) === last) return
+    newest.set(storeId, last)
+    for (const screen of open.get(storeId) ?? []) if (screen.told !== last) due.put(storeId, screen, last)
+    if (timer === null) tell()
+  }
+
+  function tell(): void {
+    timer = null
+    // Also after the last of them: the next ones wait until this second is over.
+    if (!due.isEmpty()) timer = setTimeout(tell, tellEveryMs).unref()
+    for (const [screen, last] of due.take((tellsPerSecond * tellEveryMs) / 1_000)) {
+      screen.told = last
+      write(screen, `data: ${last}\n\n`)
+    }
+  }
+
+  function write({ response }: Screen, text: string): void {
+    if (response.writableLength > unreadBytesMax) response.destroy()
+    else if (!response.writableEnded) response.write(text)
+  }
+
+  const heartbeat = setInterval(() => {
+    const oldest = ctx.now().getTime() - ageMaxMs
+    for (const screens of open.values())
+      for (const screen of screens) {
+        if (screen.openedAt < oldest) screen.response.end()
+        else write(screen, ':\n\n')
+      }
+  }, heartbeatMs)
+  heartbeat.unref()
+
+  scope.addHook('preClose', async () => {
+    shared.close()
+    clearInterval(heartbeat)
+    if (timer) clearTimeout(timer)
+    for (const screens of open.values()) for (const { response } of screens) response.end()
+  })
+
+  scope.get('/stores/:storeId/live', { config: { right: 'payments:read' } }, (request, reply) => {
+    const { storeId, sequence } = storeOf(request)
+    const mine = open.get(storeId) ?? new Set()
+    if (mine.size >= screensPerStoreMax)
+      throw new Problem('rate_limited', 'Too many screens of this store are open.', { retryAfterSeconds: 60 })
+    reply.hijack()
+    const response = reply.raw
+    response.writeHead(200, {
+      ...(reply.getHeaders() as Record<string, string>),
+      'content-type': 'text/event-stream; charset=utf-8',
+      // Otherwise nginx and similar proxies buffer events.
+      'x-accel-buffering': 'no',
+    })
+    response.write(`retry: ${retryMs}\ndata: ${sequence}\n\n`)
+    const screen = { response, openedAt: ctx.now().getTime(), told: sequence }
+    open.set(storeId, mine.add(screen))
+    // It may have missed what the others were told.
+    if ((newest.get(storeId) ?? sequence) !== sequence) newest.delete(storeId)
+    shared.begin()
+    shared.ask()
+    response.once('close', () => {
+      mine.delete(screen)
+      due.remove(storeId, screen)
+      if (mine.size === 0 && open.get(storeId) === mine) {
+        open.delete(storeId)
+        newest.delete(storeId)
+      }
+    })
+  })
+}

@@ -1,0 +1,12 @@
+import type { Reader } from '../formats.ts'
+import type { HomeTexts } from './texts.ts'
+
+/** What every part of the screen needs to write a sentence. */
+export type Writer = {
+  readonly texts: HomeTexts
+  readonly reader: Reader
+  /** An amount in the store's own currency. */
+  money(millionths: bigint): string
+  /** Days such as "1–16 October". */
+  days(from: string, to: string): string
+}

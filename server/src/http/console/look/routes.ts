@@ -1,0 +1,146 @@
+import type { UpdateStore } from '@farthing/sdk'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../../context.ts'
+import { isId } from '../../../ids.ts'
+import { actAs } from '../../../members/act.ts'
+import { Refusal } from '../../../members/refusal.ts'
+import { Problem } from '../../../problems.ts'
+import { readStore } from '../../../stores/rows.ts'
+import { type Store, storeToWire } from '../../../stores/store.ts'
+import { updateStore } from '../../../stores/update.ts'
+import { html } from '../../page/html.ts'
+import { chooseLanguage } from '../../page/languages/choose.ts'
+import { sendPage } from '../document.ts'
+import { fieldsOf, textOf } from '../fields.ts'
+import { formField } from '../form-field.ts'
+import { renderApiLine } from '../frame/api-line.ts'
+import { languageOf } from '../languages/choose.ts'
+import { pick } from '../languages/pick.ts'
+import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
+import { readLogo } from './logo.ts'
+import { parseMultipart } from './multipart.ts'
+import { type PreviewState, previewStates, renderPreview } from './preview.ts'
+import { renderLook } from './render.ts'
+import { type Fault, faults, lookTexts } from './texts.ts'
+
+const path = '/stores/:storeId/look'
+const read = { config: { right: 'look:read' } } as const
+/** A photo from a phone is larger, and is told so; a logo that is too large by mistake still arrives and is told so too. */
+const uploadBytesMax = 262_144
+
+/** How buyers see the store: its name, logo, colour and contact, with the payment page as it is. */
+export function mountLook(outer: FastifyInstance, ctx: Context): void {
+  // Only here may a form carry a file.
+  void outer.register(async (scope) => {
+    scope.addContentTypeParser(
+      'multipart/form-data',
+      { parseAs: 'buffer', bodyLimit: uploadBytesMax },
+      async (request: FastifyRequest, body: Buffer) =>
+        parseMultipart(request.headers['content-type'] ?? '', body),
+    )
+
+    scope.get(path, read, (request, reply) => send(ctx, request, reply, null, null))
+
+    scope.get(`${path}/preview`, read, async (request, reply) => {
+      const store = await readOwn(ctx, request)
+      const language = chooseLanguage(languageOf(request).tag, undefined)
+      const { headers, text } = renderPreview(ctx, store, stateOf(request), language, ctx.now())
+      return reply.headers({ ...headers, 'cross-origin-resource-policy': 'same-origin' }).send(text)
+    })
+
+    scope.post(path, { config: { right: 'look:write' }, errorHandler: tooLarge }, async (request, reply) => {
+      const { storeId } = storeOf(request)
+      const { logo } = fieldsOf(request)
+      const image = Buffer.isBuffer(logo) && logo.length > 0 ? readLogo(logo) : null
+      const change = changeOf(request)
+      if (image && 'fault' in image) return await send(ctx, request, reply, change, image.fault)
+      const wanted = image ? { ...change, logoUrl: image.url } : change
+      if (wanted.accentColor !== null && !/^#[0-9a-f]{6}$/i.test(wanted.accentColor ?? ''))
+        return await send(ctx, request, reply, change, 'accentColor')
+      try {
+        await actAs(forStore(ctx, storeId), storeId, sessionOf(request), 'look:write', (acting) =>
+          updateStore(acting.ctx, storeId, acting.actor, wanted, ctx.now()),
+        )
+      } catch (error) {
+        if (!(error instanceof Problem) || error.code !== 'invalid_request') throw error
+        const [{ pointer } = { pointer: '' }] = error.extras.errors ?? []
+        const fault = faults.find((each) => pointer === `/${each}`)
+        if (!fault) throw error
+        return await send(ctx, request, reply, change, fault)
+      }
+      return reply.code(303).header('location', `/stores/${storeId}/look?said=saved`).send()
+    })
+  })
+}
+
+/** Nothing of what was sent was read, not even who sent it. */
+function tooLarge(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  const { storeId } = request.params as { storeId: string }
+  const { code } = error as { code?: unknown }
+  if (code !== 'FST_ERR_CTP_BODY_TOO_LARGE' || !isId('st', storeId)) throw error
+  void reply.code(303).header('location', `/stores/${storeId}/look?said=large`).send()
+}
+
+/** What the form says, all of it. A file comes on top. */
+function changeOf(request: FastifyRequest): UpdateStore {
+  const fields = fieldsOf(request)
+  const text = (name: string) => textOf(fields, name).trim()
+  const orNull = (value: string) => (value === '' ? null : value)
+  return {
+    name: text('name'),
+    // Whoever chooses another colour wants it, with or without the tick.
+    accentColor:
+      text('hasColor') === 'yes' || !['', text('accentColor')].includes(text('shownColor'))
+        ? text('accentColor')
+        : null,
+    supportEmail: orNull(text('supportEmail')),
+    supportUrl: orNull(text('supportUrl')),
+    timeZone: text('timeZone'),
+    reportCurrency: text('reportCurrency'),
+    ...(text('removeLogo') === 'yes' && { logoUrl: null }),
+  }
+}
+
+async function readOwn(ctx: Context, request: FastifyRequest): Promise<Store> {
+  const { storeId } = storeOf(request)
+  const store = await readStore(forStore(ctx, storeId).db, storeId)
+  if (!store) throw new Refusal('not_found')
+  return store
+}
+
+function stateOf({ query }: FastifyRequest): PreviewState {
+  const { state } = (query ?? {}) as { state?: unknown }
+  return previewStates.find((each) => each === state) ?? 'open'
+}
+
+async function send(
+  ctx: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  entered: UpdateStore | null,
+  fault: Fault | null,
+): Promise<FastifyReply> {
+  const store = await readOwn(ctx, request)
+  const { said } = (request.query ?? {}) as { said?: unknown }
+  const wire = storeToWire(store)
+  const main = renderLook(request, {
+    store: { ...wire, ...entered },
+    logoUrl: wire.logoUrl,
+    fault: fault ?? (said === 'large' ? 'large' : null),
+    isSaved: said === 'saved' && entered === null,
+    state: stateOf(request),
+    formField: formField(giveFormToken(ctx, request, reply)),
+  })
+  const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = wire
+  return sendPage(ctx, request, reply, {
+    screen: 'look',
+    title: pick(lookTexts, request).title,
+    hasFrames: true,
+    ...(fault && { status: 422 }),
+    main: html`${main}${renderApiLine(request, ctx.config.baseUrl, {
+      method: 'PATCH',
+      path: `/stores/${wire.id}`,
+      body: { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency },
+    })}`,
+  })
+}

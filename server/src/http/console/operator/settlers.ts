@@ -1,0 +1,83 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { toShown } from '../../../chains/families.ts'
+import type { Context } from '../../../context.ts'
+import { type Network, networks } from '../../../networks.ts'
+import type { Rails } from '../../../payments/rail.ts'
+import { listSettlers, type Settler } from '../../../payments/settlers/rows.ts'
+import { type Runway, readRunways } from '../../../payments/settlers/runway.ts'
+import { type Html, html } from '../../page/html.ts'
+import { sendPage } from '../document.ts'
+import { readerOf, showCount, showDuration, showShort, showUnits } from '../formats.ts'
+import { renderCommand } from '../frame/api-line.ts'
+import { pick } from '../languages/pick.ts'
+import type { Deployment } from './deployment.ts'
+import { healthTexts } from './health-texts.ts'
+
+const hourMs = 3_600_000n
+/** Whoever has this much left need not be told how much exactly. */
+const hoursShownMax = 24n * 365n
+
+/** The accounts that pay for settlements: what they hold and how long it lasts. */
+export function mountSettlers(
+  scope: FastifyInstance,
+  ctx: Context,
+  deployment: Deployment,
+  rails: Rails,
+): void {
+  scope.get('/operator/settlers', async (request, reply) => {
+    const settlers = await listSettlers(deployment.ctx.db, null)
+    const runways = new Map<string, Runway>()
+    for (const caip2 of new Set(settlers.map(({ network }) => network))) {
+      const rail = rails.get(caip2)
+      if (!rail) continue
+      for (const runway of await readRunways(deployment.ctx, rail))
+        runways.set(`${caip2} ${runway.address}`, runway)
+    }
+    const texts = pick(healthTexts, request).settlers
+    const isOver = ({ state }: Settler) => state === 'retired'
+    const rows = [...settlers.filter((each) => !isOver(each)), ...settlers.filter(isOver)].map((settler) =>
+      renderSettler(request, settler, runways.get(`${settler.network} ${settler.address}`)),
+    )
+    return await sendPage(ctx, request, reply, {
+      screen: 'settlers',
+      title: texts.title,
+      main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft">${texts.about}</p></div></div>
+${
+  rows.length === 0
+    ? html`<p class="pane empty">${texts.empty}</p>`
+    : html`<div class="table" tabindex="0" role="region" aria-label="${texts.title}"><table class="cards"><thead><tr><th scope="col">${texts.settler}</th><th scope="col">${texts.network}</th><th scope="col" class="num">${texts.holds}</th><th scope="col" class="num">${texts.cost}</th><th scope="col" class="num">${texts.payments}</th><th scope="col" class="num">${texts.lasts}</th></tr></thead><tbody>${rows}</tbody></table></div>`
+}
+${renderCommand(request, rows.length === 0 ? 'npm run server -- settler create NETWORK' : 'npm run server -- settler list')}`,
+    })
+  })
+}
+
+function renderSettler(request: FastifyRequest, settler: Settler, runway: Runway | undefined): Html {
+  const { settlers: texts, none, unknown } = pick(healthTexts, request)
+  const reader = readerOf(request)
+  const network = networks.find(({ caip2 }) => caip2 === settler.network)
+  const amount = (units: bigint | null | undefined, isNone: string) =>
+    units === null || units === undefined || !network ? isNone : showAmount(reader, network, units)
+  const isStopped = settler.stoppedAt !== null && settler.state !== 'retired'
+  const state = isStopped ? 'stopped' : runway?.isUnfunded ? 'unfunded' : settler.state
+  const colour = { active: 'good', draining: 'busy', retired: '', unfunded: 'bad', stopped: 'bad' }[state]
+  const left = runway?.paymentsLeft ?? null
+  const hours = runway?.hoursLeft ?? null
+  const lasts = hours === null ? none : showLasting(reader, hours)
+  return html`<tr><td class="c1">${showShort(toShown(settler.network, settler.address))} <span class="chip ${colour}">${texts.states[state]}</span></td><td class="c3">${network?.name ?? settler.network}</td><td class="num c2">${amount(settler.balanceWei, unknown)}</td><td class="num">${amount(runway?.costPerPayment, none)}</td><td class="num">${left === null ? none : showCount(reader, left)}</td><td class="num c4">${lasts}</td></tr>`
+}
+
+function showAmount(reader: ReturnType<typeof readerOf>, { nativeCurrency }: Network, units: bigint): string {
+  const { decimals, symbol } = nativeCurrency
+  // Six digits after the point are enough to compare; a settler's key moves nothing by what is shown here.
+  const cut = 10n ** BigInt(Math.max(0, decimals - shownDecimals))
+  return showUnits(reader, units / cut, Math.min(decimals, shownDecimals), symbol)
+}
+
+const shownDecimals = 6
+
+function showLasting(reader: ReturnType<typeof readerOf>, hours: bigint): string {
+  const shown = hours > hoursShownMax ? hoursShownMax : hours
+  const text = showDuration(reader, Number.parseInt((shown * hourMs).toString(), 10))
+  return hours > hoursShownMax ? `> ${text}` : text
+}

@@ -1,0 +1,152 @@
+import type { Event, EventType, Refund } from '@farthing/sdk'
+import { toShown } from '../../../chains/families.ts'
+import type { Checkout } from '../../../checkouts/checkout.ts'
+import type { Claim, Told } from '../../../checkouts/trail-rows.ts'
+import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
+import { type Html, html } from '../../page/html.ts'
+import { describeOption } from '../../page/parts/summary.ts'
+import { type Reader, showCount, showDuration, showShort, showUnits } from '../formats.ts'
+import type { StepId } from './texts.ts'
+
+/** One step of a payment: when it happened, what fills its sentence, who caused it, and the record behind it. */
+export type Step = {
+  readonly id: StepId
+  /** Null if it has not happened yet. */
+  readonly at: Date | null
+  readonly fills: Readonly<Record<string, string | Html>>
+  readonly by: string | null
+  readonly raw: unknown
+  readonly tone: 'done' | 'failed' | 'coming'
+}
+
+/** What is known of a checkout or of money without one. */
+export type Trail = {
+  readonly checkout: Checkout | null
+  readonly credits: readonly CreditRow[]
+  readonly claims: readonly Claim[]
+  readonly events: readonly Event[]
+  readonly told: readonly Told[]
+  readonly refunds: readonly Refund[]
+  /** By payment, what went back of it. */
+  readonly returned: ReadonlyMap<string, bigint>
+}
+
+/** Events that say something which no other record does. The others are told by the records themselves. */
+const stepOf: Readonly<Partial<Record<EventType, StepId>>> = {
+  'checkout.created': 'created',
+  'checkout.completed': 'completed',
+  'checkout.reopened': 'reopened',
+  'checkout.expired': 'expired',
+  'checkout.canceled': 'canceled',
+  'payment.late': 'late',
+  'payment.underpaid': 'underpaid',
+  'payment.overpaid': 'overpaid',
+  'payment.reorged': 'reorged',
+  'payment.reversed': 'reversed',
+  'payment.accepted': 'accepted',
+  'payment.dismissed': 'dismissed',
+  'payment.noted': 'noted',
+}
+const failures: readonly StepId[] = [
+  'refused',
+  'reorged',
+  'reversed',
+  'undelivered',
+  'late',
+  'underpaid',
+  'overpaid',
+]
+
+/** Every step that is stored, oldest first, then what is still to come. */
+export function stepsOf(trail: Trail, reader: Reader): Step[] {
+  const steps = [
+    ...trail.events.flatMap((event) => eventSteps(event)),
+    ...trail.claims.flatMap((claim) => claimSteps(claim, reader)),
+    ...trail.credits.flatMap((credit) => creditSteps(credit, reader)),
+    ...trail.refunds.flatMap((refund) => refundSteps(refund, reader)),
+    ...trail.told.map((told) => deliveryStep(told, trail.events, reader)),
+  ]
+  return steps.toSorted((a, b) => (a.at?.getTime() ?? Infinity) - (b.at?.getTime() ?? Infinity) || 0)
+}
+
+function step(
+  id: StepId,
+  at: Date | null,
+  raw: unknown,
+  fills: Step['fills'] = {},
+  by: string | null = null,
+): Step {
+  return { id, at, fills, by, raw, tone: at === null ? 'coming' : failures.includes(id) ? 'failed' : 'done' }
+}
+
+function eventSteps(event: Event): Step[] {
+  const id = stepOf[event.type]
+  if (!id) return []
+  const { actor, data } = event
+  const order = 'checkout' in data && data.checkout ? data.checkout.orderId : ''
+  const note = 'payment' in data ? (data.payment.note?.text ?? '–') : ''
+  const by = actor ? (actor.name ?? `${actor.type} ${actor.id}`) : null
+  return [step(id, new Date(event.createdAt), event, { order: html`<bdi>${order}</bdi>`, note }, by)]
+}
+
+function claimSteps(claim: Claim, reader: Reader): Step[] {
+  const { symbol, decimals } = describeOption(claim)
+  const payer = toShown(claim.network, claim.payer)
+  const amount = showUnits(reader, BigInt(claim.amount), decimals, symbol)
+  const raw = { ...claim, payer, asset: toShown(claim.network, claim.asset) }
+  const fills = {
+    ...{ payer: showShort(payer), amount, reason: claim.reason ?? claim.state },
+    ...{ count: showCount(reader, claim.together - 1), transaction: showShort(claim.transaction ?? '') },
+  }
+  return [
+    step('signed', claim.claimedAt, raw, fills),
+    ...(claim.sentAt ? [step(claim.together > 1 ? 'sentTogether' : 'sent', claim.sentAt, null, fills)] : []),
+    ...(claim.state === 'dead' || claim.state === 'rejected'
+      ? [step('refused', claim.resolvedAt ?? claim.claimedAt, null, fills)]
+      : []),
+  ]
+}
+
+function creditSteps(credit: CreditRow, reader: Reader): Step[] {
+  const { symbol, decimals } = describeOption(credit)
+  const fills = {
+    amount: showUnits(reader, credit.amount, decimals, symbol),
+    block: showCount(reader, credit.blockNumber),
+  }
+  return [
+    step('block', credit.includedAt, toPayment(credit), fills),
+    ...(credit.safeAt ? [step('safe', credit.safeAt, null)] : []),
+    ...(credit.finalizedAt ? [step('final', credit.finalizedAt, null)] : []),
+    ...(credit.finalizedAt || credit.isReversed ? [] : [step('awaitFinal', null, null)]),
+  ]
+}
+
+function refundSteps(refund: Refund, reader: Reader): Step[] {
+  const { symbol, decimals } = describeOption(refund)
+  const fills = {
+    refund: showUnits(reader, BigInt(refund.amount), decimals, symbol),
+    ...{ address: showShort(refund.recipient ?? ''), transaction: showShort(refund.transaction ?? '') },
+  }
+  return [
+    step('refundAsked', new Date(refund.createdAt), refund, fills),
+    ...(refund.completedAt === null ? [] : [step('refunded', new Date(refund.completedAt), null, fills)]),
+  ]
+}
+
+function deliveryStep(told: Told, events: readonly Event[], reader: Reader): Step {
+  const type = events.find(({ id }) => id === told.eventId)?.type ?? ''
+  const fills = {
+    ...{ type: html`<code>${type}</code>`, host: URL.parse(told.url)?.host ?? told.url },
+    ...{ status: String(told.status ?? ''), count: showCount(reader, told.tries) },
+    time: told.durationMs === null ? '' : `${showCount(reader, told.durationMs)} ms`,
+  }
+  if (told.state === 'delivered') return step('delivered', told.finishedAt, told, fills)
+  if (told.state === 'undeliverable') return step('undelivered', told.finishedAt, told, fills)
+  return step('delivering', null, told, fills)
+}
+
+/** How long after the step before it a step came; null where that says nothing. */
+export function gapOf(reader: Reader, before: Step | undefined, { at }: Step): string | null {
+  const ms = at && before?.at ? at.getTime() - before.at.getTime() : 0
+  return ms >= 1_000 ? showDuration(reader, ms) : null
+}

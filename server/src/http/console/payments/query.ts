@@ -1,0 +1,148 @@
+import type { CheckoutStatus, Disposition } from '@farthing/sdk'
+import type { FastifyRequest } from 'fastify'
+import type { PaymentQuery } from '../../../checkouts/payments/list.ts'
+import type { CheckoutQuery } from '../../../checkouts/read.ts'
+import { isId } from '../../../ids.ts'
+import { parseDecimal } from '../../../money.ts'
+import { networks } from '../../../networks.ts'
+import { storeOf } from '../visitor.ts'
+import { recognise, type Search } from './search.ts'
+
+export const rowsPerPage = 25
+
+export const statuses = ['OPEN', 'PROCESSING', 'COMPLETED', 'EXPIRED', 'CANCELED'] as const
+export const dispositions = ['exact', 'late', 'underpaid', 'overpaid', 'unmatched'] as const
+
+/**
+ * What the list shows, as its address says. What nobody can mean, such as a date that does not exist, is left out: an
+ * address that somebody kept must show something. Checkouts are listed by when they were made, money by when it came.
+ */
+export type ListQuery = {
+  readonly show: 'checkouts' | 'money'
+  readonly search: Search | null
+  readonly status: CheckoutStatus | null
+  readonly disposition: Disposition | null
+  readonly network: string | null
+  /** Decimals of a token. */
+  readonly least: string | null
+  readonly most: string | null
+  /** Days in the store's zone, such as 2026-11-16; both are included. */
+  readonly from: string | null
+  readonly to: string | null
+  readonly cursor: string | null
+}
+
+export function readQuery(request: FastifyRequest): ListQuery {
+  const given = (request.query ?? {}) as Readonly<Record<string, unknown>>
+  const text = (name: string) => {
+    const value = given[name]
+    return typeof value === 'string' && value.isWellFormed() ? value.slice(0, 300) : ''
+  }
+  const search = recognise(text('q'), text('as') === 'order')
+  const isMoney = search?.kind === 'transaction' || search?.kind === 'address'
+  const show = isMoney || (search === null && text('show') === 'money') ? 'money' : 'checkouts'
+  const amount = (name: string) => (/^\d{1,15}(\.\d{1,6})?$/.test(text(name)) ? text(name) : null)
+  const { mode } = storeOf(request)
+  const cursor = text('cursor')
+  return {
+    show,
+    search,
+    status: statuses.find((each) => show === 'checkouts' && each === text('status')) ?? null,
+    disposition: dispositions.find((each) => show === 'money' && each === text('kind')) ?? null,
+    network:
+      networks.find((each) => show === 'money' && each.mode === mode && each.caip2 === text('network'))
+        ?.caip2 ?? null,
+    least: show === 'money' ? amount('least') : null,
+    most: show === 'money' ? amount('most') : null,
+    from: isDay(text('from')) ? text('from') : null,
+    to: isDay(text('to')) ? text('to') : null,
+    cursor: isId(show === 'money' ? 'pay' : 'ch', cursor) ? cursor : null,
+  }
+}
+
+/** The same list under its own address, with some of it changed. */
+export function addressOf(query: ListQuery, change: Partial<ListQuery> = {}): string {
+  const { search, show, status, disposition, network, least, most, from, to, cursor } = {
+    ...query,
+    cursor: null,
+    ...change,
+  }
+  const parameters = Object.entries({
+    q: search?.text,
+    as: search?.kind === 'order' && recognise(search.text)?.kind !== 'order' ? 'order' : null,
+    show: show === 'money' && search === null ? show : null,
+    ...{ status, kind: disposition, network, least, most, from, to, cursor },
+  }).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+  return new URLSearchParams(parameters).toString()
+}
+
+export function checkoutQueryOf(query: ListQuery, timeZone: string): Omit<CheckoutQuery, 'limit'> {
+  const { search, status } = query
+  return { status, orderId: search?.kind === 'order' ? search.text : null, ...rangeOf(query, timeZone) }
+}
+
+export function paymentQueryOf(query: ListQuery, timeZone: string): Omit<PaymentQuery, 'limit'> {
+  const { search, disposition, network, least, most } = query
+  return {
+    disposition,
+    network,
+    payer: search?.kind === 'address' ? search.text : null,
+    transaction: search?.kind === 'transaction' ? search.text : null,
+    minAmount: least === null ? null : unitsOf(least, network),
+    maxAmount: most === null ? null : unitsOf(most, network),
+    ...rangeOf(query, timeZone),
+  }
+}
+
+function rangeOf({ from, to, cursor }: ListQuery, timeZone: string) {
+  return {
+    createdFrom: from === null ? null : startOfDay(from, timeZone),
+    createdBefore: to === null ? null : startOfDay(dayAfter(to), timeZone),
+    cursor,
+  }
+}
+
+/** Most tokens have this many decimals. Of a network that is chosen, its first token counts. */
+const usualDecimals = 6
+
+function unitsOf(amount: string, network: string | null): string {
+  const decimals = networks.find(({ caip2 }) => caip2 === network)?.assets[0]?.decimals ?? usualDecimals
+  const { coefficient, scale } = parseDecimal(amount)
+  return (coefficient * 10n ** BigInt(decimals - scale)).toString()
+}
+
+function isDay(text: string): boolean {
+  const time = /^20\d{2}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
+}
+
+const dayMs = 86_400_000
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) + dayMs).toISOString().slice(0, 10)
+}
+
+/** When a day begins in a zone. Its distance from UTC is looked up twice, because it may change in between. */
+export function startOfDay(day: string, timeZone: string): Date {
+  const wanted = Date.parse(`${day}T00:00:00Z`)
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    ...{ year: 'numeric', month: 'numeric', day: 'numeric' },
+    ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+  })
+  const aheadMs = (at: number) => {
+    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
+    const digits = (name: string) => Number.parseInt(part[name] ?? '0', 10)
+    const shown = Date.UTC(
+      digits('year'),
+      digits('month') - 1,
+      digits('day'),
+      digits('hour'),
+      digits('minute'),
+      digits('second'),
+    )
+    return shown - at
+  }
+  return new Date(wanted - aheadMs(wanted - aheadMs(wanted)))
+}

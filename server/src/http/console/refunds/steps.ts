@@ -1,0 +1,50 @@
+import type { Refund as Wire } from '@farthing/sdk'
+import { toShown } from '../../../chains/families.ts'
+import type { Refund } from '../../../refunds/refund.ts'
+import { type Html, html } from '../../page/html.ts'
+import { type Reader, showShort } from '../formats.ts'
+import { amountOf } from './list.ts'
+import type { StepId } from './texts-shape.ts'
+import { renderTransaction } from './transaction.ts'
+
+/** One step of a refund: when it happened, what fills its sentence, and who caused it. */
+export type Step = {
+  readonly id: StepId
+  /** Null if nobody noted when, or if it has not happened yet. */
+  readonly at: Date | null
+  readonly tone: '' | 'failed' | 'coming'
+  readonly fills: Readonly<Record<string, string | Html>>
+  readonly by: string | null
+}
+
+/** What is recorded of a refund, in its order, and what is still to come. */
+export function stepsOf(refund: Refund, wire: Wire, reader: Reader): Step[] {
+  const { status, actor, network } = refund
+  const shown = (address: string | null) => (address === null ? '' : showShort(toShown(network, address)))
+  const fills = {
+    amount: amountOf(reader, wire),
+    payment: html`<code>${refund.paymentId}</code>`,
+    wallet: shown(refund.wallet),
+    address: shown(refund.recipient),
+    transaction: refund.transaction === null ? '' : renderTransaction(network, refund.transaction),
+    reference: html`<bdi>${refund.declared ?? ''}</bdi>`,
+    failure: html`<bdi>${refund.failure ?? ''}</bdi>`,
+  }
+  const step = (id: StepId, at: Date | null, tone: Step['tone'] = '', by: string | null = null): Step => ({
+    ...{ id, at, tone, by, fills },
+  })
+  const isMoving = status === 'SENT' && refund.transaction !== null
+  const isFinal = refund.finality === 'finalized'
+  const steps: (Step | false)[] = [
+    step('requested', refund.createdAt, '', actor.name ?? `${actor.type} ${actor.id}`),
+    refund.signedAt !== null && step('signed', refund.signedAt),
+    isMoving && step('sent', null),
+    status === 'COMPLETED' && step('completed', refund.completedAt),
+    status === 'COMPLETED' && (isFinal ? step('final', null) : step('awaitFinal', null, 'coming')),
+    status === 'DECLARED' && step('declared', refund.endedAt),
+    wire.isCanceling && step('cancelAsked', refund.cancelAskedAt),
+    status === 'CANCELED' && step('canceled', refund.endedAt, 'failed'),
+    status === 'FAILED' && step('failed', refund.endedAt, 'failed'),
+  ]
+  return steps.filter((each) => each !== false)
+}

@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../../context.ts'
+import type { Membership } from '../../../members/member.ts'
+import { mayAct } from '../../../members/rights.ts'
+import { readStepsDone, type StepsDone } from '../../../stores/step-rows.ts'
+import { forStore, sessionOf } from '../visitor.ts'
+
+/**
+ * The first steps of a store. What is done is a fact of the store; what somebody skipped is theirs, in this browser: a
+ * cookie for the store's paths that names the member and the steps, or `all` once nothing is left.
+ */
+export const steps = ['wallet', 'payment', 'key', 'webhook'] as const
+export type Step = (typeof steps)[number]
+export const all = 'all'
+
+const cookie = 'steps'
+/** A year: nobody is asked twice. */
+const rememberedSeconds = 31_536_000
+
+export function skippedBy(request: FastifyRequest): readonly string[] {
+  const [, memberId, list = ''] =
+    new RegExp(`(?:^|; *)${cookie}=(\\w+):([a-z.]*)(?:;|$)`).exec(request.headers.cookie ?? '') ?? []
+  return memberId === sessionOf(request).member.id ? list.split('.') : []
+}
+
+export function rememberSkipped(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { storeId }: Membership,
+  skipped: readonly string[],
+): void {
+  const list = [...steps, all].filter((each) => skipped.includes(each)).join('.')
+  reply.header(
+    'set-cookie',
+    `${cookie}=${sessionOf(request).member.id}:${list}; Path=/stores/${storeId}; HttpOnly; SameSite=Lax; Max-Age=${rememberedSeconds}`,
+  )
+}
+
+export function isDone(done: StepsDone, step: Step): boolean {
+  return step === 'wallet' ? done.wallet !== null : done[step]
+}
+
+/** Whether the navigation still leads there. Once nothing is left, the browser remembers it and nobody asks again. */
+export async function hasStepsLeft(
+  ctx: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  store: Membership,
+): Promise<boolean> {
+  if (!mayAct(store.role, 'wallets:read')) return false
+  const skipped = skippedBy(request)
+  if (skipped.includes(all)) return false
+  const done = await readStepsDone(forStore(ctx, store.storeId).db, store.storeId)
+  if (steps.some((step) => !isDone(done, step) && !skipped.includes(step))) return true
+  rememberSkipped(request, reply, store, [all])
+  return false
+}

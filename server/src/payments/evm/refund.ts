@@ -1,0 +1,287 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { showEvmAddress } from '../../chains/evm/address.ts'
+import type { Chain } from '../../chains/evm/chain.ts'
+import { digest } from '../../chains/evm/eip3009.ts'
+import { recoverSigner } from '../../chains/evm/recover.ts'
+import type { SignedTransfer } from '../../chains/evm/simulate.ts'
+import type { Hex } from '../../chains/hex.ts'
+import { readStoredBlocks, readTip } from '../../chains/rows.ts'
+import { RpcAnswerError } from '../../chains/rpc.ts'
+import type { Context } from '../../context.ts'
+import { unitsToText } from '../../money.ts'
+import type { EvmNetwork } from '../../networks.ts'
+import { Problem } from '../../problems.ts'
+import type { CommitHandOut, Handed, Presented, RefundOrder, RefundRail, Refusal, ToSign } from '../rail.ts'
+import { giveUpSpent, hasFailedLately, type WrittenHandOut, writeHandOut } from '../refund-rows.ts'
+import { readRestoredAt } from '../restores/rows.ts'
+import { readStates } from './read-states.ts'
+import type { EvmVerifier } from './verify.ts'
+
+/**
+ * Refunds on EVM chains: an EIP-3009 authorization in the other direction. The nonce is the payment's, not ours, and the
+ * token takes it once; amount and recipient are fixed per nonce. So whatever is signed, and however often, moves the money
+ * at most once.
+ *
+ *   row     is written first: from then on the follower records whatever the nonce does, and proofs of death wait for it
+ *   look up  whether the nonce is unused at the last block that was read by then: any later use is read with the row there
+ *   hand out the typed data
+ */
+const hourSeconds = 3_600
+const daySeconds = 24 * hourSeconds
+
+/** The owners of a contract wallet sign one by one. */
+const windowSeconds = { ordinary: hourSeconds, contract: 7 * daySeconds } as const
+/** With less left than this, a new window is opened: the signer may need it. */
+const renewedSeconds = { ordinary: 10 * 60, contract: daySeconds } as const
+/** With less left than this, a refund may not be mined in time. */
+const remainingSecondsMin = 10
+/** The most that our clocks may differ from each other and from the chain's. */
+const skewSeconds = 60
+/** Contract wallets sign with many bytes, but these must fit into a transaction that is not worth much. */
+const signatureBytesMax = 4_096
+/** Nodes get a block at slightly different times. */
+const lookTries = 8
+const lookEveryMs = 250
+
+export function openRefunds(ctx: Context, verifier: EvmVerifier): RefundRail {
+  return {
+    isPaidOnce: true,
+    prepare: (order, commit) => prepare(ctx, verifier, order, commit),
+    verify: (handed, presented, inFlightUnits) => verify(ctx, verifier, handed, presented, inFlightUnits),
+  }
+}
+
+async function prepare(
+  ctx: Context,
+  { chain, hasCode }: EvmVerifier,
+  order: RefundOrder,
+  commit: CommitHandOut,
+): Promise<ToSign> {
+  const isContract = await hasCode(order.wallet as Hex)
+  const kind = isContract ? 'contract' : 'ordinary'
+  await refuseAfterRestore(ctx, chain, isContract)
+  const spent: string[] = []
+  for (;;) {
+    const seconds = BigInt(Math.floor(ctx.now().getTime() / 1_000))
+    const window = {
+      isContract,
+      validBefore: seconds + BigInt(windowSeconds[kind]),
+      renewedBefore: seconds + BigInt(renewedSeconds[kind]),
+    }
+    let written: WrittenHandOut | null = null
+    let followed = order
+    await commit(async (tx, current) => {
+      const { caip2 } = chain.network
+      followed = current
+      written = null
+      if (spent.length > 0) await giveUpSpent(tx, caip2, current, spent)
+      const { taken } = current
+      const isTaken = taken !== null && !spent.includes(taken)
+      const free = isTaken ? [taken] : current.nonces.filter((nonce) => !spent.includes(nonce))
+      for (const nonce of free) {
+        written = await writeHandOut(tx, caip2, current, { ...window, nonce })
+        if (written) return written.nonce
+      }
+      if (isTaken) throw usedBefore()
+      return null
+    })
+    const handOut = written as WrittenHandOut | null
+    if (!handOut)
+      throw new Problem('refund_slots_used', 'Every one of the payment’s nonces for refunds is taken.')
+    if (!(await readIsUsed(ctx, chain, followed, handOut.nonce))) return toSign(chain, followed, handOut)
+    if (!handOut.isNew) throw usedBefore()
+    spent.push(handOut.nonce)
+  }
+}
+
+function usedBefore(): Problem {
+  return new Problem(
+    'unavailable',
+    'What was handed out before was used or canceled on the chain. The refund goes on once that is final.',
+    { retryAfterSeconds: 30 },
+  )
+}
+
+/**
+ * When the last window ends that may have been handed out before the database was restored, for a contract wallet or an
+ * ordinary one; null if it never was.
+ */
+export async function readForgottenWindows(
+  ctx: Context,
+  network: string,
+): Promise<((isContract: boolean) => Date) | null> {
+  const restoredAt = await readRestoredAt(ctx.db, network)
+  if (restoredAt === null) return null
+  return (isContract) => {
+    const seconds = windowSeconds[isContract ? 'contract' : 'ordinary'] + skewSeconds
+    return new Date(restoredAt.getTime() + seconds * 1_000)
+  }
+}
+
+/**
+ * What was handed out before the database was restored is not in it, and may still be signed and used: for a while
+ * nothing else is handed out. By then every block in which it could have been used was read.
+ */
+async function refuseAfterRestore(ctx: Context, chain: Chain, isContract: boolean): Promise<void> {
+  const { caip2, negativeDepth } = chain.network
+  const endsAt = (await readForgottenWindows(ctx, caip2))?.(isContract)
+  if (!endsAt) return
+  const tip = await readTip(ctx.db, caip2)
+  const [deep] = tip ? await readStoredBlocks(ctx.db, caip2, tip.number - negativeDepth, 1) : []
+  if (deep && deep.time > endsAt) return
+  throw new Problem(
+    'unavailable',
+    `The database was restored. Until ${endsAt.toISOString()} a refund that was signed before that may still arrive, so none is handed out. Nothing was done.`,
+    { retryAfterSeconds: 60 },
+  )
+}
+
+/** Whether a nonce is used at the last block that was read. Enough nodes must agree. */
+async function readIsUsed(
+  ctx: Context,
+  chain: Chain,
+  { asset, wallet }: RefundOrder,
+  nonce: string,
+): Promise<boolean> {
+  const tip = await readTip(ctx.db, chain.network.caip2)
+  const asked = [{ asset, authorization: { from: wallet as Hex, nonce: nonce as Hex } }]
+  for (let i = 0; tip && i < lookTries; i++) {
+    const [isUsed = null] = await readStates(chain, tip.hash, asked).catch((error) => {
+      // No node has the block yet.
+      if (error instanceof RpcAnswerError) return []
+      throw error
+    })
+    if (isUsed !== null) return isUsed
+    await wait(lookEveryMs)
+  }
+  throw new Problem(
+    'unavailable',
+    'Too few nodes answered whether this refund was paid before. Nothing was handed out.',
+    { retryAfterSeconds: 5 },
+  )
+}
+
+/** In the form that `eth_signTypedData_v4` takes. */
+function toSign(
+  chain: Chain,
+  { asset, wallet, recipient, amount }: RefundOrder,
+  { nonce, validBefore }: WrittenHandOut,
+): ToSign {
+  const { name, version } = domainOf(chain.network, asset)
+  const uint = 'uint256'
+  return {
+    expiresAt: new Date(Number.parseInt(validBefore.toString(), 10) * 1_000),
+    typedData: {
+      domain: {
+        name,
+        version,
+        chainId: Number.parseInt(chain.chainId.toString(), 10),
+        verifyingContract: showEvmAddress(asset),
+      },
+      types: {
+        EIP712Domain: [
+          { name: 'name', type: 'string' },
+          { name: 'version', type: 'string' },
+          { name: 'chainId', type: uint },
+          { name: 'verifyingContract', type: 'address' },
+        ],
+        TransferWithAuthorization: [
+          { name: 'from', type: 'address' },
+          { name: 'to', type: 'address' },
+          { name: 'value', type: uint },
+          { name: 'validAfter', type: uint },
+          { name: 'validBefore', type: uint },
+          { name: 'nonce', type: 'bytes32' },
+        ],
+      },
+      primaryType: 'TransferWithAuthorization',
+      message: {
+        from: showEvmAddress(wallet),
+        to: showEvmAddress(recipient),
+        value: amount.toString(),
+        validAfter: '0',
+        validBefore: validBefore.toString(),
+        nonce,
+      },
+    },
+  }
+}
+
+function domainOf({ assets, caip2 }: EvmNetwork, asset: string) {
+  const found = assets.find(({ address }) => address.toLowerCase() === asset)
+  if (!found)
+    throw new Problem('unavailable', `This deployment does not support the token ${asset} on ${caip2}.`)
+  return found.domain
+}
+
+async function verify(
+  ctx: Context,
+  verifier: EvmVerifier,
+  { transfer: handed }: Handed,
+  presented: Presented,
+  inFlightUnits: bigint,
+): Promise<{ readonly transfer: SignedTransfer } | { readonly refusal: Refusal }> {
+  const refuse = (code: string, detail: string) => ({ refusal: { code, detail } })
+  const signature = 'signature' in presented ? presented.signature.toLowerCase() : ''
+  if (!/^0x(?:[0-9a-f]{2})+$/.test(signature) || signature.length > 2 + 2 * signatureBytesMax)
+    return refuse('signature', 'Must be the signature of the typed data, in hexadecimal form.')
+  const { chain, hasCode, simulate } = verifier
+  const { asset } = handed
+  const authorization = handed.authorization as SignedTransfer['authorization']
+  const wallet = showEvmAddress(authorization.from)
+  const seconds = BigInt(Math.floor(ctx.now().getTime() / 1_000))
+  if (authorization.validBefore < seconds + BigInt(remainingSecondsMin))
+    return refuse('expired', 'What was signed has expired. Prepare the refund again, and sign that.')
+  const domain = {
+    ...domainOf(chain.network, asset),
+    chainId: chain.chainId,
+    verifyingContract: asset as Hex,
+  }
+  const recovered = recoverSigner(digest(domain, authorization), Buffer.from(signature.slice(2), 'hex'))
+  const isSigned = recovered?.address === authorization.from
+  const isContract = await hasCode(authorization.from)
+  if (!isSigned && !isContract)
+    return refuse(
+      'wrong_signer',
+      `${wallet}, which was paid, has not signed this. Prepare the refund again, and sign that with ${wallet}.`,
+    )
+  if (isContract && (await hasFailedLately(ctx.db, chain.network.caip2, authorization.from)))
+    return refuse(
+      'contract_wallet_failed',
+      `Something that ${wallet} signed failed on the chain lately, so settlers send nothing of it for 30 days. Send the refund yourself.`,
+    )
+  const transfer: SignedTransfer = {
+    asset,
+    authorization,
+    signature: isSigned && !isContract ? recovered.normalised : (signature as Hex),
+    isContract,
+  }
+  const simulated = await simulate(transfer, inFlightUnits)
+  // Its owner may have sent it: the logs decide.
+  if (simulated.isNonceUsed) return { transfer }
+  const needed = authorization.value + inFlightUnits
+  if (simulated.balance < needed) {
+    const { decimals, symbol } = tokenOf(chain.network, asset)
+    const text = (units: bigint) => `${unitsToText(units, decimals)} ${symbol}`
+    return refuse(
+      'insufficient_balance',
+      `${wallet} holds ${text(simulated.balance)}, and its refunds that are on their way need ${text(needed)}. Fill it up, then present the same signature again.`,
+    )
+  }
+  if (!simulated.isGood)
+    return refuse('refused_by_token', describeRefusal(simulated.revertReason, isContract))
+  return { transfer }
+}
+
+function tokenOf({ assets }: EvmNetwork, asset: string) {
+  const found = assets.find(({ address }) => address.toLowerCase() === asset)
+  return { decimals: found?.decimals ?? 6, symbol: found?.symbol ?? '' }
+}
+
+function describeRefusal(words: string, isContract: boolean): string {
+  if (/signature/i.test(words) || (words === '' && isContract))
+    return 'The wallet does not accept this signature for what was prepared. Prepare the refund again, and sign that.'
+  if (/blacklist/i.test(words)) return 'The token blocks the wallet or the recipient.'
+  if (/paused/i.test(words)) return 'The token is paused. Present the same signature again later.'
+  return words === '' ? 'The token would refuse this transfer.' : `The token would refuse this: ${words}.`
+}

@@ -1,0 +1,53 @@
+import { listNodeRecords } from '../chains/node-rows.ts'
+import { type Follower, listFaults, readFollower } from '../chains/rows.ts'
+import { nodesOf } from '../config.ts'
+import type { Context } from '../context.ts'
+import { type Network, networks } from '../networks.ts'
+import type { Rails } from './rail.ts'
+import { openReadiness } from './settlers/readiness.ts'
+
+/** A chain as an operator looks at it. */
+export type ChainState = {
+  readonly network: Network
+  /** How far it is read; null if nobody reads it yet. */
+  readonly follower: Follower | null
+  /** Why payments are refused there; null if they are not. */
+  readonly obstacle: string | null
+  readonly nodes: readonly NodeState[]
+}
+
+/** How the nodes of one provider did within a day. */
+export type NodeState = {
+  /** The label of the setting, never a URL: those hold keys. */
+  readonly provider: string
+  /** Null if no process has said anything about it. */
+  readonly record: { readonly answered: number; readonly failed: number } | null
+  /** What it reported that was false, and how often. */
+  readonly fault: { readonly fault: string; readonly faults: string } | null
+}
+
+/** Looks at every network that this deployment offers. */
+export function openChainLook(ctx: Context, rails: Rails): () => Promise<ChainState[]> {
+  const { db, config } = ctx
+  const readiness = openReadiness(ctx, rails)
+  return async () => {
+    const records = await listNodeRecords(db)
+    const offered = networks.filter(({ id }) => config.networks.includes(id))
+    return await Promise.all(
+      offered.map(async (network) => {
+        const [follower, obstacle, faults] = await Promise.all([
+          readFollower(db, network.caip2),
+          readiness(network.caip2),
+          listFaults(db, network.caip2),
+        ])
+        const providers = new Set(nodesOf(config, network.id).map(({ provider }) => provider))
+        const nodes = [...providers].map((provider) => ({
+          provider,
+          record: records.find((each) => each.network === network.id && each.provider === provider) ?? null,
+          fault: faults.find((each) => each.provider === provider) ?? null,
+        }))
+        return { network, follower, obstacle, nodes }
+      }),
+    )
+  }
+}

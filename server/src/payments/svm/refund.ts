@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import type { Hex } from '../../chains/hex.ts'
+import { RpcUnavailableError } from '../../chains/rpc.ts'
+import { readForPayment, type SvmChain } from '../../chains/svm/chain.ts'
+import { decodeTransaction, encodeTransaction, isSignedBy } from '../../chains/svm/message.ts'
+import { findHindrance, type Hindrance } from '../../chains/svm/refund-accounts.ts'
+import { findTokenAccount, readExact } from '../../chains/svm/transfer.ts'
+import { writeExact } from '../../chains/svm/write.ts'
+import type { Context } from '../../context.ts'
+import { invalid, Problem } from '../../problems.ts'
+import type {
+  CommitHandOut,
+  Handed,
+  Presented,
+  RefundOrder,
+  RefundRail,
+  Refusal,
+  ToSign,
+  Transfer,
+} from '../rail.ts'
+import { readIsRestoring } from '../restores/rows.ts'
+import type { FeePayers } from './fee-payers.ts'
+import { findFreeSlot, type HandedMessage, readHandedMessage, writeMessage } from './refund-rows.ts'
+import { blockhashExpired, type Simulate } from './simulate.ts'
+
+/**
+ * Refunds on Solana. A token there keeps no nonces: a transfer that a wallet signs twice, with two blockhashes, moves
+ * money twice. What cannot be repeated without us is the settler's signature, because the settler pays the fee and signs
+ * last. So each of a payment's slots has one row of `authorizations`, with the slot's nonce as its key, and that row
+ * holds one message:
+ *
+ *   prepared  the message was handed out to be signed. Its memo is the nonce, so that the chain itself names the slot
+ *   claimed   exactly this message came back, signed by the wallet: a lane may add the settler's signature
+ *   sent      the settler has signed; the transaction is watched like a payment's
+ *   dead      a finalized block is past the life of its blockhash, and it is in none
+ *
+ * Another message takes its place only if it died before the wallet's signature was seen. One that came back signed fails
+ * with its refund when it dies, and its slot is not used again.
+ */
+export function openSvmRefunds(
+  ctx: Context,
+  chain: SvmChain,
+  feePayers: FeePayers,
+  simulate: Simulate,
+): RefundRail {
+  const parts = { ctx, chain, feePayers, simulate }
+  return {
+    isPaidOnce: false,
+    prepare: (order, commit) => prepare(parts, order, commit),
+    verify: (handed, presented, inFlightUnits) => verify(parts, handed, presented, inFlightUnits),
+  }
+}
+
+type Parts = {
+  readonly ctx: Context
+  readonly chain: SvmChain
+  readonly feePayers: FeePayers
+  readonly simulate: Simulate
+}
+
+/** A transfer needs about 7,000 compute units, and a memo 350 for each of its 66 characters. */
+const computeUnits = 45_000
+/** Blocks that a blockhash lives for. */
+const blockhashBlocks = 150
+/** Until the height at which a blockhash expires is final. */
+const deadSeconds = 45
+/** Two requests for one refund may meet; a third finds what the first has written. */
+const triesMax = 3
+const noSignature = new Uint8Array(64)
+
+async function prepare(parts: Parts, order: RefundOrder, commit: CommitHandOut): Promise<ToSign> {
+  const { ctx, chain } = parts
+  const network = chain.network.caip2
+  await refuseWhileRestoring(ctx, network)
+  for (let tries = 1; tries <= triesMax; tries++) {
+    const handed = await readHandedMessage(ctx.db, network, order)
+    if (handed) return await handOutAgain(parts, order, handed)
+    const { nonce, isForgotten } = await findFreeSlot(ctx.db, network, order)
+    if (isForgotten)
+      throw new Problem(
+        'refund_exceeds_payment',
+        'The chain shows a refund of this payment from before the database was restored. Cancel this one, and create it again for what is left.',
+      )
+    if (nonce === null)
+      throw new Problem('refund_slots_used', 'Every one of the payment’s slots for refunds is taken.')
+    const message = await makeMessage(parts, order, nonce)
+    try {
+      await commit(async (tx, current) => {
+        // What it pays was read before the lock, and must not have changed.
+        const isSame = current.recipient === order.recipient && current.amount === order.amount
+        if (!isSame || !(await writeMessage(tx, network, current, { ...message, nonce })))
+          throw new TakenError()
+        return nonce
+      })
+      return toSign(chain, message.bytes, ctx.now())
+    } catch (error) {
+      if (!(error instanceof TakenError)) throw error
+    }
+  }
+  throw new Problem('unavailable', 'The refund is being prepared by somebody else. Nothing was handed out.', {
+    retryAfterSeconds: 5,
+  })
+}
+
+/** The slot was taken, or the refund changed, between a look and the lock: nothing of it may be written. */
+class TakenError extends Error {
+  override readonly name = 'TakenError'
+}
+
+/** What settlers sent before a restore must be known first: nothing on the chain keeps a refund from being paid again. */
+async function refuseWhileRestoring(ctx: Context, network: string): Promise<void> {
+  if (!(await readIsRestoring(ctx.db, network))) return
+  throw new Problem(
+    'unavailable',
+    'The database was restored. Until everything that was sent before is found on the chain, no refund is handed out. Nothing was done.',
+    { retryAfterSeconds: 60 },
+  )
+}
+
+/** The message that is out is the only one: it is handed out again while it can be used, and waited for after that. */
+async function handOutAgain(parts: Parts, order: RefundOrder, handed: HandedMessage): Promise<ToSign> {
+  const { reason } = await simulateBytes(parts, handed.bytes, 0n)
+  if (reason === blockhashExpired)
+    throw new Problem(
+      'unavailable',
+      'What was handed out before has expired unsigned. Another transaction can be prepared as soon as that is final, in less than a minute.',
+      { retryAfterSeconds: deadSeconds },
+    )
+  if (reason !== null) throw toProblem(await explain(parts.chain, order, reason))
+  return toSign(parts.chain, handed.bytes, handed.handedAt)
+}
+
+function toSign({ network }: SvmChain, bytes: Uint8Array, handedAt: Date): ToSign {
+  return {
+    transaction: Buffer.from(bytes).toString('base64'),
+    expiresAt: new Date(handedAt.getTime() + blockhashBlocks * network.blockTimeMs),
+  }
+}
+
+/** Builds the message that the wallet signs, if it would move the money now. */
+async function makeMessage(parts: Parts, order: RefundOrder, nonce: string) {
+  const { chain, feePayers } = parts
+  const { asset, wallet, recipient, amount } = order
+  const token = chain.network.assets.find(({ address }) => address === asset)
+  if (!token)
+    throw new Problem('unavailable', `This deployment does not support ${asset} on ${chain.network.name}.`)
+  const running = (await feePayers(chain.network.caip2)).filter(({ isAlive }) => isAlive)
+  const place = createHash('sha256').update(nonce).digest().readUInt32BE() % Math.max(running.length, 1)
+  const settler = running[place]?.address
+  if (settler === undefined) throw new RpcUnavailableError('No settler is running.')
+  const hindrance = await findHindrance(chain, { mint: asset, recipient, from: { wallet, amount } })
+  if (hindrance) throw toProblem(hindrance)
+  const lifetime = await readForPayment(chain, await findTokenAccount(wallet, asset))
+  const bytes = await writeExact({
+    ...lifetime,
+    feePayer: settler,
+    payer: wallet,
+    mint: asset,
+    decimals: token.decimals,
+    payTo: recipient,
+    amount,
+    memo: nonce,
+    computeUnits,
+  })
+  const { reason, validBefore } = await simulateBytes(parts, bytes, 0n)
+  if (reason === blockhashExpired)
+    throw new RpcUnavailableError('Nodes do not know the newest blockhash yet.')
+  if (reason !== null) throw toProblem(await explain(chain, order, reason))
+  return { bytes, settler, validBefore }
+}
+
+/**
+ * Compares what came back with the message that was handed out, byte for byte, and checks the wallet's signature. The
+ * transfer holds that signature and no other.
+ */
+async function verify(
+  parts: Parts,
+  { transfer }: Handed,
+  presented: Presented,
+  inFlightUnits: bigint,
+): Promise<{ readonly transfer: Transfer } | { readonly refusal: Refusal }> {
+  const refuse = (code: string, detail: string) => ({ refusal: { code, detail } })
+  const { asset, authorization, settler } = transfer
+  const { from: wallet, to: recipient, value: amount } = authorization
+  const expected = decodeTransaction(Buffer.from(transfer.signature.slice(2), 'hex'))
+  assert(expected, 'what was handed out must be decodable')
+  const text = 'transaction' in presented ? presented.transaction : ''
+  const raw = Buffer.from(text, 'base64')
+  const transaction = text !== '' && raw.toString('base64') === text ? decodeTransaction(raw) : null
+  if (!transaction)
+    return refuse('transaction', 'Must be the prepared transaction with the wallet’s signature, in base64.')
+  if (!Buffer.from(transaction.message).equals(expected.message))
+    return refuse(
+      'other_transaction',
+      'This is not the transaction that was prepared last, byte for byte. Prepare the refund again, and sign that unchanged.',
+    )
+  const [, signature] = transaction.signatures
+  if (!signature || !isSignedBy(wallet, transaction.message, signature))
+    return refuse('wrong_signer', `${wallet}, which was paid, has not signed this.`)
+  const known = (await parts.feePayers(parts.chain.network.caip2)).find(({ address }) => address === settler)
+  if (!known?.isAlive) throw new RpcUnavailableError('The settler that the refund names is not running.')
+  const bytes = encodeTransaction({ message: transaction.message, signatures: [noSignature, signature] })
+  const { reason } = await simulateBytes(parts, bytes, inFlightUnits)
+  if (reason === blockhashExpired)
+    return refuse('expired', 'What was signed has expired. Prepare the refund again, and sign that.')
+  if (reason !== null) {
+    const { code, says } = await explain(parts.chain, { asset, wallet, recipient, amount }, reason)
+    return refuse(code, says)
+  }
+  const hex: Hex = `0x${Buffer.from(bytes).toString('hex')}`
+  return { transfer: { ...transfer, signature: hex, isContract: false } }
+}
+
+async function simulateBytes({ chain, simulate }: Parts, bytes: Uint8Array, inFlightUnits: bigint) {
+  const transaction = decodeTransaction(bytes)
+  assert(transaction, 'our own transaction must be decodable')
+  const exact = readExact(transaction, chain.network)
+  assert(!('refusal' in exact), 'a refund has the form of a payment')
+  return await simulate(exact, transaction, inFlightUnits)
+}
+
+/** Why the chain would not run a transfer, in words for the store. */
+async function explain(
+  chain: SvmChain,
+  { asset, wallet, recipient, amount }: Pick<RefundOrder, 'asset' | 'wallet' | 'recipient' | 'amount'>,
+  reason: string,
+): Promise<Hindrance> {
+  const found = await findHindrance(chain, { mint: asset, recipient, from: { wallet, amount } })
+  if (found) return found
+  const says =
+    reason === 'insufficient_funds'
+      ? 'The store’s wallet does not hold enough for this refund and those that are on their way.'
+      : 'The chain would not run the transfer.'
+  return { code: reason, of: 'wallet', says }
+}
+
+function toProblem({ code, of, says }: Hindrance): Problem {
+  return invalid({ pointer: of === 'recipient' ? '/recipient' : '/from', code, detail: says })
+}

@@ -1,0 +1,69 @@
+import { randomInt } from 'node:crypto'
+import type { RefundClaim } from '@farthing/sdk'
+import { toShown } from '../../chains/families.ts'
+import { isToken } from '../../members/token.ts'
+
+/**
+ * A link with which a buyer says where a refund should go, for payments whose sender may be an exchange.
+ *
+ * Whoever has the link can name an address, once. That alone moves nothing: the browser that named it shows a code, the
+ * buyer tells the store that code through a channel that the two already have, and a member of the store confirms it. No
+ * other browser shows the code, not even with the link: a buyer whose link somebody else used first is told so, and has
+ * no code to give. Until it is confirmed, another link replaces all of it.
+ */
+export type Claim = {
+  readonly expiresAt: Date
+  readonly isExpired: boolean
+  readonly named: {
+    readonly address: string
+    readonly code: string
+    /** SHA-256 of the secret in the cookie of the browser that named it. */
+    readonly browserHash: Buffer
+  } | null
+  readonly isConfirmed: boolean
+}
+
+/** Long enough for a buyer on holiday. */
+export const claimDays = 14
+
+/** What a link's path ends with: the cell, for the proxy, and the token. */
+export function toLinkKey(cell: string, token: string): string {
+  return `${cell}_${token}`
+}
+
+export function parseLinkKey(text: string): { readonly cell: string; readonly token: string } | null {
+  const [, cell, token] = /^([0-9a-z]{2})_(.+)$/.exec(text) ?? []
+  return cell !== undefined && isToken(token) ? { cell, token } : null
+}
+
+/** Letters and digits that nobody takes for another, written or spoken: no 0 O 1 I L, no 2 Z, 5 S, 8 B, U V. */
+const alphabet = '34679ACDEFGHJKMNPQRTWXY'
+const codeLength = 8
+const groupLength = 4
+
+/** 36 bits: nobody guesses it, and it can be read out on the phone. */
+export function newCode(): string {
+  return Array.from({ length: codeLength }, () => alphabet[randomInt(alphabet.length)]).join('')
+}
+
+/** In two groups, as people see it. */
+export function showCode(code: string): string {
+  return `${code.slice(0, groupLength)}-${code.slice(groupLength)}`
+}
+
+/** The code as somebody typed it: without gaps, and in either case. */
+export function readCode(text: string): string {
+  return text.replace(/[\s-]/g, '').toUpperCase()
+}
+
+export function claimToWire(
+  network: string,
+  { expiresAt, isExpired, named, isConfirmed }: Claim,
+): RefundClaim {
+  const open = isExpired ? 'EXPIRED' : 'OPEN'
+  return {
+    status: isConfirmed ? 'CONFIRMED' : named ? 'NAMED' : open,
+    expiresAt: expiresAt.toISOString(),
+    ...(named && { address: toShown(network, named.address), code: showCode(named.code) }),
+  }
+}

@@ -1,0 +1,61 @@
+import type { Actor, Refund as Wire } from '@farthing/sdk'
+import type { Context } from '../../context.ts'
+import { appendEvent, newEvent } from '../../events/append.ts'
+import { isId, type StoreId } from '../../ids.ts'
+import { invalid, Problem } from '../../problems.ts'
+import { requireRecipient } from '../recipient.ts'
+import { toWire } from '../refund.ts'
+import { lockRefund, readRefund } from '../rows.ts'
+import { readCode } from './claim.ts'
+import { writeConfirmed } from './rows.ts'
+
+/**
+ * The address that the buyer named, if it can still be paid: since then it may have been registered or blocked. Asks
+ * nodes, so it comes before the transaction in which the address is confirmed.
+ */
+export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: string): Promise<string> {
+  const found = isId('rf', refundId) ? await readRefund(ctx.db, storeId, refundId) : null
+  if (!found) throw new Problem('not_found', 'No such refund.')
+  if (!found.claim?.named) throw new Problem('claim_closed', 'The buyer has not named an address.')
+  return await requireRecipient(ctx, storeId, found, found.claim.named.address)
+}
+
+/**
+ * A member confirms the address that the buyer named and that was judged before, with the code that the buyer told the
+ * store. The address becomes the refund's recipient and stays that. The code belongs to one naming: after another link it
+ * is another.
+ */
+export async function confirmClaim(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  refundId: string,
+  judged: string,
+  code: string,
+  now: Date,
+): Promise<Wire> {
+  if (actor.type !== 'member')
+    throw new Problem('recipient_needs_member', 'Only a member of the store can confirm an address.')
+  return await ctx.db.transaction(async (tx) => {
+    const refund = isId('rf', refundId) ? await lockRefund(tx, storeId, refundId) : null
+    if (!refund) throw new Problem('not_found', 'No such refund.')
+    if (!refund.claim?.named) throw new Problem('claim_closed', 'The buyer has not named an address.')
+    if (refund.claim.named.code !== readCode(code))
+      throw invalid({
+        pointer: '/code',
+        code: 'code',
+        detail:
+          'This is not the code of the address that was named. Ask the buyer for the code on their page.',
+      })
+    if (refund.claim.isConfirmed) return toWire(refund)
+    if (refund.claim.named.address !== judged || refund.status !== 'REQUESTED')
+      throw new Problem('claim_closed', `The refund is ${refund.status}.`)
+    if (!(await writeConfirmed(tx, refund.id, refund.claim.named.code, actor)))
+      throw new Problem('claim_closed', 'The refund is being canceled, or has a recipient already.')
+    const confirmed = await readRefund(tx, storeId, refund.id)
+    if (!confirmed) throw new Problem('not_found', 'No such refund.')
+    const wire = toWire(confirmed)
+    await appendEvent(tx, newEvent(ctx, storeId, actor, 'refund.claimed', { refund: wire }, now))
+    return wire
+  })
+}

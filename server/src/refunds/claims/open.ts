@@ -1,0 +1,56 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Context } from '../../context.ts'
+import type { RefundId } from '../../ids.ts'
+import { hashToken } from '../../members/token.ts'
+import { readStore } from '../../stores/rows.ts'
+import type { Store } from '../../stores/store.ts'
+import type { Refund } from '../refund.ts'
+import { readRefund } from '../rows.ts'
+import type { Claim } from './claim.ts'
+import { findByToken } from './rows.ts'
+
+/** What a browser that has opened a link keeps: the link's token, and a secret of its own. */
+export type Opened = { readonly token: string; readonly secret: string }
+
+/**
+ * `open`: asks for an address. `named`, `confirmed`, `returned`: the same browser has named one. `used`: another browser
+ * has. `canceled`: nothing is paid out any more, or not here.
+ */
+export type ClaimState = 'open' | 'named' | 'confirmed' | 'returned' | 'used' | 'expired' | 'canceled'
+
+export type ClaimView = {
+  readonly refund: Refund
+  readonly claim: Claim
+  readonly store: Store
+  readonly state: ClaimState
+}
+
+/** The refund that a link is for; null if it is no link of ours, or another has replaced it. Opening consumes nothing. */
+export async function openClaim(ctx: Context, token: string): Promise<RefundId | null> {
+  return (await findByToken(ctx.db, hashToken(token)))?.refundId ?? null
+}
+
+/** What a browser sees of a refund whose link it has opened; null if that link is not current. */
+export async function readClaim(
+  ctx: Context,
+  refundId: string,
+  { token, secret }: Opened,
+): Promise<ClaimView | null> {
+  const found = await findByToken(ctx.db, hashToken(token))
+  if (!found || found.refundId !== refundId) return null
+  const [refund, store] = await Promise.all([
+    readRefund(ctx.db, found.storeId, found.refundId),
+    readStore(ctx.db, found.storeId),
+  ])
+  if (!refund?.claim || !store) return null
+  return { refund, claim: refund.claim, store, state: stateOf(refund, refund.claim, secret) }
+}
+
+export function stateOf({ status, cancelAskedAt }: Refund, claim: Claim, secret: string): ClaimState {
+  const { named } = claim
+  if (named && !timingSafeEqual(named.browserHash, hashToken(secret))) return 'used'
+  if (named && status === 'COMPLETED') return 'returned'
+  if (['CANCELED', 'FAILED', 'DECLARED'].includes(status) || cancelAskedAt !== null) return 'canceled'
+  if (named) return claim.isConfirmed ? 'confirmed' : 'named'
+  return claim.isExpired ? 'expired' : 'open'
+}

@@ -1,0 +1,300 @@
+import type { Actor, RefundWay, Refund as Wire } from '@farthing/sdk'
+import { isErased } from '../archive/archive.ts'
+import { toShown, toStored } from '../chains/families.ts'
+import type { Context } from '../context.ts'
+import type { Database, Transaction } from '../database/db.ts'
+import { systemActor } from '../events/actor.ts'
+import { appendEvent, newEvent } from '../events/append.ts'
+import { isId, newId, type StoreId } from '../ids.ts'
+import { unitsToText } from '../money.ts'
+import { networks } from '../networks.ts'
+import { finalityOf } from '../payments/credits/credit.ts'
+import { readPayment, type StorePayment } from '../payments/credits/store-rows.ts'
+import { ownRecovered } from '../payments/refund-rows.ts'
+import { invalid, Problem } from '../problems.ts'
+import { checkText } from '../stores/check-text.ts'
+import {
+  countRefundsOf,
+  findForgotten,
+  insertRefund,
+  lockCheckoutOf,
+  type NewRefund,
+  noteLanded,
+  readRefundable,
+  readTotal,
+  takeFound,
+} from './create-rows.ts'
+import { identityOf, noncesOf } from './identity.ts'
+import { requireRecipient } from './recipient.ts'
+import { type Refund, reasonBytesMax, refundsPerPaymentMax, toWire } from './refund.ts'
+import { lockIdempotencyKey, lockRefundsOf, readByIdempotencyKey, readRefund } from './rows.ts'
+
+export type AskedRefund = {
+  readonly paymentId: string
+  /** In the asset's smallest unit; null for all that is left. */
+  readonly amount: bigint | null
+  /** As it was typed; null for whoever signed the payment. */
+  readonly recipient: string | null
+  readonly reason: string | null
+  readonly way: RefundWay
+  readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
+}
+
+/** On whose behalf, and what they may choose. */
+export type Requester = {
+  readonly actor: Actor
+  /** A key cannot send money elsewhere than where it came from: whoever steals it could. */
+  readonly mayChooseRecipient: boolean
+}
+
+/** The most that the chain has ever needed until a payment was final, in seconds. */
+const finalSeconds = 20 * 60
+
+/**
+ * Creates a refund: reserves its amount of the payment. Nothing moves, and nothing can, until what `prepare` hands out is
+ * signed. Asking again with the same Idempotency-Key returns the same refund.
+ */
+export async function createRefund(
+  ctx: Context,
+  storeId: StoreId,
+  requester: Requester,
+  asked: AskedRefund,
+  now: Date,
+): Promise<Wire> {
+  const known = await findReplayed(ctx.db, storeId, asked)
+  if (known) return toWire(known)
+  const recipient = await chooseRecipient(ctx, storeId, requester, asked)
+  return await createRefundTo(ctx, storeId, requester.actor, asked, recipient, now)
+}
+
+/** The same for a recipient that was chosen before: within a transaction that locks something, no node may be asked. */
+export async function createRefundTo(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  asked: AskedRefund,
+  recipient: string | null,
+  now: Date,
+): Promise<Wire> {
+  const mistakes = asked.reason === null ? [] : checkText('/reason', asked.reason, reasonBytesMax)
+  if (mistakes.length > 0) throw invalid(...mistakes)
+  const refund = await ctx.db.transaction(async (tx) => {
+    if (asked.idempotency) await lockIdempotencyKey(tx, storeId, asked.idempotency.key)
+    const replayed = await findReplayed(tx, storeId, asked)
+    if (replayed) return replayed
+    await lockRefundsOf(tx, asked.paymentId)
+    const payment = await readKnown(tx, storeId, asked.paymentId)
+    if (payment.checkoutId !== null) await lockCheckoutOf(tx, payment.checkoutId)
+    return await create(ctx, tx, storeId, actor, { ...asked, recipient }, payment, now)
+  })
+  return toWire(refund)
+}
+
+/**
+ * Who receives it, in stored form: whoever signed the payment, unless a member names another. Null if nobody is known.
+ * Asks nodes whether they can be paid.
+ */
+export async function chooseRecipient(
+  ctx: Context,
+  storeId: StoreId,
+  { mayChooseRecipient }: Pick<Requester, 'mayChooseRecipient'>,
+  asked: Pick<AskedRefund, 'paymentId' | 'recipient'>,
+): Promise<string | null> {
+  const payment = await readKnown(ctx.db, storeId, asked.paymentId)
+  const known = await readRefundable(ctx.db, storeId, payment.paymentId)
+  const { network, payer } = payment
+  const signer = known?.nonce ? payer : null
+  const wanted = asked.recipient ?? signer
+  if (wanted === null) return null
+  if (toStored(network, wanted.trim()) !== signer && !mayChooseRecipient)
+    throw new Problem('recipient_needs_member', 'The recipient is not whoever signed the payment.')
+  return await requireRecipient(ctx, storeId, payment, wanted)
+}
+
+async function findReplayed(
+  tx: Database | Transaction,
+  storeId: StoreId,
+  { idempotency, paymentId }: AskedRefund,
+): Promise<Refund | null> {
+  const known = idempotency && (await readByIdempotencyKey(tx, storeId, idempotency.key))
+  if (!known) return null
+  if (known.bodyHash !== idempotency.bodyHash || known.refund.paymentId !== paymentId)
+    throw new Problem('idempotency_key_reused', 'The Idempotency-Key belongs to another refund.')
+  return known.refund
+}
+
+async function readKnown(
+  tx: Database | Transaction,
+  storeId: StoreId,
+  paymentId: string,
+): Promise<StorePayment> {
+  const payment = isId('pay', paymentId) ? await readPayment(tx, storeId, paymentId) : null
+  if (!payment) throw new Problem('not_found', 'No such payment.')
+  // What was refunded of a payment is known by its payer.
+  if (isErased(payment.payer))
+    throw new Problem('payment_not_open', 'The payer’s data was erased, so it cannot be refunded.')
+  return payment
+}
+
+async function create(
+  ctx: Context,
+  tx: Transaction,
+  storeId: StoreId,
+  actor: Actor,
+  asked: AskedRefund,
+  payment: StorePayment,
+  now: Date,
+): Promise<Refund> {
+  const { network, asset, payTo } = payment
+  const known = payment.isReversed ? null : await readRefundable(tx, storeId, payment.paymentId)
+  if (!known) throw new Problem('payment_not_open', 'The chain took the payment back.')
+  if (!payment.mayDecide || !known.isProven)
+    throw new Problem('wallet_unproven', `Prove that ${toShown(network, payTo)} is the store’s wallet first.`)
+  if (finalityOf(payment) !== 'finalized') {
+    const expectedAt = expectedFinalAt(payment)
+    throw new Problem(
+      'payment_not_final',
+      `Expected to be final by ${expectedAt.toISOString()}, usually sooner.`,
+      {
+        retryAfterSeconds: 60,
+        members: { expectedAt: expectedAt.toISOString() },
+      },
+    )
+  }
+  if (known.ownerId !== null && known.ownerId !== storeId) throw refundedElsewhere()
+  const identity = identityOf({
+    ...payment,
+    nonce: known.nonce,
+    position: known.position,
+  })
+  const base = {
+    storeId,
+    paymentId: payment.paymentId,
+    checkoutId: payment.checkoutId,
+    network,
+    asset,
+    identity,
+    wallet: payTo,
+    received: payment.amount,
+  }
+  const found = await adoptForgotten(ctx, tx, base, now)
+  const foundId =
+    asked.idempotency && asked.amount !== null
+      ? await takeFound(tx, { ...base, amount: asked.amount, recipient: asked.recipient }, asked.idempotency)
+      : null
+  const paidBefore = foundId && (await readRefund(tx, storeId, foundId))
+  if (paidBefore) return paidBefore
+  const left = payment.amount - (known.reserved ?? 0n) - found
+  const amount = asked.amount ?? left
+  checkAmount(network, asset, amount, left)
+  if ((await countRefundsOf(tx, payment.paymentId, refundsPerPaymentMax)) === refundsPerPaymentMax)
+    throw new Problem(
+      'payment_not_open',
+      `The payment has had ${refundsPerPaymentMax} refunds, with those that were canceled: it cannot have more.`,
+    )
+  const id = newId('rf', ctx.config.cell, now)
+  const isWritten = await insertRefund(tx, {
+    ...base,
+    id,
+    amount,
+    recipient: asked.recipient,
+    way: asked.way,
+    reason: asked.reason,
+    actor,
+    idempotency: asked.idempotency,
+    now,
+    found: null,
+  })
+  if (!isWritten) throw await explainUnwritten(tx, base)
+  const refund = await readRefund(tx, storeId, id)
+  if (!refund) throw new Problem('not_found', 'No such refund.')
+  await appendEvent(tx, newEvent(ctx, storeId, actor, 'refund.requested', { refund: toWire(refund) }, now))
+  return refund
+}
+
+function refundedElsewhere(): Problem {
+  return new Problem(
+    'payment_refunded',
+    'Another store that has registered the same wallet refunds this payment.',
+  )
+}
+
+/** Why a refund does not fit although there seemed to be room: a restore may have given the payment another id. */
+async function explainUnwritten(tx: Transaction, base: Base): Promise<Problem> {
+  const { storeId, reserved } = (await readTotal(tx, base)) ?? { storeId: base.storeId, reserved: 0n }
+  if (storeId !== base.storeId && reserved > 0n) return refundedElsewhere()
+  return exceeds(base.network, base.asset, base.received - reserved)
+}
+
+/** What all refunds of a payment have in common. */
+type Base = Pick<
+  NewRefund,
+  'storeId' | 'paymentId' | 'checkoutId' | 'network' | 'asset' | 'identity' | 'wallet' | 'received'
+>
+
+/**
+ * Refunds that the chain shows and the database does not, because it was restored. Returns what they take of the payment
+ * beyond what is reserved.
+ */
+async function adoptForgotten(ctx: Context, tx: Transaction, base: Base, now: Date): Promise<bigint> {
+  const forgotten = await findForgotten(tx, base, noncesOf(base.network, base.asset, base.identity))
+  let sum = 0n
+  for (const { recipient, amount, ...found } of forgotten) {
+    if (await noteLanded(tx, { ...base, amount, recipient }, found)) continue
+    const id = newId('rf', ctx.config.cell, now)
+    const isWritten = await insertRefund(tx, {
+      ...base,
+      id,
+      amount,
+      recipient,
+      way: 'signed',
+      reason: null,
+      actor: systemActor,
+      idempotency: null,
+      now,
+      found,
+    })
+    if (!isWritten) throw await explainUnwritten(tx, base)
+    await ownRecovered(tx, base, id, found.nonce)
+    sum += amount
+    ctx.log.warn(
+      { refundId: id, paymentId: base.paymentId, txHash: found.transaction },
+      'refund found on the chain that the database had forgotten; it counts',
+    )
+  }
+  return sum
+}
+
+/** By when a payment is final, if the chain goes on as usual. */
+export function expectedFinalAt({ includedAt }: Pick<StorePayment, 'includedAt'>): Date {
+  return new Date(includedAt.getTime() + finalSeconds * 1_000)
+}
+
+function checkAmount(network: string, asset: string, amount: bigint, left: bigint): void {
+  const known = networks.find(({ caip2 }) => caip2 === network)
+  const decimals = decimalsOf(network, asset)
+  const unitsMin = BigInt(known?.refundCentsMin ?? 1) * 10n ** BigInt(decimals - 2)
+  if (left <= 0n || amount > left) throw exceeds(network, asset, left)
+  if (amount < unitsMin) {
+    throw invalid({
+      pointer: '/amount',
+      code: 'too_small',
+      detail: `Must be at least ${unitsToText(unitsMin, decimals)}.`,
+    })
+  }
+}
+
+function exceeds(network: string, asset: string, left: bigint): Problem {
+  const detail =
+    left > 0n
+      ? `${unitsToText(left, decimalsOf(network, asset))} is left of the payment.`
+      : 'Nothing is left of the payment: refunds that exist have taken all of it.'
+  return new Problem('refund_exceeds_payment', detail, {
+    members: { left: (left > 0n ? left : 0n).toString() },
+  })
+}
+
+export function decimalsOf(network: string, asset: string): number {
+  const assets = networks.find(({ caip2 }) => caip2 === network)?.assets ?? []
+  return assets.find(({ address }) => toStored(network, address) === asset)?.decimals ?? 6
+}

@@ -1,0 +1,40 @@
+import type { Actor, Refund as Wire } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { StoreId } from '../ids.ts'
+import { invalid, Problem } from '../problems.ts'
+import { checkText } from '../stores/check-text.ts'
+import { lockSent } from './name-transaction.ts'
+import { toWire } from './refund.ts'
+import { writeDeclared } from './sent-rows.ts'
+
+/** A transfer's number at an exchange, and a sentence about it. */
+const referenceBytesMax = 500
+
+/**
+ * Records the store's word that it paid a refund in a way that no chain shows here, with its own reference. It counts
+ * against the payment for good, and is never called completed. It cannot be undone: nothing here could tell whether the
+ * money went.
+ */
+export async function declareRefund(
+  ctx: Context,
+  storeId: StoreId,
+  actor: Actor,
+  id: string,
+  reference: string,
+): Promise<Wire> {
+  const mistakes = checkText('/reference', reference, referenceBytesMax)
+  if (mistakes.length > 0) throw invalid(...mistakes)
+  const refund = await ctx.db.transaction(async (tx) => {
+    const found = await lockSent(tx, storeId, id)
+    // A repeat of the same words has happened already.
+    if (found.status === 'DECLARED' && found.declared === reference) return found
+    if (!(await writeDeclared(tx, found.id, reference, actor)))
+      throw new Problem('refund_in_progress', `The refund is ${found.status}.`)
+    return await lockSent(tx, storeId, id)
+  })
+  ctx.log.info(
+    { refundId: id, storeId, actor: actor.id },
+    'refund declared as paid elsewhere; it cannot be undone',
+  )
+  return toWire(refund)
+}

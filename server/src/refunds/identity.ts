@@ -1,0 +1,26 @@
+import { refundNonce } from '../payments/refund-nonce.ts'
+import { slotsPerPayment } from './refund.ts'
+
+/** What the chain knows a payment by. Addresses and hashes in stored form. */
+type OnChain = {
+  readonly payer: string
+  /** Null for a plain transfer. */
+  readonly nonce: string | null
+  readonly transaction: string
+  readonly payTo: string
+  readonly amount: bigint
+  readonly position: number
+}
+
+/**
+ * The identity of a payment, which does not depend on our ids: payer and nonce, which can pay once; or a transaction and
+ * the place of the transfer in it. It survives inclusion in another block and a restored database.
+ */
+export function identityOf({ payer, nonce, transaction, payTo, amount, position }: OnChain): string {
+  return nonce === null ? `${transaction} ${payer} ${payTo} ${amount} ${position}` : `${payer} ${nonce}`
+}
+
+/** The nonces of all of a payment's slots, in order. */
+export function noncesOf(network: string, asset: string, identity: string): string[] {
+  return Array.from({ length: slotsPerPayment }, (_, slot) => refundNonce(network, asset, identity, slot))
+}

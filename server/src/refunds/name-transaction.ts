@@ -1,0 +1,66 @@
+import type { Actor, Refund as Wire } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { isId, type StoreId } from '../ids.ts'
+import type { Rails } from '../payments/rail.ts'
+import { invalid, Problem } from '../problems.ts'
+import { type Refund, toWire } from './refund.ts'
+import { lockRefund } from './rows.ts'
+import { writeNamed } from './sent-rows.ts'
+
+/**
+ * The store names the transaction with which it paid a refund by itself. From then on it is SENT, and `work` looks for
+ * the transfer (prove-sent.ts). Until that is proven, another transaction can be named in its place.
+ */
+export async function nameTransaction(
+  ctx: Context,
+  rails: Rails,
+  storeId: StoreId,
+  actor: Actor,
+  id: string,
+  text: string,
+): Promise<Wire> {
+  const refund = await ctx.db.transaction(async (tx) => {
+    const found = await lockSent(tx, storeId, id)
+    if (found.recipient === null)
+      throw invalid({
+        pointer: '/transaction',
+        code: 'recipient',
+        detail: 'The refund has no recipient yet, so no transfer can prove it.',
+      })
+    const sent = rails.get(found.network)?.sent
+    if (!sent)
+      throw invalid({
+        pointer: '/transaction',
+        code: 'network',
+        detail: 'Transactions of this network cannot be looked up here. Declare the refund with a reference.',
+      })
+    const transaction = sent.parse(text)
+    if (transaction === null)
+      throw invalid({
+        pointer: '/transaction',
+        code: 'transaction',
+        detail: 'Must be the hash of a transaction on the refund’s network.',
+      })
+    if (!(await writeNamed(tx, found.id, transaction, actor)))
+      throw new Problem('refund_in_progress', `The refund is ${found.status}.`)
+    return await lockSent(tx, storeId, id)
+  })
+  ctx.db.wakeUps.send('decisions')
+  return toWire(refund)
+}
+
+/** Locks a refund that the store pays by itself, unless it is over. */
+export async function lockSent(tx: Transaction, storeId: StoreId, id: string): Promise<Refund> {
+  const found = isId('rf', id) ? await lockRefund(tx, storeId, id) : null
+  if (!found) throw new Problem('not_found', 'No such refund.')
+  if (found.way !== 'sent')
+    throw invalid({
+      pointer: '/transaction',
+      code: 'way',
+      detail: 'The refund’s way is signed: it is sent from here, once its wallet has signed it.',
+    })
+  if (found.status === 'CANCELED' || found.cancelAskedAt !== null)
+    throw new Problem('refund_canceled', 'The refund was canceled.')
+  return found
+}

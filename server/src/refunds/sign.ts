@@ -1,0 +1,126 @@
+import type { Refund as Wire } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import { crashPoint } from '../crash.ts'
+import type { Database } from '../database/db.ts'
+import { isId, type StoreId } from '../ids.ts'
+import type { Presented, Rails, Transfer } from '../payments/rail.ts'
+import { claimHandOut, readHandOut } from '../payments/refund-rows.ts'
+import { inFlightMax, readInFlight } from '../payments/rows.ts'
+import { readStoreGas } from '../payments/settlers/gas-rows.ts'
+import { nextDay } from '../payments/settlers/quota.ts'
+import { invalid, Problem } from '../problems.ts'
+import { noteSigned } from './hand-out-rows.ts'
+import { orUnavailable, railOf, refuseUnpaid, refuseUnsignable } from './prepare.ts'
+import { type Refund, toWire } from './refund.ts'
+import { lockRefund, readRefund } from './rows.ts'
+
+/**
+ * Takes the wallet's signature of what was prepared. Once it is committed a lane sends it, and nobody needs to ask again:
+ * presenting it twice, or what another owner of the wallet signed, changes nothing. A signature that would not move the
+ * money now is refused with words, and can be presented again.
+ */
+export async function signRefund(
+  ctx: Context,
+  rails: Rails,
+  storeId: StoreId,
+  id: string,
+  presented: Presented,
+): Promise<Wire> {
+  const mine = underWayOf(ctx.db)
+  for (;;) {
+    const refund = isId('rf', id) ? await readRefund(ctx.db, storeId, id) : null
+    if (!refund) throw new Problem('not_found', 'No such refund.')
+    if (isTaken(refund)) return toWire(refund)
+    refuseUnsignable(refund)
+    const other = mine.get(id)
+    if (!other) {
+      const taking = take(ctx, rails, refund, presented)
+      mine.set(id, taking)
+      return await taking.finally(() => mine.delete(id))
+    }
+    // Whatever becomes of it, the refund says so.
+    await other.catch(() => {})
+  }
+}
+
+/**
+ * The refunds for which this process takes a signature at the moment: a further one waits here, without a connection. A
+ * thousand at once would otherwise use up all connections.
+ */
+const underWay = new WeakMap<Database, Map<string, Promise<Wire>>>()
+
+function underWayOf(db: Database): Map<string, Promise<Wire>> {
+  const known = underWay.get(db) ?? new Map<string, Promise<Wire>>()
+  underWay.set(db, known)
+  return known
+}
+
+async function take(ctx: Context, rails: Rails, refund: Refund, presented: Presented): Promise<Wire> {
+  const { id, storeId } = refund
+  const transfer = await verify(ctx, rails, refund, presented)
+  const signed = await ctx.db.transaction(async (tx) => {
+    const current = await lockRefund(tx, storeId, id)
+    if (!current) throw new Problem('not_found', 'No such refund.')
+    if (isTaken(current)) return { refund: current, isNews: false }
+    refuseUnsignable(current)
+    await refuseUnpaid(tx, current)
+    if (!(await claimHandOut(tx, current.network, current.id, transfer))) throw outdated()
+    await noteSigned(tx, current.id)
+    const after = await readRefund(tx, storeId, id)
+    crashPoint(ctx, 'sign-before-commit')
+    return { refund: after ?? current, isNews: true }
+  })
+  if (signed.isNews) {
+    crashPoint(ctx, 'sign-after-commit')
+    ctx.db.wakeUps.send('claims')
+    ctx.log.info({ refundId: id, paymentId: refund.paymentId }, 'refund signed: it is sent next')
+  }
+  return toWire(signed.refund)
+}
+
+/** Whether a signature is here already, so that another one changes nothing. */
+function isTaken({ way, status }: Refund): boolean {
+  return way === 'signed' && (status === 'SIGNED' || status === 'SENT' || status === 'COMPLETED')
+}
+
+async function verify(ctx: Context, rails: Rails, refund: Refund, presented: Presented): Promise<Transfer> {
+  const { id, network, asset, wallet, nonce, storeId } = refund
+  const handed =
+    nonce === null ? null : await readHandOut<string>(ctx.db, network, { asset, wallet, refundId: id }, nonce)
+  if (handed?.state !== 'prepared') throw outdated()
+  await refuseOverQuota(ctx, rails, network, storeId)
+  const inFlight = await readInFlight(ctx.db, network, asset, wallet)
+  if (inFlight.payments > inFlightMax)
+    throw new Problem(
+      'rate_limited',
+      `The wallet has more than ${inFlightMax} refunds on their way. Present the same signature again.`,
+      { retryAfterSeconds: 2 },
+    )
+  const verified = await orUnavailable(railOf(rails, refund).verify(handed, presented, inFlight.units))
+  if ('transfer' in verified) return verified.transfer
+  const pointer = 'transaction' in presented ? '/transaction' : '/signature'
+  throw invalid({ pointer, ...verified.refusal })
+}
+
+function outdated(): Problem {
+  return invalid({
+    pointer: '/signature',
+    code: 'expired',
+    detail: 'Nothing that could be signed is open. Prepare the refund, and sign what that returns.',
+  })
+}
+
+/** What a store's settlements cost per day is limited, in both directions. */
+async function refuseOverQuota(ctx: Context, rails: Rails, network: string, storeId: StoreId): Promise<void> {
+  const perDay = rails.get(network)?.storeCostPerDay ?? null
+  if (perDay === null) return
+  const spent = (await readStoreGas(ctx.db, storeId)).get(network) ?? 0n
+  if (spent < perDay) return
+  const now = ctx.now()
+  const resetAt = nextDay(now)
+  throw new Problem(
+    'settlement_unavailable',
+    `This store has used up its allowance of network fees for today. It is renewed at ${resetAt.toISOString()}. Present the same signature then, or send the refund yourself.`,
+    { retryAfterSeconds: Math.ceil((resetAt.getTime() - now.getTime()) / 1_000) },
+  )
+}

@@ -1,0 +1,117 @@
+import { findTokenAccounts, parseWalletAddress } from '../chains/families.ts'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { readState } from '../directory/state-rows.ts'
+import type { MemberId } from '../ids.ts'
+import { actorOf, announce } from '../members/announce.ts'
+import { Refusal } from '../members/refusal.ts'
+import type { Browser } from '../members/session.ts'
+import { openSignUp, signUp } from '../members/sign-up.ts'
+import { insertMembership } from '../members/sign-up-rows.ts'
+import type { CreationOptions } from '../members/webauthn.ts'
+import { families, type Mode } from '../networks.ts'
+import { createStoreIn } from './create.ts'
+import { networksFor } from './store.ts'
+import { type FoundWallet, registerWalletIn } from './wallets.ts'
+
+/**
+ * A stranger opens stores: a test store that works at once, and a live one that waits (see standing.ts). They own both.
+ * Nobody has checked anything about them, so the wallet that they name is unproven, and until one is proven their stores
+ * have limits. No e-mail address is asked for: it would be somebody else's as easily, who would then get our mails.
+ */
+export type Applicant = {
+  readonly name: string
+  readonly storeName: string
+  /** The wallet's address, in any family that this deployment is paid in. */
+  readonly walletAddress: string
+}
+
+/** Whether strangers may sign up here at all. */
+export function takesSignUps({ config }: Context): boolean {
+  return config.signUp !== 'closed' && config.consoleUrl !== ''
+}
+
+export async function openStoreSignUp(
+  ctx: Context,
+  browserToken: string,
+  block: string,
+  applicant: Applicant,
+  now: Date,
+): Promise<{ readonly memberId: MemberId; readonly options: CreationOptions }> {
+  if (!takesSignUps(ctx)) throw new Refusal('not_found')
+  if (ctx.directory && !(await readState(ctx.db)).takesStores) throw new Refusal('drained')
+  parseWallet(ctx, applicant.walletAddress)
+  return await openSignUp(ctx, browserToken, block, { ...applicant }, now)
+}
+
+export async function signUpForStore(
+  ctx: Context,
+  browser: Browser,
+  block: string,
+  memberId: string,
+  applicant: Applicant,
+  answer: unknown,
+  passkeyName: string,
+  now: Date,
+): Promise<string> {
+  if (!takesSignUps(ctx)) throw new Refusal('not_found')
+  const { family, address } = parseWallet(ctx, applicant.walletAddress)
+  const accounts = await findTokenAccounts(ctx, family, address)
+  // Where cells share a directory, whoever signs up proves the wallet first: it could be anybody's.
+  const hold = ctx.directory ? 'free' : null
+  const wallet = { family, address, accounts, custodialType: 'NON_CUSTODIAL', hold } as const
+  const token = await signUp(
+    ctx,
+    browser,
+    block,
+    memberId,
+    { ...applicant },
+    answer,
+    passkeyName,
+    now,
+    (tx, member) => openStores(ctx, tx, member, applicant.storeName, wallet, now),
+  )
+  ctx.log.info(
+    { memberId },
+    'somebody signed up; if their live store waits for you: store list, store approve STORE',
+  )
+  return token
+}
+
+/** The modes in which this deployment can be paid. Test comes first: it is what works at once. */
+function modesOf(ctx: Context): Mode[] {
+  return (['test', 'live'] as const).filter((mode) => networksFor(ctx, mode).length > 0)
+}
+
+async function openStores(
+  ctx: Context,
+  tx: Transaction,
+  member: { readonly id: MemberId; readonly name: string },
+  name: string,
+  wallet: FoundWallet,
+  now: Date,
+): Promise<void> {
+  const actor = actorOf(member)
+  const waits = ctx.config.signUp === 'open' ? 'unproven' : 'waiting'
+  for (const mode of modesOf(ctx)) {
+    const { id } = await createStoreIn(
+      ctx,
+      tx,
+      { name, mode, signsUpAs: mode === 'live' ? waits : 'approved' },
+      now,
+    )
+    await insertMembership(tx, id, member.id, 'owner', now)
+    await announce(ctx, tx, id, actor, 'member.joined', { ...member, role: 'owner' }, now)
+    await registerWalletIn(ctx, tx, id, actor, wallet, now)
+  }
+}
+
+/** The families differ so much that an address fits one of them at most. */
+function parseWallet(ctx: Context, text: string): Pick<FoundWallet, 'family' | 'address'> {
+  const offered = modesOf(ctx).flatMap((mode) => networksFor(ctx, mode).map(({ family }) => family))
+  for (const family of families.filter((each) => offered.includes(each))) {
+    const parsed = parseWalletAddress(family, text)
+    if ('address' in parsed) return { family, address: parsed.address }
+  }
+  throw new Refusal('wallet_address')
+}

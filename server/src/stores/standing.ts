@@ -1,0 +1,76 @@
+import type { Actor, EventType } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import type { StoreId } from '../ids.ts'
+import { announceStore } from '../members/announce.ts'
+import { Problem } from '../problems.ts'
+import { lockStore } from './change.ts'
+import { writeApproved, writeResumed, writeSuspended } from './standing-rows.ts'
+import { type Store, storeToWire } from './store.ts'
+
+/**
+ * Whether a store may create checkouts. This file decides it, and `requireStanding` is the only place that asks.
+ *
+ *   waiting  --approve--> approved     somebody signed up for it, and an operator has to look at it first
+ *   unproven --approve--> approved     the same, but it also becomes approved when it proves a wallet (prove.ts)
+ *   any of these --suspend--> suspended --resume--> what it was before
+ *
+ * A store that waits or is suspended creates no checkouts, and loses nothing else: those it has can be paid, read,
+ * accepted and canceled, its events are delivered, and its members sign in. Each change raises the store's revision, so a
+ * checkout that was drafted before is not written after it.
+ */
+export function requireStanding({ standing, suspendedReason }: Store): void {
+  if (standing === 'approved') return
+  const details = {
+    waiting: 'The operator of this service has not approved the store yet.',
+    unproven:
+      'The store has not proven its wallet yet: get a challenge for the wallet, sign it with the wallet and present the signature.',
+    suspended: `The operator of this service has suspended the store: ${suspendedReason}`,
+  }
+  throw new Problem('store_inactive', details[standing])
+}
+
+type Verb = 'approve' | 'suspend' | 'resume'
+
+/** What an operator decides about a store. Owners read the reason. */
+export type Decision =
+  | { readonly verb: 'approve' | 'resume' }
+  | { readonly verb: 'suspend'; readonly reason: string }
+
+const eventOf = {
+  approve: 'store.approved',
+  suspend: 'store.suspended',
+  resume: 'store.resumed',
+} as const satisfies Record<Verb, EventType>
+
+/** The longest reason, in bytes: a few sentences that fit into a mail and on a screen. */
+export const reasonBytesMax = 500
+
+/** Returns the store as it is then, and whether anything changed. A decision that is in force changes nothing. */
+export async function decideStanding(
+  ctx: Context,
+  tx: Transaction,
+  storeId: StoreId,
+  actor: Actor,
+  decision: Decision,
+  now: Date,
+): Promise<{ readonly store: Store; readonly isChanged: boolean }> {
+  const before = await lockStore(tx, storeId)
+  const store = await write(tx, before, decision, now)
+  if (!store) return { store: before, isChanged: false }
+  await announceStore(ctx, tx, actor, eventOf[decision.verb], storeToWire(store), now)
+  return { store, isChanged: true }
+}
+
+async function write(tx: Transaction, { id, standing }: Store, decision: Decision, now: Date) {
+  const isSuspended = standing === 'suspended'
+  switch (decision.verb) {
+    case 'approve':
+      // Not while it is suspended: whoever did that had a reason, and resuming says that it is gone.
+      return isSuspended || standing === 'approved' ? null : await writeApproved(tx, id)
+    case 'suspend':
+      return isSuspended ? null : await writeSuspended(tx, id, decision.reason, now)
+    case 'resume':
+      return isSuspended ? await writeResumed(tx, id) : null
+  }
+}

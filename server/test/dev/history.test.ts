@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { countRollups } from '../../src/checkouts/rollups/count.ts'
+import { readTakings } from '../../src/checkouts/rollups/takings.ts'
+import { writeHistory } from '../../src/dev/history.ts'
+import { planOrders } from '../../src/dev/orders.ts'
+import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
+import { networks } from '../../src/networks.ts'
+import { watchRefunds } from '../../src/refunds/watch.ts'
+import { makeStore, openTestApp, wallet } from '../support/app.ts'
+import { operator } from '../support/operator.ts'
+
+const farthing = await openTestApp({
+  NETWORKS: 'LOCAL',
+  LOCAL_RPC_URLS: 'http://127.0.0.1:1',
+  FIXED_RATES: 'EUR=0.86',
+})
+const { ctx } = farthing
+const local = networks.find(({ id }) => id === 'LOCAL')
+const [asset] = local?.assets ?? []
+assert(local && asset)
+
+test('the demo store has two months behind it, with everything that happens to a store, each at its time', async () => {
+  const { store } = await makeStore(ctx, { mode: 'test' })
+  const shop = {
+    storeId: store.id,
+    network: local.caip2,
+    asset: asset.address,
+    payTo: wallet,
+    actor: operator,
+  }
+  await writeHistory(ctx, shop)
+  const counts = async (sql: string) =>
+    new Map((await ctx.db.query<{ name: string; n: number }>(sql)).map(({ name, n }) => [name, n]))
+  const statuses = await counts('select status as name, count(*)::int as n from checkouts group by 1')
+  for (const status of ['COMPLETED', 'EXPIRED', 'CANCELED']) assert((statuses.get(status) ?? 0) > 5, status)
+  const paid = await counts('select disposition as name, count(*)::int as n from credits group by 1')
+  for (const name of ['exact', 'late', 'underpaid', 'unmatched']) assert((paid.get(name) ?? 0) > 0, name)
+  const told = await counts('select type as name, count(*)::int as n from events group by 1')
+  for (const type of ['checkout.reopened', 'payment.accepted', 'payment.dismissed', 'payment.finalized'])
+    assert((told.get(type) ?? 0) > 0, type)
+  // Some went back, and work finds nothing new about them.
+  while (await watchRefunds(ctx, { after: '' }));
+  assert.deepEqual(await counts('select type as name, count(*)::int as n from events group by 1'), told)
+  const returned = await counts('select status as name, count(*)::int as n from refunds group by 1')
+  assert.deepEqual([...returned.keys()].sort(), ['COMPLETED', 'REQUESTED'])
+  assert((returned.get('COMPLETED') ?? 0) > 5)
+  const [unfinished] = await ctx.db.query(
+    "select from refunds where is_watched or status = 'COMPLETED' and (transaction_hash is null or finality <> 'finalized')",
+  )
+  assert.equal(unfinished, undefined)
+  // Nothing of it is left for work to finish, and nothing was written with the present's clock.
+  const contradictions = await ctx.db.query(
+    `select 'credit' as what from credits where finalized_at is null or included_at > now() - interval '1 hour'
+     union all select 'status' from checkouts where status = 'PROCESSING' or status = 'OPEN' and expires_at < now()
+     union all select 'refund' from events where type like 'refund.%' and created_at > now() - interval '1 hour'
+     union all select 'claim' from authorizations where state in ('claimed', 'sent')
+     union all select 'order' from (select created_at < lag(created_at) over (order by position) as wrong
+       from events where checkout_id is not null) e where wrong`,
+  )
+  assert.deepEqual(contradictions, [])
+
+  while ((await assignWaitingSequences(ctx)) > 0);
+  while (await countRollups(ctx));
+  const takings = await readTakings(
+    ctx,
+    { id: store.id, timeZone: 'UTC', reportCurrency: 'USD' },
+    'month',
+    ctx.now(),
+  )
+  const [{ sum } = { sum: '' }] = await ctx.db.query<{ sum: string }>(
+    `select sum(k.amount)::text as sum from credits k join checkouts c on c.id = k.checkout_id
+     where k.disposition = 'exact' and c.status = 'COMPLETED' and c.price_currency <> 'USD'`,
+  )
+  assert(BigInt(sum) > 0n)
+  assert.equal(takings.before.sum.left.length, 0)
+  assert(takings.before.sum.payments > 50 && takings.before.sum.amount > 1_000_000_000n)
+})
+
+test('it is the same for everybody, and ends before today', () => {
+  const now = new Date('2026-11-16T20:00:00Z')
+  const orders = planOrders(now)
+  assert.deepEqual(planOrders(now), orders)
+  assert(orders.length > 250 && orders.length < 450, `${orders.length} orders`)
+  assert(orders.every(({ steps }) => steps.every(({ at }) => at < now)))
+  assert(orders.every(({ steps: [made] }) => made && made.at < new Date('2026-11-16')))
+})

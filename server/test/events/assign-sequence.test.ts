@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { EventPage } from '@farthing/sdk'
+import { assignWaitingSequences, type Turn } from '../../src/events/assign-sequence.ts'
+import { findStandstill } from '../../src/events/find-standstill.ts'
+import { openTestApp } from '../support/app.ts'
+import { openStore, type StoreClient } from '../support/store.ts'
+
+const farthing = await openTestApp({ LOG_LEVEL: 'info' })
+const { ctx, clock } = farthing
+
+async function sequences({ call }: StoreClient): Promise<number[]> {
+  return (await call('GET', '/api/v1/events')).json<EventPage>().data.map(({ sequence }) => sequence)
+}
+const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1)
+const held = async () => (await ctx.metrics.eventLogsHeld.get()).values[0]?.value
+const linesOf = (message: RegExp) => farthing.logged.filter(({ msg }) => message.test(String(msg)))
+
+test('a wrong counter and a poisoned event delay only their own stores, which go on once they are repaired', async () => {
+  const stores = await Promise.all(Array.from({ length: 5 }, () => openStore(farthing)))
+  const [first, behind, second, poisoned, third] = stores
+  assert(first && behind && second && poisoned && third)
+  const healthy = [first, second, third]
+  const endpoint = await poisoned.call('POST', '/api/v1/webhook-endpoints', {
+    url: 'https://shop.example/hook',
+  })
+  assert.equal(endpoint.statusCode, 201, endpoint.body)
+  while ((await assignWaitingSequences(ctx)) > 0);
+  const before = new Map(
+    await Promise.all(stores.map(async (s) => [s, (await sequences(s)).length] as const)),
+  )
+  const was = (store: StoreClient) => before.get(store) ?? 0
+  await ctx.db.query('update event_counters set last_sequence = last_sequence - 1 where store_id = $1', [
+    behind.id,
+  ])
+  for (const store of stores) await store.create()
+  await ctx.db.query(
+    `insert into deliveries (id, store_id, endpoint_id, event_id, sequence, run_at)
+     select 'dlv_taken', store_id, $2, id, 1, clock() from events where store_id = $1 and sequence is null`,
+    [poisoned.id, endpoint.json<{ id: string }>().id],
+  )
+
+  const turn: Turn = { after: '' }
+  clock.now = new Date()
+  assert.equal(await assignWaitingSequences(ctx, turn), healthy.length)
+  for (const store of healthy) assert.deepEqual(await sequences(store), upTo(was(store) + 1))
+  assert.equal(await held(), 2)
+  const [line, ...more] = linesOf(/cannot be numbered/)
+  assert.deepEqual(more, [])
+  assert.deepEqual(line?.storeIds, [behind.id, poisoned.id].sort())
+  const [finding, ...others] = await findStandstill(ctx)
+  assert.deepEqual(others, [])
+  assert.match(
+    finding?.says ?? '',
+    new RegExp(`the counter of ${behind.id} is \\d+, but its log has event \\d+`),
+  )
+
+  // Held stores are left alone for a while, so everybody else is numbered together again.
+  for (const store of stores) await store.create()
+  assert.equal(await assignWaitingSequences(ctx, turn), healthy.length)
+  assert.equal(linesOf(/cannot be numbered/).length, 1)
+
+  // As docs/runbook.md says.
+  await ctx.db.query(
+    `update event_counters set last_sequence = greatest(
+       (select max(sequence) from events where store_id = $1),
+       (select last_sequence from archived_logs where store_id = $1))
+     where store_id = $1`,
+    [behind.id],
+  )
+  await ctx.db.query("delete from deliveries where id = 'dlv_taken'")
+  clock.now = new Date(clock.now.getTime() + 61_000)
+  assert.match(
+    (await findStandstill(ctx))[0]?.says ?? '',
+    /^4 events have no number yet, the oldest for 6\d seconds/,
+  )
+  assert.equal(await assignWaitingSequences(ctx, turn), 4)
+  for (const store of stores) assert.deepEqual(await sequences(store), upTo(was(store) + 2))
+  assert.equal(await held(), 0)
+  assert.equal(linesOf(/numbered again/).length, 2)
+  assert.deepEqual(await findStandstill(ctx), [])
+})
+
+test('a number that an event in the archive has is not given again', async () => {
+  const [shop, neighbour] = [await openStore(farthing), await openStore(farthing)]
+  while ((await assignWaitingSequences(ctx)) > 0);
+  const before = (await sequences(shop)).length
+  await ctx.db.query('insert into archived_logs (store_id, last_sequence) values ($1, $2)', [
+    shop.id,
+    before + 1,
+  ])
+  for (const store of [shop, neighbour]) await store.create()
+  assert.equal(await assignWaitingSequences(ctx), 1)
+  assert.deepEqual(await sequences(shop), upTo(before))
+  assert.match((await findStandstill(ctx))[0]?.says ?? '', new RegExp(`but its log has event ${before + 1}`))
+})

@@ -1,0 +1,129 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { cancelRefund } from '../../../../src/refunds/cancel.ts'
+import { confirmClaim, judgeNamed } from '../../../../src/refunds/claims/confirm.ts'
+import { makeClaim } from '../../../../src/refunds/claims/make.ts'
+import { readRefund } from '../../../../src/refunds/read.ts'
+import { updateStore } from '../../../../src/stores/update.ts'
+import { member, proveWallets, receiveByHand, refund } from '../../../refunds/support/refunds.ts'
+import { openTestApp } from '../../../support/app.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { operator } from '../../../support/operator.ts'
+import { patienceMs } from '../../../support/patience.ts'
+import { openStore, wallets } from '../../../support/store.ts'
+
+export type ClaimShop = Awaited<ReturnType<typeof openClaimShop>>
+
+/** A store whose claim pages a browser can open. */
+export async function openClaimShop() {
+  const port = await freePort()
+  const origin = `http://127.0.0.1:${port}`
+  const farthing = await openTestApp({ CHECKOUT_PAGE_URL: `${origin}/pay`, BASE_URL: origin })
+  const { store } = await openStore(farthing)
+  const look = { name: 'Juniper & Pine', supportEmail: 'help@juniper.example' }
+  await updateStore(farthing.ctx, store.id, operator, look, farthing.ctx.now())
+  await proveWallets(farthing, store.id)
+  await farthing.app.listen({ host: '127.0.0.1', port })
+  return { ...farthing, store, origin }
+}
+
+const address = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
+
+/** Every state in which a buyer can see the page, and how to get there. */
+export const claimStates = {
+  open: async (scene) => await scene.open(),
+  mistaken: async (scene) => await scene.name(await scene.open(), '0x90F79bf6EB2c4f8'),
+  named: async (scene) => await scene.name(await scene.open(), address),
+  confirmed: async (scene) => {
+    const page = await scene.name(await scene.open(), address)
+    await scene.confirm()
+    await page.reload()
+    return page
+  },
+  returned: async (scene) => {
+    const page = await scene.name(await scene.open(), address)
+    await scene.confirm()
+    await scene.shop.ctx.db.query(
+      "update refunds set status = 'COMPLETED', transaction_hash = $2, completed_at = clock() where id = $1",
+      [scene.id, `0x${'5e'.repeat(32)}`],
+    )
+    await page.reload()
+    return page
+  },
+  used: async (scene) => {
+    const thief = await scene.name(await scene.open(), address)
+    await thief.context().close()
+    return await scene.open()
+  },
+  expired: async (scene) => {
+    await scene.shop.ctx.db.query('update refund_claims set expires_at = clock() where refund_id = $1', [
+      scene.id,
+    ])
+    return await scene.open()
+  },
+  canceled: async (scene) => {
+    await cancelRefund(scene.shop.ctx, scene.shop.store.id, member, scene.id, scene.shop.ctx.now())
+    return await scene.open()
+  },
+  unknown: async (scene) => await scene.open(`${scene.url.slice(0, -3)}AAA`),
+  elsewhere: async (scene) => await scene.open(`${scene.shop.origin}/pay/refund/${scene.id}`),
+} satisfies Record<string, (scene: Scene) => Promise<Page>>
+
+export type ClaimStateName = keyof typeof claimStates
+
+type Scene = {
+  readonly shop: ClaimShop
+  readonly id: string
+  readonly url: string
+  /** Opens the link in a browser of its own. */
+  open(url?: string): Promise<Page>
+  name(page: Page, text: string): Promise<Page>
+  confirm(): Promise<void>
+}
+
+/** Opens a page in a state, without script, in its own browser context. Close the page's context afterwards. */
+export async function openClaimState(
+  browser: Browser,
+  shop: ClaimShop,
+  name: ClaimStateName,
+  options: { readonly lang: string; readonly context?: BrowserContextOptions },
+): Promise<Page> {
+  const paymentId = await receiveByHand(shop, {
+    asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    payTo: wallets[0],
+    amount: 48_000_000n,
+  })
+  const { id } = await refund(shop, shop.store.id, paymentId, {
+    reason: 'Two of the four chairs were sold out.',
+  })
+  const { url } = await makeClaim(shop.ctx, shop.store.id, member, id)
+  return await claimStates[name]({
+    shop,
+    id,
+    url,
+    async open(at = url) {
+      const context = await browser.newContext({ locale: 'en-US', ...options.context })
+      context.setDefaultTimeout(patienceMs)
+      const page = await context.newPage()
+      await page.goto(`${at}?lang=${options.lang}`)
+      return page
+    },
+    async name(page, text) {
+      await page.locator('#address').fill(text)
+      await page.locator('form.claim button').click()
+      await page.locator('#mistake, main:not([data-claim=open])').first().waitFor()
+      return page
+    },
+    async confirm() {
+      const { claim } = await readRefund(shop.ctx, shop.store.id, id)
+      await confirmClaim(
+        shop.ctx,
+        shop.store.id,
+        member,
+        id,
+        await judgeNamed(shop.ctx, shop.store.id, id),
+        claim?.code ?? '',
+        shop.ctx.now(),
+      )
+    },
+  })
+}

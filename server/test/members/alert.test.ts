@@ -1,0 +1,125 @@
+/** Mails that tell owners what needs them: each once, summed up, and only to those who want them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemActor } from '../../src/events/actor.ts'
+import { appendEvent, newEvent } from '../../src/events/append.ts'
+import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
+import { type Mail, placeOf } from '../../src/mails/mail.ts'
+import { tellAlerts } from '../../src/members/alert.ts'
+import { inviteAsOperator } from '../../src/members/invite.ts'
+import { readSecretsKeys } from '../../src/secrets/key-file.ts'
+import { unseal } from '../../src/secrets/seal.ts'
+import { enrolWith, openConsole, tokenOf } from '../http/console/support/console.ts'
+import { operator } from '../support/operator.ts'
+import { openStore } from '../support/store.ts'
+
+const console = await openConsole({
+  settings: { SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'farthing@pay.example' },
+})
+const { ctx } = console.farthing
+
+async function openOwned() {
+  const store = await openStore(console.farthing, { evmWallet: null })
+  const email = `${store.store.id}@shop.example`
+  const { link } = await inviteAsOperator(
+    ctx,
+    store.store.id,
+    operator,
+    { name: 'Olga', email, role: 'owner' },
+    ctx.now(),
+  )
+  const owner = await enrolWith(console, tokenOf(link))
+  await assignWaitingSequences(ctx)
+  await tellAlerts(ctx, ctx.now())
+  return { id: store.store.id, email, owner }
+}
+
+async function happen(
+  storeId: Awaited<ReturnType<typeof openOwned>>['id'],
+  type: 'payment.unmatched' | 'payment.finalized',
+) {
+  await ctx.db.transaction(async (tx) => {
+    await appendEvent(tx, newEvent(ctx, storeId, systemActor, type, {} as never, ctx.now()))
+  })
+  await assignWaitingSequences(ctx)
+}
+
+/** The subjects of the alerts for an address, oldest first. */
+async function mailsTo(email: string): Promise<string[]> {
+  const keys = readSecretsKeys(ctx.config.secretsKeyFile)
+  const waiting = await ctx.db.query<{ id: string; keyId: string; sealed: string }>(
+    'select id, key_id as "keyId", sealed from mails order by id',
+  )
+  return waiting
+    .map((row) => JSON.parse(unseal(keys, placeOf(row.id), row)) as Mail)
+    .filter(({ to, text }) => to === email && text.includes('at most once per hour'))
+    .map(({ subject }) => subject)
+}
+
+const passAnHour = (storeId: string) =>
+  ctx.db.query("update alert_cursors set told_at = told_at - interval '61 minutes' where store_id = $1", [
+    storeId,
+  ])
+
+test('money that completes no checkout is told once, and what follows within the hour together', async () => {
+  const { id, email } = await openOwned()
+  await happen(id, 'payment.finalized')
+  await tellAlerts(ctx, ctx.now())
+  assert.deepEqual(await mailsTo(email), [])
+  await happen(id, 'payment.unmatched')
+  await Promise.all([tellAlerts(ctx, ctx.now()), tellAlerts(ctx, ctx.now()), tellAlerts(ctx, ctx.now())])
+  const first = 'Shop: 1 payment completed no checkout: late, short, too much or unexpected'
+  assert.deepEqual(await mailsTo(email), [first])
+  await happen(id, 'payment.unmatched')
+  await happen(id, 'payment.unmatched')
+  await tellAlerts(ctx, ctx.now())
+  assert.deepEqual(await mailsTo(email), [first])
+  await passAnHour(id)
+  await tellAlerts(ctx, ctx.now())
+  await tellAlerts(ctx, ctx.now())
+  assert.deepEqual(
+    (await mailsTo(email)).map((subject) => subject.split(':')[1]),
+    [' 1 payment completed no checkout', ' 2 payments completed no checkout'],
+  )
+})
+
+test('an endpoint that fails for a quarter of an hour is told once per failure', async () => {
+  const { id, email } = await openOwned()
+  const fail = (minutes: number) =>
+    ctx.db.query(
+      `update webhook_endpoints set failing_since = clock() - make_interval(mins => $2) where store_id = $1`,
+      [id, minutes],
+    )
+  await ctx.db.query(
+    `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at)
+     values ('we_' || $1, $1, 'https://hooks.shop.example/a', '{}', false, '[]', clock())`,
+    [id],
+  )
+  await ctx.db.query(
+    "update alert_cursors set failing_until = clock() - interval '1 day' where store_id = $1",
+    [id],
+  )
+  await fail(5)
+  await tellAlerts(ctx, ctx.now())
+  assert.deepEqual(await mailsTo(email), [])
+  await fail(16)
+  for (let i = 0; i < 3; i++) {
+    await tellAlerts(ctx, ctx.now())
+    await passAnHour(id)
+  }
+  assert.deepEqual(await mailsTo(email), ['Shop: hooks.shop.example has not taken webhooks for 15 minutes'])
+})
+
+test('an owner who switched a kind off is not mailed about it, and nobody switches for another', async () => {
+  const { id, email, owner } = await openOwned()
+  const other = await openOwned()
+  assert.match((await owner.browser.get('/account')).body, /name="money" value="yes" checked/)
+  await owner.browser.done('/account/alerts', { storeId: id, webhooks: 'yes' })
+  assert.equal((await owner.browser.post('/account/alerts', { storeId: other.id })).statusCode, 404)
+  assert.match((await owner.browser.get('/account')).body, /name="money" value="yes">/)
+  await happen(id, 'payment.unmatched')
+  await happen(other.id, 'payment.unmatched')
+  await tellAlerts(ctx, ctx.now())
+  assert.deepEqual(await mailsTo(email), [])
+  assert.equal((await mailsTo(other.email)).length, 1)
+})

@@ -1,0 +1,48 @@
+/** Which transaction a refund that the store pays by itself is named after, without a chain. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { openRails } from '../../src/payments/rails.ts'
+import { cancelRefund } from '../../src/refunds/cancel.ts'
+import { nameTransaction } from '../../src/refunds/name-transaction.ts'
+import { takeNamed, writeProof, writeRefuted } from '../../src/refunds/sent-rows.ts'
+import { openTestApp } from '../support/app.ts'
+import { actor, openShopOfPaid } from './support/paid.ts'
+import { assertRefuses } from './support/refunds.ts'
+
+const farthing = await openTestApp()
+const { ctx, work, shop, openPaid } = await openShopOfPaid(farthing)
+const rails = openRails(ctx)
+const name = (id: string, transaction: string) =>
+  nameTransaction(ctx, rails, shop.store.id, actor, id, transaction)
+/** Takes a refund with a named transaction, as the loop does that looks for it. */
+async function take(id: string, network: string) {
+  const [named] = await takeNamed(work.db, network, { secondsMin: 0, secondsMax: 0 }, 1)
+  assert(named?.id === id)
+  return named
+}
+const hash = () => `0x${randomBytes(32).toString('hex')}`
+
+test('once a transfer proves the refund no other transaction can be named, also before its status says so', async () => {
+  const { ask } = await openPaid()
+  const { id, network } = await ask({ way: 'sent' })
+  await name(id, hash())
+  const named = await take(id, network)
+  assert.equal(
+    await work.db.transaction((tx) => writeProof(tx, named, { block: hash(), place: 3 })),
+    'proven',
+  )
+  const readRow = () => farthing.ctx.db.query('select * from refunds where id = $1', [id])
+  const proven = await readRow()
+  await assertRefuses(name(id, hash()), 'refund_in_progress')
+  assert.deepEqual(await readRow(), proven)
+})
+
+test('a canceled refund does not say why the transaction that was named for it did not prove it', async () => {
+  const { ask } = await openPaid()
+  const { id, network } = await ask({ way: 'sent' })
+  await name(id, hash())
+  await writeRefuted(work.db, await take(id, network), 'The transaction moved none of this token.')
+  const canceled = await cancelRefund(ctx, shop.store.id, actor, id, new Date())
+  assert.deepEqual([canceled.status, canceled.failure], ['CANCELED', null])
+})
