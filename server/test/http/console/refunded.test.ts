@@ -98,6 +98,50 @@ test('money without a checkout says what became of it: refunded, put aside, or t
   )
 })
 
+test('lists, Home and the payment’s own screen say at a glance what went back, and nothing of refunds that wait', async () => {
+  const { browser, base, pay, payStray, refund } = await openShop()
+  const [whole, part, none] = [await pay(), await pay(), await pay()]
+  const [stray, reversed] = [await payStray(), await payStray()]
+  await refund(whole.paymentId, '12.50', 'COMPLETED')
+  await refund(part.paymentId, '1', 'DECLARED')
+  await refund(none.paymentId, '1', 'REQUESTED')
+  await refund(stray, '12.500001', 'COMPLETED')
+  await refund(reversed, '1', 'COMPLETED')
+  await db.query('update credits set orphaned_at = clock(), reversed_at = clock() where payment_id = $1', [
+    reversed,
+  ])
+  /** By where its row leads, the words of a payment's chips. */
+  const wordsOn = async (path: string, row: string) => {
+    const { body } = await browser.get(path)
+    const words = new Map<string, string[]>()
+    for (const text of body.split(row).slice(1)) {
+      const [, href = ''] = /href="[^"]*\/([a-z]+_\w+)"/.exec(text) ?? []
+      words.set(
+        href,
+        Array.from(text.matchAll(/class="chip[^"]*">([^<]+)</g), ([, word = '']) => word),
+      )
+    }
+    return words
+  }
+  const checkouts = await wordsOn(`${base}/payments`, '<tr>')
+  assert.deepEqual(checkouts.get(whole.checkoutId), ['Refunded'])
+  assert.deepEqual(checkouts.get(part.checkoutId), ['Paid', 'Partly refunded'])
+  assert.deepEqual(checkouts.get(none.checkoutId), ['Paid'])
+  const money = await wordsOn(`${base}/payments?show=money&lang=es`, '<tr>')
+  assert.deepEqual(money.get(whole.checkoutId), ['Reembolsado'])
+  assert.deepEqual(money.get(part.checkoutId), ['Pagado', 'Reembolsado en parte'])
+  assert.deepEqual(money.get(stray), ['Reembolsado'])
+  assert.deepEqual(money.get(reversed), ['Sin cobro'])
+  const home = await wordsOn(base, '<div><dt>')
+  assert.deepEqual(home.get(whole.checkoutId), ['Refunded'])
+  assert.deepEqual(home.get(part.checkoutId), ['Partly refunded'])
+  assert.deepEqual(home.get(none.checkoutId), ['Paid'])
+  assert.deepEqual(home.get(stray), ['Refunded'])
+  assert.deepEqual(home.get(reversed), ['Reversed'])
+  const own = await browser.get(`${base}/checkouts/${part.checkoutId}`)
+  assert.match(own.body, /<h1.*Paid<.*Partly refunded<.*<\/h1>/)
+})
+
 test('both exports say in their last column what went back of each payment', async () => {
   const { store, browser, base, pay, refund } = await openShop()
   const [some, none] = [await pay(), await pay()]

@@ -12,6 +12,8 @@ const tones: Readonly<Record<Latest['state'], string>> = {
   overpaid: 'chip bad',
   unmatched: 'chip bad',
   reversed: 'chip bad',
+  refunded: 'chip',
+  partlyRefunded: 'chip',
 }
 
 export function renderLatest(home: Home, writer: Writer, storeId: string): Html {
@@ -28,7 +30,7 @@ function renderOne(latest: Latest, { now }: Home, { texts, reader }: Writer, bas
     : html`${texts.noOrder}`
   const token = payment && tokenOf(payment)
   // What arrived, where that is not the price.
-  const isPrice = checkout && (state === 'paid' || state === 'settling')
+  const isPrice = checkout && (state === 'paid' || state === 'settling' || state === 'partlyRefunded')
   const amount = isPrice
     ? showMoney(reader, checkout.priceAmount, checkout.priceCurrency)
     : payment && token && showUnits(reader, BigInt(payment.amount), token.decimals, token.symbol)

@@ -8,7 +8,7 @@ import type { StoreId } from '../../../ids.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import type { StorePayment } from '../../../payments/credits/store-rows.ts'
 import { listUndecided } from '../../../payments/credits/undecided-rows.ts'
-import { countForStore } from '../../../refunds/rows.ts'
+import { countForStore, sumReturned } from '../../../refunds/rows.ts'
 import { listChanges } from '../../../stores/change-rows.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
 
@@ -29,7 +29,13 @@ export type Home = {
 
 /** A payment with what it was for, or a checkout that is being paid and has none yet. */
 export type Latest = {
-  readonly state: Exclude<Payment['disposition'], 'exact'> | 'paid' | 'settling' | 'reversed'
+  readonly state:
+    | Exclude<Payment['disposition'], 'exact'>
+    | 'paid'
+    | 'settling'
+    | 'reversed'
+    | 'refunded'
+    | 'partlyRefunded'
   readonly checkout: Summary | null
   readonly payment: CheckoutPayment | null
   readonly paymentId: string | null
@@ -75,18 +81,11 @@ async function readLatest(ctx: Context, storeId: StoreId): Promise<Latest[]> {
   const ids = data.flatMap(({ checkoutId }) => checkoutId ?? [])
   const summaries = await listSummaries(ctx.db, storeId, ids, latestMax)
   const byId = new Map<string, Summary>(summaries.map((summary) => [summary.id, summary]))
+  const paymentIds = data.map(({ id }) => id)
+  const returned = await sumReturned(ctx.db, storeId, paymentIds)
   const paid = data.map((payment): Latest => {
     const checkout = byId.get(payment.checkoutId ?? '') ?? null
-    const { disposition, finality } = payment
-    const isPaid = disposition === 'exact' && checkout?.status === 'COMPLETED'
-    const state =
-      finality === 'reversed'
-        ? 'reversed'
-        : isPaid
-          ? 'paid'
-          : disposition === 'exact'
-            ? 'settling'
-            : disposition
+    const state = stateOf(payment, checkout, returned.get(payment.id) ?? 0n)
     return { state, checkout, payment, paymentId: payment.id, at: new Date(payment.includedAt) }
   })
   const settling = summaries
@@ -101,4 +100,13 @@ async function readLatest(ctx: Context, storeId: StoreId): Promise<Latest[]> {
       }),
     )
   return [...settling, ...paid].slice(0, latestMax)
+}
+
+function stateOf(payment: Payment, checkout: Summary | null, back: bigint): Latest['state'] {
+  const { disposition, finality, amount } = payment
+  if (finality === 'reversed') return 'reversed'
+  if (back > 0n && back >= BigInt(amount)) return 'refunded'
+  if (disposition !== 'exact') return disposition
+  if (checkout?.status !== 'COMPLETED') return 'settling'
+  return back > 0n ? 'partlyRefunded' : 'paid'
 }

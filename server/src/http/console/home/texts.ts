@@ -1,5 +1,6 @@
 import type { Period } from '../../../checkouts/rollups/takings.ts'
 import type { Texts } from '../languages/pick.ts'
+import type { Latest } from './read.ts'
 
 export type HomeTexts = {
   readonly title: string
@@ -52,9 +53,7 @@ export type HomeTexts = {
   readonly all: string
   readonly order: string
   readonly noOrder: string
-  readonly states: Readonly<
-    Record<'paid' | 'settling' | 'late' | 'underpaid' | 'overpaid' | 'unmatched' | 'reversed', string>
-  >
+  readonly states: Readonly<Record<Latest['state'], string>>
   readonly ended: string
   readonly endedAbout: string
   readonly paid: string
@@ -134,6 +133,8 @@ export const homeTexts: Texts<HomeTexts> = {
       overpaid: 'Overpaid',
       unmatched: 'Unmatched',
       reversed: 'Reversed',
+      refunded: 'Refunded',
+      partlyRefunded: 'Partly refunded',
     },
     ended: 'How checkouts ended',
     endedAbout: 'Of {count} made in this time',
@@ -213,6 +214,8 @@ export const homeTexts: Texts<HomeTexts> = {
       overpaid: 'De más',
       unmatched: 'Sin asignar',
       reversed: 'Revertido',
+      refunded: 'Reembolsado',
+      partlyRefunded: 'Reembolsado en parte',
     },
     ended: 'Cómo acabaron los checkouts',
     endedAbout: 'De {count} creados en este tiempo',

@@ -49,8 +49,8 @@ function renderHead(
   const money = main && unitsOf(main, main.amount, reader)
   const [shown = main] = credits
   const chip = checkout
-    ? renderState(list, checkout, main)
-    : shown && renderDisposition(list, toPayment(shown))
+    ? renderState(list, checkout, main, returned.get(main?.paymentId ?? ''))
+    : shown && renderDisposition(list, toPayment(shown), returned.get(shown.paymentId))
   const price = checkout ? showMoney(reader, checkout.priceAmount, checkout.priceCurrency) : (money ?? '')
   const status = checkout?.status ?? null
   const credit = checkout ? main : (credits[0] ?? null)
@@ -117,7 +117,7 @@ ${step.raw !== null && html`<details id="raw-${place}"><summary>${texts.raw}</su
 `
 }
 
-function renderMoney(request: FastifyRequest, { checkout, credits }: Trail, reader: Reader): Html {
+function renderMoney(request: FastifyRequest, { checkout, credits, returned }: Trail, reader: Reader): Html {
   const texts = pick(paymentTexts, request)
   const list = pick(paymentsTexts, request)
   const rate = checkout?.rate ?? null
@@ -125,7 +125,7 @@ function renderMoney(request: FastifyRequest, { checkout, credits }: Trail, read
 ${checkout && html`<div><dt>${texts.price}</dt><dd>${showMoney(reader, checkout.priceAmount, checkout.priceCurrency)}</dd></div>`}
 ${checkout && rate && html`<div><dt>${texts.rate}</dt><dd>1 ${checkout.priceCurrency} = ${rateOf(checkout)} USD · ${rate.source}</dd></div>`}
 ${credits.length === 0 && html`<div><dt>${texts.received}</dt><dd>${texts.nothing}</dd></div>`}
-${credits.map((credit) => html`<div><dt>${texts.received} ${credit.disposition !== 'exact' && renderDisposition(list, toPayment(credit))}</dt><dd>${unitsOf(credit, credit.amount, reader)}</dd></div>`)}
+${credits.map((credit) => html`<div><dt>${texts.received} ${credit.disposition !== 'exact' && renderDisposition(list, toPayment(credit), returned.get(credit.paymentId))}</dt><dd>${unitsOf(credit, credit.amount, reader)}</dd></div>`)}
 </dl>`
 }
 

@@ -22,6 +22,8 @@ export type Shown = {
     | { readonly checkouts: readonly ReceivedRow[] }
     | { readonly money: readonly Payment[]; readonly of: ReadonlyMap<string, Checkout> }
   readonly nextCursor: string | null
+  /** By payment, what refunds have returned of it. */
+  readonly returned: ReadonlyMap<string, bigint>
   readonly reader: Reader
   readonly now: Date
 }
@@ -147,14 +149,14 @@ export function cut(text: string): string {
 
 function linesOf(request: FastifyRequest, shown: Shown): Line[] {
   const texts = pick(paymentsTexts, request)
-  const { rows, reader } = shown
+  const { rows, reader, returned } = shown
   const base = `/stores/${storeOf(request).storeId}`
   if ('checkouts' in rows)
     return rows.checkouts.map(({ checkout, received }) => {
       const main = mainOf(received)
       return {
         href: `${base}/checkouts/${checkout.id}`,
-        chip: renderState(texts, checkout, main),
+        chip: renderState(texts, checkout, main, returned.get(main?.paymentId ?? '')),
         price: showMoney(reader, checkout.priceAmount, checkout.priceCurrency),
         order: checkout.orderId,
         time: checkout.createdAt,
@@ -166,7 +168,7 @@ function linesOf(request: FastifyRequest, shown: Shown): Line[] {
     const money = moneyOf(reader, payment)
     return {
       href: checkout ? `${base}/checkouts/${checkout.id}` : `${base}/payments/${payment.id}`,
-      chip: renderDisposition(texts, payment),
+      chip: renderDisposition(texts, payment, returned.get(payment.id)),
       price: checkout
         ? showMoney(reader, checkout.priceAmount, checkout.priceCurrency)
         : (money.received ?? ''),
@@ -187,15 +189,37 @@ function moneyOf(reader: Reader, payment: Payment | null): Pick<Line, 'received'
   }
 }
 
-/** One word for a checkout: what became of it, or what somebody has to decide about. */
-export function renderState(texts: ListTexts, { status }: Checkout, main: CreditRow | null): Html {
-  if (main && main.disposition !== 'exact' && status !== 'COMPLETED' && status !== 'PROCESSING')
-    return html`<span class="chip bad">${texts.dispositions[main.disposition]}</span>`
+/** One word for a checkout: what became of it, or what somebody has to decide about. `back` went back of `main`. */
+export function renderState(
+  texts: ListTexts,
+  { status }: Checkout,
+  main: CreditRow | null,
+  back: bigint | undefined,
+): Html {
+  const isDecided = main?.disposition === 'exact' || status === 'COMPLETED' || status === 'PROCESSING'
+  if (main && !isDecided) return renderBack(texts, ' bad', texts.dispositions[main.disposition], main, back)
   const tone = status === 'COMPLETED' ? ' good' : status === 'PROCESSING' ? ' busy' : ''
-  return html`<span class="chip${tone}">${texts.statuses[status]}</span>`
+  return renderBack(texts, tone, texts.statuses[status], main, back)
 }
 
-export function renderDisposition(texts: ListTexts, { disposition, dismissedAt }: Payment): Html {
+export function renderDisposition(texts: ListTexts, payment: Payment, back: bigint | undefined): Html {
+  const { disposition, dismissedAt, finality } = payment
   const tone = disposition === 'exact' ? ' good' : dismissedAt === null ? ' bad' : ''
-  return html`<span class="chip${tone}">${texts.dispositions[disposition]}</span>`
+  const left = finality === 'reversed' ? undefined : back
+  return renderBack(texts, tone, texts.dispositions[disposition], payment, left)
+}
+
+/** A word with its tone, unless all of the payment went back: then that is what there is to say. */
+function renderBack(
+  texts: ListTexts,
+  tone: string,
+  word: string,
+  payment: { readonly amount: bigint | string } | null,
+  back = 0n,
+): Html {
+  const chip = html`<span class="chip${tone}">${word}</span>`
+  if (!payment || back === 0n) return chip
+  return back >= BigInt(payment.amount)
+    ? html`<span class="chip">${texts.refunded}</span>`
+    : html`${chip} <span class="chip">${texts.partlyRefunded}</span>`
 }

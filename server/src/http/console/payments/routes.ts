@@ -5,6 +5,7 @@ import { listWithReceived } from '../../../checkouts/read.ts'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import type { Context } from '../../../context.ts'
 import { readPayment } from '../../../payments/credits/store-rows.ts'
+import { sumReturned } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { readerOf } from '../formats.ts'
@@ -14,6 +15,7 @@ import { forStore, sessionOf, storeOf } from '../visitor.ts'
 import { exportRows } from './export.ts'
 import { renderList, type Shown } from './list.ts'
 import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQuery, rowsPerPage } from './query.ts'
+import { mainOf } from './received.ts'
 import { openExports } from './running-exports.ts'
 import { paymentsTexts } from './texts.ts'
 
@@ -38,7 +40,8 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
     if (found) return reply.code(303).header('location', `/stores/${storeId}/${found}`).send()
     const reader = readerOf(request)
     const { rows, nextCursor } = await readShown(mine, query, storeId, reader.timeZone)
-    const shown: Shown = { query, rows, nextCursor, reader, now: ctx.now() }
+    const returned = await sumReturned(mine.db, storeId, paymentIdsOf(rows))
+    const shown: Shown = { query, rows, nextCursor, returned, reader, now: ctx.now() }
     return sendPage(ctx, request, reply, {
       screen: 'payments',
       title: pick(paymentsTexts, request).title,
@@ -83,6 +86,11 @@ async function readShown(
   const ids = data.flatMap(({ checkoutId }) => checkoutId ?? [])
   const of = ids.length > 0 ? await readCheckouts(ctx.db, storeId, ids) : new Map()
   return { rows: { money: data, of }, nextCursor }
+}
+
+function paymentIdsOf(rows: Shown['rows']): string[] {
+  if ('money' in rows) return rows.money.map(({ id }) => id)
+  return rows.checkouts.flatMap(({ received }) => mainOf(received)?.paymentId ?? [])
 }
 
 /** The API's request for the same list. */

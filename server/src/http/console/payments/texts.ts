@@ -37,6 +37,8 @@ type PaymentsTexts = {
   readonly nothingHere: string
   readonly statuses: Readonly<Record<CheckoutStatus, string>>
   readonly dispositions: Readonly<Record<Disposition, string>>
+  readonly refunded: string
+  readonly partlyRefunded: string
 }
 
 /** The list of payments. */
@@ -95,6 +97,8 @@ export const paymentsTexts: Texts<PaymentsTexts> = {
       overpaid: 'Overpaid',
       unmatched: 'Unmatched',
     },
+    refunded: 'Refunded',
+    partlyRefunded: 'Partly refunded',
   },
   es: {
     title: 'Pagos',
@@ -149,5 +153,7 @@ export const paymentsTexts: Texts<PaymentsTexts> = {
       overpaid: 'De más',
       unmatched: 'Sin cobro',
     },
+    refunded: 'Reembolsado',
+    partlyRefunded: 'Reembolsado en parte',
   },
 }

@@ -180,7 +180,7 @@ export const english: RefundTexts = {
     payment_refunded: 'All of this payment has been refunded, or is reserved for a refund.',
     refund_exceeds_payment: 'That is more than what is left of this payment.',
     refund_in_progress: 'This refund is already signed, so it can neither be changed nor canceled.',
-    refund_canceled: 'This refund has been canceled, or is being canceled.',
+    refund_canceled: 'This refund has been canceled or has failed.',
     refund_slots_used:
       'This payment has had as many signed refunds as one payment can have. Send the rest yourself: choose “I send it myself”.',
     wallet_unproven:

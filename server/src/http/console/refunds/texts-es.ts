@@ -191,7 +191,7 @@ export const spanish: RefundTexts = {
     payment_refunded: 'Todo este pago ya se reembolsó, o está reservado para un reembolso.',
     refund_exceeds_payment: 'Es más de lo que queda de este pago.',
     refund_in_progress: 'Este reembolso ya está firmado: no puede cambiarse ni cancelarse.',
-    refund_canceled: 'Este reembolso se canceló, o se está cancelando.',
+    refund_canceled: 'Este reembolso se canceló o ha fallado.',
     refund_slots_used:
       'Este pago ya tuvo tantos reembolsos firmados como puede tener uno. Envíe el resto usted: elija «Lo envío yo».',
     wallet_unproven:
