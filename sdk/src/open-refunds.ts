@@ -179,9 +179,11 @@ export function openRefunds(send: Send) {
         const signed = await signPrepared(refundId, prepared, wallet, terms)
         refund = await present(refundId, signed, options)
       } catch (error) {
-        // It was signed before: by another process, or by an earlier call whose answer was lost.
+        // It was signed before, by another process or by an earlier call whose answer was lost; or it can't be signed,
+        // because the store sends it by itself or nobody has named a recipient.
         if (!(error instanceof FarthingError) || error.code !== 'refund_in_progress') throw error
         refund = await get(refundId, options)
+        if (refund.status === 'REQUESTED') throw error
         checkRefund({ refund }, refundId, terms)
       }
       if (ended.includes(refund.status) || waitMs === 0) {

@@ -211,3 +211,20 @@ test('one refund is signed with one nonce, however often the server asks', async
   })
   assert.equal(signed.length, 2)
 })
+
+test('signing a refund that is signed already returns it; one that waits for something else throws the reason', async () => {
+  const detail = 'The store sends this refund by itself: name its transaction.'
+  const signWhen = (found: Partial<Refund>) =>
+    createClient({
+      apiKey: 'sk_test_x',
+      baseUrl: 'https://farthing.example',
+      retriesMax: 0,
+      async fetch(input) {
+        if (String(input).endsWith('/prepare'))
+          return Response.json({ code: 'refund_in_progress', detail }, { status: 409 })
+        return Response.json({ ...refund, ...found })
+      },
+    }).refunds.sign(refundId, account, terms)
+  assert.equal((await signWhen({ status: 'SENT' })).status, 'SENT')
+  await assert.rejects(signWhen({ way: 'sent' }), { code: 'refund_in_progress', detail })
+})

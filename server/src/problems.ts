@@ -122,7 +122,11 @@ export const problems = {
     'The refund is on its way',
     'Read the refund to see its status. It can no longer be signed again or canceled.',
   ],
-  refund_canceled: [409, 'The refund was canceled', 'Create another refund if the money should go back.'],
+  refund_canceled: [
+    409,
+    'The refund was canceled or has failed',
+    'Create another refund if the money should go back.',
+  ],
   refund_slots_used: [
     409,
     'The payment has had as many signed refunds as it can have',

@@ -68,7 +68,8 @@ export function railOf(rails: Rails, { network }: Refund): RefundRail {
 export function refuseUnsignable(refund: Refund): void {
   if (refund.status === 'CANCELED' || refund.cancelAskedAt !== null)
     throw new Problem('refund_canceled', 'The refund was canceled, so nothing is signed for it any more.')
-  if (refund.status === 'FAILED') throw new Problem('refund_canceled', 'The refund has failed.')
+  if (refund.status === 'FAILED')
+    throw new Problem('refund_canceled', 'The refund has failed, so nothing is signed for it any more.')
   if (refund.way !== 'signed')
     throw new Problem('refund_in_progress', 'The store sends this refund by itself: name its transaction.')
   if (refund.status !== 'REQUESTED')
