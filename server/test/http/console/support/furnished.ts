@@ -64,7 +64,11 @@ export async function openFurnished() {
     )
   await deliver()
   for (const { id: checkoutId } of made.slice(0, 2)) await completeByHand(farthing, checkoutId)
-  const refunded = await refund(made[1]?.id ?? assert.fail())
+  const refunded = await refund(made[1]?.id ?? assert.fail(), 17_000_000n)
+  const part = await refund(made[0]?.id ?? assert.fail(), 2_400_000n)
+  await ctx.db.query("update refunds set status = 'DECLARED', completed_at = clock() where id = $1", [
+    part.refundId,
+  ])
   while ((await assignWaitingSequences(ctx)) > 0);
   while (await countRollups(ctx));
 
@@ -102,8 +106,8 @@ export async function openFurnished() {
     }
   }
 
-  /** Half of a payment waits for a signature. */
-  async function refund(checkoutId: string) {
+  /** A part of a payment waits for a signature. */
+  async function refund(checkoutId: string, amount: bigint) {
     await ctx.db.query('update wallets set proven_at = clock() where store_id = $1', [id])
     const [credit = assert.fail()] = await ctx.db.query<{ paymentId: string }>(
       `update credits set pay_to = lower(pay_to), safe_at = clock(), finalized_at = clock(), witnessed_at = clock()
@@ -115,13 +119,19 @@ export async function openFurnished() {
       mayChooseRecipient: false,
     } as const
     const asked = {
-      amount: 17_000_000n,
+      amount,
       recipient: null,
       reason: 'The grinder came broken',
       way: 'signed',
     } as const
-    const half = await createRefund(ctx, id, requester, { ...credit, ...asked, idempotency: null }, ctx.now())
-    return { refundId: half.id, ...credit }
+    const created = await createRefund(
+      ctx,
+      id,
+      requester,
+      { ...credit, ...asked, idempotency: null },
+      ctx.now(),
+    )
+    return { refundId: created.id, ...credit }
   }
 
   return { ...console, store, owner, ops, waiting, screens: await listScreens() }
