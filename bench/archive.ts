@@ -364,7 +364,7 @@ async function drop({ ctx: { db } }: Side): Promise<number> {
     return row?.bytes ?? 0
   }
   const before = await read()
-  await dropMonth(db, oldest.month)
+  assert(await dropMonth(db, oldest.month, { isExportRequired: false }))
   const walBytes = (await read()) - before
   tell(`dropped ${oldest.month} of ${BigInt(oldest.bytes) / 1_000_000n} MB`)
   return walBytes

@@ -56,6 +56,15 @@ create table archived_logs (
   last_sequence bigint not null
 );
 
+-- How many times rows have come to a month such as 2026-08, and how many times they had when all of it was last exported.
+-- Raised together with the move, one move after the other: whoever reads a number sees the rows of all moves up to it. It
+-- stays when the month is dropped, so an export never stands for what comes later.
+create table archived_months (
+  month text collate "C" primary key,
+  arrivals bigint not null,
+  exported_arrivals bigint
+);
+
 -- Both places as one. They show what the reader may see in the tables themselves.
 create view all_checkouts with (security_invoker = true) as
   select * from checkouts union all select * from archived_checkouts;
@@ -144,6 +153,13 @@ begin
   end loop;
 end $$;
 
+-- Called in the transaction that brought rows to the month of this time.
+create function note_arrival(at timestamptz) returns void language sql set search_path = public, pg_temp
+  set timezone = 'UTC' as $$
+  insert into archived_months as m (month, arrivals) values (to_char(at, 'YYYY-MM'), 1)
+  on conflict (month) do update set arrivals = m.arrivals + 1
+$$;
+
 -- The functions below find every row by an index, whatever statistics say: a table may have grown since they were made.
 -- Those that move to the archive plan each statement once: otherwise the check of every foreign key of every row would
 -- be planned anew, which takes longer than all the rest.
@@ -162,6 +178,8 @@ declare
   ids text[];
 begin
   if exists (select 1 from restores where finished_at is null) then return; end if;
+  -- Whoever writes to the archive locks this table first, as dropping a month does: neither meets the other halfway.
+  lock table only archived_checkouts in row exclusive mode;
   -- Whoever changes anything about a checkout holds its row, or finds it gone and brings it back.
   ids := array(select c.id from checkouts c where c.id >= from_id and c.id < before_id and c.id < month_ends
     and c.status in ('COMPLETED', 'EXPIRED', 'CANCELED') and c.expires_at < ended_before
@@ -221,6 +239,7 @@ begin
         where l.last_sequence < excluded.last_sequence;
     with gone as (delete from checkouts where id = any(ids) returning *)
       insert into archived_checkouts select * from gone;
+    perform note_arrival(time_of_checkout(from_id));
   end if;
   return next;
 end $$;
@@ -236,10 +255,12 @@ declare
   mined_before constant timestamptz := clock() - make_interval(days => greatest(days, 30));
   looked integer := 0;
   each record;
+  months timestamptz[] := '{}';
 begin
   if not pg_try_advisory_xact_lock(402402403, 30) or exists (select 1 from restores where finished_at is null) then
     return;
   end if;
+  lock table only archived_checkouts in row exclusive mode;
   moved := 0;
   for each in select t.* from transactions t where t.network = of_network and t.settler = of_settler
     and t.nonce >= from_nonce order by t.nonce limit batch
@@ -262,7 +283,9 @@ begin
         returning *)
       insert into archived_transactions select * from gone;
     moved := moved + 1;
+    months := months || date_trunc('month', each.created_at, 'UTC');
   end loop;
+  perform note_arrival(month) from (select distinct unnest(months) as month order by 1) m;
   return next;
 end $$;
 
@@ -321,5 +344,5 @@ begin
   return cardinality(found_ids);
 end $$;
 
-revoke execute on function open_archive_month, open_transactions_month, archive_checkouts, archive_transactions, bring_back
-  from public;
+revoke execute on function open_archive_month, open_transactions_month, note_arrival, archive_checkouts, archive_transactions,
+  bring_back from public;

@@ -71,10 +71,11 @@ straight into its own wallet.
                                say that the directory was restored: all cells tell it what they use
   archive list                 list the months of the archive: how much each holds, and how long it is kept
   archive export MONTH --out FILE
-                               write a month such as 2026-08 to a file, one line of JSON per checkout;
-                               compressed if its name ends in .gz
-  archive drop MONTH           drop a month whose retention (RETENTION_CHECKOUTS_DAYS) is over; --force:
-                               before that
+                               write a month such as 2026-08 to a file, one line of JSON per checkout
+                               and per transaction; compressed if its name ends in .gz
+  archive drop MONTH           drop a month that was exported and whose retention
+                               (RETENTION_CHECKOUTS_DAYS) is over; --force: before that;
+                               --without-export: even if no file has all of it
   erase payer ADDRESS          erase a payer's data from the archive, except what the books need
   reconcile                    compare a restored database with the chains; run it before serve and work
   rollups rebuild              count what stores took again, from their event logs, while serve and work
@@ -199,6 +200,7 @@ async function run(): Promise<void> {
           member: { type: 'string' },
           cells: { type: 'string' },
           force: { type: 'boolean' },
+          'without-export': { type: 'boolean' },
         },
       })
       const perform = {

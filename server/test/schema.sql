@@ -15,6 +15,8 @@ declare
   ids text[];
 begin
   if exists (select 1 from restores where finished_at is null) then return; end if;
+  -- Whoever writes to the archive locks this table first, as dropping a month does: neither meets the other halfway.
+  lock table only archived_checkouts in row exclusive mode;
   -- Whoever changes anything about a checkout holds its row, or finds it gone and brings it back.
   ids := array(select c.id from checkouts c where c.id >= from_id and c.id < before_id and c.id < month_ends
     and c.status in ('COMPLETED', 'EXPIRED', 'CANCELED') and c.expires_at < ended_before
@@ -74,6 +76,7 @@ begin
         where l.last_sequence < excluded.last_sequence;
     with gone as (delete from checkouts where id = any(ids) returning *)
       insert into archived_checkouts select * from gone;
+    perform note_arrival(time_of_checkout(from_id));
   end if;
   return next;
 end $$;
@@ -91,10 +94,12 @@ declare
   mined_before constant timestamptz := clock() - make_interval(days => greatest(days, 30));
   looked integer := 0;
   each record;
+  months timestamptz[] := '{}';
 begin
   if not pg_try_advisory_xact_lock(402402403, 30) or exists (select 1 from restores where finished_at is null) then
     return;
   end if;
+  lock table only archived_checkouts in row exclusive mode;
   moved := 0;
   for each in select t.* from transactions t where t.network = of_network and t.settler = of_settler
     and t.nonce >= from_nonce order by t.nonce limit batch
@@ -117,7 +122,9 @@ begin
         returning *)
       insert into archived_transactions select * from gone;
     moved := moved + 1;
+    months := months || date_trunc('month', each.created_at, 'UTC');
   end loop;
+  perform note_arrival(month) from (select distinct unnest(months) as month order by 1) m;
   return next;
 end $$;
 
@@ -280,6 +287,15 @@ CREATE FUNCTION public.needs_owner(of_store text) RETURNS boolean
   select coalesce(s.wallet_changes, case when s.mode = 'live' and exists (select 1 from memberships m
     where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) = 'member'
   from stores s where s.id = of_store
+$$;
+
+CREATE FUNCTION public.note_arrival(at timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    AS $$
+  insert into archived_months as m (month, arrivals) values (to_char(at, 'YYYY-MM'), 1)
+  on conflict (month) do update set arrivals = m.arrivals + 1
 $$;
 
 CREATE FUNCTION public.open_archive_month(of_checkout text) RETURNS boolean
@@ -994,6 +1010,12 @@ CREATE TABLE public.archived_logs (
     last_sequence bigint NOT NULL
 );
 
+CREATE TABLE public.archived_months (
+    month text NOT NULL COLLATE pg_catalog."C",
+    arrivals bigint NOT NULL,
+    exported_arrivals bigint
+);
+
 CREATE TABLE public.archived_transactions (
     network text NOT NULL COLLATE pg_catalog."C",
     settler text NOT NULL COLLATE pg_catalog."C",
@@ -1583,6 +1605,9 @@ ALTER TABLE ONLY public.archived_events
 
 ALTER TABLE ONLY public.archived_logs
     ADD CONSTRAINT archived_logs_pkey PRIMARY KEY (store_id);
+
+ALTER TABLE ONLY public.archived_months
+    ADD CONSTRAINT archived_months_pkey PRIMARY KEY (month);
 
 ALTER TABLE ONLY public.archived_pasted_transactions
     ADD CONSTRAINT archived_pasted_transactions_pkey PRIMARY KEY (checkout_id, network, transaction_hash);

@@ -13,6 +13,7 @@ export const owners: Readonly<Record<string, string>> = {
   archived_credits: 'archive',
   archived_events: 'archive',
   archived_logs: 'archive',
+  archived_months: 'archive',
   archived_pasted_transactions: 'archive',
   archived_payment_hints: 'archive',
   archived_reserved_amounts: 'archive',

@@ -1,9 +1,16 @@
-import { once } from 'node:events'
 import { open } from 'node:fs/promises'
-import { finished } from 'node:stream/promises'
+import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { droppableFrom, type Month, parseMonth } from '../archive/month.ts'
-import { dropMonth, listMonths, readExported } from '../archive/month-rows.ts'
+import {
+  dropMonth,
+  listMonths,
+  readArrivals,
+  readExported,
+  readExportedSent,
+  type SentKey,
+  writeExported,
+} from '../archive/month-rows.ts'
 import { parseWalletAddress, toStoredAnywhere } from '../chains/families.ts'
 import { erasePayer } from '../checkouts/erase-payer.ts'
 import type { Context } from '../context.ts'
@@ -12,8 +19,9 @@ import { families } from '../networks.ts'
 import { type Options, UsageError } from './operator.ts'
 
 const usage =
-  'Usage: archive list, archive export MONTH --out FILE or archive drop MONTH [--force]. A month looks like 2026-08.'
-const checkoutsPerRead = 500
+  'Usage: archive list, archive export MONTH --out FILE or archive drop MONTH [--force] [--without-export]. A month looks like 2026-08.'
+/** A few megabytes at a time. */
+const linesPerRead = 500
 /** How often `drop` tries to get hold of the tables, three seconds each. */
 const dropTriesMax = 5
 const insufficientPrivilege = '42501'
@@ -30,7 +38,7 @@ export async function archiveCommand(
   const isStored = (await listMonths(ctx.db)).some((stored) => stored.month === month)
   if (!isStored) throw new UsageError(`The archive has no month ${month}. Run: archive list`)
   if (verb === 'export') return await exportMonth(ctx, month, options.out)
-  if (verb === 'drop') return await drop(ctx, month, options.force === true)
+  if (verb === 'drop') return await drop(ctx, month, options)
   throw new UsageError(usage)
 }
 
@@ -39,7 +47,7 @@ async function list(ctx: Context): Promise<string> {
   if (months.length === 0) return 'The archive is empty.'
   const days = ctx.config.retentionCheckoutsDays
   return months
-    .map(({ month, checkouts, bytes }) => {
+    .map(({ month, checkouts, bytes, isExported }) => {
       const from = droppableFrom(month, days)
       const kept =
         from === null
@@ -49,34 +57,51 @@ async function list(ctx: Context): Promise<string> {
             : `kept until ${from.toISOString().slice(0, 10)}`
       const count =
         checkouts === null ? 'checkouts not counted yet' : `about ${Math.round(checkouts)} checkouts`
-      return `${month}  ${count}, ${BigInt(bytes) / 1_000_000n} MB, ${kept}`
+      return `${month}  ${count}, ${BigInt(bytes) / 1_000_000n} MB, ${isExported ? 'exported' : 'not exported'}, ${kept}`
     })
     .join('\n')
 }
 
-/** One line of JSON for each checkout, with everything that is archived about it. */
+/** One line of JSON for each checkout and each transaction of a settler, with everything that is archived about it. */
 async function exportMonth(ctx: Context, month: Month, out: Options[string]): Promise<string> {
   if (typeof out !== 'string') throw new UsageError('archive export requires --out FILE.')
+  // Read before the first line: what comes to the month from now on may not be in the file, and is not in this number.
+  const arrivals = await readArrivals(ctx.db, month)
   const handle = await open(out, 'wx', 0o600).catch((error: Error) => {
     throw new UsageError(`Cannot write ${out}, which must not exist yet: ${error.message}`)
   })
-  const file = handle.createWriteStream()
-  const writer = out.endsWith('.gz') ? createGzip() : file
-  if (writer !== file) writer.pipe(file)
-  let count = 0
-  for (let after = ''; ; ) {
-    const lines = await readExported(ctx.db, month, after, checkoutsPerRead)
-    for (const { line } of lines) if (!writer.write(`${line}\n`)) await once(writer, 'drain')
-    count += lines.length
-    after = lines.at(-1)?.id ?? after
-    if (lines.length < checkoutsPerRead) break
-  }
-  writer.end()
-  await finished(file)
-  return `Wrote ${count} ${count === 1 ? 'checkout' : 'checkouts'} of ${month} to ${out}, one line of JSON each. The file holds what payers signed: keep it like a backup.`
+  const file = handle.createWriteStream({ flush: true })
+  const written = { checkouts: 0, transactions: 0 }
+  const lines = readLines(ctx, month, written)
+  await (out.endsWith('.gz') ? pipeline(lines, createGzip(), file) : pipeline(lines, file))
+  // Only once the file is on its disk.
+  await writeExported(ctx.db, month, arrivals)
+  const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
+  return `Wrote ${count(written.checkouts, 'checkout')} and ${count(written.transactions, 'transaction')} of ${month} to ${out}, one line of JSON each. The file holds what payers signed: keep it like a backup.`
 }
 
-async function drop(ctx: Context, month: Month, isForced: boolean): Promise<string> {
+async function* readLines(
+  { db }: Context,
+  month: Month,
+  written: { checkouts: number; transactions: number },
+) {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const read: { id: string; line: string }[] = await readExported(db, month, after, linesPerRead)
+    for (const { line } of read) yield `${line}\n`
+    written.checkouts += read.length
+    after = read.at(-1)?.id
+  }
+  for (let after: SentKey | undefined = { network: '', settler: '', nonce: '0' }; after !== undefined; ) {
+    const read: (SentKey & { line: string })[] = await readExportedSent(db, month, after, linesPerRead)
+    for (const { line } of read) yield `${line}\n`
+    written.transactions += read.length
+    after = read.at(-1)
+  }
+}
+
+async function drop(ctx: Context, month: Month, options: Options): Promise<string> {
+  const isForced = options.force === true
+  const isExportRequired = options['without-export'] !== true
   const from = droppableFrom(month, ctx.config.retentionCheckoutsDays)
   if (!isForced && from === null)
     throw new UsageError(
@@ -88,7 +113,10 @@ async function drop(ctx: Context, month: Month, isForced: boolean): Promise<stri
     )
   for (let tries = 1; ; tries++) {
     try {
-      await dropMonth(ctx.db, month)
+      if (!(await dropMonth(ctx.db, month, { isExportRequired })))
+        throw new UsageError(
+          `No file has all of ${month}: it was not exported, or more of it was archived since. Run: archive export ${month} --out FILE. To drop it all the same: --without-export.`,
+        )
       return `Dropped ${month}: its checkouts, payments and events are gone. Refunds and what was counted of them stay.`
     } catch (error) {
       if (sqlState(error) === insufficientPrivilege)
