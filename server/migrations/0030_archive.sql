@@ -37,7 +37,7 @@ create table archived_payment_hints (like payment_hints, primary key (checkout_i
   partition by range (checkout_id);
 
 -- What settlers sent for them, by the month in which each transaction was made. A transaction carries the payments of
--- many checkouts, and moves once all of these are here.
+-- many checkouts, and moves once all of these are here. Refunds are not archived, but end.
 create table archived_transactions (like transactions, primary key (created_at, network, settler, nonce))
   partition by range (created_at);
 create index archived_transactions_by_key on archived_transactions (network, settler, nonce);
@@ -49,6 +49,7 @@ create index archived_transaction_calls_by_authorization
 create table archived_broadcasts (like broadcasts, transaction_at timestamptz, primary key (transaction_at, hash))
   partition by range (transaction_at);
 create index archived_broadcasts_by_transaction on archived_broadcasts (network, settler, nonce);
+create index archived_broadcasts_by_hash on archived_broadcasts (hash);
 
 -- Up to which number events of a store may be in the archive. Raised together with the move.
 create table archived_logs (
@@ -244,15 +245,17 @@ begin
   return next;
 end $$;
 
--- Moves a settler's transactions that were mined that long ago, and whose payments are all in the archive. Looks at
--- `batch` of them from a nonce on; `next_nonce` is where to look on, null if what follows is too young. Whoever brings a
--- checkout back meanwhile goes first.
+-- Moves a settler's transactions whose outcome has been known for that long, once the payments that they carried are all in
+-- the archive and their refunds have ended that long ago: nobody reads a transaction for those any more. What it cost may
+-- never be known. Looks at `batch` of them from a nonce on; `next_nonce` is where to look on, `is_done` whether what
+-- follows is too young. Whoever brings a checkout back meanwhile goes first.
 create function archive_transactions(of_network text, of_settler text, from_nonce bigint, days integer, batch integer)
-  returns table (moved integer, next_nonce bigint) language plpgsql security definer
+  returns table (moved integer, next_nonce bigint, is_done boolean) language plpgsql security definer
   set search_path = public, pg_temp set enable_seqscan = off set enable_hashjoin = off
   set enable_mergejoin = off set enable_material = off set plan_cache_mode = force_generic_plan as $$
 declare
-  mined_before constant timestamptz := clock() - make_interval(days => greatest(days, 30));
+  -- A day later than checkouts, so that those have gone ahead.
+  ended_before constant timestamptz := clock() - make_interval(days => greatest(days, 30) + 1);
   looked integer := 0;
   each record;
   months timestamptz[] := '{}';
@@ -262,16 +265,22 @@ begin
   end if;
   lock table only archived_checkouts in row exclusive mode;
   moved := 0;
+  next_nonce := from_nonce;
+  is_done := true;
   for each in select t.* from transactions t where t.network = of_network and t.settler = of_settler
     and t.nonce >= from_nonce order by t.nonce limit batch
   loop
-    next_nonce := null;
-    exit when each.mined_at is null or each.mined_at >= mined_before;
+    exit when each.created_at >= ended_before;
     looked := looked + 1;
-    next_nonce := case when looked = batch then each.nonce + 1 end;
-    continue when each.cost_wei is null or exists (select 1 from transaction_calls c
+    next_nonce := each.nonce + 1;
+    is_done := looked < batch;
+    continue when each.mined_at is null or each.mined_at >= ended_before or exists (select 1 from transaction_calls c
       join authorizations a on a.payer = c.payer and a.nonce = c.nonce and a.asset = c.asset and a.network = c.network
-      where c.settler = of_settler and c.settler_nonce = each.nonce and c.network = of_network);
+      left join refunds r on r.id = a.refund_id
+      where c.settler = of_settler and c.settler_nonce = each.nonce and c.network = of_network
+        and ((a.is_credited or a.state in ('rejected', 'dead')) and not r.is_watched
+          and (r.status in ('FAILED', 'CANCELED') or (r.status = 'COMPLETED' and r.finality = 'finalized'))
+          and greatest(r.created_at, r.completed_at, r.ended_at) < ended_before) is not true);
     perform open_transactions_month(each.created_at);
     with gone as (delete from transaction_calls where settler = of_settler and settler_nonce = each.nonce
         and network = of_network returning *)

@@ -81,7 +81,7 @@ begin
   return next;
 end $$;
 
-CREATE FUNCTION public.archive_transactions(of_network text, of_settler text, from_nonce bigint, days integer, batch integer) RETURNS TABLE(moved integer, next_nonce bigint)
+CREATE FUNCTION public.archive_transactions(of_network text, of_settler text, from_nonce bigint, days integer, batch integer) RETURNS TABLE(moved integer, next_nonce bigint, is_done boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -91,7 +91,8 @@ CREATE FUNCTION public.archive_transactions(of_network text, of_settler text, fr
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 declare
-  mined_before constant timestamptz := clock() - make_interval(days => greatest(days, 30));
+  -- A day later than checkouts, so that those have gone ahead.
+  ended_before constant timestamptz := clock() - make_interval(days => greatest(days, 30) + 1);
   looked integer := 0;
   each record;
   months timestamptz[] := '{}';
@@ -101,16 +102,22 @@ begin
   end if;
   lock table only archived_checkouts in row exclusive mode;
   moved := 0;
+  next_nonce := from_nonce;
+  is_done := true;
   for each in select t.* from transactions t where t.network = of_network and t.settler = of_settler
     and t.nonce >= from_nonce order by t.nonce limit batch
   loop
-    next_nonce := null;
-    exit when each.mined_at is null or each.mined_at >= mined_before;
+    exit when each.created_at >= ended_before;
     looked := looked + 1;
-    next_nonce := case when looked = batch then each.nonce + 1 end;
-    continue when each.cost_wei is null or exists (select 1 from transaction_calls c
+    next_nonce := each.nonce + 1;
+    is_done := looked < batch;
+    continue when each.mined_at is null or each.mined_at >= ended_before or exists (select 1 from transaction_calls c
       join authorizations a on a.payer = c.payer and a.nonce = c.nonce and a.asset = c.asset and a.network = c.network
-      where c.settler = of_settler and c.settler_nonce = each.nonce and c.network = of_network);
+      left join refunds r on r.id = a.refund_id
+      where c.settler = of_settler and c.settler_nonce = each.nonce and c.network = of_network
+        and ((a.is_credited or a.state in ('rejected', 'dead')) and not r.is_watched
+          and (r.status in ('FAILED', 'CANCELED') or (r.status = 'COMPLETED' and r.finality = 'finalized'))
+          and greatest(r.created_at, r.completed_at, r.ended_at) < ended_before) is not true);
     perform open_transactions_month(each.created_at);
     with gone as (delete from transaction_calls where settler = of_settler and settler_nonce = each.nonce
         and network = of_network returning *)
@@ -1803,6 +1810,8 @@ CREATE INDEX api_keys_by_store ON public.api_keys USING btree (store_id, id);
 CREATE INDEX archived_authorizations_by_identifier ON ONLY public.archived_authorizations USING btree (store_id, payment_identifier) WHERE (payment_identifier IS NOT NULL);
 
 CREATE INDEX archived_authorizations_by_key ON ONLY public.archived_authorizations USING btree (payer, nonce, asset, network);
+
+CREATE INDEX archived_broadcasts_by_hash ON ONLY public.archived_broadcasts USING btree (hash);
 
 CREATE INDEX archived_broadcasts_by_transaction ON ONLY public.archived_broadcasts USING btree (network, settler, nonce);
 

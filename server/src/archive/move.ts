@@ -1,7 +1,15 @@
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { firstIdAt } from '../ids.ts'
-import { findEnded, listSettlers, moveEnded, moveTransactions, openMonth, type Settler } from './rows.ts'
+import {
+  findEnded,
+  listSettlers,
+  moveEnded,
+  moveTransactions,
+  openMonth,
+  type SentPlace,
+  type Settler,
+} from './rows.ts'
 
 /** One transaction of a fraction of a second. */
 const checkoutsPerBatch = 500
@@ -13,6 +21,12 @@ const transactionsPerBatch = 200
 const transactionBatches = 50
 /** What cannot be moved yet is looked at again after this. */
 const passEverySeconds = 600
+/**
+ * One pass in so many, about one a day, looks again at the transactions that could not move: a payment that waits for a
+ * decision holds up its whole batch, so over the years there may be many. The others look only at those that have become
+ * old enough since.
+ */
+const passesPerLook = 144
 
 /**
  * Where a pass is: through the checkouts, from the oldest to those that are too young, and then through what each settler
@@ -20,12 +34,14 @@ const passEverySeconds = 600
  */
 export type Pass = {
   after: string
-  /** The nonce to look on from, by settler; null once all has been looked at. */
-  readonly nonces: Map<string, string | null>
+  /** How far it is through what each settler sent. */
+  readonly sent: Map<string, SentPlace>
+  /** How many passes ago the first of what they sent was looked at. */
+  sinceLook: number
   notBefore: Date
 }
 
-export const firstPass = (): Pass => ({ after: '', nonces: new Map(), notBefore: new Date(0) })
+export const firstPass = (): Pass => ({ after: '', sent: new Map(), sinceLook: 0, notBefore: new Date(0) })
 
 /**
  * Moves checkouts that ended longer ago than ARCHIVE_AFTER_DAYS to the archive, a few batches per run. Any number of
@@ -40,9 +56,11 @@ export async function archiveEnded(ctx: Context, pass: Pass, now: Date): Promise
     if (from === null) {
       // Once the payments are there, what was sent for them follows.
       for (const settler of await listSettlers(ctx.db)) await moveSent(ctx, pass, settler, days)
-      if ([...pass.nonces.values()].some((nonce) => nonce !== null)) return
+      if ([...pass.sent.values()].some(({ isDone }) => !isDone)) return
       pass.after = ''
-      pass.nonces.clear()
+      pass.sinceLook = (pass.sinceLook + 1) % passesPerLook
+      for (const [key, { from }] of pass.sent)
+        pass.sent.set(key, { from: pass.sinceLook === 0 ? '0' : from, isDone: false })
       pass.notBefore = new Date(now.getTime() + passEverySeconds * 1_000)
       return
     }
@@ -62,8 +80,8 @@ export async function archiveEnded(ctx: Context, pass: Pass, now: Date): Promise
 
 async function moveSent(ctx: Context, pass: Pass, settler: Settler, days: number): Promise<void> {
   const key = `${settler.network} ${settler.address}`
-  let from = pass.nonces.has(key) ? (pass.nonces.get(key) ?? null) : '0'
-  for (let batch = 0; from !== null && batch < transactionBatches; batch++)
-    from = await moveTransactions(ctx.db, settler, { from, days, limit: transactionsPerBatch })
-  pass.nonces.set(key, from)
+  let place = pass.sent.get(key) ?? { from: '0', isDone: false }
+  for (let batch = 0; !place.isDone && batch < transactionBatches; batch++)
+    place = await moveTransactions(ctx.db, settler, { from: place.from, days, limit: transactionsPerBatch })
+  pass.sent.set(key, place)
 }

@@ -75,20 +75,21 @@ export async function listSettlers(db: Database): Promise<Settler[]> {
   return await db.query<Settler>('select network, address from settlers order by network, address')
 }
 
-/**
- * Moves a settler's transactions whose payments are all in the archive, some from a nonce on. Returns the nonce to look
- * on from; null if nothing older is left.
- */
+/** From which nonce to look on, and whether what follows is too young. */
+export type SentPlace = { readonly from: string; readonly isDone: boolean }
+
+/** Moves a settler's transactions whose payments are all in the archive, some from a nonce on. */
 export async function moveTransactions(
   db: Reader,
   { network, address }: Settler,
   range: { readonly from: string; readonly days: number; readonly limit: number },
-): Promise<string | null> {
-  const [row] = await db.query<{ next: string | null }>(
-    'select next_nonce as next from archive_transactions($1, $2, $3, $4, $5)',
+): Promise<SentPlace> {
+  const [row] = await db.query<SentPlace>(
+    'select next_nonce as "from", is_done as "isDone" from archive_transactions($1, $2, $3, $4, $5)',
     [network, address, range.from, range.days, range.limit],
   )
-  return row?.next ?? null
+  // Nothing if a restored database is being compared, or another process is at it.
+  return row ?? { from: range.from, isDone: true }
 }
 
 /**

@@ -18,7 +18,6 @@ import {
   openWork,
   placesOf,
   rowsOf,
-  sendAged,
   tables,
 } from './support/aged.ts'
 
@@ -237,54 +236,6 @@ test('a checkout comes back although its authorization was claimed again meanwhi
     const [kept, ...more] = await claims([old.id, next.id])
     assert.deepEqual([kept?.checkout_id, more], [stays === 'old' ? old.id : next.id, []], `${isPaid} ${twin}`)
   }
-})
-
-test('what was sent for payments follows the last of them, and comes back with the first', async () => {
-  const farthing = await openTestApp()
-  const shop = await openStore(farthing)
-  const [first, second] = [await makeAged(farthing, shop), await makeAged(farthing, shop)]
-  await sendAged(farthing, [first.id, second.id])
-  const sent = ['transactions', 'transaction_calls', 'broadcasts']
-  const before = await rowsOf(farthing, '', sent)
-  const work = openWork(farthing)
-  await farthing.ctx.db.query('update credits set finalized_at = null where checkout_id = $1', [second.id])
-  await archiveAll(work)
-  assert.deepEqual(await placesOf(farthing, first.id), ['archive'])
-  assert.deepEqual(await rowsOf(farthing, '', sent), before, 'one of its payments is not there yet')
-
-  await farthing.ctx.db.query('update credits set finalized_at = included_at where checkout_id = $1', [
-    second.id,
-  ])
-  await archiveAll(work)
-  for (const rows of await rowsOf(farthing, '', sent)) assert.match(rows, / 0 /)
-  for (const rows of await rowsOf(farthing, 'archived_', sent)) assert.match(rows, / [12] /)
-  await bringBack(farthing.ctx.db, [second.id])
-  assert.deepEqual(await rowsOf(farthing, '', sent), before)
-  for (const rows of await rowsOf(farthing, 'archived_', sent)) assert.match(rows, / 0 /)
-})
-
-test('any number of transactions that may not move keep none that follows from moving', async () => {
-  const farthing = await openTestApp()
-  const stuck = 10_100
-  await farthing.ctx.db.query(
-    `with s as (
-       insert into settlers (network, address, next_nonce) select 'eip155:8453', address, 0
-       from unnest(array['0x5e771e4', '0x5e771e5']) as address returning *
-     )
-     insert into transactions (network, settler, nonce, created_at, mined_at, cost_wei)
-     select s.network, s.address, nonce, old, old, case when nonce >= $1 then 7 end
-     from s, generate_series(0, $1) as nonce, (select clock() - interval '200 days' as old) at`,
-    [stuck],
-  )
-  await archiveAll(openWork(farthing))
-  const left = await farthing.ctx.db.query<{ settler: string; left: number; unpriced: number }>(
-    `select settler, count(*)::int as left, (count(*) filter (where cost_wei is null))::int as unpriced from transactions
-     group by settler order by settler`,
-  )
-  assert.deepEqual(left, [
-    { settler: '0x5e771e4', left: stuck, unpriced: stuck },
-    { settler: '0x5e771e5', left: stuck, unpriced: stuck },
-  ])
 })
 
 test('whoever is killed while it moves leaves every row in one place', async () => {

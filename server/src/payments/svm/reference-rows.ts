@@ -1,3 +1,4 @@
+import { inBoth } from '../../archive/archive.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { Wanted } from '../rail.ts'
 
@@ -57,20 +58,20 @@ export async function listAwaited(
   )
 }
 
-/** Which of these transactions are neither credited nor sent by us. */
+/** Which of these transactions are neither credited nor sent by us. Nearly all are known where they are written to. */
 export async function listUnknown(
   db: Database,
   network: string,
   hashes: readonly string[],
 ): Promise<string[]> {
-  const rows = await db.query<{ hash: string }>(
-    `select h.hash from unnest($2::text[]) as h (hash)
+  const sql = `select h.hash from unnest($2::text[]) as h (hash)
      where not exists (select 1 from credits k where k.network = $1 and k.transaction_hash = h.hash
          and k.orphaned_at is null)
-       and not exists (select 1 from broadcasts b where b.network = $1 and b.hash = h.hash)`,
-    [network, hashes],
-  )
-  return rows.map(({ hash }) => hash)
+       and not exists (select 1 from broadcasts b where b.network = $1 and b.hash = h.hash)`
+  const read = async (text: string, some: readonly string[]) =>
+    (await db.query<{ hash: string }>(text, [network, some])).map(({ hash }) => hash)
+  const fresh = await read(sql, hashes)
+  return fresh.length === 0 ? [] : await read(inBoth(sql), fresh)
 }
 
 /** A transfer by reference, with the place where it is or was included. */

@@ -24,7 +24,10 @@ export async function readHandedMessage(
   return row ?? null
 }
 
-/** SQL: the message of a refund died before its wallet's signature was seen: no settler has signed it. */
+/**
+ * SQL: the message of a refund died before its wallet's signature was seen: no settler has signed it. What was sent for a
+ * refund moves to the archive only after the refund has ended, and then nothing is handed out for it.
+ */
 const isFreed = (
   refundId: string,
 ) => `a.state = 'dead' and a.refund_id = ${refundId} and not exists (select 1 from refunds r where r.id = a.refund_id
