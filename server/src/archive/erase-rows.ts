@@ -16,20 +16,28 @@ export async function listErasable(db: Database, payer: string, limit: number): 
   return rows.map(({ checkout_id }) => checkout_id)
 }
 
-/** How many checkouts of a payer still name it: refunded ones, and those that are not in the archive. */
-export async function countKept(
-  db: Database,
-  payer: string,
-): Promise<{ readonly refunded: number; readonly recent: number }> {
-  const [row] = await db.query<{ refunded: number; recent: number }>(
+/** What still names a payer. */
+export type Kept = {
+  /** Archived checkouts with a refund. */
+  readonly refunded: number
+  /** Checkouts that are not in the archive. */
+  readonly recent: number
+  /** Payments without a checkout, which are not archived. */
+  readonly unmatched: number
+}
+
+export async function countKept(db: Database, payer: string): Promise<Kept> {
+  const [row] = await db.query<Kept>(
     `select (select count(*)::integer from (${paidBy}) p where ${isRefunded}) as refunded,
        (select count(*)::integer from (
          select a.checkout_id from authorizations a where a.payer = $1 and a.checkout_id is not null
          union select k.checkout_id from stores s join credits k on k.store_id = s.id and k.payer = $1
-           and k.checkout_id is not null) p) as recent`,
+           and k.checkout_id is not null) p) as recent,
+       (select count(distinct k.payment_id)::integer from credits k where k.checkout_id is null
+         and (k.payer = $1 or k.sender = $1)) as unmatched`,
     [payer],
   )
-  return row ?? { refunded: 0, recent: 0 }
+  return row ?? { refunded: 0, recent: 0, unmatched: 0 }
 }
 
 /** More than a transaction has transfers. */
@@ -38,6 +46,9 @@ const erasedPosition = 1_000_000
 /** SQL: the nonce of an erased payer's signature in the row `of`. Another payer of the same nonce may be erased too. */
 const erasedNonce = (of: string) =>
   `'0x' || encode(sha256(convert_to(${of}.checkout_id || ${of}.nonce, 'UTF8')), 'hex')`
+
+/** A payment, and between which times it was announced as money without a checkout, if it was. */
+export type ErasedPayment = { readonly id: string; readonly seenAt: Date; readonly acceptedAt: Date | null }
 
 /** A signature's nonce, and what takes its place. */
 export type ErasedNonce = { readonly nonce: string; readonly erased: string }
@@ -54,19 +65,20 @@ export async function eraseArchived(
   checkoutIds: readonly string[],
   payer: string,
   erased: string,
-): Promise<{ checkoutIds: string[]; paymentIds: string[]; nonces: ErasedNonce[] }> {
+): Promise<{ checkoutIds: string[]; payments: ErasedPayment[]; nonces: ErasedNonce[] }> {
   const locked = await tx.query<{ id: string }>(
     `update archived_checkouts set metadata = null, success_redirect_url = null, cancel_url = null
      where id = any($1) returning id`,
     [checkoutIds],
   )
   const ids = locked.map(({ id }) => id)
-  const credits = await tx.query<{ payment_id: string }>(
+  const payments = await tx.query<ErasedPayment>(
     `update archived_credits k set sender = null, sender_nonce = null,
        payer = case when payer = $2 then $3 else payer end,
        nonce = case when payer = $2 then ${erasedNonce('k')} else nonce end,
        position = case when payer = $2 then ${erasedPosition} + log_index else position end
-     where checkout_id = any($1) and (payer = $2 or sender = $2) returning payment_id`,
+     where checkout_id = any($1) and (payer = $2 or sender = $2)
+     returning payment_id as id, least(first_seen_block_time, included_at) as "seenAt", accepted_at as "acceptedAt"`,
     [ids, payer, erased],
   )
   const nonces = await tx.query<ErasedNonce>(
@@ -92,9 +104,5 @@ export async function eraseArchived(
      where checkout_id = any($1)`,
     [ids, payer, erased],
   )
-  return {
-    checkoutIds: ids,
-    paymentIds: credits.map(({ payment_id }) => payment_id),
-    nonces,
-  }
+  return { checkoutIds: ids, payments, nonces }
 }

@@ -136,13 +136,18 @@ export async function eraseCommand(ctx: Context, [verb, address = '']: readonly 
   const parsed = families.map((family) => parseWalletAddress(family, address))
   const known = parsed.find((one) => 'address' in one)
   if (!known || !('address' in known)) throw new UsageError(`${address} is not the address of a wallet.`)
-  const { erased, refunded, recent } = await erasePayer(ctx, toStoredAnywhere(known.address))
+  const { erased, refunded, recent, unmatched } = await erasePayer(ctx, toStoredAnywhere(known.address))
   return [
     `Erased ${address} from ${erased} ${erased === 1 ? 'checkout' : 'checkouts'} in the archive. Their payments cannot be refunded any more.`,
     ...(refunded > 0 ? [`${refunded} with a refund still name it: the refund is known by its payer.`] : []),
     ...(recent > 0
       ? [
           `${recent} not in the archive still name it: run this again once ARCHIVE_AFTER_DAYS have passed since they ended.`,
+        ]
+      : []),
+    ...(unmatched > 0
+      ? [
+          `${unmatched} ${unmatched === 1 ? 'payment without a checkout still names' : 'payments without a checkout still name'} it, and so do the events about that: money is archived with its checkout only. Once a store has accepted such a payment for a checkout, it is erased with it.`,
         ]
       : []),
   ].join('\n')

@@ -8,10 +8,11 @@ import { gunzipSync } from 'node:zlib'
 import { archiveCommand, eraseCommand } from '../../src/commands/archive.ts'
 import { rollupsCommand } from '../../src/commands/rollups.ts'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
+import { newId } from '../../src/ids.ts'
 import { agedDays, archiveAll, makeAged, openWork, placesOf } from '../archive/support/aged.ts'
 import { openTestApp } from '../support/app.ts'
 import { atEnd } from '../support/at-end.ts'
-import { payer } from '../support/by-hand.ts'
+import { creditByHand, payer } from '../support/by-hand.ts'
 import { openAs } from '../support/database.ts'
 import { assertProblem, openStore } from '../support/store.ts'
 
@@ -65,12 +66,50 @@ test('a payer’s address leaves the archive, and what the store wrote about the
   await assert.rejects(eraseCommand(ctx, ['payer', 'nobody']), /not the address of a wallet/)
 })
 
+test('money of a payer that came without a checkout is kept and reported, until it is archived with one', async () => {
+  const payer = '0x00000000000000000000000000000000000000e1'
+  const { id } = await makeAged(farthing, shop, 'stray')
+  const paymentId = await creditByHand(farthing, id)
+  const stray = await creditByHand(farthing, id)
+  await ctx.db.query('update credits set payer = $2 where payment_id = $1', [paymentId, payer])
+  await ctx.db.query('update credits set sender = $2, dismissed_at = clock() where payment_id = $1', [
+    stray,
+    payer,
+  ])
+  await ctx.db.query(
+    `insert into events (id, store_id, type, data, created_at)
+     select $2, store_id, 'payment.unmatched', json_build_object('checkout', null, 'payment', json_build_object('id',
+       payment_id, 'payer', upper(payer))), clock() from credits where payment_id = $1`,
+    [paymentId, newId('evt', ctx.config.cell, new Date(Date.now() - agedDays * 86_400_000))],
+  )
+  const said = await eraseCommand(ctx, ['payer', payer])
+  assert.match(said, /from 0 checkouts/)
+  assert.match(said, /^2 payments without a checkout still name it/m)
+  // As accepting does, long ago.
+  await ctx.db.query(
+    `update credits k set checkout_id = $2, disposition = 'overpaid', accepted_at = o.included_at,
+       included_at = o.included_at, first_seen_block_time = o.included_at, finalized_at = o.finalized_at, witnessed_at = o.witnessed_at
+     from credits o where k.payment_id = any($1) and o.checkout_id = $2`,
+    [[paymentId, stray], id],
+  )
+  await archiveAll(work)
+  const later = await eraseCommand(ctx, ['payer', payer])
+  assert.match(later, /from 1 checkout in/)
+  assert.doesNotMatch(later, /without a checkout/)
+  for (const table of ['all_credits', 'all_events'])
+    assert.deepEqual(
+      await ctx.db.query(`select 1 as one from ${table} t where to_jsonb(t)::text ~* $1`, [payer.slice(2)]),
+      [],
+      table,
+    )
+})
+
 test('a month is exported with everything about its checkouts, to a file that only its owner reads', async () => {
   const { id, paymentId } = await makeAged(farthing, shop, 'exported')
   await archiveAll(work)
   const out = join(folder, 'month.jsonl.gz')
   assert.match(await archive('list'), new RegExp(`^${month}  .*, kept$`, 'm'))
-  assert.match(await archiveCommand(ctx, ['export', month], { out }), /^Wrote 2 checkouts and 0 transactions/)
+  assert.match(await archiveCommand(ctx, ['export', month], { out }), /^Wrote 3 checkouts and 0 transactions/)
   assert.equal((await stat(out)).mode & 0o777, 0o600)
   const lines = gunzipSync(await readFile(out))
     .toString()
