@@ -149,12 +149,18 @@ export type SentTransfer = {
 
 /**
  * What the chain says about it. `waiting`: in no final block that enough nodes tell, so far. `unknown`: enough nodes
- * answer that they do not have the transaction. `found` lists the transfers that fit: a transaction can have several.
+ * answer that they do not have the transaction. `found` lists the transfers that fit, by their places: a transaction can have several. The
+ * payment that one is, if it is one, is recorded with the log index `creditedAs`; null: with its own place.
  */
 export type SentLookUp =
   | { readonly outcome: 'waiting' | 'unknown' }
   | { readonly outcome: 'refused'; readonly why: SentRefusal }
-  | { readonly outcome: 'found'; readonly block: string; readonly places: readonly number[] }
+  | {
+      readonly outcome: 'found'
+      readonly block: string
+      readonly places: readonly number[]
+      readonly creditedAs: number | null
+    }
 
 export type SentRefusal =
   | 'no_transfer'

@@ -38,7 +38,11 @@ async function prove(ctx: Context, sent: NonNullable<Rail['sent']>, named: Named
     await lockFollower(tx, named.network)
     let why: Why = 'taken'
     for (const place of found.places) {
-      const outcome = await writeProof(tx, named, { block: found.block, place })
+      const outcome = await writeProof(tx, named, {
+        block: found.block,
+        place,
+        logIndex: found.creditedAs ?? place,
+      })
       // Somebody named another transaction meanwhile.
       if (outcome === 'changed') return false
       if (outcome === 'proven') return true

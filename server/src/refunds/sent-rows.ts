@@ -102,7 +102,7 @@ export async function takeNamed(
 export async function writeProof(
   tx: Transaction,
   { id, network, transaction }: Named,
-  { block, place }: { readonly block: string; readonly place: number },
+  { block, place, logIndex }: { readonly block: string; readonly place: number; readonly logIndex: number },
 ): Promise<'proven' | 'credited' | 'taken' | 'changed'> {
   const [row] = await tx.query<{ outcome: 'proven' | 'credited' | 'taken' | 'changed' }>(
     `with locked as (
@@ -110,9 +110,9 @@ export async function writeProof(
          and r.way = 'sent' and r.position is null for no key update
      ), judged as (
        select l.id, case
-         when exists (select 1 from credits k where k.network = $2 and k.block_hash = $4 and k.log_index = $5
+         when exists (select 1 from credits k where k.network = $2 and k.block_hash = $4 and k.log_index = $6
            and k.orphaned_at is null) or exists (select 1 from archived_credits k where k.transaction_hash = $3
-           and k.network = $2 and k.block_hash = $4 and k.log_index = $5 and k.orphaned_at is null) then 'credited'
+           and k.network = $2 and k.block_hash = $4 and k.log_index = $6 and k.orphaned_at is null) then 'credited'
          when exists (select 1 from refunds o where o.transaction_hash = $3 and o.network = $2 and o.asset = l.asset
            and o.position = $5) then 'taken' else 'proven' end as outcome
        from locked l
@@ -121,7 +121,7 @@ export async function writeProof(
        from judged j where r.id = j.id and j.outcome = 'proven'
      )
      select coalesce((select outcome from judged), 'changed') as outcome`,
-    [id, network, transaction, block, place],
+    [id, network, transaction, block, place, logIndex],
   )
   return row?.outcome ?? 'changed'
 }

@@ -4,8 +4,10 @@ import { test } from 'node:test'
 import { archiveEnded, firstPass } from '../../src/archive/move.ts'
 import { bringBack } from '../../src/archive/rows.ts'
 import type { Database } from '../../src/database/db.ts'
+import type { Rail } from '../../src/payments/rail.ts'
 import { listUnknown } from '../../src/payments/svm/reference-rows.ts'
 import { listNotBroadcast } from '../../src/payments/svm/rows.ts'
+import { proveSent } from '../../src/refunds/prove-sent.ts'
 import { openTestApp, type TestApp } from '../support/app.ts'
 import { openStore } from '../support/store.ts'
 import { agedDays, archiveAll, makeAged, openWork, placesOf, rowsOf, sendAged } from './support/aged.ts'
@@ -150,6 +152,55 @@ test('a transfer whose transaction is in the archive is known, and is not sent b
   await archiveAll(openWork(farthing))
   assert.deepEqual(await db.query('select 1 as one from broadcasts'), [])
   assert.deepEqual(await ask(), before)
+})
+
+test('a transfer that is a payment proves no refund, wherever in its transaction it is and wherever the payment lies', async () => {
+  const farthing = await openTestApp()
+  const { ctx } = farthing
+  const shop = await openStore(farthing)
+  const { id } = await makeAged(farthing, shop)
+  const { paymentId } = await makeAged(farthing, shop)
+  const credited = { block: '7/So1d', transaction: 'So1d' }
+  await ctx.db.query('update credits set block_hash = $2, transaction_hash = $3 where checkout_id = $1', [
+    id,
+    credited.block,
+    credited.transaction,
+  ])
+  await ctx.db.query(
+    `with t as (
+       insert into refund_totals select network, asset, 'i', payment_id, store_id, amount, 1 from credits
+       where payment_id = $1 returning *
+     )
+     insert into refunds (id, store_id, payment_id, network, asset, identity, wallet, amount, recipient, way, status,
+       version, actor, created_at)
+     select 'rf_1', store_id, payment_id, network, asset, identity, '0xw', 1, '0xp', 'sent', 'REQUESTED', 1, '{}', ${old}
+     from t`,
+    [paymentId],
+  )
+  const [{ network } = { network: '' }] = await ctx.db.query<{ network: string }>(
+    'select network from refunds',
+  )
+  const prove = async (block: string, transaction: string) => {
+    await ctx.db.query(
+      "update refunds set status = 'SENT', transaction_hash = $1, named_at = clock(), looked_at = null, failure = null",
+      [transaction],
+    )
+    const found = { outcome: 'found', block, places: [3], creditedAs: 0 } as const
+    const sent = { parse: () => transaction, find: async () => found }
+    await proveSent(ctx, { network: { caip2: network }, sent } as unknown as Rail)
+    const [row] = await ctx.db.query<{ position: number | null; failure: string | null }>(
+      'select position, failure from refunds',
+    )
+    return row
+  }
+  for (const place of ['hot', 'archive']) {
+    assert.deepEqual(await placesOf(farthing, id), [place])
+    const { position, failure } = (await prove(credited.block, credited.transaction)) ?? {}
+    assert.equal(position, null)
+    assert.match(failure ?? '', /recorded as a payment/, place)
+    await archiveAll(openWork(farthing))
+  }
+  assert.deepEqual(await prove('8/So1e', 'So1e'), { position: 3, failure: null })
 })
 
 test('any number of transactions that may not move keep none that follows from moving', async () => {

@@ -29,7 +29,7 @@ test('once a transfer proves the refund no other transaction can be named, also 
   await name(id, hash())
   const named = await take(id, network)
   assert.equal(
-    await work.db.transaction((tx) => writeProof(tx, named, { block: hash(), place: 3 })),
+    await work.db.transaction((tx) => writeProof(tx, named, { block: hash(), place: 3, logIndex: 3 })),
     'proven',
   )
   const readRow = () => farthing.ctx.db.query('select * from refunds where id = $1', [id])

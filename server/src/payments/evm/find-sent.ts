@@ -65,7 +65,12 @@ function judgeTransfers(logs: readonly Log[], block: Block, sent: SentTransfer):
   if (own.length === 0) return refuse('other_wallet')
   // A block's time has no fractions of a second.
   if (block.time.getTime() + 1_000 <= sent.notBefore.getTime()) return refuse('too_old')
-  return { outcome: 'found', block: block.hash, places: own.map(({ logIndex }) => logIndex) }
+  return {
+    outcome: 'found',
+    block: block.hash,
+    places: own.map(({ logIndex }) => logIndex),
+    creditedAs: null,
+  }
 }
 
 function refuse(why: SentRefusal): SentLookUp {

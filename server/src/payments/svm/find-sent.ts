@@ -46,7 +46,6 @@ async function lookFor(ctx: Context, chain: SvmChain, sent: SentTransfer): Promi
   if (!landed || landed.slot !== status.slot) return { outcome: 'waiting' }
   const settlers: readonly string[] = await listSettlerAddresses(ctx.db, caip2)
   if (settlers.includes(landed.transaction.accounts[0] ?? '')) return refuse('authorized')
-  // One transaction is one credit here, wherever in it the transfer is.
   if ((await listUnknown(ctx.db, caip2, [sent.transaction])).length === 0) return refuse('credited')
   return await judgeTransfers(landed, sent)
 }
@@ -74,6 +73,8 @@ async function judgeTransfers(landed: Landed, sent: SentTransfer): Promise<SentL
     outcome: 'found',
     block: `${landed.slot}/${sent.transaction}`,
     places: own.map(({ place }) => place),
+    // One transaction is one credit here, wherever in it the transfer is.
+    creditedAs: 0,
   }
 }
 
