@@ -16,6 +16,8 @@ insert into epoch default values;
 
 create table cells (
   tag text collate "C" primary key check (tag ~ '^[0-9a-z]{2}$'),
+  -- The database that is this cell: another with the same tag is refused. Null: known by name only, as below.
+  identity text,
   api_url text not null default '',
   -- Empty: no console.
   console_url text not null default '',
@@ -26,6 +28,8 @@ create table cells (
   seen_at timestamptz,
   -- Counts the reports. A cell that sees it go back knows that the directory was restored.
   reports bigint not null default 0,
+  -- A copy of its database reports beside it: nothing is granted to the cell, and it can give nothing up.
+  is_doubled boolean not null default false,
   asserted_epoch bigint not null,
   -- Null: known by name only, after a restore, until it asserts what it has.
   adopted_at timestamptz

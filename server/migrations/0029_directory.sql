@@ -3,13 +3,16 @@ create table directory_state (
   only_one boolean primary key default true check (only_one),
   -- The directory's epoch in which this cell asserted what it has. Null: this deployment is the only cell.
   epoch bigint,
+  -- Drawn at the first adoption. A backup and a replica keep it; another database with the same tag has another.
+  identity text,
   -- Raised before a claim is given up. Whoever read an earlier one may not use a claim.
   number bigint not null default 0,
   -- The directory's count of our reports: it never goes back, unless the directory was restored.
   reports bigint not null default 0,
   takes_stores boolean not null default true,
   -- Never written: roles that lock the row need a column that they may update.
-  held boolean
+  held boolean,
+  check (epoch is null or identity is not null)
 );
 insert into directory_state default values;
 

@@ -115,9 +115,12 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
 /** What a cell that shares a directory has to say there. */
 function directory(ctx: Context): readonly Loop[] {
   const uses = openUses(ctx.db)
+  const reportTurn = { gaps: 0 }
   const claimTurn: Parameters<typeof releaseClaims>[2] = { after: null }
   return [
-    scheduled(ctx, 'directory-report', 60, () => reportToDirectory(ctx, uses, () => readLoad(ctx.db))),
+    scheduled(ctx, 'directory-report', 60, () =>
+      reportToDirectory(ctx, uses, () => readLoad(ctx.db), reportTurn),
+    ),
     scheduled(ctx, 'directory-release', 600, async () => void (await releaseClaims(ctx, uses, claimTurn))),
   ]
 }

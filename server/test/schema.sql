@@ -1108,10 +1108,12 @@ CREATE TABLE public.delivery_attempts (
 CREATE TABLE public.directory_state (
     only_one boolean DEFAULT true NOT NULL,
     epoch bigint,
+    identity text,
     number bigint DEFAULT 0 NOT NULL,
     reports bigint DEFAULT 0 NOT NULL,
     takes_stores boolean DEFAULT true NOT NULL,
     held boolean,
+    CONSTRAINT directory_state_check CHECK (((epoch IS NULL) OR (identity IS NOT NULL))),
     CONSTRAINT directory_state_only_one_check CHECK (only_one)
 );
 

@@ -4,7 +4,7 @@ import { checkCellJoined } from '../directory/adopt.ts'
 import { listCells } from '../directory/cell-rows.ts'
 import { claimHere, type Hold } from '../directory/claim.ts'
 import { ask, type Claim, walletClaim } from '../directory/directory.ts'
-import { readOwner } from '../directory/rows.ts'
+import { listOwners } from '../directory/rows.ts'
 import type { Family, Mode } from '../networks.ts'
 
 /**
@@ -36,8 +36,8 @@ export async function claimFor(
 ): Promise<{ readonly hold: Hold } | { readonly refusal: string }> {
   const hold = await claimHere(ctx, claim, 'operator')
   if (hold === 'elsewhere') {
-    const owner = await ask(ctx, (directory) => readOwner(directory, claim, ctx.config.cell))
-    return { refusal: `belongs to cell ${owner.cell ?? '(none since a moment ago)'}.` }
+    const [owner] = await ask(ctx, (directory) => listOwners(directory, [claim]))
+    return { refusal: `belongs to cell ${owner?.cell ?? '(none since a moment ago)'}.` }
   }
   return { hold: hold === 'free' ? null : hold }
 }

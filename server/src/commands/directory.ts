@@ -1,7 +1,7 @@
 import { parseWalletAddress, toStoredAnywhere } from '../chains/families.ts'
 import { openUses } from '../checkouts/uses.ts'
 import type { Context } from '../context.ts'
-import { adopt, checkDirectory, migrateDirectory } from '../directory/adopt.ts'
+import { adopt, checkDirectory, describeTaken, migrateDirectory } from '../directory/adopt.ts'
 import * as cells from '../directory/cell-rows.ts'
 import { ask, type Claim, walletClaim } from '../directory/directory.ts'
 import { drawMaps, writeMaps } from '../directory/maps.ts'
@@ -72,6 +72,7 @@ async function adoptHere(ctx: Context): Promise<string> {
         'Retire the wallets, or drain the settlers, in one of the two cells. Then run this again.',
       ].join('\n'),
     )
+  if ('isTaken' in adopted) throw new UsageError(`Nothing was changed. ${describeTaken(cell)}`)
   const { wallets, settlers } = adopted
   return `Cell ${cell} is in the directory, with ${count(wallets, 'wallet')} and ${count(settlers, 'settler')}. Start or restart its serve and work with this DIRECTORY_URL.`
 }
@@ -87,6 +88,7 @@ function describeCells(all: readonly Cell[]): string {
       count(cell.settlers, 'settler'),
       cell.seenAt ? `seen ${cell.seenAt.toISOString()}` : 'never seen',
       ...(cell.consoleUrl === '' ? [] : [cell.consoleUrl]),
+      ...(cell.isDoubled ? ['TWO DATABASES REPORT AS THIS CELL: stop one'] : []),
       ...(cell.isAsserted ? [] : ['NOTHING IS GRANTED until its work has told what it uses']),
     ].join('  '),
   )

@@ -17,7 +17,7 @@ const shownMax = 3
 export async function examineDirectory(
   ctx: Context,
 ): Promise<{ readonly what: string; readonly says: string; readonly fix: string | null }[]> {
-  const { epoch } = await readState(ctx.db)
+  const { epoch, identity } = await readState(ctx.db)
   const { cell } = ctx.config
   if (!ctx.directory) {
     if (epoch === null) return []
@@ -27,10 +27,21 @@ export async function examineDirectory(
   try {
     await ask(ctx, () => checkDirectory(ctx))
     const cells = await ask(ctx, listCells)
-    if (epoch === null || !cells.some(({ tag }) => tag === cell)) {
+    const here = cells.find(({ tag }) => tag === cell)
+    if (epoch === null || !here) {
       const fix =
         'Run: npm run server directory adopt. If the directory was restored: directory restored --cells LIST'
       return [{ what, says: `cell ${cell} is not in it`, fix }]
+    }
+    if (here.identity !== null && here.identity !== identity) {
+      const says = `another database is cell ${cell} in it`
+      return [{ what, says, fix: 'Stop serve and work here, and give this one a CELL of its own.' }]
+    }
+    if (here.isDoubled) {
+      const says = 'a copy of this database runs beside it as the same cell; both send from the same settlers'
+      return [
+        { what, says, fix: 'Stop the one that must not run, such as the old server after a move, now.' },
+      ]
     }
     const waiting = cells.filter(({ isAsserted }) => !isAsserted).map(({ tag }) => tag)
     if (waiting.length > 0) {

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../database/db.ts'
-import type { Cell } from './rows.ts'
+import type { Cell, Self } from './rows.ts'
 
 /** SQL for the directory's cells and its epoch. */
 type Reader = Database | Transaction
@@ -9,6 +9,7 @@ export async function listCells(db: Database): Promise<Cell[]> {
     `select c.tag, c.api_url as "apiUrl", c.console_url as "consoleUrl", c.takes_stores as "takesStores",
        c.stores::integer, c.payments_per_hour::integer as "paymentsPerHour", c.seen_at as "seenAt",
        c.asserted_epoch = e.number as "isAsserted", c.adopted_at as "adoptedAt",
+       c.identity, c.is_doubled as "isDoubled",
        (select count(*) from claims k where k.cell = c.tag and k.kind = 'wallet')::integer as wallets,
        (select count(*) from claims k where k.cell = c.tag and k.kind = 'settler')::integer as settlers
      from cells c cross join epoch e order by c.tag`,
@@ -37,20 +38,23 @@ export async function listWaiting(db: Reader, but: string): Promise<string[]> {
   return rows.map(({ tag }) => tag)
 }
 
-/** Returns how often the cell has reported. */
+/** Returns how often the cell has reported; null if another database is that cell. */
 export async function writeCell(
   tx: Transaction,
-  cell: Pick<Cell, 'tag' | 'apiUrl' | 'consoleUrl'>,
+  cell: Self & Pick<Cell, 'apiUrl' | 'consoleUrl'>,
   epoch: string,
-): Promise<string> {
+): Promise<string | null> {
   const [row] = await tx.query<{ reports: string }>(
-    `insert into cells as c (tag, api_url, console_url, asserted_epoch, adopted_at) values ($1, $2, $3, $4, clock())
+    `insert into cells as c (tag, api_url, console_url, asserted_epoch, adopted_at, identity)
+     values ($1, $2, $3, $4, clock(), $5)
      on conflict (tag) do update set api_url = excluded.api_url, console_url = excluded.console_url,
-       asserted_epoch = excluded.asserted_epoch, adopted_at = coalesce(c.adopted_at, excluded.adopted_at)
+       asserted_epoch = excluded.asserted_epoch, adopted_at = coalesce(c.adopted_at, excluded.adopted_at),
+       identity = excluded.identity
+       where coalesce(c.identity, excluded.identity) = excluded.identity
      returning reports`,
-    [cell.tag, cell.apiUrl, cell.consoleUrl, epoch],
+    [cell.tag, cell.apiUrl, cell.consoleUrl, epoch, cell.identity],
   )
-  return row?.reports ?? '0'
+  return row?.reports ?? null
 }
 
 /** Adds cells that a restored directory does not know: nothing is granted until they have asserted what they have. */
@@ -66,6 +70,14 @@ export async function listTags(db: Reader): Promise<string[]> {
   return rows.map(({ tag }) => tag)
 }
 
+/** Which database a cell is: undefined if there is no such cell, null if it is known by name only. */
+export async function readIdentity(db: Reader, tag: string): Promise<string | null | undefined> {
+  const [row] = await db.query<{ identity: string | null }>('select identity from cells where tag = $1', [
+    tag,
+  ])
+  return row?.identity
+}
+
 /** False if there is no such cell. */
 export async function writeTakesStores(db: Database, tag: string, takes: boolean): Promise<boolean> {
   const rows = await db.query('update cells set takes_stores = $2 where tag = $1 returning tag', [tag, takes])
@@ -77,28 +89,43 @@ export type Reported = {
   readonly reports: string
   readonly takesStores: boolean
   readonly isAsserted: boolean
+  readonly isDoubled: boolean
 }
 
-/** Writes a cell's load. Null if the directory does not know the cell. */
+/**
+ * Writes a cell's load. The first to report for a cell that is known by name only is that cell. Null if the directory
+ * does not know the cell, or another database is it.
+ */
 export async function writeReport(
   db: Database,
-  tag: string,
+  { tag, identity }: Self,
   load: { readonly stores: number; readonly paymentsPerHour: number },
 ): Promise<Reported | null> {
   const [row] = await db.query<Reported>(
-    `update cells c set stores = $2, payments_per_hour = $3, seen_at = clock(), reports = c.reports + 1
-     from epoch e where c.tag = $1
-     returning e.number as epoch, c.reports, c.takes_stores as "takesStores", c.asserted_epoch = e.number as "isAsserted"`,
-    [tag, load.stores, load.paymentsPerHour],
+    `update cells c set stores = $2, payments_per_hour = $3, seen_at = clock(), reports = c.reports + 1,
+       identity = $4
+     from epoch e where c.tag = $1 and coalesce(c.identity, $4) = $4
+     returning e.number as epoch, c.reports, c.takes_stores as "takesStores", c.asserted_epoch = e.number as "isAsserted",
+       c.is_doubled as "isDoubled"`,
+    [tag, load.stores, load.paymentsPerHour, identity],
   )
   return row ?? null
 }
 
+/** Notes whether a copy of a cell's database reports beside it. */
+export async function writeDoubled(db: Reader, { tag, identity }: Self, isDoubled: boolean): Promise<void> {
+  await db.query('update cells set is_doubled = $3 where tag = $1 and identity = $2', [
+    tag,
+    identity,
+    isDoubled,
+  ])
+}
+
 /** Records that a cell has asserted all that it has, unless the epoch was raised meanwhile. */
-export async function writeAsserted(db: Reader, tag: string, epoch: string): Promise<void> {
+export async function writeAsserted(db: Reader, { tag, identity }: Self, epoch: string): Promise<void> {
   await db.query(
     `update cells c set asserted_epoch = $2, adopted_at = coalesce(c.adopted_at, clock()) from epoch e
-     where c.tag = $1 and e.number = $2`,
-    [tag, epoch],
+     where c.tag = $1 and c.identity = $3 and e.number = $2`,
+    [tag, epoch, identity],
   )
 }

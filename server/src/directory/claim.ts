@@ -20,23 +20,25 @@ export async function claimHere(
   basis: Basis | null,
 ): Promise<Hold | 'free' | 'elsewhere'> {
   if (!ctx.directory) return null
-  const { number, epoch } = await readState(ctx.db)
-  if (epoch === null) throw unavailable('This cell has not adopted it: directory adopt')
-  const { cell } = ctx.config
+  const { number, epoch, identity } = await readState(ctx.db)
+  if (epoch === null || identity === null) throw unavailable('This cell has not adopted it: directory adopt')
+  const self = { tag: ctx.config.cell, identity }
   crashPoint(ctx, 'hold-before')
   const granted = await ask(ctx, (directory) =>
     basis === null
-      ? rows.touchClaim(directory, claim, cell)
-      : rows.insertClaim(directory, claim, cell, basis),
+      ? rows.touchClaim(directory, claim, self)
+      : rows.insertClaim(directory, claim, self, basis),
   ).catch((error) => refuseUnknown(error))
   crashPoint(ctx, 'hold-after')
   if (granted !== null) return { number, epoch: granted }
-  const owner = await ask(ctx, (directory) => rows.readOwner(directory, claim, cell))
+  const owner = await ask(ctx, (directory) => rows.readOwner(directory, claim, self))
   if (!owner.isKnown) throw refuseUnknown(null)
+  if (owner.isOther) throw unavailable(`Another database is cell ${self.tag} there: directory adopt`)
+  if (owner.isDoubled) throw unavailable(`A copy of this database reports beside it: see the log of work`)
   if (!owner.isReady) throw unavailable('It waits until every cell has told what it uses: directory list')
   if (owner.cell === null && basis === null) return 'free'
   // Given up since we asked, or ours since then: the repeat finds out.
-  if (owner.cell === null || owner.cell === cell) throw unavailable('The claim changed meanwhile.')
+  if (owner.cell === null || owner.cell === self.tag) throw unavailable('The claim changed meanwhile.')
   return 'elsewhere'
 }
 

@@ -28,6 +28,10 @@ import { Problem } from '../problems.ts'
  * epoch all that it uses (assert.ts): first it moves its own `directory_state` to that epoch, as a fence, and then it
  * lists. A claim of an older epoch gives way to a cell that asserts it: its owner had given it up.
  *
+ * A cell is one database, which `directory_state.identity` tells from others: the first that adopts a tag is that cell, and
+ * whatever is asked or told in its name carries the identity. A backup and a replica have the same one; a copy that runs
+ * beside its original shows itself by the count of reports (report.ts).
+ *
  * Without DIRECTORY_URL there is none of this, and a deployment is the only cell.
  */
 export type Claim = {

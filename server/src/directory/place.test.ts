@@ -16,6 +16,8 @@ const cell = (tag: string, change: Partial<Cell> = {}): Cell => ({
   adoptedAt: new Date(0),
   wallets: 0,
   settlers: 0,
+  identity: tag,
+  isDoubled: false,
   ...change,
 })
 const tagOf = (placed: ReturnType<typeof placeStore>) => ('cell' in placed ? placed.cell.tag : placed.refusal)

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { Problem } from '../problems.ts'
 import { ask, type Claim } from './directory.ts'
 import * as rows from './rows.ts'
-import { raiseFence } from './state-rows.ts'
+import { raiseFence, readState } from './state-rows.ts'
 import { keyOf, type Uses, without } from './uses.ts'
 
 /**
@@ -22,17 +22,19 @@ export async function releaseClaims(
   uses: Uses,
   turn: { after: Claim | null },
 ): Promise<number> {
-  const { cell } = ctx.config
+  const { identity } = await readState(ctx.db)
+  if (identity === null) return 0
+  const self = { tag: ctx.config.cell, identity }
   try {
     const page = await ask(ctx, (directory) =>
-      rows.listOwnClaims(directory, cell, turn.after, idleHours, claimsPerRun),
+      rows.listOwnClaims(directory, self, turn.after, idleHours, claimsPerRun),
     )
     turn.after = page.length < claimsPerRun ? null : (page.at(-1) ?? null)
     const due = page.filter(({ idleAt, isOver }) => idleAt === null || isOver)
     const idle = without(due, await uses.find(due))
     const busy = without(due, idle)
     const mark = async (claims: readonly rows.OwnClaim[], isIdle: boolean) => {
-      if (claims.length > 0) await ask(ctx, (directory) => rows.writeIdle(directory, cell, claims, isIdle))
+      if (claims.length > 0) await ask(ctx, (directory) => rows.writeIdle(directory, self, claims, isIdle))
     }
     await mark(
       idle.filter(({ idleAt }) => idleAt === null),
@@ -43,7 +45,7 @@ export async function releaseClaims(
       false,
     )
     const over = idle.filter(({ isOver }) => isOver)
-    return over.length === 0 ? 0 : await release(ctx, uses, over)
+    return over.length === 0 ? 0 : await release(ctx, uses, self, over)
   } catch (error) {
     // The report of the same minute says that the directory does not answer.
     if (error instanceof Problem && error.code === 'unavailable') return 0
@@ -51,10 +53,15 @@ export async function releaseClaims(
   }
 }
 
-async function release(ctx: Context, uses: Uses, over: readonly rows.OwnClaim[]): Promise<number> {
+async function release(
+  ctx: Context,
+  uses: Uses,
+  self: rows.Self,
+  over: readonly rows.OwnClaim[],
+): Promise<number> {
   await raiseFence(ctx.db)
   const unused = without(over, await uses.find(over))
-  const gone = await ask(ctx, (directory) => rows.deleteClaims(directory, ctx.config.cell, unused))
+  const gone = await ask(ctx, (directory) => rows.deleteClaims(directory, self, unused))
   for (const claim of gone)
     ctx.log.info({ claim: keyOf(claim) }, 'gave up a wallet or settler that this cell does not use')
   return gone.length

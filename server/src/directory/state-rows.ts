@@ -1,20 +1,33 @@
+import assert from 'node:assert/strict'
 import type { Database, Transaction } from '../database/db.ts'
 
 /** SQL for `directory_state`, in the cell's own database. */
 export type State = {
   /** Null: this deployment has adopted no directory. */
   readonly epoch: string | null
+  /** Tells this database from others with the same tag. Not null if `epoch` isn't. */
+  readonly identity: string | null
   readonly number: string
   readonly reports: string
   readonly takesStores: boolean
 }
 
-const columns = 'epoch, number, reports, takes_stores as "takesStores"'
-const none: State = { epoch: null, number: '0', reports: '0', takesStores: true }
+const columns = 'epoch, identity, number, reports, takes_stores as "takesStores"'
+const none: State = { epoch: null, identity: null, number: '0', reports: '0', takesStores: true }
 
 export async function readState(db: Database): Promise<State> {
   const [row] = await db.query<State>(`select ${columns} from directory_state`)
   return row ?? none
+}
+
+/** Gives this database an identity, unless it has one. Returns the one that it has. */
+export async function writeIdentity(db: Database, identity: string): Promise<string> {
+  const [row] = await db.query<{ identity: string }>(
+    'update directory_state set identity = coalesce(identity, $1) returning identity',
+    [identity],
+  )
+  assert(row, 'the migration inserts the only row')
+  return row.identity
 }
 
 /** Keeps others from raising the fence until this transaction ends. */

@@ -24,7 +24,7 @@ const b = await openCell(directory.url, '0b')
 const fresh = () => walletClaim('live', 'EVM', newPayer().address.toLowerCase())
 const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'unavailable'
 const noLoad = async () => ({ stores: 0, paymentsPerHour: 0 })
-const report = ({ ctx }: typeof a) => reportToDirectory(ctx, openUses(ctx.db), noLoad)
+const report = ({ ctx }: typeof a) => reportToDirectory(ctx, openUses(ctx.db), noLoad, { gaps: 0 })
 /** Looks at all claims of a cell. */
 async function release(ctx: typeof a.ctx): Promise<void> {
   const turn: Parameters<typeof releaseClaims>[2] = { after: null }

@@ -36,7 +36,7 @@ test('whoever signs up sees on the wallets’ screen that the wallet waits for a
 
 test('a cell that is drained opens no stores for strangers', async () => {
   await writeTakesStores(directory.db, '0a', false)
-  await reportToDirectory(ctx, uses, async () => ({ stores: 2, paymentsPerHour: 0 }))
+  await reportToDirectory(ctx, uses, async () => ({ stores: 2, paymentsPerHour: 0 }), { gaps: 0 })
   const browser = new TestBrowser(console)
   await browser.get('/sign-up')
   const refused = await browser.post('/sign-up/options', { ...stranger })

@@ -133,7 +133,9 @@ test('doctor says what another cell owns, what nobody owns, and who keeps the di
   await directoryCommand(a.ctx, ['restored'], { cells: '0a,0b' })
   assert.match((await says(a))[0]?.says ?? '', /until these cells.*0a, 0b/)
   for (const { ctx } of [a, b])
-    await reportToDirectory(ctx, openUses(ctx.db), async () => ({ stores: 2, paymentsPerHour: 3 }))
+    await reportToDirectory(ctx, openUses(ctx.db), async () => ({ stores: 2, paymentsPerHour: 3 }), {
+      gaps: 0,
+    })
   assert.equal((await says(a))[0]?.fix, null)
   assert.match(await directoryCommand(a.ctx, ['list'], {}), /^0b {2}takes stores {2}2 stores {2}3 payments/m)
 })
@@ -154,7 +156,7 @@ test('with the directory dead only adding wallets and settlers fails', async () 
   assert.equal((await a.request(page)).statusCode, 200)
   const logged = a.logged.length
   const uses = openUses(a.ctx.db)
-  await reportToDirectory(a.ctx, uses, async () => ({ stores: 0, paymentsPerHour: 0 }))
+  await reportToDirectory(a.ctx, uses, async () => ({ stores: 0, paymentsPerHour: 0 }), { gaps: 0 })
   await releaseClaims(a.ctx, uses, { after: null })
   assert.match(String(a.logged[logged]?.msg), /directory does not answer/)
   const [finding] = (await examine(a.ctx, async () => [])).filter(({ what }) => what === 'directory')
