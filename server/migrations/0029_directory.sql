@@ -18,3 +18,9 @@ insert into directory_state default values;
 
 -- Registered, but not claimed by this cell: it may not be paid.
 alter table wallets add column unclaimed boolean not null default false;
+
+-- Used here, although another cell owns it: this database was restored. New checkouts are not paid to such a wallet, and
+-- nothing new is sent from such a settler.
+alter table wallets add column elsewhere boolean not null default false;
+create index wallets_elsewhere on wallets (pay_to) where elsewhere;
+alter table settlers add column elsewhere boolean not null default false;

@@ -1443,6 +1443,7 @@ CREATE TABLE public.settlers (
     balance_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     data_fee_wei numeric(78,0) DEFAULT 0 NOT NULL,
+    elsewhere boolean DEFAULT false NOT NULL,
     stopped_at timestamp with time zone,
     CONSTRAINT settlers_next_nonce_check CHECK ((next_nonce >= 0)),
     CONSTRAINT settlers_state_check CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text, 'retired'::text])))
@@ -1558,6 +1559,7 @@ END) STORED NOT NULL COLLATE pg_catalog."C",
     proven_at timestamp with time zone,
     shared_elsewhere boolean DEFAULT false NOT NULL,
     unclaimed boolean DEFAULT false NOT NULL,
+    elsewhere boolean DEFAULT false NOT NULL,
     CONSTRAINT wallets_check CHECK (((challenge IS NULL) = (challenge_expires_at IS NULL))),
     CONSTRAINT wallets_custodial_type_check CHECK ((custodial_type = ANY (ARRAY['CUSTODIAL'::text, 'NON_CUSTODIAL'::text]))),
     CONSTRAINT wallets_family_check CHECK ((family = ANY (ARRAY['EVM'::text, 'SOLANA'::text])))
@@ -2016,6 +2018,8 @@ CREATE INDEX wallets_by_pay_to ON public.wallets USING btree (pay_to);
 CREATE INDEX wallets_by_solana_address ON public.wallets USING btree (address) WHERE (family = 'SOLANA'::text);
 
 CREATE INDEX wallets_by_store ON public.wallets USING btree (store_id, id);
+
+CREATE INDEX wallets_elsewhere ON public.wallets USING btree (pay_to) WHERE elsewhere;
 
 CREATE UNIQUE INDEX wallets_one_active_per_address ON public.wallets USING btree (store_id, family, address) WHERE (retired_at IS NULL);
 

@@ -1,7 +1,12 @@
 import type { Database } from '../database/db.ts'
 import { type Claim, settlerClaim, walletClaim } from '../directory/directory.ts'
 import { keyOf, type Uses } from '../directory/uses.ts'
-import { listUsedSettlers } from '../payments/settlers/use-rows.ts'
+import {
+  listSettlersElsewhere,
+  listUsedSettlers,
+  writeSettlersElsewhere,
+} from '../payments/settlers/use-rows.ts'
+import { listElsewhere, writeElsewhere } from '../stores/elsewhere-rows.ts'
 import { findBusy, findPageEnd, findRecords, listRecords, type WalletRecord } from './use-rows.ts'
 
 /** Wallets per statement. Those that are retired cost one look through what is unfinished, together. */
@@ -35,6 +40,19 @@ export function openUses(db: Database): Uses {
       const wallets = addresses.length > 0 ? await filterUsed(await findRecords(db, addresses)) : []
       const used = new Set([...wallets, ...(await readSettlers())].map(keyOf))
       return claims.filter((claim) => used.has(keyOf(claim)))
+    },
+    async listElsewhere() {
+      const [wallets, settlers] = await Promise.all([listElsewhere(db), listSettlersElsewhere(db)])
+      return [
+        ...wallets.map((each): Claim => ({ kind: 'wallet', ...each })),
+        ...settlers.map((each): Claim => ({ kind: 'settler', ...each })),
+      ]
+    },
+    async writeElsewhere(claims, isElsewhere) {
+      const of = (wanted: Claim['kind']) => claims.filter(({ kind }) => kind === wanted)
+      const [wallets, settlers] = [of('wallet'), of('settler')]
+      if (wallets.length > 0) await writeElsewhere(db, wallets, isElsewhere)
+      if (settlers.length > 0) await writeSettlersElsewhere(db, settlers, isElsewhere)
     },
   }
 }

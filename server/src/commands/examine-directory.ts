@@ -75,8 +75,8 @@ async function compare(ctx: Context, cells: number) {
       ? [
           {
             what,
-            says: `another cell owns what this one uses: ${show(foreign)}; both count what is paid there`,
-            fix: 'Retire the wallet, or drain the settler, in one of the two cells, today.',
+            says: `another cell owns what this one uses: ${show(foreign)}; new checkouts are not paid there, but both count what is`,
+            fix: 'Retire the wallet, or drain the settler, in one of the two cells, today. If it was the other, this one has it back 25 hours later.',
           },
         ]
       : []),

@@ -4,6 +4,7 @@ import { describeTaken } from './adopt.ts'
 import { assertUses } from './assert.ts'
 import { lockEpoch, raiseEpoch, readIdentity, writeDoubled, writeReport } from './cell-rows.ts'
 import { ask } from './directory.ts'
+import { reclaimUses } from './reclaim.ts'
 import type { Self } from './rows.ts'
 import { readState, writeReported } from './state-rows.ts'
 import type { Uses } from './uses.ts'
@@ -43,6 +44,7 @@ export async function reportToDirectory(
     const gap = BigInt(reports) - BigInt(state.reports)
     const epoch = gap > 0n ? reported.epoch : await raise(ctx)
     if (gap !== 1n || !isAsserted || epoch !== state.epoch) await assertUses(ctx, uses, self, epoch)
+    await reclaimUses(ctx, uses, self, epoch)
     await writeReported(ctx.db, reports, takesStores)
     if (gap > 1n) turn.gaps = gaps + 1
     await tellDoubled(ctx, self, turn.gaps > 1 || (gap > 1n && reported.isDoubled), reported.isDoubled)

@@ -9,6 +9,9 @@ export type Uses = {
   pages(): AsyncIterable<readonly Claim[]>
   /** Which of these are used. */
   find(claims: readonly Claim[]): Promise<readonly Claim[]>
+  /** What was found to be another cell's, and so is not put to new use here. */
+  listElsewhere(): Promise<readonly Claim[]>
+  writeElsewhere(claims: readonly Claim[], isElsewhere: boolean): Promise<void>
 }
 
 export function keyOf({ kind, scope, address }: Claim): string {

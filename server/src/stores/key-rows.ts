@@ -27,7 +27,7 @@ export type KeyHolder = {
   readonly key: Pick<Key, 'id' | 'label' | 'scopes' | 'addresses' | 'lastUsedAt'>
   readonly store: Store
   /** The current wallet of each family, to which new checkouts are paid. */
-  readonly wallets: readonly Pick<Wallet, 'family' | 'address' | 'readyOn'>[]
+  readonly wallets: readonly Pick<Wallet, 'family' | 'address' | 'isElsewhere' | 'readyOn'>[]
 }
 
 type HolderRow = StoreRow &
@@ -40,8 +40,9 @@ type HolderRow = StoreRow &
 export async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {
   const [row] = await db.query<HolderRow>(
     `select k.secret_hash, k.label, k.scopes, k.addresses, k.last_used_at, ${storeColumns}, (
-       select json_agg(json_build_object('family', w.family, 'address', w.address, 'readyOn', ${readyOn})) from (
-         select distinct on (family) family, address from wallets
+       select json_agg(json_build_object('family', w.family, 'address', w.address, 'isElsewhere', w.elsewhere,
+         'readyOn', ${readyOn})) from (
+         select distinct on (family) family, address, elsewhere from wallets
          where store_id = s.id and retired_at is null and registration > 0 order by family, registration desc
        ) w
      ) as wallets

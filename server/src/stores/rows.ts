@@ -36,6 +36,7 @@ type WalletRow = {
   is_confirmed: boolean
   is_waiting: boolean
   unclaimed: boolean
+  elsewhere: boolean
   ready_on: string[]
   created_at: Date
   retired_at: Date | null
@@ -131,7 +132,10 @@ export const isWaiting = 'c.made is null and c.ended_at is null and c.expires_at
 const hasWaiting = `exists (select 1 from wallet_changes c where c.wallet_id = w.id and ${isWaiting})`
 
 /** What is known about a wallet that is about to be registered. */
-type NewWallet = Omit<Wallet, 'isCurrent' | 'isConfirmed' | 'isWaiting' | 'readyOn' | 'retiredAt'>
+type NewWallet = Omit<
+  Wallet,
+  'isCurrent' | 'isConfirmed' | 'isWaiting' | 'isElsewhere' | 'readyOn' | 'retiredAt'
+>
 
 const walletColumns = `w.*, coalesce(w.registration = (
   select max(o.registration) from wallets o
@@ -351,6 +355,7 @@ function toWallet(row: WalletRow): Wallet {
     isConfirmed: row.is_confirmed,
     isWaiting: row.is_waiting,
     isUnclaimed: row.unclaimed,
+    isElsewhere: row.elsewhere,
     readyOn: row.ready_on,
     createdAt: row.created_at,
     retiredAt: row.retired_at,

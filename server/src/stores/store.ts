@@ -53,6 +53,8 @@ export type Wallet = {
   readonly isWaiting: boolean
   /** This cell has not claimed it in the directory, so it may not be paid. */
   readonly isUnclaimed: boolean
+  /** Another cell owns it, which a database that was restored has forgotten. */
+  readonly isElsewhere: boolean
   /** The networks (CAIP-2) on which it has the token account that it is paid to, if it needs one. */
   readonly readyOn: readonly string[]
   readonly createdAt: Date
@@ -84,14 +86,19 @@ export function networksFor(ctx: Context, mode: Mode): Network[] {
   return networks.filter((network) => network.mode === mode && ctx.config.networks.includes(network.id))
 }
 
-/** The wallet that is paid on a network. A wallet that lacks the token account it needs cannot be paid. */
-export function walletFor<One extends Pick<Wallet, 'family' | 'readyOn'>>(
+/**
+ * The wallet that is paid on a network. One that lacks the token account it needs cannot be paid, and one that another
+ * cell owns must not be: both would count one transfer.
+ */
+export function walletFor<One extends Pick<Wallet, 'family' | 'isElsewhere' | 'readyOn'>>(
   network: Network,
   wallets: readonly One[],
 ): One | undefined {
   return wallets.find(
-    ({ family, readyOn }) =>
-      family === network.family && (!needsTokenAccount(family) || readyOn.includes(network.caip2)),
+    ({ family, isElsewhere, readyOn }) =>
+      family === network.family &&
+      !isElsewhere &&
+      (!needsTokenAccount(family) || readyOn.includes(network.caip2)),
   )
 }
 
@@ -152,6 +159,8 @@ function findObstacle(ctx: Context, mode: Mode, wallet: Wallet): string | null {
     return claimsByProof(wallet)
       ? 'The wallet’s holder has not proven it yet: get a challenge, sign it with the wallet and present the signature.'
       : 'The operator has to claim a custodial wallet for this cell first. Then register it again.'
+  if (wallet.isElsewhere)
+    return 'The wallet is in use in another cell of this deployment, and is paid there only. Retire it here and register another, or ask the operator.'
   if (!wallet.isConfirmed) return 'No owner of the store has confirmed the wallet in the console yet.'
   const offered = networksFor(ctx, mode).filter(({ family }) => family === wallet.family)
   if (offered.length === 0) return 'This deployment does not accept payments to wallets of this family.'

@@ -291,7 +291,7 @@ function caller(): Caller {
     secretHash: Buffer.alloc(32),
     key: { id: 'test', label: null, scopes: null, addresses: [], lastUsedAt: null },
     store: { ...store, revision: 3 },
-    wallets: [{ family: 'EVM', address: wallet, readyOn: [] }],
+    wallets: [{ family: 'EVM', address: wallet, isElsewhere: false, readyOn: [] }],
   } as const
   return { keyId: 'test', holder, actor: operator }
 }

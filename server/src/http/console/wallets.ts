@@ -147,7 +147,8 @@ function renderCurrent(page: Page, family: Family, wallet: Wallet | undefined): 
   const network = nameFamily(page, family)
   const { wallets: texts } = page.language.texts
   if (!wallet) return html`<li><p>${network}<small>${texts.none}</small></p></li>`
-  const { address, provenAt } = wallet
+  const { address, provenAt, isElsewhere } = wallet
+  if (isElsewhere) return html`<li><p>${network} ${show(address)}<small>${texts.elsewhere}</small></p></li>`
   return html`<li><p>${network} ${show(address)}<small>${
     provenAt ? fill(texts.proven, { time: when(provenAt, page.language) }) : texts.unproven
   }</small></p></li>`

@@ -107,7 +107,8 @@ export async function stepLane(ctx: Context, lane: Lane): Promise<boolean | null
   const lowest = unmined[0]?.nonce ?? settler.nextNonce
   if (settler.minedNonce < lowest) await fillLost(ctx, lane, settler.minedNonce, follower.baseFee)
   const fees = cappedFees(chain.network, follower.baseFee)
-  if (unmined.length >= unminedFullMax || settler.state !== 'active' || !fees) return false
+  const sends = settler.state === 'active' && !settler.isElsewhere
+  if (unmined.length >= unminedFullMax || !sends || !fees) return false
 
   lane.hasBatcher ??= await readHasBatcher(chain)
   const step = { ...entered, fees, unmined, resting: wakeRested(ctx, lane, follower.headNumber) }

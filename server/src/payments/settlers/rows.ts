@@ -17,6 +17,8 @@ export type Settler = {
   readonly epoch: bigint
   /** Since when nothing is sent from it, because somebody else used one of its nonces. */
   readonly stoppedAt: Date | null
+  /** Another cell owns it, so nothing new is sent from it. */
+  readonly isElsewhere: boolean
 }
 
 /** Whatever a stopped settler left behind has expired by then: a refund of a contract wallet is valid for 7 days. */
@@ -39,6 +41,7 @@ type SettlerRow = {
   is_balance_old: boolean
   epoch: string
   stopped_at: Date | null
+  elsewhere: boolean
 }
 
 const settlerColumns = `*, balance_at is null or balance_at < clock() - interval '10 seconds' as is_balance_old`
@@ -55,6 +58,7 @@ function toSettler(row: SettlerRow): Settler {
     isBalanceOld: row.is_balance_old,
     epoch: BigInt(row.epoch),
     stoppedAt: row.stopped_at,
+    isElsewhere: row.elsewhere,
   }
 }
 
@@ -217,7 +221,7 @@ export async function lockForSending(
        where pg_try_advisory_xact_lock(hashtextextended('send ' || $1 || ' ' || payer, 0))) as payers
      from settlers
      where network = $1 and address = $2 and lease_holder = $3 and epoch = $4 and state = 'active'
-       and stopped_at is null for no key update`,
+       and stopped_at is null and not elsewhere for no key update`,
     [
       settler.network,
       settler.address,

@@ -14,3 +14,24 @@ export async function listUsedSettlers(
      order by s.network, s.address`,
   )
 }
+
+/** A settler as the directory names it. */
+type Named = { readonly scope: string; readonly address: string }
+
+/** The settlers that another cell owns. */
+export async function listSettlersElsewhere(db: Database): Promise<Named[]> {
+  return await db.query<Named>('select network as scope, address from settlers where elsewhere')
+}
+
+/** Writes whether another cell owns these settlers. */
+export async function writeSettlersElsewhere(
+  db: Database,
+  settlers: readonly Named[],
+  isElsewhere: boolean,
+): Promise<void> {
+  await db.query(
+    `update settlers s set elsewhere = $2 from json_to_recordset($1) as i (scope text, address text)
+     where s.network = i.scope and s.address = i.address and s.elsewhere <> $2`,
+    [JSON.stringify(settlers), isElsewhere],
+  )
+}

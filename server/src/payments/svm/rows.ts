@@ -10,7 +10,7 @@ export type FeePayer = { readonly address: string; readonly isAlive: boolean }
 export async function listFeePayers(db: Database, network: string): Promise<FeePayer[]> {
   return await db.query<FeePayer>(
     `select address, coalesce(alive_at > clock() - interval '15 seconds', false) as "isAlive"
-     from settlers where network = $1 and state = 'active' order by address`,
+     from settlers where network = $1 and state = 'active' and not elsewhere order by address`,
     [network],
   )
 }

@@ -109,6 +109,7 @@ export const english: Language = {
       unclaimedCustodial: 'Nothing is paid to it until whoever runs this deployment has claimed it.',
       inUse: 'In use',
       none: 'No wallet: new checkouts cannot be paid here.',
+      elsewhere: 'Another cell of this deployment has it: new checkouts cannot be paid here.',
       proven: 'Proven by a signature on {time}',
       unproven: 'Not proven by a signature',
       askUse: 'Be paid on {network} to {address}',

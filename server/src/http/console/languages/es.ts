@@ -109,6 +109,7 @@ export const spanish: Language = {
       unclaimedCustodial: 'No se paga nada a ella hasta que quien administra esta instalación la reclame.',
       inUse: 'En uso',
       none: 'Sin cartera: los pagos nuevos no se pueden recibir aquí.',
+      elsewhere: 'La tiene otra celda de esta instalación: los pagos nuevos no se pueden recibir aquí.',
       proven: 'Demostrada con una firma el {time}',
       unproven: 'Sin demostrar con una firma',
       askUse: 'Cobrar en {network} en {address}',

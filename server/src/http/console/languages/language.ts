@@ -105,6 +105,7 @@ type Texts = {
     readonly unclaimedCustodial: string
     readonly inUse: string
     readonly none: string
+    readonly elsewhere: string
     readonly proven: string
     readonly unproven: string
     readonly askUse: string
