@@ -66,6 +66,8 @@ straight into its own wallet.
   directory place              say which cell a new store goes to: --member MEMBER, --evm-wallet ADDRESS,
                                --solana-wallet ADDRESS, --test
   directory drain CELL         give a cell no new stores; directory resume CELL: give it some again
+  directory remove CELL        remove a cell that has given up all it had;
+                               --lost: one whose database never starts again
   directory maps --out FOLDER  write the maps of the proxy in front of the cells
   directory restored --cells LIST
                                say that the directory was restored: all cells tell it what they use
@@ -201,6 +203,7 @@ async function run(): Promise<void> {
           cells: { type: 'string' },
           force: { type: 'boolean' },
           'without-export': { type: 'boolean' },
+          lost: { type: 'boolean' },
         },
       })
       const perform = {

@@ -6,6 +6,7 @@ import * as cells from '../directory/cell-rows.ts'
 import { ask, type Claim, walletClaim } from '../directory/directory.ts'
 import { drawMaps, writeMaps } from '../directory/maps.ts'
 import { placeStore } from '../directory/place.ts'
+import { removeCell } from '../directory/remove.ts'
 import { type Cell, listOwners } from '../directory/rows.ts'
 import { isId } from '../ids.ts'
 import { families, type Mode } from '../networks.ts'
@@ -13,7 +14,7 @@ import { claimFor } from './claim-for.ts'
 import { type Options, UsageError } from './operator.ts'
 
 const usage =
-  'Usage: directory migrate, adopt, list, claim FAMILY ADDRESS --mode live|test, place [--member ID] [--evm-wallet ADDRESS] [--solana-wallet ADDRESS] [--test], maps --out FOLDER, drain CELL, resume CELL or restored --cells LIST.'
+  'Usage: directory migrate, adopt, list, claim FAMILY ADDRESS --mode live|test, place [--member ID] [--evm-wallet ADDRESS] [--solana-wallet ADDRESS] [--test], maps --out FOLDER, drain CELL, resume CELL, remove CELL [--lost] or restored --cells LIST.'
 
 /** The commands of the directory that cells share. Each returns the text to print. */
 export async function directoryCommand(
@@ -50,6 +51,8 @@ export async function directoryCommand(
     case 'drain':
     case 'resume':
       return await setTakesStores(ctx, verb, subjects[0] ?? '')
+    case 'remove':
+      return await remove(ctx, subjects[0] ?? '', options)
     case 'restored':
       return await restored(ctx, options)
     default:
@@ -130,15 +133,25 @@ async function setTakesStores(ctx: Context, verb: 'drain' | 'resume', tag: strin
     : `Cell ${tag} gets new stores. Run directory maps, so that sign-ups can lead there.`
 }
 
+async function remove(ctx: Context, tag: string, { lost }: Options): Promise<string> {
+  if (!isTag(tag)) throw new UsageError('Say which cell: directory remove CELL')
+  const removed = await removeCell(ctx, tag, lost === true)
+  if ('refusal' in removed) throw new UsageError(removed.refusal)
+  const { wallets, settlers } = removed
+  return `Cell ${tag} is not in the directory any more, and other cells can have its ${count(wallets, 'wallet')} and ${count(settlers, 'settler')}. Run directory maps, so that nothing leads there.`
+}
+
 async function restored(ctx: Context, options: Options): Promise<string> {
   const named = typeof options.cells === 'string' ? options.cells.split(',') : []
-  if (named.length === 0 || named.some((tag) => !/^[0-9a-z]{2}$/.test(tag)))
+  if (named.length === 0 || !named.every(isTag))
     throw new UsageError(
       'Name all cells there are, as in --cells 00,01: a backup does not know those that were added later.',
     )
   const forgotten = (await ask(ctx, cells.listTags)).filter((tag) => !named.includes(tag))
   if (forgotten.length > 0)
-    throw new UsageError(`--cells leaves out ${forgotten.join(', ')}, which the directory knows.`)
+    throw new UsageError(
+      `--cells leaves out ${forgotten.join(', ')}, which the directory knows. If a cell is gone for good, run directory remove CELL first.`,
+    )
   await ask(ctx, (directory) =>
     directory.transaction(async (tx) => {
       await cells.lockEpoch(tx)
@@ -159,6 +172,10 @@ function readWallets(options: Options, mode: Mode): Claim[] {
     if ('refusal' in parsed) throw new UsageError(`--${option}: ${parsed.refusal}`)
     return [walletClaim(mode, family, toStoredAnywhere(parsed.address))]
   })
+}
+
+function isTag(text: string): boolean {
+  return /^[0-9a-z]{2}$/.test(text)
 }
 
 function count(number: number, noun: string): string {

@@ -46,7 +46,13 @@ export async function examineDirectory(
     const waiting = cells.filter(({ isAsserted }) => !isAsserted).map(({ tag }) => tag)
     if (waiting.length > 0) {
       const says = `grants no wallets and settlers until these cells have told what they use: ${waiting.join(', ')}`
-      return [{ what, says, fix: 'Start their work, which does it within a minute, or read its log.' }]
+      return [
+        {
+          what,
+          says,
+          fix: 'Start their work, which does it within a minute, or read its log. A cell that is gone for good: directory remove CELL',
+        },
+      ]
     }
     return await compare(ctx, cells.length)
   } catch (error) {

@@ -108,14 +108,14 @@ export async function checkCellJoined(ctx: Context): Promise<void> {
     )
   else if (known === undefined)
     throw new ConfigError(
-      `The directory in DIRECTORY_URL does not know cell ${cell}. If it was restored, run: npm run server directory restored -- --cells LIST; if it is another, correct DIRECTORY_URL.`,
+      `The directory in DIRECTORY_URL does not know cell ${cell}. If the directory was restored, run: npm run server directory restored -- --cells LIST; if the cell was removed, this database must not be used; if the directory is another, correct DIRECTORY_URL.`,
     )
   else if (known !== null && known !== identity) throw new ConfigError(describeTaken(cell))
 }
 
 /** What an operator has to know whose database has the tag of another. */
 export function describeTaken(cell: string): string {
-  return `Another database is cell ${cell} in the directory, so this one must not run as cell ${cell}: both would be paid to the same wallets. Give this one a CELL of its own, which takes a new database.`
+  return `Another database is cell ${cell} in the directory, so this one must not run as cell ${cell}: both would be paid to the same wallets. Give this one a CELL of its own, which takes a new database. If the other is gone for good, run first: npm run server directory remove ${cell}`
 }
 
 function noDirectory(): Problem {

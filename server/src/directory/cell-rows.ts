@@ -78,6 +78,43 @@ export async function readIdentity(db: Reader, tag: string): Promise<string | nu
   return row?.identity
 }
 
+export type Locked = {
+  readonly identity: string | null
+  readonly isAsserted: boolean
+  /** Null: it has never reported. */
+  readonly secondsSilent: number | null
+}
+
+/** Locks a cell: it can't claim anything meanwhile. */
+export async function lockCell(tx: Transaction, tag: string): Promise<Locked | null> {
+  const [row] = await tx.query<Locked>(
+    `select c.identity, c.asserted_epoch = e.number as "isAsserted",
+       extract(epoch from clock() - c.seen_at)::integer as "secondsSilent"
+     from cells c cross join epoch e where c.tag = $1 for update of c`,
+    [tag],
+  )
+  return row ?? null
+}
+
+/** How much a cell owns. */
+export type Held = { readonly wallets: number; readonly settlers: number }
+
+export async function countHeld(tx: Transaction, tag: string): Promise<Held> {
+  const [row] = await tx.query<Held>(
+    `select count(*) filter (where kind = 'wallet')::integer as wallets,
+       count(*) filter (where kind = 'settler')::integer as settlers
+     from claims where cell = $1`,
+    [tag],
+  )
+  return row ?? { wallets: 0, settlers: 0 }
+}
+
+/** Deletes a cell and all that it owns. */
+export async function deleteCell(tx: Transaction, tag: string): Promise<void> {
+  await tx.query('delete from claims where cell = $1', [tag])
+  await tx.query('delete from cells where tag = $1', [tag])
+}
+
 /** False if there is no such cell. */
 export async function writeTakesStores(db: Database, tag: string, takes: boolean): Promise<boolean> {
   const rows = await db.query('update cells set takes_stores = $2 where tag = $1 returning tag', [tag, takes])

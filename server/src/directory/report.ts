@@ -61,7 +61,7 @@ async function explain(ctx: Context, { tag }: Self): Promise<void> {
   const known = await ask(ctx, (directory) => readIdentity(directory, tag))
   ctx.log.error(
     known === undefined
-      ? 'the directory does not know this cell; if it was restored, run: directory restored --cells LIST'
+      ? 'the directory does not know this cell; if the directory was restored, run: directory restored --cells LIST; if the cell was removed, stop its serve and work'
       : describeTaken(tag),
   )
 }

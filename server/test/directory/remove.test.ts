@@ -1,0 +1,116 @@
+/** A cell that was closed or lost keeps nobody waiting. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openUses } from '../../src/checkouts/uses.ts'
+import { directoryCommand } from '../../src/commands/directory.ts'
+import { adopt, checkCellJoined } from '../../src/directory/adopt.ts'
+import { claimHere } from '../../src/directory/claim.ts'
+import { walletClaim } from '../../src/directory/directory.ts'
+import { releaseClaims } from '../../src/directory/release.ts'
+import { removeCell } from '../../src/directory/remove.ts'
+import { reportToDirectory } from '../../src/directory/report.ts'
+import { listOwners } from '../../src/directory/rows.ts'
+import { Problem } from '../../src/problems.ts'
+import { openTestApp, type TestApp } from '../support/app.ts'
+import { newPayer } from '../support/chain/evm-payment.ts'
+import { later, openCell, openDirectory } from './support/cells.ts'
+
+const fresh = () => walletClaim('live', 'EVM', newPayer().address.toLowerCase())
+const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'unavailable'
+const noLoad = async () => ({ stores: 0, paymentsPerHour: 0 })
+const report = ({ ctx }: TestApp) => reportToDirectory(ctx, openUses(ctx.db), noLoad, { gaps: 0 })
+
+async function open() {
+  const directory = await openDirectory()
+  const here = await openCell(directory.url, '0a', { LOG_LEVEL: 'info' })
+  const closed = await openCell(directory.url, '0c', { LOG_LEVEL: 'info' })
+  return { directory, here, closed }
+}
+
+test('a cell that has given everything up is removed, even while it reports; one that has something is not', async () => {
+  const { directory, here, closed } = await open()
+  const claim = fresh()
+  await claimHere(closed.ctx, claim, 'proof')
+  await report(closed)
+  for (const options of [{}, { lost: true }])
+    await assert.rejects(
+      directoryCommand(here.ctx, ['remove', '0c'], options),
+      /1 wallets and 0 settlers.*reported \d+ seconds ago/,
+    )
+  for (const hours of [0, 26])
+    await releaseClaims(later(closed.ctx, hours), openUses(closed.ctx.db), { after: null })
+  await report(closed)
+  assert.match(await directoryCommand(here.ctx, ['remove', '0c'], {}), /not in the directory any more/)
+  assert.doesNotMatch(await directoryCommand(here.ctx, ['list'], {}), /^0c/m)
+  assert.deepEqual(await listOwners(directory.db, [claim]), [])
+  await assert.rejects(directoryCommand(here.ctx, ['remove', '0c'], {}), /There is no cell 0c/)
+  await assert.rejects(directoryCommand(here.ctx, ['remove'], {}), /Say which cell/)
+})
+
+test('a lost cell is removed once it is silent and somebody says that it is lost; then others can have what it had', async () => {
+  const { here, closed } = await open()
+  const claim = fresh()
+  await claimHere(closed.ctx, claim, 'proof')
+  await report(closed)
+  assert.equal(await claimHere(here.ctx, claim, 'proof'), 'elsewhere')
+  const afterwards = later(here.ctx, 1)
+  await assert.rejects(directoryCommand(afterwards, ['remove', '0c'], {}), /--lost.*two checkouts/)
+  await assert.rejects(
+    directoryCommand(later(closed.ctx, 1), ['remove', '0c'], { lost: true }),
+    /this very database/,
+  )
+  assert.match(await directoryCommand(afterwards, ['remove', '0c'], { lost: true }), /1 wallet and/)
+  assert.notEqual(await claimHere(here.ctx, claim, 'proof'), 'elsewhere')
+
+  await assert.rejects(checkCellJoined(closed.ctx), /does not know cell 0c.*must not be used/)
+  await assert.rejects(claimHere(closed.ctx, fresh(), 'proof'), isUnavailable)
+  await report(closed)
+  assert.match(String(closed.logged.at(-1)?.msg), /does not know this cell.*stop its serve and work/)
+  const next = await openTestApp({ CELL: '0c', DIRECTORY_URL: here.ctx.config.directoryUrl })
+  assert.deepEqual(await adopt(next.ctx, openUses(next.ctx.db)), { wallets: 0, settlers: 0 })
+  await assert.rejects(checkCellJoined(closed.ctx), /Another database is cell 0c.*directory remove 0c/)
+})
+
+test('a cell that is gone for good keeps a restored directory from granting only until it is removed', async () => {
+  const { here, closed } = await open()
+  await report(closed)
+  await assert.rejects(
+    directoryCommand(here.ctx, ['restored'], { cells: '0a' }),
+    /leaves out 0c.*directory remove/,
+  )
+  await directoryCommand(here.ctx, ['restored'], { cells: '0a,0c,0d' })
+  await report(here)
+  await assert.rejects(claimHere(here.ctx, fresh(), 'proof'), isUnavailable)
+  await assert.rejects(directoryCommand(here.ctx, ['remove', '0c'], {}), /has not told what it uses/)
+  const afterwards = later(here.ctx, 1)
+  await assert.rejects(directoryCommand(afterwards, ['remove', '0d'], {}), /has not told.*--lost/)
+  for (const tag of ['0c', '0d']) await directoryCommand(afterwards, ['remove', tag], { lost: true })
+  assert.notEqual(await claimHere(here.ctx, fresh(), 'proof'), 'elsewhere')
+})
+
+test('a claim that arrives while its cell is removed is granted, and the cell stays, or is refused', async () => {
+  const directory = await openDirectory()
+  const here = await openCell(directory.url, '0a')
+  const outcomes = { stays: 0, removed: 0 }
+  for (let i = 0; i < 12; i++) {
+    const closed = await openCell(directory.url, `1${i.toString(36)}`)
+    const { cell } = closed.ctx.config
+    const claim = fresh()
+    const pause = i % 3
+    const [granted, removed] = await Promise.all([
+      claimHere(closed.ctx, claim, 'proof').then(
+        (hold) => hold !== 'free' && hold !== 'elsewhere',
+        (error) => {
+          assert(isUnavailable(error), String(error))
+          return false
+        },
+      ),
+      new Promise((done) => setTimeout(done, pause)).then(() => removeCell(here.ctx, cell, false)),
+    ])
+    const isRemoved = !('refusal' in removed)
+    assert.equal(granted, !isRemoved)
+    assert.equal((await listOwners(directory.db, [claim])).length, granted ? 1 : 0)
+    outcomes[isRemoved ? 'removed' : 'stays']++
+  }
+  assert.equal(outcomes.stays + outcomes.removed, 12)
+})
