@@ -24,3 +24,24 @@ alter table wallets add column unclaimed boolean not null default false;
 alter table wallets add column elsewhere boolean not null default false;
 create index wallets_elsewhere on wallets (pay_to) where elsewhere;
 alter table settlers add column elsewhere boolean not null default false;
+
+-- When this cell gave the retired wallet up, so that another cell may have it.
+alter table wallets add column released_at timestamptz;
+
+-- As before, but money that came after a wallet was given up is another cell's: it is seen by those that had the wallet,
+-- and nobody here may decide about it. A wallet that is used again is retired later, or not at all.
+create or replace function payment_owners(paid_to text, paid_at timestamptz, in_mode text)
+returns table (store_id text, may_decide boolean)
+language sql stable as $$
+  with ranked as (
+    select w.store_id, case when w.retired_at <= w.released_at and w.released_at <= paid_at then 4
+      when w.proven_at is not null then 1
+      when w.retired_at is null or w.retired_at > paid_at then 2 else 3 end as rank
+    from wallets w join stores s on s.id = w.store_id and s.mode = in_mode
+    where w.pay_to = paid_to
+      and (w.proven_at is not null or w.created_at <= paid_at and w.registration > 0)
+  ), first as (
+    select distinct r.store_id, r.rank from ranked r where r.rank = (select min(rank) from ranked)
+  )
+  select f.store_id, f.rank = 1 or (f.rank < 4 and (select count(*) from first) = 1) from first f
+$$;

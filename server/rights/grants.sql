@@ -75,7 +75,7 @@ grant select on checkouts, stores, wallets, wallet_changes to farthing_work;
 grant update (cancel_at) on wallet_changes to farthing_work;
 grant update (status, version, page_version) on checkouts to farthing_work;
 grant update (revision) on stores to farthing_work;
-grant update (elsewhere) on wallets to farthing_work;
+grant update (elsewhere, released_at) on wallets to farthing_work;
 grant select, insert on events to farthing_work;
 grant update (sequence) on events to farthing_work;
 grant select, insert, update on authorizations, credits, settlers, transactions, transaction_calls, broadcasts,

@@ -357,7 +357,8 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
     LANGUAGE sql STABLE
     AS $$
   with ranked as (
-    select w.store_id, case when w.proven_at is not null then 1
+    select w.store_id, case when w.retired_at <= w.released_at and w.released_at <= paid_at then 4
+      when w.proven_at is not null then 1
       when w.retired_at is null or w.retired_at > paid_at then 2 else 3 end as rank
     from wallets w join stores s on s.id = w.store_id and s.mode = in_mode
     where w.pay_to = paid_to
@@ -365,7 +366,7 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
   ), first as (
     select distinct r.store_id, r.rank from ranked r where r.rank = (select min(rank) from ranked)
   )
-  select f.store_id, f.rank = 1 or (select count(*) from first) = 1 from first f
+  select f.store_id, f.rank = 1 or (f.rank < 4 and (select count(*) from first) = 1) from first f
 $$;
 
 CREATE FUNCTION public.payment_right(of_store text, paid_to text, paid_at timestamp with time zone, in_mode text) RETURNS boolean
@@ -1560,6 +1561,7 @@ END) STORED NOT NULL COLLATE pg_catalog."C",
     shared_elsewhere boolean DEFAULT false NOT NULL,
     unclaimed boolean DEFAULT false NOT NULL,
     elsewhere boolean DEFAULT false NOT NULL,
+    released_at timestamp with time zone,
     CONSTRAINT wallets_check CHECK (((challenge IS NULL) = (challenge_expires_at IS NULL))),
     CONSTRAINT wallets_custodial_type_check CHECK ((custodial_type = ANY (ARRAY['CUSTODIAL'::text, 'NON_CUSTODIAL'::text]))),
     CONSTRAINT wallets_family_check CHECK ((family = ANY (ARRAY['EVM'::text, 'SOLANA'::text])))

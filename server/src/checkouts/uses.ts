@@ -6,7 +6,7 @@ import {
   listUsedSettlers,
   writeSettlersElsewhere,
 } from '../payments/settlers/use-rows.ts'
-import { listElsewhere, writeElsewhere } from '../stores/elsewhere-rows.ts'
+import { listElsewhere, writeElsewhere, writeReleased } from '../stores/elsewhere-rows.ts'
 import { findBusy, findPageEnd, findRecords, listRecords, type WalletRecord } from './use-rows.ts'
 
 /** Wallets per statement. Those that are retired cost one look through what is unfinished, together. */
@@ -53,6 +53,10 @@ export function openUses(db: Database): Uses {
       const [wallets, settlers] = [of('wallet'), of('settler')]
       if (wallets.length > 0) await writeElsewhere(db, wallets, isElsewhere)
       if (settlers.length > 0) await writeSettlersElsewhere(db, settlers, isElsewhere)
+    },
+    async writeReleased(claims) {
+      const wallets = claims.filter(({ kind }) => kind === 'wallet')
+      if (wallets.length > 0) await writeReleased(db, wallets)
     },
   }
 }

@@ -61,6 +61,8 @@ async function release(
 ): Promise<number> {
   await raiseFence(ctx.db)
   const unused = without(over, await uses.find(over))
+  // Noted first: once it is given up, another cell may be paid there. The next run finishes what a crash left between.
+  await uses.writeReleased(unused)
   const gone = await ask(ctx, (directory) => rows.deleteClaims(directory, self, unused))
   for (const claim of gone)
     ctx.log.info({ claim: keyOf(claim) }, 'gave up a wallet or settler that this cell does not use')

@@ -12,6 +12,8 @@ export type Uses = {
   /** What was found to be another cell's, and so is not put to new use here. */
   listElsewhere(): Promise<readonly Claim[]>
   writeElsewhere(claims: readonly Claim[], isElsewhere: boolean): Promise<void>
+  /** Notes what this cell gives up: what is paid there from then on is not for its stores to decide about. */
+  writeReleased(claims: readonly Claim[]): Promise<void>
 }
 
 export function keyOf({ kind, scope, address }: Claim): string {

@@ -148,8 +148,13 @@ async function create(
   const { network, asset, payTo } = payment
   const known = payment.isReversed ? null : await readRefundable(tx, storeId, payment.paymentId)
   if (!known) throw new Problem('payment_not_open', 'The chain took the payment back.')
-  if (!payment.mayDecide || !known.isProven)
+  if (!known.isProven)
     throw new Problem('wallet_unproven', `Prove that ${toShown(network, payTo)} is the store’s wallet first.`)
+  if (!payment.mayDecide)
+    throw new Problem(
+      'wallet_unproven',
+      `${toShown(network, payTo)} was given up to other cells before the money came.`,
+    )
   if (finalityOf(payment) !== 'finalized') {
     const expectedAt = expectedFinalAt(payment)
     throw new Problem(

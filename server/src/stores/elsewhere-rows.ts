@@ -34,3 +34,14 @@ export async function writeElsewhere(
     [JSON.stringify(wallets), isElsewhere],
   )
 }
+
+/** Notes that this cell gives these wallets up, for stores that have retired them and where it is not noted yet. */
+export async function writeReleased(db: Database, wallets: readonly Named[]): Promise<void> {
+  await db.query(
+    `update wallets w set released_at = clock()
+     from json_to_recordset($1) as i (scope text, address text), stores s
+     where w.pay_to = i.address and s.id = w.store_id and s.mode || ' ' || w.family = i.scope
+       and (w.released_at is null or w.released_at < w.retired_at) and w.retired_at is not null`,
+    [JSON.stringify(wallets)],
+  )
+}
