@@ -74,7 +74,7 @@ export async function adopt(ctx: Context, uses: Uses): Promise<Adopted> {
     throw error
   }
   assert(reports !== null, 'the cell is in the directory')
-  await writeReported(ctx.db, reports, before.takesStores)
+  await writeReported(ctx.db, before, { reports, takesStores: before.takesStores })
   return { wallets: counts.wallet, settlers: counts.settler }
 }
 

@@ -45,7 +45,7 @@ export async function reportToDirectory(
     const epoch = gap > 0n ? reported.epoch : await raise(ctx)
     if (gap !== 1n || !isAsserted || epoch !== state.epoch) await assertUses(ctx, uses, self, epoch)
     await reclaimUses(ctx, uses, self, epoch)
-    await writeReported(ctx.db, reports, takesStores)
+    await writeReported(ctx.db, state, { reports, takesStores })
     if (gap > 1n) turn.gaps = gaps + 1
     await tellDoubled(ctx, self, turn.gaps > 1 || (gap > 1n && reported.isDoubled), reported.isDoubled)
   } catch (error) {

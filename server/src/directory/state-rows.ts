@@ -46,10 +46,15 @@ export async function writeEpoch(db: Database, epoch: string | null): Promise<vo
   await db.query('update directory_state set number = number + 1, epoch = $1', [epoch])
 }
 
-export async function writeReported(db: Database, reports: string, takesStores: boolean): Promise<void> {
-  await db.query(
-    `update directory_state set reports = $1, takes_stores = $2
-     where reports is distinct from $1 or takes_stores is distinct from $2`,
-    [reports, takesStores],
-  )
+/** Remembers what the directory answered, unless another process has remembered a later answer since `before`. */
+export async function writeReported(
+  db: Database,
+  before: State,
+  { reports, takesStores }: Pick<State, 'reports' | 'takesStores'>,
+): Promise<void> {
+  await db.query('update directory_state set reports = $1, takes_stores = $2 where reports = $3', [
+    reports,
+    takesStores,
+    before.reports,
+  ])
 }

@@ -1,6 +1,7 @@
 /** A cell is one database: another that has its tag, or is a copy of it, is told so and gets nothing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { openUses } from '../../src/checkouts/uses.ts'
 import { directoryCommand } from '../../src/commands/directory.ts'
 import { examine } from '../../src/commands/doctor.ts'
@@ -151,4 +152,27 @@ test('reports that fail after they were counted are not taken for a copy', async
     assert.equal((await readCell(directory.db, '0a')).is_doubled, false)
     await directory.db.query('update cells set asserted_epoch = 0')
   }
+})
+
+test('a report that ends after a later one of another process is not taken for a copy', async () => {
+  const directory = await openDirectory()
+  const cell = await openCell(directory.url, '0a', settings)
+  const uses = openUses(cell.ctx.db)
+  const { promise: isOver, resolve: end } = Promise.withResolvers<void>()
+  const slow: typeof uses = {
+    ...uses,
+    async *pages() {
+      await isOver
+      yield* uses.pages()
+    },
+  }
+  await directory.db.query('update cells set asserted_epoch = 0')
+  const late = reportToDirectory(cell.ctx, slow, noLoad, { gaps: 0 })
+  while ((await readCell(directory.db, '0a')).reports === '0') await wait(5)
+  const turn = { gaps: 0 }
+  await report(cell, turn)
+  end()
+  await late
+  await report(cell, turn)
+  assert.equal((await readCell(directory.db, '0a')).is_doubled, false)
 })
