@@ -10,8 +10,7 @@ export async function eraseUnmatched(
   await tx.query(
     `update events e set data = regexp_replace(e.data::text, $2, $3, 'gi')::json
      from json_to_recordset($1) as i (id text, "from" text, until text)
-     where e.id >= i."from" and e.id < i.until and e.checkout_id is null and e.type = 'payment.unmatched'
-       and e.data #>> '{payment,id}' = i.id`,
+     where e.id >= i."from" and e.id < i.until and e.checkout_id is null and e.data #>> '{payment,id}' = i.id`,
     [JSON.stringify(announced), payer, erased],
   )
 }
