@@ -1,7 +1,6 @@
 /** A cell is one database: another that has its tag, or is a copy of it, is told so and gets nothing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { openUses } from '../../src/checkouts/uses.ts'
 import { directoryCommand } from '../../src/commands/directory.ts'
 import { examine } from '../../src/commands/doctor.ts'
@@ -14,6 +13,7 @@ import { reportToDirectory } from '../../src/directory/report.ts'
 import { Problem } from '../../src/problems.ts'
 import { openTestApp, type TestApp } from '../support/app.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
+import { until } from '../support/until.ts'
 import { later, openCell, openDirectory } from './support/cells.ts'
 
 const settings = { LOG_LEVEL: 'info' }
@@ -168,7 +168,7 @@ test('a report that ends after a later one of another process is not taken for a
   }
   await directory.db.query('update cells set asserted_epoch = 0')
   const late = reportToDirectory(cell.ctx, slow, noLoad, { gaps: 0 })
-  while ((await readCell(directory.db, '0a')).reports === '0') await wait(5)
+  await until('it has reported', async () => (await readCell(directory.db, '0a')).reports !== '0')
   const turn = { gaps: 0 }
   await report(cell, turn)
   end()

@@ -1,7 +1,6 @@
 /** A wallet that moved to another cell: what its former store may still do with money that comes there. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Payment, Wallet } from '@farthing/sdk'
 import { applyDecisions } from '../../src/checkouts/payments/apply-decisions.ts'
 import { openUses } from '../../src/checkouts/uses.ts'
@@ -11,6 +10,7 @@ import { listOwners } from '../../src/directory/rows.ts'
 import { newId } from '../../src/ids.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
 import { type Answer, assertProblem, openStore, type StoreClient } from '../support/store.ts'
+import { until } from '../support/until.ts'
 import { later, openCell, openDirectory, register } from './support/cells.ts'
 
 const directory = await openDirectory()
@@ -54,10 +54,10 @@ async function dismiss(shop: StoreClient, id: string): Promise<Answer> {
   const asked = shop.call('POST', `/api/v1/payments/${id}/dismiss`).finally(() => {
     isAnswered = true
   })
-  while (!isAnswered) {
+  await until('the decision is answered', async () => {
     await applyDecisions(a.ctx, a.ctx.now())
-    await wait(20)
-  }
+    return isAnswered
+  })
   return await asked
 }
 
