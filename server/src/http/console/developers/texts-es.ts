@@ -42,7 +42,7 @@ export const spanish: DeveloperTexts = {
     checkouts: 'Cobros',
     payments: 'Pagos',
     refunds: 'Reembolsos',
-    wallets: 'Monederos y ajustes',
+    wallets: 'Carteras y ajustes',
     webhooks: 'Webhooks y registro de eventos',
     reports: 'Informes',
     keys: 'Claves',

@@ -159,7 +159,7 @@ export const inboxTexts: Texts<InboxTexts> = {
   es: {
     title: 'Bandeja',
     about:
-      'Dinero que llegó a su monedero y no completó ningún cobro. Ya es suyo. Diga qué pedido paga, o apártelo.',
+      'Dinero que llegó a su cartera y no completó ningún cobro. Ya es suyo. Diga qué pedido paga, o apártelo.',
     empty: 'No hay nada por decidir',
     emptyAbout:
       'Cuando alguien pague de menos, de más, tarde o sin un cobro, lo encontrará aquí, con el motivo.',
@@ -205,7 +205,7 @@ export const inboxTexts: Texts<InboxTexts> = {
     paidAlready:
       '{order} ya está pagado, así que esto no puede pagarlo también. Reembólselo o acuerde algo con el comprador, y después apártelo.',
     unproven:
-      'Otra tienda ha registrado el mismo monedero, así que nadie puede decir de quién es este dinero. Demuestre que el monedero es suyo y decida después.',
+      'Otra tienda ha registrado la misma cartera, así que nadie puede decir de quién es este dinero. Demuestre que la cartera es suya y decida después.',
     mayNot: 'Deciden los propietarios y los encargados.',
     dismissInstead: 'Apartarlo',
     refundInstead: 'Reembolsarlo',
@@ -234,7 +234,7 @@ export const inboxTexts: Texts<InboxTexts> = {
       payment_refunded:
         'Este pago se está reembolsando, así que no puede pagar un pedido. Cancele antes el reembolso.',
       wallet_unproven:
-        'Otra tienda ha registrado el mismo monedero. Demuestre que el monedero es suyo y decida después.',
+        'Otra tienda ha registrado la misma cartera. Demuestre que la cartera es suya y decida después.',
       not_found: 'No hay tal cobro ni tal pago en esta tienda.',
       rate_limited: 'Muchas decisiones de esta tienda esperan a aplicarse. Inténtelo en un momento.',
       note: 'La nota es demasiado larga o tiene caracteres que no se pueden guardar. Escriba hasta 1.000.',

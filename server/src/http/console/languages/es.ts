@@ -94,7 +94,7 @@ export const spanish: Language = {
       roles: { owner: 'propietario', manager: 'gerente', developer: 'desarrollador', viewer: 'lector' },
       describeRole: {
         owner: 'Propietario: todo',
-        manager: 'Gerente: decide sobre pagos, devoluciones hasta un límite',
+        manager: 'Gerente: decide sobre pagos, reembolsos hasta un límite',
         developer: 'Desarrollador: claves y webhooks',
         viewer: 'Lector: ve pagos e informes',
       },

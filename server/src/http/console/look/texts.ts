@@ -132,7 +132,7 @@ export const lookTexts: Texts<LookTexts> = {
     previewAbout: 'La página de pago real con lo que está guardado. En ella no se puede pulsar nada.',
     frame: 'Página de pago: {state}',
     states: {
-      open: 'Monedero',
+      open: 'Cartera',
       phone: 'Teléfono',
       send: 'Transferencia',
       processing: 'Liquidando',

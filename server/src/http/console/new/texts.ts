@@ -99,9 +99,9 @@ export const newTexts: Texts<NewTexts> = {
     order: 'Número de pedido, si lo tiene',
     make: 'Crear el enlace',
     noWallet: 'Primero, diga adónde va el dinero',
-    noWalletAbout: 'Un pago necesita un monedero que lo reciba, y esta tienda no tiene ninguno en uso.',
-    toWallets: 'Preparar el monedero',
-    askOwner: 'Pida a un propietario de la tienda que prepare el monedero.',
+    noWalletAbout: 'Un pago necesita una cartera que lo reciba, y esta tienda no tiene ninguna en uso.',
+    toWallets: 'Preparar la cartera',
+    askOwner: 'Pida a un propietario de la tienda que prepare la cartera.',
     faults: {
       amount: 'Escriba un importe mayor que cero, como 12.50, con 6 decimales como máximo.',
       ambiguous:
@@ -113,15 +113,16 @@ export const newTexts: Texts<NewTexts> = {
         'El número de pedido es demasiado largo o tiene caracteres que no se pueden mostrar. Escriba hasta 255.',
       used: 'Con este formulario ya se creó un enlace. Si necesita otro, créelo ahora.',
       store_inactive:
-        'Esta tienda aún no puede cobrar: espera la aprobación o la prueba de su monedero, o está suspendida.',
-      wallet_required: 'Esta tienda no tiene ningún monedero que se pueda pagar ahora. Mire en Monederos.',
+        'Esta tienda aún no puede cobrar: espera la aprobación o la prueba de su cartera, o está suspendida.',
+      wallet_required:
+        'Esta tienda no tiene ninguna cartera a la que se pueda pagar ahora. Mire en Carteras.',
       currency_unsupported: 'Aquí nadie da un cambio para esta moneda. Elija otra.',
       rate_unavailable: 'No hay un cambio actual para esta moneda. Pruebe en un minuto o elija dólares.',
     },
     states: {
       OPEN: { title: 'Esperando', text: 'Todavía no ha pagado nadie.' },
       PROCESSING: { title: 'Liquidando', text: 'El pago está en camino. Tarda unos segundos.' },
-      COMPLETED: { title: 'Pagado', text: 'El dinero está en su monedero.' },
+      COMPLETED: { title: 'Pagado', text: 'El dinero está en su cartera.' },
       EXPIRED: { title: 'Caducado', text: 'Nadie pagó a tiempo. Cree otro si aún hace falta.' },
       CANCELED: { title: 'Cancelado', text: 'El enlace ya no se puede pagar.' },
     },

@@ -189,17 +189,17 @@ export const paymentTexts: Texts<PaymentTexts> = {
         title: 'Nada que hacer.',
         text: 'El pago está firmado y en camino. El resultado aparecerá aquí.',
       },
-      paid: { title: 'Pagado.', text: 'El dinero está en su monedero. Será definitivo sin que haga nada.' },
+      paid: { title: 'Pagado.', text: 'El dinero está en su cartera. Será definitivo sin que haga nada.' },
       final: {
         title: 'Nada más que hacer.',
-        text: 'El dinero está en su monedero y ya no puede revertirse.',
+        text: 'El dinero está en su cartera y ya no puede revertirse.',
       },
       refunded: { title: 'Reembolsado.', text: 'Todo este pago se devolvió: {amount}.' },
       partlyRefunded: {
         title: 'Reembolsado en parte.',
-        text: '{amount} se devolvieron. El resto está en su monedero y ya no puede revertirse.',
+        text: '{amount} se devolvieron. El resto está en su cartera y ya no puede revertirse.',
       },
-      over: { title: 'Nada que hacer.', text: 'Nadie pagó antes de que venciera.' },
+      over: { title: 'Nada que hacer.', text: 'Nadie pagó antes de que caducara.' },
       canceled: { title: 'Nada que hacer.', text: 'Se canceló y no puede pagarse.' },
       decide: { title: 'Necesita su decisión.', text: 'Llegó dinero que no completa el cobro por sí solo.' },
       dust: {
@@ -209,7 +209,7 @@ export const paymentTexts: Texts<PaymentTexts> = {
       dismissed: { title: 'Nada más que hacer.', text: 'Su tienda ya se ocupó de este dinero.' },
       reversed: {
         title: 'Nada que hacer.',
-        text: 'La cadena deshizo este pago, así que su dinero no está en su monedero.',
+        text: 'La cadena deshizo este pago, así que su dinero no está en su cartera.',
       },
     },
     steps: {
@@ -224,11 +224,11 @@ export const paymentTexts: Texts<PaymentTexts> = {
       awaitFinal: { title: 'Definitivo', text: 'Aún no. Tarda hasta media hora y no requiere a nadie' },
       completed: { title: 'Cuenta como pagado', text: 'Desde aquí el pedido está pagado' },
       reopened: { title: 'Abierto de nuevo', text: 'El comprador puede volver a pagar' },
-      expired: { title: 'Vencido', text: 'Ya no puede pagarse' },
+      expired: { title: 'Caducado', text: 'Ya no puede pagarse' },
       canceled: { title: 'Cancelado', text: 'Ya no puede pagarse' },
-      late: { title: 'Dinero tardío', text: 'Llegó después de que el cobro terminara' },
-      underpaid: { title: 'Demasiado poco', text: 'Es menos que el precio' },
-      overpaid: { title: 'Demasiado', text: 'Es más de lo que el cobro aún necesitaba' },
+      late: { title: 'Llegó tarde', text: 'Fue después de que el cobro terminara' },
+      underpaid: { title: 'De menos', text: 'Es menos que el precio' },
+      overpaid: { title: 'De más', text: 'Es más de lo que el cobro aún necesitaba' },
       reorged: {
         title: 'Fuera de su bloque',
         text: 'La cadena reemplazó el bloque. Enviamos el pago otra vez',

@@ -79,10 +79,10 @@ export const startTexts: Texts<StartTexts> = {
     skipAll: 'Omitir todo y ocultar esta página',
     steps: {
       wallet: {
-        title: 'El monedero que cobra',
-        text: 'Los pagos van directamente a un monedero suyo. Nadie guarda el dinero por el camino.',
+        title: 'La cartera que cobra',
+        text: 'Los pagos van directamente a una cartera suya. Nadie guarda el dinero por el camino.',
         doneText: 'Los pagos nuevos van aquí:',
-        action: 'Preparar el monedero',
+        action: 'Preparar la cartera',
       },
       payment: {
         title: 'Un pago',
