@@ -1,3 +1,4 @@
+import { load } from './load.ts'
 import { readTerms, terms, termsIn } from './terms.ts'
 import type { Trouble } from './trouble.ts'
 import { betterOption } from './wallets/family.ts'
@@ -103,7 +104,7 @@ export function follow(address: string): Promise<boolean> {
 
 async function replace(address: string | null): Promise<boolean> {
   if (address === location.href) return true
-  const next = await load(address ?? location.href)
+  const next = await load(address ?? location.href, ['Accept', 'text/html'])
   const main = next?.querySelector('main')
   if (!next || !main) return false
   // During a wallet's request the ways to pay are hidden. A choice that was made just before it counts for nothing.
@@ -126,16 +127,4 @@ async function replace(address: string | null): Promise<boolean> {
   else if (terms()?.status !== before?.status || terms()?.isPayable !== before?.isPayable)
     find('#status')?.focus()
   return true
-}
-
-/** XMLHttpRequest parses a document without any function that Trusted Types guards, and runs no script in it. */
-function load(address: string): Promise<Document | null> {
-  return new Promise((resolve) => {
-    const request = new XMLHttpRequest()
-    request.open('GET', address.split('#')[0] ?? '')
-    request.setRequestHeader('Accept', 'text/html')
-    request.responseType = 'document'
-    request.onloadend = () => resolve(request.status === 200 ? request.responseXML : null)
-    request.send()
-  })
 }

@@ -2,6 +2,8 @@
  * Keeps a screen current. The server says that something happened in the store; the screen is loaded again and takes the
  * place of the old one, unless somebody is in the middle of something there: then it waits until they are done.
  */
+import { load } from '../load.ts'
+
 /** While somebody types, selects or confirms, look again after this. */
 const busyMs = 2_000
 
@@ -30,7 +32,9 @@ export function watchLive(replaced: () => void): void {
     }
     isLoading = true
     const asked = newest
-    const next = (await load(location.href))?.querySelector<HTMLElement>('main[data-live]')
+    const next = (await load(location.href, ['X-Refresh', '1']))?.querySelector<HTMLElement>(
+      'main[data-live]',
+    )
     isLoading = false
     if (next && !isBusy()) {
       replace(next)
@@ -83,16 +87,4 @@ function replace(next: HTMLElement): void {
 
 function describe(element: Element | null): string {
   return element ? `${element.tagName} ${element.getAttribute('href')} ${element.textContent}` : ''
-}
-
-/** XMLHttpRequest parses a document without any function that Trusted Types guards, and runs no script in it. */
-function load(address: string): Promise<Document | null> {
-  return new Promise((resolve) => {
-    const request = new XMLHttpRequest()
-    request.open('GET', address.split('#')[0] ?? '')
-    request.setRequestHeader('X-Refresh', '1')
-    request.responseType = 'document'
-    request.onloadend = () => resolve(request.status === 200 ? request.responseXML : null)
-    request.send()
-  })
 }
