@@ -4,8 +4,10 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { get, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text as readText } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { newId } from '../src/ids.ts'
 import { problems } from '../src/problems.ts'
@@ -96,6 +98,19 @@ test('a cell that is down gets 503 with a problem for programs and a sentence fo
   assert.equal(JSON.parse(body).requestId, headers['x-request-id'])
   // What any cell can answer is answered by the other.
   assert.equal((await proxy.ask('GET', '/docs')).headers['x-answered-by'], '01')
+})
+
+test('what is not valid HTTP gets 400 from the proxy and reaches no cell', async () => {
+  const cell = await cellWith('00')
+  const proxy = await open([{ tag: '00', servers: [cell.url] }])
+  assert.equal((await proxy.ask('GET', page('00'))).status, 200)
+  const long = `X-Long: ${'a'.repeat(40_000)}`
+  for (const header of ['Content-Length: 1\r\nContent-Length: 2', 'No header: 1', long]) {
+    const socket = connect(proxy.port, '127.0.0.1')
+    socket.end(`POST ${page('00')} HTTP/1.1\r\nHost: pay.example\r\n${header}\r\n\r\n`)
+    assert.match(await readText(socket), /^HTTP\/1\.1 400 /, header.slice(0, 40))
+  }
+  assert.equal(cell.asked.length, 1)
 })
 
 test('a process that is going to stop gets no more requests, and none is lost until then', async () => {
