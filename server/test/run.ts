@@ -79,7 +79,7 @@ async function findRefusals(): Promise<string[]> {
 
 const folder = await mkdtemp(join(tmpdir(), 'farthing-test-'))
 const cluster = await startCluster(folder, [
-  'max_connections=300',
+  'max_connections=600',
   'shared_buffers=256MB',
   'cluster_name=farthing_test',
   // Which role was refused what: see findRefusals.

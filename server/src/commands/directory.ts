@@ -42,7 +42,7 @@ export async function directoryCommand(
     case 'maps': {
       if (typeof options.out !== 'string')
         throw new UsageError('Say where the proxy reads its maps: --out FOLDER.')
-      const maps = drawMaps(await ask(ctx, cells.listCells))
+      const maps = drawMaps(await ask(ctx, cells.listCells), ctx.now())
       await writeMaps(options.out, maps).catch((error: NodeJS.ErrnoException) => {
         throw new UsageError(`${options.out} cannot be written: ${error.message}.`)
       })
@@ -119,7 +119,7 @@ async function place(ctx: Context, options: Options): Promise<string> {
     ...(typeof member === 'string' ? [member.slice(4, 6)] : []),
     ...owners.map(({ cell }) => cell),
   ]
-  const placed = placeStore(await ask(ctx, cells.listCells), tags)
+  const placed = placeStore(await ask(ctx, cells.listCells), tags, ctx.now())
   if ('refusal' in placed) throw new UsageError(placed.refusal)
   const { tag, consoleUrl } = placed.cell
   return `Cell ${tag}${consoleUrl === '' ? '' : `, ${consoleUrl}`}. Run store create there.`

@@ -4,9 +4,9 @@ import { placeStore } from './place.ts'
 import type { Cell } from './rows.ts'
 
 /** The proxy's maps (ops/haproxy/haproxy.cfg): what leads where, one line for each entry. */
-export function drawMaps(cells: readonly Cell[]): Readonly<Record<string, string>> {
+export function drawMaps(cells: readonly Cell[], now: Date): Readonly<Record<string, string>> {
   const consoles = cells.filter(({ consoleUrl }) => consoleUrl !== '')
-  const placement = placeStore(consoles, [])
+  const placement = placeStore(consoles, [], now)
   return {
     'cells.map': cells.map(({ tag }) => `${tag} cell_${tag}\n`).join(''),
     'consoles.map': consoles

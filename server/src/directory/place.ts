@@ -1,3 +1,4 @@
+import { quietMinutes } from './directory.ts'
 import type { Cell } from './rows.ts'
 
 /** Which cell a new store goes to, or why none can be named. */
@@ -5,9 +6,9 @@ export type Placement = { readonly cell: Cell } | { readonly refusal: string }
 
 /**
  * A member and their stores live in one cell, and so does a wallet, so those decide. Otherwise the least loaded cell that
- * takes stores. `owners` are the cells of the store's member and wallets that have one.
+ * takes stores and runs. `owners` are the cells of the store's member and wallets that have one.
  */
-export function placeStore(cells: readonly Cell[], owners: readonly string[]): Placement {
+export function placeStore(cells: readonly Cell[], owners: readonly string[], now: Date): Placement {
   const [tag, another] = [...new Set(owners)]
   if (another !== undefined)
     return {
@@ -17,10 +18,14 @@ export function placeStore(cells: readonly Cell[], owners: readonly string[]): P
     const cell = cells.find((each) => each.tag === tag)
     return cell ? { cell } : { refusal: `The directory knows no cell ${tag}. Run: directory list` }
   }
+  const runsSince = new Date(now.getTime() - quietMinutes * 60_000)
   const [least] = cells
     .filter(({ takesStores, isAsserted, adoptedAt }) => takesStores && isAsserted && adoptedAt !== null)
+    .filter(({ seenAt }) => seenAt !== null && seenAt >= runsSince)
     .sort((a, b) => a.paymentsPerHour - b.paymentsPerHour || a.stores - b.stores || (a.tag < b.tag ? -1 : 1))
   return least
     ? { cell: least }
-    : { refusal: 'No cell takes new stores. Run: directory list, then directory resume CELL, or add a cell.' }
+    : {
+        refusal: `No cell takes new stores: each is drained, or its work has not reported for ${quietMinutes} minutes. Run: directory list, then start work, or directory resume CELL, or add a cell.`,
+      }
 }

@@ -1,10 +1,7 @@
 import type { Context } from '../context.ts'
 import * as cells from './cell-rows.ts'
-import { ask } from './directory.ts'
+import { ask, quietMinutes } from './directory.ts'
 import { readState } from './state-rows.ts'
-
-/** `work` reports once a minute: whoever misses ten is stopped, and not only slow. */
-const quietMinutes = 10
 
 export type Removed = cells.Held | { readonly refusal: string }
 

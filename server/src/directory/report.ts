@@ -15,7 +15,7 @@ export type Turn = { gaps: number }
 export type Load = { readonly stores: number; readonly paymentsPerHour: number }
 
 /**
- * Once a minute `work` tells the directory this cell's load, and hears the epoch. The directory counts the reports, and
+ * Once a minute `work` tells the directory this cell's load and URLs, and hears the epoch. The directory counts the reports, and
  * both sides remember the count: if the directory's goes back, it was restored and may have forgotten claims, so the
  * epoch is raised; if ours does, our own database was restored. In either case this cell asserts what it uses.
  *
@@ -38,7 +38,9 @@ export async function reportToDirectory(
   turn.gaps = 0
   try {
     const load = await readLoad()
-    const reported = await ask(ctx, (directory) => writeReport(directory, self, load))
+    const { baseUrl: apiUrl, consoleUrl } = ctx.config
+    const cell = { ...self, apiUrl, consoleUrl, takesStores: state.takesStores, ...load }
+    const reported = await ask(ctx, (directory) => writeReport(directory, cell))
     if (!reported) return await explain(ctx, self)
     const { reports, takesStores, isAsserted } = reported
     const gap = BigInt(reports) - BigInt(state.reports)

@@ -88,6 +88,24 @@ test('a cell that is gone for good keeps a restored directory from granting only
   assert.notEqual(await claimHere(here.ctx, fresh(), 'proof'), 'elsewhere')
 })
 
+test('a directory that had forgotten a cell learns from its report where it is and whether it takes stores', async () => {
+  const { here, closed } = await open()
+  await directoryCommand(here.ctx, ['drain', '0c'], {})
+  await report(closed)
+  // As if the backup were older than the cell.
+  await here.ctx.directory?.query("delete from cells where tag = '0c'")
+  await directoryCommand(here.ctx, ['restored'], { cells: '0a,0c' })
+  const consoleUrl = 'https://console-0c.example'
+  const moved = { ...closed, ctx: { ...closed.ctx, config: { ...closed.ctx.config, consoleUrl } } }
+  await report(moved)
+  const line = async () => (await directoryCommand(here.ctx, ['list'], {})).match(/^0c.*$/m)?.[0] ?? ''
+  assert.match(await line(), /drained .*https:\/\/console-0c\.example/)
+  await directoryCommand(here.ctx, ['resume', '0c'], {})
+  // A process without the setting takes nothing away.
+  await report(closed)
+  assert.match(await line(), /takes stores .*https:\/\/console-0c\.example/)
+})
+
 test('a claim that arrives while its cell is removed is granted, and the cell stays, or is refused', async () => {
   const directory = await openDirectory()
   const here = await openCell(directory.url, '0a')

@@ -21,6 +21,8 @@ const [a, b] = [await openCell(directory.url, '0a', settings), await openCell(di
 const open = (cell: typeof a) => openStore(cell, { mode: 'test', evmWallet: null })
 const [here, there] = [await open(a), await open(b)]
 const wallet = (answer: { json<Body>(): Body }) => answer.json<Wallet>()
+const report = ({ ctx }: typeof a) =>
+  reportToDirectory(ctx, openUses(ctx.db), async () => ({ stores: 2, paymentsPerHour: 3 }), { gaps: 0 })
 
 test('a wallet that is new to a cell is used once it is proven, and the other cell cannot have it', async () => {
   const holder = newPayer()
@@ -102,6 +104,8 @@ test('an operator’s store has its wallet at once; one with another cell’s wa
   assert.match(await directoryCommand(b.ctx, ['place'], { 'evm-wallet': address, test: true }), /^Cell 0a/)
   assert.match(await directoryCommand(b.ctx, ['drain', '0b'], {}), /no new stores/)
   await assert.rejects(storeCommand(b.ctx, operator, ['create'], { name: 'X', test: true }), /takes no new/)
+  await assert.rejects(directoryCommand(b.ctx, ['place'], {}), /has not reported for 10 minutes/)
+  await report(a)
   assert.match(await directoryCommand(b.ctx, ['place'], {}), /^Cell 0a/)
   await directoryCommand(b.ctx, ['resume', '0b'], {})
 })
@@ -132,10 +136,7 @@ test('doctor says what another cell owns, what nobody owns, and who keeps the di
   await assert.rejects(directoryCommand(a.ctx, ['restored'], { cells: '0a' }), /leaves out 0b/)
   await directoryCommand(a.ctx, ['restored'], { cells: '0a,0b' })
   assert.match((await says(a))[0]?.says ?? '', /until these cells.*0a, 0b/)
-  for (const { ctx } of [a, b])
-    await reportToDirectory(ctx, openUses(ctx.db), async () => ({ stores: 2, paymentsPerHour: 3 }), {
-      gaps: 0,
-    })
+  for (const cell of [a, b]) await report(cell)
   assert.equal((await says(a))[0]?.fix, null)
   assert.match(await directoryCommand(a.ctx, ['list'], {}), /^0b {2}takes stores {2}2 stores {2}3 payments/m)
 })
