@@ -79,6 +79,7 @@ async function checkIdentifier(
   return taken.length > 0 ? { ...view, isIdentifierTaken: true } : view
 }
 
+/** `only` keeps a question to the tables that are written to: what rests or is in flight is never in the archive. */
 async function readViews(
   db: Database,
   questions: readonly PayQuestion[],
@@ -116,7 +117,7 @@ async function readViews(
        in_flight.units as in_flight_units, in_flight.payments as in_flight_payments,
        (select g.spent from store_gas g where g.store_id = c.store_id and g.network = i.network
           and g.day = (clock() at time zone 'utc')::date) as store_cost,
-       (select max(f.failed_at) + ${contractRest} from authorizations f where f.network = i.network
+       (select max(f.failed_at) + ${contractRest} from only authorizations f where f.network = i.network
           and f.payer = i.payer and f.is_contract and f.failed_at > clock() - ${contractRest}) as rests_until,
        i.identifier is not null and exists (select 1 from authorizations o where o.store_id = c.store_id
          and o.payment_identifier = i.identifier and (o.network, o.asset, o.payer, o.nonce, o.checkout_id)

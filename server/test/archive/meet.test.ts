@@ -10,7 +10,8 @@ import { lockCheckouts } from '../../src/checkouts/status-rows.ts'
 import { readView } from '../../src/checkouts/view.ts'
 import type { Database, Transaction } from '../../src/database/db.ts'
 import { holdEvents, lastSequenceBefore } from '../../src/events/webhooks/delivery-rows.ts'
-import { newId } from '../../src/ids.ts'
+import { type CheckoutId, newId } from '../../src/ids.ts'
+import type { Payment } from '../../src/payments/payload.ts'
 import { lockCheckoutOf } from '../../src/refunds/create-rows.ts'
 import { openTestApp } from '../support/app.ts'
 import { openAs } from '../support/database.ts'
@@ -121,6 +122,41 @@ test('an id that nobody has is not looked for in every month of every table', as
   assert.equal(await readCheckout(db, storeId, id), null)
   assert(asked.length > 3)
   for (const sql of asked) assert.doesNotMatch(sql, /all_(credits|authorizations|reserved_amounts)/)
+})
+
+test('a payer’s archived payments are not gone through when a payment names the payer and an archived checkout', async () => {
+  const { id } = await makeAged(farthing, shop)
+  await archiveAll(work)
+  const [archived] = await ctx.db.query<{ network: string; asset: string; payer: string }>(
+    'select network, asset, payer from archived_authorizations where checkout_id = $1',
+    [id],
+  )
+  assert(archived)
+  await ctx.db.query(
+    `insert into archived_authorizations select (jsonb_populate_record(a, jsonb_build_object('nonce', n::text))).*
+     from archived_authorizations a cross join generate_series(1, 300) as n where a.checkout_id = $1`,
+    [id],
+  )
+  await ctx.db.query('analyze archived_authorizations')
+  const heard: [string, readonly unknown[]][] = []
+  const query: Database['query'] = (text, values = []) => {
+    if (text.includes(' all_authorizations')) heard.push([text, values])
+    return ctx.db.query(text, values)
+  }
+  const payment = { ...archived, nonce: '0x00', identifier: null } as unknown as Payment
+  const [view] = await readPayViews({ ...ctx.db, query }, [{ checkoutId: id as CheckoutId, payment }])
+  assert.equal(view?.checkout.id, id)
+  assert.equal(heard.length, 1)
+  const [text, values] = heard[0] ?? ['', []]
+  const plan = JSON.stringify(await ctx.db.query(`explain (analyze, format json) ${text}`, values))
+  const scans = plan.matchAll(
+    /"Relation Name":"archived_authorizations\w*".*?"Actual Rows":(\d+).*?(?="Node Type"|$)/g,
+  )
+  const visited = Array.from(
+    scans,
+    ([scan, rows]) => Number(rows) + Number(/"Rows Removed by Filter":(\d+)/.exec(scan)?.[1] ?? 0),
+  )
+  assert(visited.length > 0 && Math.max(...visited) < 10, visited.join())
 })
 
 test('a month of the archive is opened only for a checkout that there is', async () => {
