@@ -361,7 +361,7 @@ CREATE FUNCTION public.payment_owners(paid_to text, paid_at timestamp with time 
       when w.proven_at is not null then 1
       when w.retired_at is null or w.retired_at > paid_at then 2 else 3 end as rank
     from wallets w join stores s on s.id = w.store_id and s.mode = in_mode
-    where w.pay_to = paid_to
+    where w.pay_to = paid_to and not w.unclaimed
       and (w.proven_at is not null or w.created_at <= paid_at and w.registration > 0)
   ), first as (
     select distinct r.store_id, r.rank from ranked r where r.rank = (select min(rank) from ranked)

@@ -99,6 +99,38 @@ test('a store that registers the wallet again decides about what comes from then
   assertProblem(await dismiss(shop, between), 409, 'wallet_unproven')
 })
 
+test('a store that registers the wallet again, but may not use it, decides nothing about what comes to its new cell', async () => {
+  const address = newPayer().address
+  const shop = await openWith(address)
+  await retire(shop)
+  await release()
+  const again = (await register(shop, address)).json<Wallet>()
+  assert.equal(again.proofRequired, true)
+  await openStore(b, { evmWallet: address })
+  const late = await receive(address)
+  const { data } = (await shop.call('GET', '/api/v1/payments')).json<{ data: Payment[] }>()
+  assert.deepEqual(
+    data.map(({ id }) => id),
+    [late],
+  )
+  assertProblem(await dismiss(shop, late), 409, 'wallet_unproven')
+  assertProblem(await refund(shop, late), 409, 'wallet_unproven')
+})
+
+test('a wallet that its store may not use gives it no say, even if it was proven after it was retired', async () => {
+  const address = newPayer().address
+  const shop = await openStore(a)
+  const asked = (await register(shop, address)).json<Wallet>()
+  await openStore(b, { evmWallet: address })
+  await a.ctx.db.query('update wallets set retired_at = clock(), proven_at = clock() where id = $1', [
+    asked.id,
+  ])
+  const late = await receive(address)
+  const { data } = (await shop.call('GET', '/api/v1/payments')).json<{ data: Payment[] }>()
+  assert.deepEqual(data, [])
+  assertProblem(await dismiss(shop, late), 404, 'not_found')
+})
+
 test('a cell that dies between noting that it gives a wallet up and giving it up does so later', async () => {
   const address = newPayer().address
   const shop = await openWith(address)

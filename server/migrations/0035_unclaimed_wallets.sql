@@ -1,0 +1,17 @@
+-- As before, but a wallet that its store registered and may not use, because this cell has not claimed it, gives nobody a
+-- say: another cell may own it, and one transfer would complete a checkout in each.
+create or replace function payment_owners(paid_to text, paid_at timestamptz, in_mode text)
+returns table (store_id text, may_decide boolean)
+language sql stable as $$
+  with ranked as (
+    select w.store_id, case when w.retired_at <= w.released_at and w.released_at <= paid_at then 4
+      when w.proven_at is not null then 1
+      when w.retired_at is null or w.retired_at > paid_at then 2 else 3 end as rank
+    from wallets w join stores s on s.id = w.store_id and s.mode = in_mode
+    where w.pay_to = paid_to and not w.unclaimed
+      and (w.proven_at is not null or w.created_at <= paid_at and w.registration > 0)
+  ), first as (
+    select distinct r.store_id, r.rank from ranked r where r.rank = (select min(rank) from ranked)
+  )
+  select f.store_id, f.rank = 1 or (f.rank < 4 and (select count(*) from first) = 1) from first f
+$$;
