@@ -18,6 +18,10 @@ import { openTally, type Tally } from './tally.ts'
 const episodesPerRound = 20
 /** How long after its restart a cell must have completed a payment: as long as I14 allows. */
 const aliveMs = 120_000
+/** How long after that it must serve everybody again: as long as I14 allows after a restore. */
+const healthyMs = 420_000
+/** A cell that completed a payment and failed no request for this long is healthy. */
+const calmMs = 3_000
 const tags = ['00', '01']
 
 export type CellsOptions = {
@@ -105,6 +109,9 @@ async function playRound(
       const own = random.fork(`episode ${i}`)
       const [struck, other] = own.isLucky(0.5) ? cells : cells.toReversed()
       if (!struck || !other) throw new Error('there are no two cells')
+      // It may have been struck before, and a restored one refuses payments for a while.
+      if (!(await untilHealthy(other)))
+        shortcomings.push(`a cell was not healthy within ${healthyMs} ms after it came back`)
       shortcomings.push(...(await strike(struck, other, i % 2 === 0 ? killAndStart : restore, own, tally)))
       say(
         `episode ${i + 1}: ${paid()} paid, ${[...tally.counts].map((one) => one.reverse().join(' ')).join(', ')}`,
@@ -195,6 +202,22 @@ async function untilPaid({ load }: Stand): Promise<boolean> {
   const giveUpAt = Date.now() + aliveMs
   while (load.counts.paid === before && Date.now() < giveUpAt) await wait(50)
   return load.counts.paid > before
+}
+
+async function untilHealthy({ load }: Stand): Promise<boolean> {
+  const giveUpAt = Date.now() + healthyMs
+  while (Date.now() < giveUpAt) {
+    const before = {
+      paid: load.counts.paid,
+      answers: load.answers.length,
+      unanswered: load.counts.unanswered,
+    }
+    await wait(calmMs)
+    const hasFailed = load.answers.slice(before.answers).some(({ status }) => status >= 500)
+    if (load.counts.paid > before.paid && !hasFailed && load.counts.unanswered === before.unanswered)
+      return true
+  }
+  return false
 }
 
 function isBroken(outcome: CellsOutcome | undefined): boolean {
