@@ -58,11 +58,48 @@ test('alerts and dashboard use only metrics and labels that exist', () => {
     ]
     for (const [, name = ''] of names) assert(known.has(name), `${name} in ${expression}`)
     const labels = names.flatMap(([, name = '']) => known.get(name) ?? [])
-    const scraped = ['le', 'job', 'instance']
+    const scraped = ['le', 'job', 'instance', 'cell']
     for (const [, by = ''] of expression.matchAll(/ by \(([^)]*)\)/g))
       for (const label of by.split(', '))
         assert([...labels, ...scraped].includes(label), `${label} in ${expression}`)
   }
+})
+
+test('where one Prometheus watches several cells, what one of them does hides nothing of another', () => {
+  for (const { alert, expr } of alerts.filter(({ alert }) => alert !== 'FarthingDown'))
+    for (const [, over] of expr.matchAll(/\b(?:sum|min|max)\b(.{0,10})/g))
+      assert.match(over ?? '', /^ by \(cell/, alert)
+  const folder = mkdtempSync(join(tmpdir(), 'farthing-alerts-'))
+  atEnd(() => rmSync(folder, { recursive: true }))
+  const made =
+    'http_server_request_duration_seconds_count{route="/api/v1/checkouts",method="POST",status="201"'
+  const { labels, annotations } =
+    alerts.find(({ alert }) => alert === 'FarthingEventsStandStill') ?? assert.fail()
+  const rules = {
+    rule_files: [join(root, 'ops/prometheus/alerts.yml')],
+    tests: [
+      {
+        interval: '1m',
+        input_series: [
+          { series: 'farthing_events_sequenced_total{cell="00"}', values: '0+10x20' },
+          { series: 'farthing_events_sequenced_total{cell="01"}', values: '7x20' },
+          { series: `${made},cell="00"}`, values: '0+10x20' },
+          { series: `${made},cell="01"}`, values: '0+10x20' },
+        ],
+        alert_rule_test: [
+          {
+            eval_time: '15m',
+            alertname: 'FarthingEventsStandStill',
+            exp_alerts: [{ exp_labels: { ...labels, cell: '01' }, exp_annotations: annotations }],
+          },
+        ],
+      },
+    ],
+  }
+  const file = join(folder, 'rules.yml')
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify(rules))
+  execFileSync('promtool', ['test', 'rules', file], { stdio: 'pipe' })
 })
 
 test('systemd accepts the units, and they give away little', () => {
