@@ -156,6 +156,8 @@ export async function listByCheckouts(
 
 /** A refund whose facts may have changed, and these facts. */
 export type Watched = Refund & {
+  /** Whether facts may still change its status. */
+  readonly isWatched: boolean
   readonly facts: RefundFacts
   /** Its transfer on the chain. */
   readonly transfer: { readonly transaction: string; readonly finality: Finality } | null
@@ -164,6 +166,7 @@ export type Watched = Refund & {
 }
 
 type WatchedRow = RefundRow & {
+  is_watched: boolean
   position: number | null
   state: RefundFacts['authorization']
   authorization_reason: string | null
@@ -191,6 +194,7 @@ function toWatched(row: WatchedRow): Watched {
   const isProven = row.way === 'sent' && row.position !== null
   return {
     ...refund,
+    isWatched: row.is_watched,
     authorizationReason: row.authorization_reason,
     transfer:
       row.transfer_hash !== null && row.transfer_finality !== null

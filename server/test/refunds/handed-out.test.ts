@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { Refund } from '@farthing/sdk'
 import { applyDecisions } from '../../src/checkouts/payments/apply-decisions.ts'
+import type { Database } from '../../src/database/db.ts'
 import { newId } from '../../src/ids.ts'
 import { claimHandOut, writeHandOut } from '../../src/payments/refund-rows.ts'
 import { cancelRefund } from '../../src/refunds/cancel.ts'
@@ -129,6 +130,32 @@ test('one that is canceled and lands all the same is COMPLETED, and CANCELED if 
   assert.equal(await statusOf(refund), 'CANCELED')
   assert.equal((await readTotals(paymentId)).reserved, 0n)
 })
+
+for (const outcome of ['FAILED', 'CANCELED', 'COMPLETED'])
+  test(`a refund that another process has made ${outcome} for good since it was listed is left alone`, async () => {
+    const refund = await (await openPaid()).ask()
+    await handOut(refund, soon)
+    if (outcome === 'CANCELED') await cancelRefund(ctx, storeId, actor, refund.id, new Date())
+    else await sign(refund, soon)
+    assert.notEqual(await statusOf(refund), outcome)
+    if (outcome === 'COMPLETED') {
+      await land(refund)
+      await farthing.ctx.db.query('update credits set safe_at = clock(), finalized_at = clock()')
+    } else await die(refund)
+    const read = () => readRefund(ctx.db, storeId, refund.id)
+    let written: Awaited<ReturnType<typeof read>> = null
+    const db: Database = {
+      ...work.db,
+      async transaction(run) {
+        assert.equal(await statusOf(refund), outcome)
+        written = await read()
+        return await work.db.transaction(run)
+      },
+    }
+    await watchRefunds({ ...work, db }, { after: '' })
+    assert(written)
+    assert.deepEqual(await read(), written)
+  })
 
 test('only a transfer of its amount to its recipient completes a refund', async () => {
   const { ask } = await openPaid()
