@@ -1835,6 +1835,8 @@ CREATE INDEX archived_credits_by_payer ON ONLY public.archived_credits USING btr
 
 CREATE INDEX archived_credits_by_payment ON ONLY public.archived_credits USING btree (payment_id);
 
+CREATE INDEX archived_credits_by_sender ON ONLY public.archived_credits USING btree (sender) WHERE (sender IS NOT NULL);
+
 CREATE INDEX archived_credits_by_store ON ONLY public.archived_credits USING btree (store_id, payment_id);
 
 CREATE INDEX archived_credits_by_transaction ON ONLY public.archived_credits USING btree (transaction_hash);
@@ -1888,6 +1890,8 @@ CREATE INDEX credits_by_checkout ON public.credits USING btree (checkout_id);
 CREATE INDEX credits_by_payer ON public.credits USING btree (store_id, payer, payment_id) WHERE (checkout_id IS NOT NULL);
 
 CREATE INDEX credits_by_payment ON public.credits USING btree (payment_id);
+
+CREATE INDEX credits_by_sender ON public.credits USING btree (sender) WHERE (sender IS NOT NULL);
 
 CREATE INDEX credits_by_store ON public.credits USING btree (store_id, payment_id);
 

@@ -2,9 +2,10 @@ import type { Database, Transaction } from '../database/db.ts'
 
 /** SQL to erase what is known of a payer from the archive. Addresses are in stored form. */
 
-/** SQL: the archived checkouts that an address has paid, or signed a payment for. */
+/** SQL: the archived checkouts that an address has paid, signed a payment for, or sent the transaction of one. */
 const paidBy = `select a.checkout_id from archived_authorizations a where a.payer = $1
-  union select k.checkout_id from stores s join archived_credits k on k.store_id = s.id and k.payer = $1`
+  union select k.checkout_id from stores s join archived_credits k on k.store_id = s.id and k.payer = $1
+  union select k.checkout_id from archived_credits k where k.sender = $1`
 const isRefunded = 'exists (select 1 from refunds r where r.checkout_id = p.checkout_id)'
 
 /** Refunded ones are left alone: what went back to whom is known by the payer. */
@@ -32,7 +33,8 @@ export async function countKept(db: Database, payer: string): Promise<Kept> {
        (select count(*)::integer from (
          select a.checkout_id from authorizations a where a.payer = $1 and a.checkout_id is not null
          union select k.checkout_id from stores s join credits k on k.store_id = s.id and k.payer = $1
-           and k.checkout_id is not null) p) as recent,
+           and k.checkout_id is not null
+         union select k.checkout_id from credits k where k.sender = $1 and k.checkout_id is not null) p) as recent,
        (select count(distinct k.payment_id)::integer from credits k where k.checkout_id is null
          and (k.payer = $1 or k.sender = $1)) as unmatched`,
     [payer],

@@ -138,7 +138,7 @@ export async function eraseCommand(ctx: Context, [verb, address = '']: readonly 
   if (!known || !('address' in known)) throw new UsageError(`${address} is not the address of a wallet.`)
   const { erased, refunded, recent, unmatched } = await erasePayer(ctx, toStoredAnywhere(known.address))
   return [
-    `Erased ${address} from ${erased} ${erased === 1 ? 'checkout' : 'checkouts'} in the archive. Their payments cannot be refunded any more.`,
+    `Erased ${address} from ${erased} ${erased === 1 ? 'checkout' : 'checkouts'} in the archive. What it paid there cannot be refunded any more.`,
     ...(refunded > 0 ? [`${refunded} with a refund still name it: the refund is known by its payer.`] : []),
     ...(recent > 0
       ? [

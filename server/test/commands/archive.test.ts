@@ -12,7 +12,7 @@ import { newId } from '../../src/ids.ts'
 import { agedDays, archiveAll, makeAged, openWork, placesOf } from '../archive/support/aged.ts'
 import { openTestApp } from '../support/app.ts'
 import { atEnd } from '../support/at-end.ts'
-import { creditByHand, payer } from '../support/by-hand.ts'
+import { creditByHand, payer, refundByHand } from '../support/by-hand.ts'
 import { openAs } from '../support/database.ts'
 import { assertProblem, openStore } from '../support/store.ts'
 
@@ -145,4 +145,55 @@ test('a month is dropped when its retention is over, by the owner of its tables,
   await archiveAll(work)
   assert.equal((await shop.call('GET', `/api/v1/checkouts/${next}`)).statusCode, 200)
   assert.match(await archive('list'), new RegExp(month))
+})
+
+test('an address that only sent the transaction, such as the owner of a smart wallet, is erased too, and counted where it stays', async () => {
+  const owner = '0x00000000000000000000000000000000000000e2'
+  const [plain, refunded, recent] = [
+    await makeAged(farthing, shop, 'owned'),
+    await makeAged(farthing, shop, 'owned-refunded'),
+    await makeAged(farthing, shop, 'owned-recent'),
+  ]
+  const ids = [plain.id, refunded.id, recent.id]
+  await ctx.db.query('update credits set sender = $2, sender_nonce = 7 where checkout_id = any($1)', [
+    ids,
+    owner,
+  ])
+  await ctx.db.query('update credits set finalized_at = clock() where checkout_id = $1', [recent.id])
+  await refundByHand(farthing, refunded.id, 'DECLARED')
+  await ctx.db.query(`update refunds set created_at = created_at - interval '${agedDays} days'`)
+  await archiveAll(work)
+  assert.deepEqual(await Promise.all(ids.map((id) => placesOf(farthing, id))), [
+    ['archive'],
+    ['archive'],
+    ['hot'],
+  ])
+
+  const said = await eraseCommand(ctx, ['payer', owner])
+  assert.match(said, /from 1 checkout in the archive/)
+  assert.match(said, /^1 with a refund still name it/m)
+  assert.match(said, /^1 not in the archive still name it/m)
+  const left = await ctx.db.query<{ id: string }>(
+    'select checkout_id as id from all_credits where sender = $1',
+    [owner],
+  )
+  assert.deepEqual(left.map(({ id }) => id).toSorted(), [refunded.id, recent.id].toSorted())
+  assert.match(await eraseCommand(ctx, ['payer', owner]), /from 0 checkouts/)
+})
+
+test('what an address has sent is found by an index, in the archive and outside', async () => {
+  const plans: string[] = []
+  const db: typeof ctx.db = {
+    ...ctx.db,
+    async query(text, values) {
+      plans.push(JSON.stringify(await ctx.db.query(`explain (format json) ${text}`, values)))
+      return await ctx.db.query(text, values)
+    },
+  }
+  await eraseCommand({ ...ctx, db }, ['payer', `0x${'e3'.repeat(20)}`])
+  const [listed = '', counted = ''] = plans
+  assert.match(listed, /"archived_credits_\w*sender\w*"/)
+  assert.match(counted, /"archived_credits_\w*sender\w*"/)
+  assert.match(counted, /"credits_by_sender"/)
+  assert.doesNotMatch(plans.join(), /Seq Scan/)
 })
