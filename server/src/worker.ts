@@ -43,6 +43,12 @@ const failureRestMs = 1_000
 /** Twice the 24 hours that the API promises, so that a repeat at the last minute still finds its answer. */
 const answersKeptHours = 48
 const answersPerRun = 5_000
+/**
+ * A report that has to tell the directory everything takes as long as there are wallets. A second one beside it would see
+ * a gap in the count, as if a copy of the database ran, and tell everything again, which takes long enough for the next.
+ * If a process dies in between, the cell is silent for this long, so it is well below `quietMinutes`.
+ */
+const reportLeaseSeconds = 300
 
 export function startWorker(ctx: Context, signers: readonly AnySigner[] = []): Worker {
   const stopping = new AbortController()
@@ -118,19 +124,29 @@ function directory(ctx: Context): readonly Loop[] {
   const reportTurn = { gaps: 0 }
   const claimTurn: Parameters<typeof releaseClaims>[2] = { after: null }
   return [
-    scheduled(ctx, 'directory-report', 60, () =>
-      reportToDirectory(ctx, uses, () => readLoad(ctx.db), reportTurn),
+    scheduled(
+      ctx,
+      'directory-report',
+      60,
+      () => reportToDirectory(ctx, uses, () => readLoad(ctx.db), reportTurn),
+      reportLeaseSeconds,
     ),
     scheduled(ctx, 'directory-release', 600, async () => void (await releaseClaims(ctx, uses, claimTurn))),
   ]
 }
 
-function scheduled(ctx: Context, name: string, everySeconds: number, run: () => Promise<void>): Loop {
+function scheduled(
+  ctx: Context,
+  name: string,
+  everySeconds: number,
+  run: () => Promise<void>,
+  leaseSeconds = 30,
+): Loop {
   return {
     name,
     restMs: 1_000,
     run: async () => {
-      await runIfDue(ctx.db, { name, everySeconds, leaseSeconds: 30, run })
+      await runIfDue(ctx.db, { name, everySeconds, leaseSeconds, run })
       return false
     },
   }

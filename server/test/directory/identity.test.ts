@@ -4,14 +4,16 @@ import { test } from 'node:test'
 import { openUses } from '../../src/checkouts/uses.ts'
 import { directoryCommand } from '../../src/commands/directory.ts'
 import { examine } from '../../src/commands/doctor.ts'
-import type { Database } from '../../src/database/db.ts'
+import { type Database, openDatabase } from '../../src/database/db.ts'
 import { adopt, checkCellJoined } from '../../src/directory/adopt.ts'
 import { claimHere } from '../../src/directory/claim.ts'
-import { walletClaim } from '../../src/directory/directory.ts'
+import { quietMinutes, walletClaim } from '../../src/directory/directory.ts'
 import { releaseClaims } from '../../src/directory/release.ts'
 import { reportToDirectory } from '../../src/directory/report.ts'
 import { Problem } from '../../src/problems.ts'
+import { listLoops } from '../../src/worker.ts'
 import { openTestApp, type TestApp } from '../support/app.ts'
+import { atEnd } from '../support/at-end.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
 import { until } from '../support/until.ts'
 import { later, openCell, openDirectory } from './support/cells.ts'
@@ -175,4 +177,36 @@ test('a report that ends after a later one of another process is not taken for a
   await late
   await report(cell, turn)
   assert.equal((await readCell(directory.db, '0a')).is_doubled, false)
+})
+
+test('while one `work` reports, which may take minutes, no other does; if it dies, one follows before the cell seems stopped', async () => {
+  const directory = await openDirectory()
+  const cell = await openCell(directory.url, '0a', settings)
+  const { db } = cell.ctx
+  const reportBy = async (own: Database) => {
+    const loops = listLoops({ ...cell.ctx, db: own }, [])
+    await loops.find(({ name }) => name === 'directory-report')?.run(() => {})
+    return (await readCell(directory.db, '0a')).reports
+  }
+  const inMinutes = (minutes: number) => {
+    const url = cell.databaseUrl
+    const own = openDatabase({ url, connections: 4, name: 'test', clockOffset: `${minutes}min` })
+    atEnd(() => own.close())
+    return own
+  }
+  /** A process that does this once its turn is leased, and goes on. */
+  const pausing = (then: () => Promise<unknown>): Database => ({
+    ...db,
+    async query(text, values) {
+      if (!text.includes('schedules')) await then()
+      return await db.query(text, values)
+    },
+  })
+  const other = inMinutes(4)
+  assert.equal(await reportBy(pausing(() => reportBy(other))), '1')
+  assert.equal(await reportBy(other), '2')
+
+  await db.query("update schedules set run_at = clock() where name = 'directory-report'")
+  await assert.rejects(reportBy(pausing(async () => assert.fail('killed'))), /killed/)
+  assert.equal(await reportBy(inMinutes(quietMinutes / 2)), '3')
 })
