@@ -1985,6 +1985,8 @@ CREATE INDEX refunds_named ON public.refunds USING btree (network, looked_at) WH
 
 CREATE UNIQUE INDEX refunds_one_per_transfer ON public.refunds USING btree (transaction_hash, network, asset, "position") WHERE ("position" IS NOT NULL);
 
+CREATE INDEX refunds_unfinished ON public.refunds USING btree (store_id, wallet) WHERE (is_watched OR (status = ANY (ARRAY['REQUESTED'::text, 'SIGNED'::text, 'SENT'::text])));
+
 CREATE INDEX refunds_watched ON public.refunds USING btree (id) WHERE is_watched;
 
 CREATE UNIQUE INDEX reserved_amounts_by_reference ON public.reserved_amounts USING btree (reference) WHERE (reference IS NOT NULL);
