@@ -102,11 +102,52 @@ test('a point in the log is found in the archive too', async () => {
   const quiet = await openStore(farthing)
   const id = await makeEnded(farthing, quiet, 'EXPIRED')
   const since = new Date(Date.now() - (agedDays - 1) * 86_400_000)
-  const before = await ctx.db.transaction((tx) => lastSequenceBefore(tx, quiet.store.id, since))
+  const before = await lastSequenceBefore(ctx.db, quiet.store.id, since)
   await archiveAll(work)
   assert.deepEqual(await placesOf(farthing, id), ['archive'])
-  const after = await ctx.db.transaction((tx) => lastSequenceBefore(tx, quiet.store.id, since))
+  const after = await lastSequenceBefore(ctx.db, quiet.store.id, since)
   assert.equal(after, before)
+})
+
+test('a point in a long log is found without reading it, also between months that were dropped', async () => {
+  const long = (await openStore(farthing)).store.id
+  const [events, start] = [5_000, Date.now() - 100 * 86_400_000]
+  const timeOf = (sequence: number) => new Date(start + sequence * 60_000)
+  const kept = Array.from({ length: events }, (_, i) => i + 1).filter(
+    (sequence) => sequence > 700 && (sequence <= 2_000 || sequence > 4_000),
+  )
+  await ctx.db.query('delete from events where store_id = $1', [long])
+  await ctx.db.query(
+    `insert into events (id, store_id, type, data, created_at, sequence)
+     select 'evt_long' || i, $1, 'store.updated', '{}', $2::timestamptz + make_interval(mins => i), i
+     from unnest($3::integer[]) i`,
+    [long, timeOf(0), kept],
+  )
+  await ctx.db.query('update event_counters set last_sequence = $2 where store_id = $1', [long, events])
+  await ctx.db.query('analyze events')
+  let looks = 0
+  let plans = ''
+  const db: Database = {
+    ...ctx.db,
+    async query(text, values) {
+      if (!text.includes('all_events')) return await ctx.db.query(text, values)
+      looks++
+      plans += JSON.stringify(await ctx.db.query(`explain (analyze, format json) ${text}`, values))
+      return await ctx.db.query(text, values)
+    },
+  }
+  for (const at of [-5, 1, 700, 702, 703, 1_234, 2_000, 2_002, 3_000, 4_001, 4_002, 4_999, 5_001, 9_000]) {
+    looks = 0
+    const found = Number(await lastSequenceBefore(db, long, timeOf(at)))
+    // A minute of margin, which is one event here.
+    assert.deepEqual(
+      kept.filter((sequence) => sequence > found),
+      kept.filter((sequence) => sequence >= at - 1),
+      `since ${at}`,
+    )
+    assert(looks <= Math.ceil(Math.log2(events)) + 1, `${looks} looks`)
+  }
+  assert.doesNotMatch(plans, /"Rows Removed by Filter":[1-9]|"Seq Scan"|"Sort"/)
 })
 
 test('an id that nobody has is not looked for in every month of every table', async () => {

@@ -78,10 +78,12 @@ export async function redeliverSince(
       code: 'choice',
       detail: 'Send either after (a cursor) or since (a time).',
     })
+  // Before the lock, for which the numbering of the store's events waits.
+  const start = since && (await rows.lastSequenceBefore(ctx.db, storeId, since))
   const answer = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
     refuseDisabled(endpoint)
     const end = await readLogEnd(tx, storeId)
-    const from = since ? await rows.lastSequenceBefore(tx, storeId, since) : parseCursor(end, '/after', after)
+    const from = start ?? parseCursor(end, '/after', after)
     await rows.holdEvents(tx, storeId, from, eventsPerRedelivery)
     const { count, last, seen } = await rows.redeliverEvents(tx, endpoint.id, {
       storeId,

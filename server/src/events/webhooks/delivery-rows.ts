@@ -2,7 +2,7 @@ import type { Delivery, DeliveryAttempt, EventType } from '@farthing/sdk'
 import { bringBack } from '../../archive/rows.ts'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { DeliveryId, EndpointId, EventId, StoreId } from '../../ids.ts'
-import type { EventRow } from '../rows.ts'
+import { type EventRow, readLogEnd } from '../rows.ts'
 import { securityTypes } from '../security.ts'
 import type { Secret } from './endpoint.ts'
 import type { Outcome, Verdict } from './schedule.ts'
@@ -303,17 +303,24 @@ export async function restartDelivery(tx: Transaction, deliveryId: DeliveryId): 
 }
 
 /**
- * The store's newest event before a time. Times and sequences may disagree by the length of a transaction, hence the
- * margin.
+ * A sequence up to which all of a store's events are from before a time. No index knows their times, but these rise with
+ * the sequences, so halving what is left finds it in a long log too. Times and sequences may disagree by the length of a
+ * transaction, hence the margin. Months that were dropped leave gaps: each look takes the nearest event below.
  */
-export async function lastSequenceBefore(tx: Transaction, storeId: StoreId, time: Date): Promise<bigint> {
-  const [row] = await tx.query<{ sequence: string }>(
-    `select sequence from all_events where store_id = $1 and sequence is not null
-       and created_at < $2::timestamptz - interval '1 minute'
-     order by sequence desc limit 1`,
-    [storeId, time],
-  )
-  return BigInt(row?.sequence ?? '0')
+export async function lastSequenceBefore(db: Database, storeId: StoreId, time: Date): Promise<bigint> {
+  let { last: high } = await readLogEnd(db, storeId)
+  let low = 0n
+  while (low < high) {
+    const middle = (low + high + 1n) / 2n
+    const [event] = await db.query<{ sequence: string; isBefore: boolean }>(
+      `select sequence, created_at < $4::timestamptz - interval '1 minute' as "isBefore" from all_events
+       where store_id = $1 and sequence > $2 and sequence <= $3 order by sequence desc limit 1`,
+      [storeId, low.toString(), middle.toString(), time],
+    )
+    if (!event || event.isBefore) low = middle
+    else high = BigInt(event.sequence) - 1n
+  }
+  return low
 }
 
 /**
