@@ -1,7 +1,6 @@
 import type { Refund as Wire } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import type { Database } from '../database/db.ts'
 import { isId, type StoreId } from '../ids.ts'
 import type { Presented, Rails, Transfer } from '../payments/rail.ts'
 import { claimHandOut, readHandOut } from '../payments/refund-rows.ts'
@@ -26,17 +25,16 @@ export async function signRefund(
   id: string,
   presented: Presented,
 ): Promise<Wire> {
-  const mine = underWayOf(ctx.db)
   for (;;) {
     const refund = isId('rf', id) ? await readRefund(ctx.db, storeId, id) : null
     if (!refund) throw new Problem('not_found', 'No such refund.')
     if (isTaken(refund)) return toWire(refund)
     refuseUnsignable(refund)
-    const other = mine.get(id)
+    const other = underWay.get(id)
     if (!other) {
       const taking = take(ctx, rails, refund, presented)
-      mine.set(id, taking)
-      return await taking.finally(() => mine.delete(id))
+      underWay.set(id, taking)
+      return await taking.finally(() => underWay.delete(id))
     }
     // Whatever becomes of it, the refund says so.
     await other.catch(() => {})
@@ -45,15 +43,9 @@ export async function signRefund(
 
 /**
  * The refunds for which this process takes a signature at the moment: a further one waits here, without a connection. A
- * thousand at once would otherwise use up all connections.
+ * thousand at once would otherwise use up all connections. Not by database: each request to the console has its own.
  */
-const underWay = new WeakMap<Database, Map<string, Promise<Wire>>>()
-
-function underWayOf(db: Database): Map<string, Promise<Wire>> {
-  const known = underWay.get(db) ?? new Map<string, Promise<Wire>>()
-  underWay.set(db, known)
-  return known
-}
+const underWay = new Map<string, Promise<Wire>>()
 
 async function take(ctx: Context, rails: Rails, refund: Refund, presented: Presented): Promise<Wire> {
   const { id, storeId } = refund

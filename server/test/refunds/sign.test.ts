@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Address, encodeFunctionData, type Hex } from 'viem'
+import { forStore } from '../../src/http/console/visitor.ts'
+import type { Rails, RefundRail } from '../../src/payments/rail.ts'
+import { openRails } from '../../src/payments/rails.ts'
 import { refundNonce } from '../../src/payments/refund-nonce.ts'
 import { Problem } from '../../src/problems.ts'
+import { signRefund } from '../../src/refunds/sign.ts'
 import { trials } from '../payments/adversity/size.ts'
 import { tokenAbi } from '../support/chain/evm.ts'
 import {
@@ -12,6 +16,7 @@ import {
   signAuthorization,
   signCancellation,
 } from '../support/chain/evm-payment.ts'
+import { openAs } from '../support/database.ts'
 import { payTo } from '../support/shop.ts'
 import { openRefunding, signTyped, walletKey } from './support/refunding.ts'
 
@@ -25,7 +30,7 @@ const isProblem =
     error instanceof Problem && error.code === code && words.test(error.message)
 
 /** Final payments of 1.00 each. They are made before any test moves the clock: payers sign for minutes only. */
-const payments = await shop.paid(10)
+const payments = await shop.paid(11)
 const next = () => payments.pop() ?? assert.fail()
 
 const call = (functionName: 'blacklist' | 'unBlacklist', account: Address) =>
@@ -108,6 +113,33 @@ test('one signature, presented a thousand times while two owners sign, is one se
     moved.map(({ args }) => args.value),
     [400_000n],
   )
+})
+
+test('in the console too, a signature that is presented many times at once is checked once', async () => {
+  const paid = next()
+  const { id } = await refunds.create(paid.paymentId)
+  const signature = await refunds.sign(id)
+  const console = { ...shop.ctx, db: openAs('console', shop.databaseUrl) }
+  const rail = openRails(console).get(chain.network.caip2) ?? assert.fail()
+  const own = rail.refunds ?? assert.fail()
+  let checks = 0
+  const counted: RefundRail = {
+    ...own,
+    verify: (...presented) => {
+      checks++
+      return own.verify(...presented)
+    },
+  }
+  const rails: Rails = new Map([[chain.network.caip2, { ...rail, refunds: counted }]])
+  const storeId = shop.store.id
+  const answers = await Promise.all(
+    // As each request to the console does, with a database of its own.
+    Array.from({ length: 20 }, () =>
+      signRefund(forStore(console, storeId), rails, storeId, id, { signature }),
+    ),
+  )
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], ['SIGNED'])
+  assert.equal(checks, 1)
 })
 
 test('a reorganisation takes a refund back, and the same bytes complete it again, however often', async () => {
