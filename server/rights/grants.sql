@@ -49,7 +49,8 @@ grant update (token_hash, actor, made_at, expires_at, address, browser_hash, cod
 -- Only a member confirms who receives a refund.
 grant update (recipient) on refunds to farthing_console;
 grant update (confirmed_at, confirmed_by) on refund_claims to farthing_console;
-grant select (network, address) on settlers to farthing_console;
+-- Which settlers are running: a refund on Solana names the one that pays its fee.
+grant select (network, address, state, alive_at, elsewhere) on settlers to farthing_console;
 grant select on restores, store_gas to farthing_console;
 grant update (signature, valid_after, valid_before, is_contract, settler, refund_id, pay_to, amount, sends, spent_block_number,
   spent_block_hash, spent_reason, failed_at) on authorizations to farthing_serve;

@@ -2,6 +2,7 @@ import type { PaymentRequirements } from '@farthing/sdk'
 import type { Signer } from '../chains/evm/signer.ts'
 import type { Hex } from '../chains/hex.ts'
 import type { SvmSigner } from '../chains/svm/signer.ts'
+import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import type { Channel } from '../database/wake.ts'
 import type { Network } from '../networks.ts'
@@ -196,6 +197,7 @@ export type ToSign =
 /** What a signer sends back: what it was given, signed. */
 export type Presented = { readonly signature: string } | { readonly transaction: string }
 
+/** Its functions read with the caller’s rights: the console sees one store’s rows, and only if it names the store. */
 export type RefundRail = {
   /** Whether the token itself keeps a nonce from paying twice. */
   readonly isPaidOnce: boolean
@@ -204,12 +206,13 @@ export type RefundRail = {
    * nonce that it returns as the refund's: nothing leaves this function before it is committed. The order that the write
    * gets is the one to follow. Throws a Problem if nothing can be handed out now.
    */
-  prepare(order: RefundOrder, commit: CommitHandOut): Promise<ToSign>
+  prepare(ctx: Context, order: RefundOrder, commit: CommitHandOut): Promise<ToSign>
   /**
    * Checks what the wallet signed, and that the token would take it now: the transfer to send, or what is wrong, for the
    * store to read. `inFlightUnits` is what else the wallet has signed and not paid yet.
    */
   verify(
+    ctx: Context,
     handedOut: Handed,
     presented: Presented,
     inFlightUnits: bigint,

@@ -32,7 +32,7 @@ export async function prepareRefund(
   const rail = railOf(rails, asked)
   const first = await ctx.db.transaction((tx) => toOrder(tx, asked))
   const toSign = await orUnavailable(
-    rail.prepare(first, async (write) => {
+    rail.prepare(ctx, first, async (write) => {
       await ctx.db.transaction(async (tx) => {
         const refund = await lockRefund(tx, storeId, id)
         if (!refund) throw new Problem('not_found', 'No such refund.')

@@ -88,7 +88,7 @@ async function verify(ctx: Context, rails: Rails, refund: Refund, presented: Pre
       `The wallet has more than ${inFlightMax} refunds on their way. Present the same signature again.`,
       { retryAfterSeconds: 2 },
     )
-  const verified = await orUnavailable(railOf(rails, refund).verify(handed, presented, inFlight.units))
+  const verified = await orUnavailable(railOf(rails, refund).verify(ctx, handed, presented, inFlight.units))
   if ('transfer' in verified) return verified.transfer
   const pointer = 'transaction' in presented ? '/transaction' : '/signature'
   throw invalid({ pointer, ...verified.refusal })

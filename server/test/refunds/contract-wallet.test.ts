@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { forStore } from '../../src/http/console/visitor.ts'
+import { openRails } from '../../src/payments/rails.ts'
+import { signRefund } from '../../src/refunds/sign.ts'
 import { registerWallet } from '../../src/stores/wallets.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
+import { openAs } from '../support/database.ts'
 import { operator } from '../support/operator.ts'
 import { openRefunding, signTyped } from './support/refunding.ts'
 
@@ -34,17 +38,21 @@ async function pay(): Promise<string> {
   }
 }
 
+await registerWallet(
+  shop.ctx,
+  shop.store.id,
+  operator,
+  'EVM',
+  { walletAddress: wallet, custodialType: 'NON_CUSTODIAL' },
+  shop.ctx.now(),
+)
+await db.query('update wallets set proven_at = clock()')
+/** They are made before any test moves the clock: payers sign for minutes only. */
+const payments = [await pay(), await pay()]
+const next = () => payments.pop() ?? assert.fail()
+
 test('the owners of a contract wallet take a day, sign twice, and it is sent once, after the payments', async () => {
-  await registerWallet(
-    shop.ctx,
-    shop.store.id,
-    operator,
-    'EVM',
-    { walletAddress: wallet, custodialType: 'NON_CUSTODIAL' },
-    shop.ctx.now(),
-  )
-  await db.query('update wallets set proven_at = clock()')
-  const paymentId = await pay()
+  const paymentId = next()
   const { id } = await refunds.create(paymentId)
   const prepared = await refunds.prepare(id)
   const left = (prepared.expiresAt.getTime() - shop.ctx.now().getTime()) / 1_000
@@ -65,4 +73,19 @@ test('the owners of a contract wallet take a day, sign twice, and it is sent onc
   assert.equal((await refunds.read(id)).status, 'COMPLETED')
   const moved = await chain.transferLogs({ from: wallet })
   assert.equal(moved.length, 1)
+})
+
+test('in the console too, a contract wallet that failed on the chain lately is told that nothing of it is sent', async () => {
+  const { id } = await refunds.create(next())
+  const signature = await signTyped(await refunds.prepare(id), owner.key)
+  await db.query('update authorizations set failed_at = clock() where payer = $1 and refund_id <> $2', [
+    wallet.toLowerCase(),
+    id,
+  ])
+  const console = { ...shop.ctx, db: openAs('console', shop.databaseUrl) }
+  const mine = forStore(console, shop.store.id)
+  await assert.rejects(
+    signRefund(mine, openRails(console), shop.store.id, id, { signature }),
+    /failed on the chain lately/,
+  )
 })

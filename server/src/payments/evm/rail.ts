@@ -73,7 +73,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
         throw new RpcUnavailableError('Too few nodes agree about the account’s nonce.')
       return agreed.nonce
     },
-    refunds: openRefunds(ctx, verifier),
+    refunds: openRefunds(verifier),
     settle: (work) => settle(ctx, chain, work),
   }
 }

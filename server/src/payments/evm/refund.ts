@@ -43,11 +43,12 @@ const signatureBytesMax = 4_096
 const lookTries = 8
 const lookEveryMs = 250
 
-export function openRefunds(ctx: Context, verifier: EvmVerifier): RefundRail {
+export function openRefunds(verifier: EvmVerifier): RefundRail {
   return {
     isPaidOnce: true,
-    prepare: (order, commit) => prepare(ctx, verifier, order, commit),
-    verify: (handed, presented, inFlightUnits) => verify(ctx, verifier, handed, presented, inFlightUnits),
+    prepare: (ctx, order, commit) => prepare(ctx, verifier, order, commit),
+    verify: (ctx, handed, presented, inFlightUnits) =>
+      verify(ctx, verifier, handed, presented, inFlightUnits),
   }
 }
 

@@ -54,7 +54,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     findDifferences: () => checkSvmChain(chain),
     // Accounts have no nonce on Solana: only our own rows count what a settler has signed.
     readNonce: async () => 0,
-    refunds: openSvmRefunds(ctx, chain, feePayers, simulate),
+    refunds: openSvmRefunds(chain, feePayers, simulate),
     sent: { parse: parseSignature, find: (sent) => findSent(ctx, chain, sent) },
     settle: (work) => settle(ctx, chain, work),
   }

@@ -38,22 +38,16 @@ import { blockhashExpired, type Simulate } from './simulate.ts'
  * Another message takes its place only if it died before the wallet's signature was seen. One that came back signed fails
  * with its refund when it dies, and its slot is not used again.
  */
-export function openSvmRefunds(
-  ctx: Context,
-  chain: SvmChain,
-  feePayers: FeePayers,
-  simulate: Simulate,
-): RefundRail {
-  const parts = { ctx, chain, feePayers, simulate }
+export function openSvmRefunds(chain: SvmChain, feePayers: FeePayers, simulate: Simulate): RefundRail {
+  const parts = { chain, feePayers, simulate }
   return {
     isPaidOnce: false,
-    prepare: (order, commit) => prepare(parts, order, commit),
-    verify: (handed, presented, inFlightUnits) => verify(parts, handed, presented, inFlightUnits),
+    prepare: (ctx, order, commit) => prepare(ctx, parts, order, commit),
+    verify: (_ctx, handed, presented, inFlightUnits) => verify(parts, handed, presented, inFlightUnits),
   }
 }
 
 type Parts = {
-  readonly ctx: Context
   readonly chain: SvmChain
   readonly feePayers: FeePayers
   readonly simulate: Simulate
@@ -69,8 +63,13 @@ const deadSeconds = 45
 const triesMax = 3
 const noSignature = new Uint8Array(64)
 
-async function prepare(parts: Parts, order: RefundOrder, commit: CommitHandOut): Promise<ToSign> {
-  const { ctx, chain } = parts
+async function prepare(
+  ctx: Context,
+  parts: Parts,
+  order: RefundOrder,
+  commit: CommitHandOut,
+): Promise<ToSign> {
+  const { chain } = parts
   const network = chain.network.caip2
   await refuseWhileRestoring(ctx, network)
   for (let tries = 1; tries <= triesMax; tries++) {
