@@ -2242,55 +2242,56 @@ ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.mail_counts ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY one_store ON public.api_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.api_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.archived_authorizations AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.archived_authorizations AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.archived_checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.archived_checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.archived_credits AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.archived_credits AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.archived_events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.archived_events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.archived_logs AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.archived_logs AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.authorizations AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.authorizations AS RESTRICTIVE TO farthing_console USING (((store_id = current_setting('farthing.store'::text, true)) OR ((store_id IS NULL) AND (nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
+   FROM public.wallets w))))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.checkouts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.credits AS RESTRICTIVE TO farthing_console USING (((store_id = current_setting('farthing.store'::text, true)) OR ((checkout_id IS NULL) AND ((pay_to IN ( SELECT w.pay_to
    FROM public.wallets w)) OR ((nonce ~~ '0x66746872%'::text) AND (payer IN ( SELECT w.pay_to
-   FROM public.wallets w)))))));
+   FROM public.wallets w))))))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.decisions AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.decisions AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.deliveries AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.deliveries AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.idempotency_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.idempotency_keys AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.mail_counts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.mail_counts AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.payment_notes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.payment_notes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.refund_claims AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.refund_claims AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.refunds AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.refunds AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.rollup_cursors AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.rollup_cursors AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.rollup_days AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.rollup_days AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.rollup_quarters AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.rollup_quarters AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.store_gas AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.store_gas AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.wallet_changes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.wallet_changes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.wallets AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.wallets AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
-CREATE POLICY one_store ON public.webhook_endpoints AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true)));
+CREATE POLICY one_store ON public.webhook_endpoints AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 ALTER TABLE public.payment_notes ENABLE ROW LEVEL SECURITY;
 

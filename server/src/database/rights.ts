@@ -36,7 +36,8 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
   )
   const state = await readRights(db)
   if (!state.exist && !state.may) return 'missing'
-  const wanted = files.join('\n')
+  // With the rule of which rows the console sees: it has to be applied too when it changes.
+  const wanted = [...files, ...Object.values(ownOf), showOneStore('each')].join('\n')
   if (state.isGranted && state.applied === wanted) return 'unchanged'
   const run = (sql = '') => changeSchema(db, 'Granting rights', statementSeconds, (tx) => tx.script(sql))
   if (!state.exist) await run(roles)
@@ -48,18 +49,21 @@ export async function applyRights(db: Database, statementSeconds: number): Promi
 
 const own = "store_id = current_setting('farthing.store', true)"
 
+const isRefundOfTheirs = "nonce like '0x66746872%' and payer in (select w.pay_to from wallets w)"
+
 /**
  * Money without a checkout has no store of its own: a store sees what came to its wallets, and what left them with the
- * nonce of a refund.
+ * nonce of a refund. Nor has a refund that was found on the chain after a restore, until one of a store accounts for it.
  */
 const ownOf: Readonly<Record<string, string>> = {
   credits: `${own} or (checkout_id is null and (pay_to in (select w.pay_to from wallets w)
-    or (nonce like '0x66746872%' and payer in (select w.pay_to from wallets w))))`,
+    or (${isRefundOfTheirs})))`,
+  authorizations: `${own} or (store_id is null and ${isRefundOfTheirs})`,
 }
 
 /**
  * SQL: of this table, the console sees the rows of the store that its transaction names, everybody else sees all. A
- * mistake in one of its screens must not show one store's payments to another's members.
+ * mistake in one of its screens must not show one store's payments to another's members. What it writes is that store's.
  */
 function showOneStore(table: string): string {
   return `
@@ -68,7 +72,7 @@ drop policy if exists all_rows on ${table};
 create policy all_rows on ${table} using (true);
 drop policy if exists one_store on ${table};
 create policy one_store on ${table} as restrictive to farthing_console
-  using (${ownOf[table] ?? own});
+  using (${ownOf[table] ?? own}) with check (${own});
 `
 }
 

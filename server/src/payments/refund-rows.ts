@@ -160,13 +160,18 @@ export async function hasFailedLately(db: Database, network: string, wallet: str
 /** Gives an authorization that was found on the chain after a restore to the refund that accounts for it. */
 export async function ownRecovered(
   tx: Transaction,
-  { network, asset, wallet }: { readonly network: string; readonly asset: string; readonly wallet: string },
+  refund: {
+    readonly storeId: string
+    readonly network: string
+    readonly asset: string
+    readonly wallet: string
+  },
   refundId: string,
   nonce: string,
 ): Promise<void> {
   await tx.query(
-    `update authorizations set refund_id = $5 where network = $1 and asset = $2 and payer = $3 and nonce = $4
+    `update authorizations set refund_id = $5, store_id = $6 where network = $1 and asset = $2 and payer = $3 and nonce = $4
        and refund_id is null and checkout_id is null`,
-    [network, asset, wallet, nonce, refundId],
+    [refund.network, refund.asset, refund.wallet, nonce, refundId, refund.storeId],
   )
 }

@@ -335,6 +335,28 @@ test('the console reads and writes the rows of the store that its transaction na
   )
 })
 
+test('a refund that was found after a restore is seen in the console by the store that paid it, and can only become its own', async () => {
+  const [mine, other] = [
+    await openStore(farthing, { evmWallet: newPayer().address }),
+    await openStore(farthing, { evmWallet: newPayer().address }),
+  ]
+  const nonce = `0x66746872${'0'.repeat(56)}`
+  await db.query(
+    `insert into authorizations (network, asset, payer, nonce, state, pay_to, amount, valid_after, valid_before, signature,
+       claimed_at)
+     select 'eip155:1', '0x1', pay_to, $2, 'sent', '0x2', 1, 0, 0, '', clock() from wallets where store_id = any($1)`,
+    [[mine.id, other.id], nonce],
+  )
+  const scoped = scopeToStore(as.console, mine.id)
+  const seen = await scoped.query('select payer from authorizations where nonce = $1', [nonce])
+  assert.deepEqual(seen, await db.query('select pay_to as payer from wallets where store_id = $1', [mine.id]))
+  const give = (storeId: string | null) =>
+    may(scoped, (tx) =>
+      tx.query('update authorizations set store_id = $1 where nonce = $2', [storeId, nonce]),
+    )
+  assert.deepEqual([await give(mine.id), await give(other.id), await give(null)], [true, false, false])
+})
+
 test('a decision that a taken serve forges for another store’s payment is refused by work, and changes nothing', async () => {
   const victim = await openStore(farthing, { evmWallet: newPayer().address })
   const thief = await openStore(farthing, { evmWallet: newPayer().address })

@@ -1,9 +1,11 @@
 /** What happens to a refund on Solana when the chain, a node, an account, the process or the database fails. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openSvmChain } from '../../../src/chains/svm/chain.ts'
+import { nodesOf } from '../../../src/config.ts'
 import { listConnected, openRails } from '../../../src/payments/rails.ts'
 import { startReconciling } from '../../../src/payments/restores/reconcile.ts'
-import { cancelRefund } from '../../../src/refunds/cancel.ts'
+import { recoverSent } from '../../../src/payments/svm/recover.ts'
 import { until } from '../../support/until.ts'
 import { openRefunding, type Refunding, refusal } from './support/refunds.ts'
 
@@ -167,10 +169,45 @@ test('after a restore, a refund that was paid is found before another can be pre
   })
   const refused = await refusal(shop.prepare(again.id))
   assert.match(refused.message, /from before the database was restored/)
-  await cancelRefund(ctx, shop.store.id, { type: 'key', id: 'a', name: null }, again.id, new Date())
+  await shop.cancel(again.id)
   assert.equal((await refusal(shop.ask(lost.paymentId))).code, 'refund_exceeds_payment')
   assert.deepEqual(
     await Promise.all([lost, prepared].map(({ payer }) => shop.balanceOf(payer.address))),
     balances,
   )
+})
+
+test('after a restore, the console too knows what was paid: it is not paid again, and the rest is', async () => {
+  const { payer, paymentId } = await shop.pay()
+  const { id } = await shop.ask(paymentId, { amount: 400_000n })
+  await shop.present(id, await shop.signed(id))
+  await shop.untilStatus(id, 'COMPLETED')
+  await until('it is final', async () => (await shop.read(id)).finality === 'finalized')
+  const before = await shop.balanceOf(payer.address)
+  await stopAll()
+  await forget(id, 'nothing')
+  await ctx.db.query('delete from restores')
+  await startReconciling(ctx, listConnected(openRails(ctx)))
+  const early = await shop.inConsole.ask(paymentId)
+  await ctx.db.query("update restores set started_at = started_at - interval '1 hour'")
+  const svm = openSvmChain(chain.network, nodesOf(ctx.config, chain.network.id), ctx.now)
+  await recoverSent(ctx, svm, { addresses: [], reported: new Set() }, new Date())
+  // It is recorded as sent, and nobody has looked yet whether it arrived.
+  const refused = await refusal(shop.inConsole.prepare(early.id))
+  assert.match(refused.message, /from before the database was restored/)
+  const found = () =>
+    ctx.db.query<{ storeId: string | null; amount: string }>(
+      `select a.store_id as "storeId", a.amount from authorizations a join credits k using (network, asset, payer, nonce)
+       where a.payer = $1 and a.pay_to = $2`,
+      [shop.wallet.address, payer.address],
+    )
+  start()
+  await until('its transfer is found', async () => (await found()).length > 0)
+  assert.equal((await shop.inConsole.cancel(early.id)).status, 'CANCELED')
+  const rest = await shop.inConsole.ask(paymentId)
+  assert.equal(rest.amount, '600000')
+  assert.deepEqual(await found(), [{ storeId: shop.store.id, amount: '400000' }])
+  await shop.inConsole.present(rest.id, await shop.inConsole.signed(rest.id))
+  await shop.untilStatus(rest.id, 'COMPLETED')
+  assert.equal(await shop.balanceOf(payer.address), before + 600_000n)
 })

@@ -3,8 +3,13 @@ import type { Refund } from '@farthing/sdk'
 import { createKeyPairSignerFromPrivateKeyBytes, type KeyPairSigner, signBytes } from '@solana/kit'
 import { decodeTransaction, encodeTransaction } from '../../../../src/chains/svm/message.ts'
 import { findTokenAccount } from '../../../../src/chains/svm/transfer.ts'
+import type { Context } from '../../../../src/context.ts'
+import { forStore } from '../../../../src/http/console/visitor.ts'
+import type { StoreId } from '../../../../src/ids.ts'
+import type { Rails } from '../../../../src/payments/rail.ts'
 import { openRails } from '../../../../src/payments/rails.ts'
 import { Problem } from '../../../../src/problems.ts'
+import { cancelRefund } from '../../../../src/refunds/cancel.ts'
 import { type AskedRefund, createRefund } from '../../../../src/refunds/create.ts'
 import { nameTransaction } from '../../../../src/refunds/name-transaction.ts'
 import { prepareRefund } from '../../../../src/refunds/prepare.ts'
@@ -28,18 +33,16 @@ export async function openRefunding(finalizedAfter = 8) {
   })
   const { chain, store } = shop
   await shop.ctx.db.query('update wallets set proven_at = clock() where store_id = $1', [store.id])
-  const ctx = { ...shop.ctx, db: openAs('serve', shop.databaseUrl) }
-  const rails = openRails(ctx)
-  const read = (id: string): Promise<Refund> => readRefund(ctx, store.id, id)
-  const transactionOf = async (id: string): Promise<string> => {
-    const prepared = await prepareRefund(ctx, rails, store.id, id)
-    assert('transaction' in prepared)
-    return prepared.transaction
-  }
+  const serve = { ...shop.ctx, db: openAs('serve', shop.databaseUrl) }
+  const read = (id: string): Promise<Refund> => readRefund(serve, store.id, id)
+  const console = { ...shop.ctx, db: openAs('console', shop.databaseUrl) }
   return {
     ...shop,
     wallet,
     read,
+    ...openActs(serve, openRails(serve), store.id, wallet),
+    /** The same as the console does it, which sees the store that it names. */
+    inConsole: openActs(forStore(console, store.id), openRails(console), store.id, wallet),
     /** A buyer pays one dollar, and it becomes final; on a chain where that takes long, blocks are made for it. */
     async pay(isSlow = false) {
       const payer = await chain.payer()
@@ -54,29 +57,6 @@ export async function openRefunding(finalizedAfter = 8) {
       )
       return { id, payer, paymentId: row?.payment_id ?? assert.fail() }
     },
-    ask: (paymentId: string, asked: Partial<AskedRefund> = {}, mayChooseRecipient = false): Promise<Refund> =>
-      createRefund(
-        ctx,
-        store.id,
-        { actor, mayChooseRecipient },
-        {
-          paymentId,
-          amount: null,
-          recipient: null,
-          reason: null,
-          way: 'signed',
-          idempotency: null,
-          ...asked,
-        },
-        new Date(),
-      ),
-    prepare: transactionOf,
-    present: (id: string, transaction: string): Promise<Refund> =>
-      signRefund(ctx, rails, store.id, id, { transaction }),
-    name: (id: string, transaction: string): Promise<Refund> =>
-      nameTransaction(ctx, rails, store.id, actor, id, transaction),
-    /** Prepares the refund, and signs it with the store's wallet. */
-    signed: async (id: string): Promise<string> => await signWith(wallet, await transactionOf(id)),
     untilStatus: (id: string, status: Refund['status']): Promise<void> =>
       until(`the refund is ${status}`, async () => (await read(id)).status === status),
     balanceOf: async (owner: string): Promise<bigint> => (await chain.balance(owner, chain.mint)) ?? 0n,
@@ -90,6 +70,41 @@ export async function openRefunding(finalizedAfter = 8) {
       chain.plant({ ...found, data })
       return () => chain.plant(found)
     },
+  }
+}
+
+/** What a store and its wallet do about refunds. */
+function openActs(ctx: Context, rails: Rails, storeId: StoreId, wallet: KeyPairSigner) {
+  const prepare = async (id: string): Promise<string> => {
+    const prepared = await prepareRefund(ctx, rails, storeId, id)
+    assert('transaction' in prepared)
+    return prepared.transaction
+  }
+  return {
+    ask: (paymentId: string, asked: Partial<AskedRefund> = {}, mayChooseRecipient = false): Promise<Refund> =>
+      createRefund(
+        ctx,
+        storeId,
+        { actor, mayChooseRecipient },
+        {
+          paymentId,
+          amount: null,
+          recipient: null,
+          reason: null,
+          way: 'signed',
+          idempotency: null,
+          ...asked,
+        },
+        new Date(),
+      ),
+    prepare,
+    present: (id: string, transaction: string): Promise<Refund> =>
+      signRefund(ctx, rails, storeId, id, { transaction }),
+    name: (id: string, transaction: string): Promise<Refund> =>
+      nameTransaction(ctx, rails, storeId, actor, id, transaction),
+    /** Prepares the refund, and signs it with the store's wallet. */
+    signed: async (id: string): Promise<string> => await signWith(wallet, await prepare(id)),
+    cancel: (id: string): Promise<Refund> => cancelRefund(ctx, storeId, actor, id, new Date()),
   }
 }
 
