@@ -64,7 +64,11 @@ const checkoutsSmall = options.short ? 1_000 : 10_000
 const days = 1_000
 const archiveAfterDays = 90
 /** Of the fill's days, those of which everything passes through the tables that are written to. */
-const daysMoved = options.straight ? archiveAfterDays + 30 : days
+const daysHot = options.straight ? archiveAfterDays + 30 : days
+/** The last of them, in which there is something to move. */
+const daysMoved = daysHot - archiveAfterDays
+/** How often it is moved. Each time looks again at all that may not move, of which a long fill has much. */
+const moves = options.straight ? 5 : 50
 const dayMs = 86_400_000
 const stores = options.short ? 10 : 200
 const rounds = options.short ? 1 : 10
@@ -199,7 +203,7 @@ async function open(stand: Stand, name: Side['name'], wanted: number): Promise<S
   const span = name === 'small' ? 30 : days
   const spacingMs = Math.floor((span * dayMs) / wanted)
   const chunk = Math.min(20_000, Math.ceil(wanted / 10))
-  const every = Math.max(1, Math.floor((wanted * daysMoved) / days / chunk / 50))
+  const every = Math.max(1, Math.floor((wanted * daysMoved) / days / chunk / moves))
   const sizes: number[] = []
   hotBytes.set(name, sizes)
   let turns = 0
@@ -211,8 +215,7 @@ async function open(stand: Stand, name: Side['name'], wanted: number): Promise<S
     const now = daysBefore(until, (spacingMs * (wanted - done)) / dayMs)
     await archiveUpTo(ctx, now)
     await vacuum(patient)
-    // From when on the mover has something to do.
-    if (daysBefore(now, archiveAfterDays) > daysBefore(until, daysMoved)) sizes.push(await readHotBytes(db))
+    sizes.push(await readHotBytes(db))
   }
   const storeIds = await fill(db, {
     stores,
@@ -222,11 +225,12 @@ async function open(stand: Stand, name: Side['name'], wanted: number): Promise<S
     days: span,
     chunk,
     hasRollups: false,
-    ...(isStraight && { archivedBefore: daysBefore(until, daysMoved) }),
+    ...(isStraight && { archivedBefore: daysBefore(until, daysHot) }),
     onProgress: async (done) => {
-      if (++turns % every !== 0 && done < wanted) return
-      tell(`${name}: ${done} of ${wanted} checkouts`)
+      turns++
+      if (turns % 10 === 0 || done === wanted) tell(`${name}: ${done} of ${wanted} checkouts`)
       if (name === 'small' || wanted - done > (wanted * daysMoved) / days) return
+      if (turns % every !== 0 && done < wanted) return
       await moving
       moving = move(done)
       if (done === wanted) await moving

@@ -14,14 +14,16 @@ export async function openArchive(db: Database): Promise<void> {
   await db.transaction((tx) =>
     tx.script(`
       set local timezone = 'UTC';
+      set local statement_timeout = 0;
       do $$
         declare
           each record;
         begin
           for each in
-            select t.name, date_trunc('month', fill.at(f.created_ms)) as month, min(f.id) as id
-            from fill.facts f cross join unnest(array[${archivedTables.map((table) => `'archived_${table}'`).join(', ')}]) as t (name)
-            where f.is_archived group by 1, 2
+            select t.name, m.month, m.id
+            from (select date_trunc('month', fill.at(f.created_ms)) as month, min(f.id) as id
+              from fill.facts f where f.is_archived group by 1) m
+            cross join unnest(array[${archivedTables.map((table) => `'archived_${table}'`).join(', ')}]) as t (name)
           loop
             execute format('create table %I partition of %I for values from (%L) to (%L)',
               each.name || to_char(each.month, '_YYYY_MM'), each.name, first_checkout_at(each.id, each.month),

@@ -279,8 +279,12 @@ test('the same seed gives the same rows, another seed gives others', async () =>
       'broadcasts',
       'reserved_amounts',
     ]
+    // Events of different stores are written at the same time, so their places differ.
     const columns = tables.map(
-      (name) => `(select md5(string_agg(r::text, '' order by r::text)) from ${name} r) as ${name}`,
+      (
+        name,
+      ) => `(select md5(string_agg(r.row, '' order by r.row)) from (select (to_jsonb(r) - '${name === 'events' ? 'position' : ''}')::text as row
+         from ${name} r) r) as ${name}`,
     )
     return await of.query(`select ${columns.join(', ')}`)
   }
