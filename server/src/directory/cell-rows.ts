@@ -131,7 +131,7 @@ export type Reported = {
 
 /**
  * Writes a cell's load, and its URLs, which may change. The first to report for a cell that is known by name only is that
- * cell, and takes stores if it did before. Null if the directory does not know the cell, or another database is it.
+ * cell, and is drained if it was before. Null if the directory does not know the cell, or another database is it.
  */
 export async function writeReport(
   db: Database,
@@ -139,7 +139,7 @@ export async function writeReport(
 ): Promise<Reported | null> {
   const [row] = await db.query<Reported>(
     `update cells c set stores = $2, payments_per_hour = $3, seen_at = clock(), reports = c.reports + 1,
-       identity = $4, takes_stores = case when c.identity is null then $7 else c.takes_stores end,
+       identity = $4, takes_stores = c.takes_stores and (c.identity is not null or $7),
        api_url = $5, console_url = coalesce(nullif($6, ''), c.console_url)
      from epoch e where c.tag = $1 and coalesce(c.identity, $4) = $4
      returning e.number as epoch, c.reports, c.takes_stores as "takesStores", c.asserted_epoch = e.number as "isAsserted",

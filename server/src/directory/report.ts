@@ -15,9 +15,9 @@ export type Turn = { gaps: number }
 export type Load = { readonly stores: number; readonly paymentsPerHour: number }
 
 /**
- * Once a minute `work` tells the directory this cell's load and URLs, and hears the epoch. The directory counts the reports, and
- * both sides remember the count: if the directory's goes back, it was restored and may have forgotten claims, so the
- * epoch is raised; if ours does, our own database was restored. In either case this cell asserts what it uses.
+ * Once a minute `work` tells the directory this cell's load and URLs, and hears the epoch. The directory counts the
+ * reports, and both sides remember the count: if the directory's goes back, it was restored and may have forgotten claims,
+ * so the epoch is raised; if ours does, our own database was restored. In either case this cell asserts what it uses.
  *
  * A restored database sees one gap in the count, and none from then on. A copy that runs beside its original, such as the
  * old server that was started again after a move, counts in between, so both see a gap each time: the second in a row is

@@ -101,6 +101,14 @@ test('a directory that had forgotten a cell learns from its report where it is a
   const line = async () => (await directoryCommand(here.ctx, ['list'], {})).match(/^0c.*$/m)?.[0] ?? ''
   assert.match(await line(), /drained .*https:\/\/console-0c\.example/)
   await directoryCommand(here.ctx, ['resume', '0c'], {})
+  await report(moved)
+  assert.match(await line(), /takes stores /)
+  // What an operator drains before the first report stays drained.
+  await here.ctx.directory?.query("update cells set identity = null, asserted_epoch = 0 where tag = '0c'")
+  await directoryCommand(here.ctx, ['drain', '0c'], {})
+  await report(moved)
+  assert.match(await line(), /drained /)
+  await directoryCommand(here.ctx, ['resume', '0c'], {})
   // A process without the setting takes nothing away.
   await report(closed)
   assert.match(await line(), /takes stores .*https:\/\/console-0c\.example/)
