@@ -63,11 +63,11 @@ const checkouts = whole(
 const checkoutsSmall = options.short ? 1_000 : 10_000
 const days = 1_000
 const archiveAfterDays = 90
-/** Of the fill's days, those of which everything passes through the tables that are written to. */
+/** The last days of the fill, of which every row goes through the tables that are written to. */
 const daysHot = options.straight ? archiveAfterDays + 30 : days
-/** The last of them, in which there is something to move. */
+/** The last of these, when there is something to move. */
 const daysMoved = daysHot - archiveAfterDays
-/** How often it is moved. Each time looks again at all that may not move, of which a long fill has much. */
+/** How many times the mover runs. Each run looks again at everything that may not move, which is a lot in a long fill. */
 const moves = options.straight ? 5 : 50
 const dayMs = 86_400_000
 const stores = options.short ? 10 : 200
@@ -146,7 +146,7 @@ async function measure(stand: Stand): Promise<void> {
       ['big', many],
     ] as const)
       say(
-        [what, side, round1(cost.buffers), Math.round(cost.walBytes), round(cost.cpuMs, 3)]
+        [what, side, round(cost.buffers, 1), Math.round(cost.walBytes), round(cost.cpuMs, 3)]
           .map((cell) => String(cell).padStart(11))
           .join(''),
       )
@@ -392,10 +392,6 @@ async function drop({ ctx: { db } }: Side): Promise<number> {
 async function count(db: Database, table: string): Promise<number> {
   const [row] = await db.query<{ count: number }>(`select count(*)::float8 as count from ${table}`)
   return row?.count ?? 0
-}
-
-function round1(number: number): number {
-  return round(number, 1)
 }
 
 function tell(line: string): void {

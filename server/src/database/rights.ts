@@ -53,7 +53,8 @@ const isRefundOfTheirs = "nonce like '0x66746872%' and payer in (select w.pay_to
 
 /**
  * Money without a checkout has no store of its own: a store sees what came to its wallets, and what left them with the
- * nonce of a refund. Nor has a refund that was found on the chain after a restore, until one of a store accounts for it.
+ * nonce of a refund. Nor does a refund that was found on the chain after a restore, until a store's own refund accounts
+ * for it.
  */
 const ownOf: Readonly<Record<string, string>> = {
   credits: `${own} or (checkout_id is null and (pay_to in (select w.pay_to from wallets w)

@@ -52,7 +52,7 @@ export function settlerClaim(network: string, address: string): Claim {
   return { kind: 'settler', scope: network, address }
 }
 
-/** `work` reports once a minute: whoever misses ten is stopped, and not only slow. */
+/** `work` reports once a minute: a cell that misses ten has stopped, and isn't just slow. */
 export const quietMinutes = 10
 
 /** How long one question to the directory may take. Whoever registers a wallet waits for it, so they should hear soon. */

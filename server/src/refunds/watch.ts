@@ -48,7 +48,7 @@ function failureOf({ authorizationReason, failure }: Watched, status: RefundStat
 async function update(ctx: Context, id: RefundId): Promise<void> {
   const changed = await ctx.db.transaction(async (tx) => {
     const watched = await lockWatched(tx, id)
-    // Since it was listed, another `work` may have written its last change, or `serve` have canceled it.
+    // Since it was listed, another `work` may have written its last change, or `serve` may have canceled it.
     if (!watched?.isWatched || !isChanged(watched)) return null
     const status = evaluateRefund(watched.facts)
     const event = status === watched.status ? null : eventOf(watched.status, status)

@@ -78,7 +78,7 @@ export async function redeliverSince(
       code: 'choice',
       detail: 'Send either after (a cursor) or since (a time).',
     })
-  // Before the lock, for which the numbering of the store's events waits.
+  // Before taking the lock: numbering the store's events waits for it.
   const start = since && (await rows.lastSequenceBefore(ctx.db, storeId, since))
   const answer = await changeEndpoint(ctx, storeId, endpointId, async (tx, endpoint) => {
     refuseDisabled(endpoint)
