@@ -5,7 +5,7 @@
  * which `work`'s mover archives, as they get old enough, while the fill goes on. Then the same work is done in both by
  * turns: checkouts are created, as `serve` does it, and paid ones are credited, completed, made final and numbered, as
  * `work` does it. Buffers and WAL are those of PostgreSQL's statements; full-page images are off, because how many there
- * are depends on when the last checkpoint was.
+ * are depends on when the last checkpoint was. Autovacuum is off by then: it would still be busy with the fill.
  *
  * `--straight` writes what is older than 120 days straight to the archive, as the mover would have left it (a test
  * compares), and has it move the rest: several times as fast, and with many millions the difference is hours.
@@ -20,8 +20,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { loadavg } from 'node:os'
+import { loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { archivedTables } from '../server/src/archive/archive.ts'
 import { dropMonth, listMonths } from '../server/src/archive/month-rows.ts'
@@ -106,7 +107,9 @@ const settings = [
   'max_wal_size=4GB',
   'synchronous_commit=off',
 ]
-await onStand(options.short ? '256MB' : '2GB', measure, settings)
+/** A quarter of the memory, as PostgreSQL's manual advises. */
+const sharedBuffers = `${Math.floor(totalmem() / 4 / 2 ** 20)}MB`
+await onStand(options.short ? '256MB' : sharedBuffers, measure, settings)
 process.exit()
 
 async function measure(stand: Stand): Promise<void> {
@@ -115,6 +118,7 @@ async function measure(stand: Stand): Promise<void> {
   const small = await open(stand, 'small', checkoutsSmall)
   const big = await open(stand, 'big', checkouts)
   const filledSeconds = (performance.now() - startedAt) / 1_000
+  await settle(big.patient)
 
   const costs: { side: Side; what: 'create' | 'pay'; cost: Cost }[] = []
   for (let round = 0; round <= rounds; round++)
@@ -243,6 +247,19 @@ async function open(stand: Stand, name: Side['name'], wanted: number): Promise<S
   )
   await db.close()
   return { name, ctx, patient, storeIds }
+}
+
+/** Ends what PostgreSQL does by itself about the fill. */
+async function settle(db: Database): Promise<void> {
+  await db.query('alter system set autovacuum = off')
+  await db.query('select pg_reload_conf()')
+  const deadline = performance.now() + 60_000
+  const endWorkers = `select pg_terminate_backend(pid) from pg_stat_activity where backend_type like 'autovacuum%'`
+  while ((await db.query(endWorkers)).length > 0) {
+    assert(performance.now() < deadline, 'autovacuum goes on')
+    await wait(100)
+  }
+  await db.query('checkpoint')
 }
 
 async function archiveUpTo(ctx: Context, now: Date): Promise<void> {

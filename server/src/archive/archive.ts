@@ -26,7 +26,7 @@ const reads = new RegExp(
   'g',
 )
 
-/** The same SQL, but over both places, except for what it reads `from only`. Only for statements that read. */
+/** The same SQL, but over both places, except for what it reads `from only` or `join only`. For statements that only read. */
 export function inBoth(sql: string): string {
   return sql.replaceAll(reads, '$1 all_$2')
 }

@@ -5,9 +5,9 @@ import { inBoth } from './archive.ts'
 type Reader = Database | Transaction
 
 /**
- * What a statement about one checkout finds: where it is written to, and only if that is nothing, in both places. That
- * takes long to plan, because it concerns every month of several tables. So where the checkout's id is known, it is
- * asked first whether there is one: strangers can make up ids.
+ * What a statement about one checkout finds: where it is written to, and only if that is nothing, in both places. Planning
+ * that takes time: for one month of several tables where the statement names the checkout by a parameter, for all months
+ * elsewhere. So where the id is known, it is asked first whether there is one: strangers can make up ids.
  */
 export async function queryBoth<Row extends object>(
   db: Pick<Database, 'query'>,

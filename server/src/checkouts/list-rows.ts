@@ -55,7 +55,7 @@ export async function listCheckouts(
   filter: CheckoutFilter,
   range: CheckoutRange,
 ): Promise<CheckoutRows> {
-  const { found, endedAt } = await readRows<StoreColumns>(db, storeId, filter, range, storeColumns)
+  const { found, endedAt } = await readRows<StoreColumns>(db, storeId, filter, range, storeColumns())
   return { rows: found.map(toStoreRow), endedAt }
 }
 

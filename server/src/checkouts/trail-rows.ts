@@ -24,6 +24,7 @@ export type Claim = {
   readonly together: number
 }
 
+/** "offset 0" keeps the planner from reading all transactions to find one. */
 export async function listClaims(db: Database, storeId: StoreId, checkoutId: string): Promise<Claim[]> {
   return await queryBoth<Claim>(
     db,
@@ -37,10 +38,10 @@ export async function listClaims(db: Database, storeId: StoreId, checkoutId: str
      left join lateral (
        select b.hash, b.first_sent_at, (select count(*) from transaction_calls o where o.settler = t.settler
          and o.settler_nonce = t.settler_nonce and o.network = t.network) as together
-       from transaction_calls t join broadcasts b on b.network = t.network and b.settler = t.settler
-         and b.nonce = t.settler_nonce
+       from transaction_calls t
+       cross join lateral (select b.hash, b.first_sent_at, b.created_at from broadcasts b where b.network = t.network
+         and b.settler = t.settler and b.nonce = t.settler_nonce and b.first_sent_at is not null offset 0) b
        where t.nonce = a.nonce and t.payer = a.payer and t.asset = a.asset and t.network = a.network
-         and b.first_sent_at is not null
        order by b.created_at desc limit 1
      ) b on true
      where a.store_id = $1 and a.reason is distinct from 'accepted' order by a.claimed_at limit ${stepsMax}`,

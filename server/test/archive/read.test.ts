@@ -4,10 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Checkout, Delivery, EventPage, Page, Payment } from '@farthing/sdk'
 import { listPayments } from '../../src/checkouts/payments/list.ts'
-import { listCheckouts } from '../../src/checkouts/read.ts'
+import { listCheckouts, readCheckout } from '../../src/checkouts/read.ts'
 import { countRollups } from '../../src/checkouts/rollups/count.ts'
 import { rebuildRollups } from '../../src/checkouts/rollups/rebuild.ts'
+import { listClaims, listCredits } from '../../src/checkouts/trail-rows.ts'
 import { updateStatus } from '../../src/checkouts/update-status.ts'
+import { readView } from '../../src/checkouts/view.ts'
 import { readEvents } from '../../src/events/read.ts'
 import { enrolWith, openConsole, openInvitedStore } from '../http/console/support/console.ts'
 import { creditByHand, payer, refundByHand } from '../support/by-hand.ts'
@@ -27,6 +29,7 @@ const owner = await enrolWith(console, invited.token)
 const shop = invited.store
 
 const foreign = await makeAged(farthing, neighbour)
+for (const daysAgo of [250, 300]) await makeEnded(farthing, neighbour, 'EXPIRED', 'tea', daysAgo)
 const paid = await makeAged(farthing, shop, 'tea')
 const returned = await makeAged(farthing, shop, 'cup')
 await refundByHand(farthing, returned.id, 'DECLARED')
@@ -181,7 +184,11 @@ test('every operation and screen answers as before for a checkout that is in the
   )
 })
 
-test('lists over both places are merged in the order of indexes, and read no table as a whole', async () => {
+/** The plans of what is asked of both places. */
+async function plansOf(
+  work: (listening: typeof ctx) => Promise<unknown>,
+  setting = '',
+): Promise<[text: string, plan: string][]> {
   const heard: [string, readonly unknown[]][] = []
   const db: typeof ctx.db = {
     ...ctx.db,
@@ -190,18 +197,50 @@ test('lists over both places are merged in the order of indexes, and read no tab
       return ctx.db.query(text, values)
     },
   }
-  const listening = { ...ctx, db }
+  await work({ ...ctx, db })
+  return await ctx.db.transaction(async (tx) => {
+    await tx.script(setting)
+    const plans: [string, string][] = []
+    for (const [text, values] of heard)
+      plans.push([text, JSON.stringify(await tx.query(`explain (format json) ${text}`, values))])
+    return plans
+  })
+}
+
+test('lists over both places are merged in the order of indexes, and read no table as a whole', async () => {
   const storeId = shop.store.id
-  for (const filter of [{}, { orderId: 'tea' }, { status: 'EXPIRED' }])
-    await listCheckouts(listening, storeId, { ...filter, limit: 2 })
-  for (const filter of [{}, { payer }]) await listPayments(listening, storeId, { ...filter, limit: 2 })
-  await readEvents(listening, storeId, { type: null, checkoutId: null, actor: null, after: null, limit: 2 })
-  assert.equal(heard.length, 6)
-  for (const [text, values] of heard) {
-    const plan = JSON.stringify(await ctx.db.query(`explain (format json) ${text}`, values))
+  const plans = await plansOf(async (listening) => {
+    for (const filter of [{}, { orderId: 'tea' }, { status: 'EXPIRED' }])
+      await listCheckouts(listening, storeId, { ...filter, limit: 2 })
+    for (const filter of [{}, { payer }]) await listPayments(listening, storeId, { ...filter, limit: 2 })
+    await readEvents(listening, storeId, { type: null, checkoutId: null, actor: null, after: null, limit: 2 })
+  })
+  assert.equal(plans.length, 6)
+  for (const [text, plan] of plans) {
     assert.match(plan, /"Merge Append"/, text)
     assert.doesNotMatch(plan, /"Seq Scan"/, text)
   }
+})
+
+test('a checkout in the archive is looked for in its own month, and what was sent for it by its key', async () => {
+  const { id } = paid
+  const plans = await plansOf(async (listening) => {
+    assert.equal((await readCheckout(listening, shop.store.id, id)).id, id)
+    assert.equal((await readView(listening, id))?.checkout.id, id)
+    assert.equal((await listCredits(listening.db, shop.store.id, id)).length, 1)
+  })
+  assert.equal(plans.length, 5)
+  // Whether there is one at all is asked of all months, by a plan that is kept.
+  for (const [text, plan] of plans.filter(([each]) => !each.includes('unnest($1'))) {
+    const months = Array.from(plan.matchAll(/"archived_\w+_(\d{4}_\d\d)"/g), ([, month]) => month)
+    assert.equal(new Set(months).size, 1, text)
+  }
+  const [claims] = await plansOf(
+    async ({ db }) => assert.equal((await listClaims(db, shop.store.id, id)).length, 1),
+    'set local enable_nestloop = off',
+  )
+  assert.match(claims?.[1] ?? '', /archived_broadcasts/)
+  assert.doesNotMatch(claims?.[1] ?? '', /"Hash Cond":"[^"]*settler/)
 })
 
 test('the console sees one store’s part of the archive, and no role can change it', async () => {

@@ -31,9 +31,9 @@ export async function listLikely(
 ): Promise<Likely[]> {
   const { firstBlockTime: at } = payment
   const rows = await db.query<CheckoutRow & { is_named: boolean; is_same: boolean }>(
-    // An old payment may have been meant for a checkout that is in the archive since.
+    // An old payment may have been meant for a checkout that is in the archive since. One that a hint names is not.
     inBoth(`with named as (
-       select c.* from payment_hints h join checkouts c on c.id = h.checkout_id and c.store_id = $1 where h.payment_id = $2
+       select c.* from only payment_hints h join only checkouts c on c.id = h.checkout_id and c.store_id = $1 where h.payment_id = $2
      ), near as (
        select c.* from checkouts c where c.store_id = $1 and c.id >= $6 and c.id < $7 order by c.id desc limit ${windowRows}
      ), weighed as (

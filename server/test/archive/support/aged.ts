@@ -23,7 +23,6 @@ export const tables = [
 const dayMs = 86_400_000
 /** Longer than any checkout stays where it was made. */
 export const agedDays = 200
-const longAgo = () => new Date(Date.now() - agedDays * dayMs)
 
 /** A context with the rights of `work`. */
 export function openWork({ ctx, databaseUrl }: TestApp, clockOffset = ''): Context {
@@ -70,8 +69,9 @@ export async function makeEnded(
   shop: StoreClient,
   status: string,
   orderId = 'order-1',
+  daysAgo = agedDays,
 ): Promise<string> {
-  test.clock.now = longAgo()
+  test.clock.now = new Date(Date.now() - daysAgo * dayMs)
   const { id } = await shop.create({ orderId })
   test.clock.now = null
   await test.ctx.db.query('update checkouts set status = $2 where id = $1', [id, status])
