@@ -264,13 +264,13 @@ function rowsOf(plan: Plan, range: string, prefix: '' | 'archived_'): string {
     ${range} and ${isCredit} and (f.kind = 'paid' or ${isPlain}) order by f.n;`
 }
 
-/** Writes everything that half of the stores were told from the creation of checkout `first` until the one after `last`. */
+/** Writes everything that these thirds of the stores were told from the creation of checkout `first` until the one after `last`. */
 export async function fillEvents(
   db: Database,
   plan: Plan,
   first: number,
   last: number,
-  half: number,
+  thirds: readonly number[],
 ): Promise<void> {
   const at = (n: number) => plan.startMs + plan.spacingMs * n
   const fromMs = first === 1 ? 0 : at(first)
@@ -287,7 +287,7 @@ export async function fillEvents(
         cross join lateral (select case e.moment when 'created' then f.created_ms when 'claimed' then f.moment_ms
           when 'included' then f.included_ms when 'safe' then f.safe_ms when 'final' then f.final_ms
           when 'dead' then f.dead_ms else f.ended_ms end as ms) moment
-        where f.n between ${firstTold} and ${last} and s.i % 2 = ${half} and moment.ms >= ${fromMs} and moment.ms < ${beforeMs}
+        where f.n between ${firstTold} and ${last} and s.i % 3 in (${thirds.join(', ')}) and moment.ms >= ${fromMs} and moment.ms < ${beforeMs}
       ), numbered as (
         select t.*, c.last_sequence + row_number() over (partition by t.store_id order by ms, n, place) as sequence
         from told t join event_counters c on c.store_id = t.store_id
