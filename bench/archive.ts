@@ -13,7 +13,8 @@
  * - createBuffersRatio, createWalRatio, createCpuRatio, and the same for pay: big by small. At most 1.2.
  * - hotRatio: the size of the tables that are written to at the end, divided by that in the middle of the time in which
  *   checkouts were moved.
- * - readMs: reading one archived checkout by its id, median, 99th percentile and slowest. At most 20.
+ * - readMs: reading one archived checkout by its id, median, 99th percentile and slowest, on connections that have done so
+ *   before. At most 20.
  * - dropWalBytes: WAL of dropping the oldest month. Less than 1 MB.
  * The exit code is 1 if one of them is missed; a short run has too few rows for ratios and does not judge those.
  */
@@ -78,6 +79,8 @@ const createsPerBatch = 64
 const paysPerBatch = 160
 const batchesPerRound = options.short ? 2 : 8
 const reads = options.short ? 50 : 500
+/** Six on each of the connections that share the reads. */
+const readsToWarmUp = 12
 const ratioMax = 1.2
 const readMsMax = 20
 const dropWalBytesMax = 1_000_000
@@ -378,7 +381,7 @@ async function insertSent(db: Database, paid: readonly NewCheckout[]) {
 async function readArchived({ ctx, patient }: Side): Promise<number[]> {
   const rows = await patient.query<{ id: string; store_id: StoreId }>(
     'select id, store_id from archived_checkouts tablesample bernoulli (least(100, $1::float8)) limit $2',
-    [(100 * 4 * reads) / (0.9 * checkouts), reads],
+    [(100 * 4 * reads) / (0.9 * checkouts), reads + readsToWarmUp],
   )
   assert(rows.length > reads / 4, 'too few checkouts are in the archive')
   const tookMs: number[] = []
@@ -387,7 +390,8 @@ async function readArchived({ ctx, patient }: Side): Promise<number[]> {
     assert.equal((await readCheckout(ctx, store_id, id)).id, id)
     tookMs.push(performance.now() - startedAt)
   }
-  return tookMs
+  // PostgreSQL gets to know the tables with the first read on each connection, and tries a plan for all months with the sixth.
+  return tookMs.slice(readsToWarmUp)
 }
 
 async function drop({ ctx: { db } }: Side): Promise<number> {

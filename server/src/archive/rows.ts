@@ -17,7 +17,10 @@ export async function queryBoth<Row extends object>(
 ): Promise<Row[]> {
   const rows = await db.query<Row>(sql, values)
   if (rows.length > 0) return rows
-  if (checkoutId !== null && (await findAnywhere(db, [checkoutId])).size === 0) return []
+  if (checkoutId !== null) {
+    const found = await db.query('select 1 as one from all_checkouts where id = $1', [checkoutId])
+    if (found.length === 0) return []
+  }
   return await db.query<Row>(inBoth(sql), values)
 }
 
