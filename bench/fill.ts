@@ -78,7 +78,7 @@ export async function fill(db: Database, options: FillOptions): Promise<StoreId[
   if (plan.archivedBeforeMs > 0) await openArchive(db)
   for (let first = 1; first <= checkouts; first += chunk) {
     const last = Math.min(checkouts, first + chunk - 1)
-    // Two transactions at a time. Events take three times as long as all the rest, so each gets as much to do.
+    // Two transactions at a time. Events take three times as long as all the rest, so this gives both the same amount of work.
     const withCheckouts = async () => {
       await fillCheckouts(db, plan, first, last)
       await fillEvents(db, plan, first, last, [0])

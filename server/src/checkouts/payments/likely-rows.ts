@@ -31,7 +31,7 @@ export async function listLikely(
 ): Promise<Likely[]> {
   const { firstBlockTime: at } = payment
   const rows = await db.query<CheckoutRow & { is_named: boolean; is_same: boolean }>(
-    // An old payment may have been meant for a checkout that is in the archive since. One that a hint names is not.
+    // An old payment may have been meant for a checkout that is in the archive since. One that a hint names never is.
     inBoth(`with named as (
        select c.* from only payment_hints h join only checkouts c on c.id = h.checkout_id and c.store_id = $1 where h.payment_id = $2
      ), near as (
