@@ -21,3 +21,5 @@ end $$;
 
 revoke all on schema public from public;
 grant usage, create on schema public to farthing_owner;
+-- Not left to grants.sql: farthing_owner does not own the schema, so it cannot pass this on.
+grant usage on schema public to farthing_serve, farthing_work, farthing_console, farthing_operator;

@@ -6,8 +6,9 @@ import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
 import { checkCell } from '../database/cell-rows.ts'
 import { checkSchema } from '../database/migrate.ts'
-import { listConnections } from '../database/rights-rows.ts'
-import { SchemaError } from '../database/schema.ts'
+import { describeLacking, listLacking } from '../database/rights.ts'
+import { listConnections, readRights } from '../database/rights-rows.ts'
+import { handOver, SchemaError } from '../database/schema.ts'
 import { findStandstill } from '../events/find-standstill.ts'
 import { countByKey } from '../events/webhooks/endpoint-rows.ts'
 import { findLive, type Network } from '../networks.ts'
@@ -123,11 +124,14 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
   }
 }
 
-/** A taken process can do what its database role can. On live networks that must not be everything. */
+/** Each role has the rights it needs, and no more: a taken process can do what its role can. */
 async function examineRoles(ctx: Context): Promise<Finding[]> {
+  const what = 'database roles'
+  const lacking = (await readRights(ctx.db)).exist ? await listLacking(ctx.db) : []
+  if (lacking.length > 0)
+    return [{ what, says: `they lack rights: ${describeLacking(lacking)}`, fix: handOver }]
   const connections = findLive(ctx.config) ? await listConnections(ctx.db) : []
   if (connections.length === 0) return []
-  const what = 'database roles'
   const [wide] = connections.filter(({ isOwn }) => !isOwn)
   if (!wide) return [{ what, says: 'each process has its own', fix: null }]
   const { process, role } = wide

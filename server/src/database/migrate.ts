@@ -3,7 +3,7 @@ import { firstCell } from '../ids.ts'
 import { checkCell, writeCell } from './cell-rows.ts'
 import type { Database, Transaction } from './db.ts'
 import { applyRights, type RightsState } from './rights.ts'
-import { changeSchema, SchemaError } from './schema.ts'
+import { changeSchema, handOver, SchemaError } from './schema.ts'
 
 /**
  * Numbered, forward-only SQL files. Any number of processes may start at once: each migration runs in one transaction
@@ -68,10 +68,14 @@ export async function mayMigrate(db: Database): Promise<boolean> {
 
 /** Throws unless the schema is this program's, or a newer one that it can still use. */
 export async function checkSchema(db: Database, folder = ownFolder): Promise<void> {
-  const [table] = await db.query<{ found: string | null }>(
-    "select to_regclass('schema_migrations')::text as found",
+  const [table] = await db.query<{ role: string; isThere: boolean; maySee: boolean }>(
+    `select current_user as role, count(c.oid) > 0 as "isThere",
+       coalesce(bool_and(has_schema_privilege('public', 'usage') and has_table_privilege(c.oid, 'select')), false) as "maySee"
+     from pg_class c where c.relname = 'schema_migrations' and c.relnamespace = 'public'::regnamespace`,
   )
-  const applied = table?.found
+  if (table?.isThere && !table.maySee)
+    throw new SchemaError(`${table.role} may not read the schema, although it is there.`, handOver)
+  const applied = table?.isThere
     ? await db.query<Applied>('select version, name, sql, breaking from schema_migrations order by version')
     : []
   const known = await readMigrations(folder)

@@ -1,11 +1,10 @@
 import type { Database } from './db.ts'
+import { type Right, readGrants } from './grants.ts'
 
 type RightsFound = {
   /** Whether the roles exist, and whether we may make them. */
   readonly exist: boolean
   readonly may: boolean
-  /** Whether each of them has been granted anything. */
-  readonly isGranted: boolean
   /** What was last granted. */
   readonly applied: string | null
 }
@@ -14,11 +13,38 @@ export async function readRights(db: Database): Promise<RightsFound> {
   const [found] = await db.query<RightsFound>(
     `select count(r.oid) = 4 as exist,
        (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as may,
-       coalesce(bool_and(has_table_privilege(r.oid, 'schema_migrations', 'select')), false) as "isGranted",
        (select sql from granted_rights) as applied
      from pg_roles r where rolname in ('farthing_serve', 'farthing_work', 'farthing_console', 'farthing_operator')`,
   )
-  return found ?? { exist: false, may: false, isGranted: false, applied: null }
+  return found ?? { exist: false, may: false, applied: null }
+}
+
+/** Which of the rights in `grants`, the text of grants.sql, the roles do not have. Nor may a role be kept from connecting. */
+export async function listMissingRights(db: Database, grants: string): Promise<Right[]> {
+  const tables = await db.query<{ name: string }>(
+    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
+       and not relispartition`,
+  )
+  const wanted = readGrants(
+    grants,
+    tables.map(({ name }) => name),
+  )
+  const of = <Field extends keyof Right>(field: Field) => wanted.map((right) => right[field])
+  return await db.query<Right>(
+    `select w.* from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+         as w (role, kind, object, privilege, "column")
+     where not coalesce(case w.kind
+       when 'schema' then has_schema_privilege(w.role, w.object, w.privilege)
+       when 'function' then (select bool_and(has_function_privilege(w.role, p.oid, w.privilege)) from pg_proc p
+         where p.proname = w.object and p.pronamespace = 'public'::regnamespace)
+       else (select case when w."column" is null then has_table_privilege(w.role, c.oid, w.privilege)
+           else has_column_privilege(w.role, c.oid, w."column", w.privilege) end
+         from pg_class c where c.relname = w.object and c.relnamespace = 'public'::regnamespace) end, false)
+     union all
+     select r.role, 'database', current_database()::text, 'connect', null from (select distinct unnest($1::text[])) r (role)
+     where not has_database_privilege(r.role, current_database(), 'connect')`,
+    [of('role'), of('kind'), of('object'), of('privilege'), of('column')],
+  )
 }
 
 /** As which role each of our processes is connected to this database, and whether it has the rights of another's too. */

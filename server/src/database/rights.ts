@@ -1,10 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import type { Database } from './db.ts'
-import { listStoreTables, readRights, writeGranted } from './rights-rows.ts'
-import { changeSchema } from './schema.ts'
+import { type Database, sqlState } from './db.ts'
+import { describeRight, type Right } from './grants.ts'
+import { listMissingRights, listStoreTables, readRights, writeGranted } from './rights-rows.ts'
+import { changeSchema, handOver, SchemaError } from './schema.ts'
 
 /**
- * What each database role may do: plain SQL files in server/rights, applied when one of them or the schema has changed.
+ * What each database role may do: plain SQL files in server/rights, applied when one of them or the schema has changed,
+ * or when a role lacks a right that they give. What the migrating role cannot grant, such as the use of a schema that it
+ * does not own, is for a superuser, by owner.sql: without it no process could start, so a migration that ends without
+ * every right fails.
  * Whatever locks a table has a transaction of its own: it never holds one table while it waits for another, so it cannot
  * deadlock with the running service.
  *
@@ -21,30 +25,52 @@ export const rightsFolder = new URL('../../rights/', import.meta.url)
  */
 const acrossStores = ['memberships', 'invitations', 'event_counters', 'refund_totals']
 
+const grantsFile = 'grants.sql'
+const otherFiles = ['events.sql', 'checkouts.sql', 'refunds.sql', 'wallets.sql', 'wallet-changes.sql']
+/** More than these would hide what to do about them. */
+const missingShownMax = 3
+/** SQLSTATE of a statement that the role has no right to run. */
+const notPermitted = '42501'
+
 export async function applyRights(db: Database, statementSeconds: number): Promise<RightsState> {
-  const read = (name: string) => readFile(new URL(name, rightsFolder), 'utf8')
-  const [roles, ...files] = await Promise.all(
-    [
-      'roles.sql',
-      'grants.sql',
-      'events.sql',
-      'checkouts.sql',
-      'refunds.sql',
-      'wallets.sql',
-      'wallet-changes.sql',
-    ].map(read),
+  const [roles, grants, ...others] = await Promise.all(
+    ['roles.sql', grantsFile, ...otherFiles].map(readRightsFile),
   )
   const state = await readRights(db)
   if (!state.exist && !state.may) return 'missing'
+  const files = [grants, ...others]
   // With the rule of which rows the console sees: it has to be applied too when it changes.
   const wanted = [...files, ...Object.values(ownOf), showOneStore('each')].join('\n')
-  if (state.isGranted && state.applied === wanted) return 'unchanged'
+  if (state.exist && state.applied === wanted && (await listLacking(db)).length === 0) return 'unchanged'
   const run = (sql = '') => changeSchema(db, 'Granting rights', statementSeconds, (tx) => tx.script(sql))
   if (!state.exist) await run(roles)
-  for (const sql of files) await run(sql)
-  for (const name of await listStoreTables(db, acrossStores)) await run(showOneStore(name))
+  try {
+    for (const sql of files) await run(sql)
+    for (const name of await listStoreTables(db, acrossStores)) await run(showOneStore(name))
+  } catch (error) {
+    if (sqlState(error) !== notPermitted) throw error
+    throw new SchemaError(`This role may not grant what the others need: ${String(error)}.`, handOver, error)
+  }
+  const lacking = await listLacking(db)
+  if (lacking.length > 0)
+    throw new SchemaError(`The database roles lack rights: ${describeLacking(lacking)}.`, handOver)
   await writeGranted(db, wanted)
   return 'granted'
+}
+
+/** Which of the rights that the processes need their roles do not have. */
+export async function listLacking(db: Database): Promise<Right[]> {
+  return await listMissingRights(db, await readRightsFile(grantsFile))
+}
+
+export function describeLacking(rights: readonly Right[]): string {
+  const shown = rights.slice(0, missingShownMax).map(describeRight)
+  const more = rights.length - shown.length
+  return `${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
+}
+
+async function readRightsFile(name: string): Promise<string> {
+  return await readFile(new URL(name, rightsFolder), 'utf8')
 }
 
 const own = "store_id = current_setting('farthing.store', true)"
@@ -81,6 +107,6 @@ create policy one_store on ${table} as restrictive to farthing_console
 export async function describeRights(state: RightsState): Promise<string | null> {
   if (state === 'unchanged') return null
   if (state === 'granted') return 'Granted the rights of the database roles.'
-  const roles = await readFile(new URL('roles.sql', rightsFolder), 'utf8')
+  const roles = await readRightsFile('roles.sql')
   return `The roles that serve and work should connect as do not exist, and this role may not create them. Run this as a superuser, then migrate again:\n\n${roles}`
 }

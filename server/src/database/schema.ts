@@ -21,6 +21,10 @@ export class SchemaError extends Error {
   }
 }
 
+/** What to do where our roles lack rights that only a superuser can give. docs/roles.md has it for containers too. */
+export const handOver =
+  'Run this in Farthing’s database as a superuser, then migrate again: psql -d farthing < server/rights/owner.sql'
+
 /** Changes the schema in one transaction, one process at a time. `name` is what was stopped, if a time limit stops it. */
 export async function changeSchema(
   db: Database,

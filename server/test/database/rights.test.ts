@@ -7,7 +7,8 @@ import { test } from 'node:test'
 import { openSigner } from '../../src/chains/evm/signer.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { checkSchema, migrate } from '../../src/database/migrate.ts'
-import { describeRights, rightsFolder } from '../../src/database/rights.ts'
+import { describeRights, listLacking, rightsFolder } from '../../src/database/rights.ts'
+import { SchemaError } from '../../src/database/schema.ts'
 import { startCluster } from '../../src/dev/postgres.ts'
 import { insertSettler } from '../../src/payments/settlers/rows.ts'
 import { makeStore } from '../support/app.ts'
@@ -19,17 +20,118 @@ import { startProcess } from '../support/process.ts'
 import { openShop } from '../support/shop.ts'
 import { until, untilReady } from '../support/watch.ts'
 
+const folder = await mkdtemp(join(tmpdir(), 'farthing-roles-'))
+const cluster = await startCluster(folder)
+atEnd(async () => {
+  await cluster.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** A new database in which a superuser has run the two files, as docs/deploying.md says, and nobody has migrated yet. */
+async function openInstallation(name: string) {
+  const admin = openDatabase({ url: cluster.url('postgres'), connections: 2, name: 'test' })
+  await admin.query(`create database ${name}`)
+  await admin.close()
+  const superuser = openDatabase({ url: cluster.url(name), connections: 4, name: 'test' })
+  atEnd(() => superuser.close())
+  const runFile = async (file: string) => {
+    const sql = await readFile(new URL(file, rightsFolder), 'utf8')
+    await superuser.transaction((tx) => tx.script(sql))
+  }
+  await runFile('roles.sql')
+  await runFile('owner.sql')
+  for (const role of ['owner', 'serve', 'work', 'console', 'operator'])
+    await superuser.query(`alter role farthing_${role} login`)
+  return {
+    superuser,
+    handOver: () => runFile('owner.sql'),
+    as: (role: Parameters<typeof openAs>[0]) => openAs(role, cluster.url(name)),
+  }
+}
+
+test('after the two files that a superuser runs, the owner migrates and every role finds the schema', async () => {
+  const { as } = await openInstallation('least')
+  const owner = as('owner')
+  assert.equal((await migrate(owner)).rights, 'granted')
+  assert.equal((await migrate(owner)).rights, 'unchanged')
+  for (const role of ['serve', 'work', 'console', 'operator'] as const) await checkSchema(as(role))
+  assert.deepEqual(await listLacking(as('operator')), [])
+})
+
+test('a migration fails, with the file to run, while a role lacks what only a superuser can give; that file mends it', async () => {
+  const { superuser, handOver, as } = await openInstallation('broken')
+  const owner = as('owner')
+  const ways = [
+    [
+      'revoke usage on schema public from farthing_serve, farthing_work, farthing_console, farthing_operator',
+      /usage on schema public/,
+    ],
+    ['revoke usage on schema public from farthing_console', /farthing_console: usage on schema public/],
+    ['revoke connect on database broken from farthing_work', /farthing_work: connect on database broken/],
+    [
+      'alter table checkouts owner to current_user; revoke all on checkouts from farthing_serve',
+      /may not grant/,
+    ],
+    [
+      'alter function bring_back owner to current_user; revoke execute on function bring_back from farthing_work',
+      /may not grant|bring_back/,
+    ],
+  ] as const
+  for (const [sabotage, says] of ways) {
+    await superuser.transaction((tx) => tx.script(sabotage))
+    await assert.rejects(migrate(owner), (error) => {
+      assert(error instanceof SchemaError, String(error))
+      assert.match(error.says, says, sabotage)
+      assert.match(error.fix, /owner\.sql/)
+      return true
+    })
+    await handOver()
+    await migrate(owner)
+    assert.deepEqual(await listLacking(owner), [], sabotage)
+  }
+})
+
+test('a right that the owner can give again is given again by the next migration', async () => {
+  const { superuser, as } = await openInstallation('revoked')
+  const owner = as('owner')
+  await migrate(owner)
+  for (const sabotage of [
+    'revoke select on checkouts from farthing_work',
+    'revoke update (status) on checkouts from farthing_serve',
+    'revoke execute on function archive_checkouts from farthing_work',
+    'revoke delete on members from farthing_operator',
+  ]) {
+    await superuser.query(sabotage)
+    assert.equal((await listLacking(owner)).length, 1, sabotage)
+    assert.equal((await migrate(owner)).rights, 'granted', sabotage)
+    assert.deepEqual(await listLacking(owner), [], sabotage)
+  }
+})
+
+test('a role that may not see the schema is told so, and not that the schema lacks something', async () => {
+  const { superuser, as } = await openInstallation('unseen')
+  await assert.rejects(checkSchema(as('serve')), /lacks 0001_foundation\.sql/)
+  await migrate(as('owner'))
+  for (const sabotage of [
+    'revoke usage on schema public from farthing_serve',
+    'grant usage on schema public to farthing_serve; revoke select on schema_migrations from farthing_serve',
+  ]) {
+    await superuser.transaction((tx) => tx.script(sabotage))
+    await assert.rejects(checkSchema(as('serve')), /farthing_serve may not read the schema.*owner\.sql/)
+  }
+})
+
 test('where the roles are missing, a migration says so with the SQL that makes them, and grants once they exist', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'farthing-roles-'))
-  const cluster = await startCluster(folder)
+  const other = await mkdtemp(join(tmpdir(), 'farthing-roles-'))
+  const empty = await startCluster(other)
   atEnd(async () => {
-    await cluster.stop()
-    await rm(folder, { recursive: true, force: true })
+    await empty.stop()
+    await rm(other, { recursive: true, force: true })
   })
-  const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'test' })
+  const admin = openDatabase({ url: empty.url('postgres'), connections: 4, name: 'test' })
   await admin.query('create role plain login')
   await admin.query('create database own owner plain')
-  const url = Object.assign(new URL(cluster.url('own')), { username: 'plain' }).href
+  const url = Object.assign(new URL(empty.url('own')), { username: 'plain' }).href
   const plain = openDatabase({ url, connections: 4, name: 'test' })
   assert.equal((await migrate(plain)).rights, 'missing')
   const told = (await describeRights('missing')) ?? ''
@@ -57,9 +159,8 @@ test('the owner hands over what an older installation made, and migrates; serve 
   await checkSchema(openAs('serve', shop.databaseUrl))
   const { key } = await makeStore(shop.ctx, { mode: 'test' })
   await insertSettler(shop.ctx.db, shop.chain.network.caip2, openSigner(fundedKey(1)).address, 0)
-  const folder = await mkdtemp(join(tmpdir(), 'farthing-roles-'))
-  atEnd(() => rm(folder, { recursive: true }))
-  await writeFile(join(folder, 'keys'), fundedKey(1))
+  const keys = join(folder, 'settler.keys')
+  await writeFile(keys, fundedKey(1))
   const settings = {
     DATABASE_URL: shop.databaseUrl,
     MIGRATE_ON_START: 'false',
@@ -70,7 +171,7 @@ test('the owner hands over what an older installation made, and migrates; serve 
   }
   const [serve, work] = await Promise.all([
     startProcess('serve', settings),
-    startProcess('work', { ...settings, SETTLER_KEYS_FILE: join(folder, 'keys') }),
+    startProcess('work', { ...settings, SETTLER_KEYS_FILE: keys }),
   ])
   const created = await fetch(`${serve.started.address}/api/v1/checkouts`, {
     method: 'POST',
