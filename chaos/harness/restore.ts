@@ -36,7 +36,7 @@ export async function restore(stand: Stand, random: Random, tally: Tally): Promi
   const lost = await look(stand)
   const lostAt = new Date()
   await database.backup.putBack()
-  await fleet.run('reconcile')
+  await fleet.run('reconcile', '--yes')
   tally.count('restores')
   tally.count('payments after a backup', lost.credits.length - copied.credits.length)
   tally.count('checkouts after a backup', lost.checkouts.length - copied.checkouts.length)

@@ -344,6 +344,11 @@ function rpcSetting(network: Network): Setting<readonly Node[]> {
   }
 }
 
+/** What this process was started with, for whoever looks elsewhere for what is missing in it. */
+export function readEnvironment(): Environment {
+  return process.env
+}
+
 /** The settings that `dev` reads. It decides all others itself. */
 export function readDevChoices(environment: Environment = process.env): {
   readonly databaseUrl: string | null

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { version } from './version.ts'
 
 export type Metrics = ReturnType<typeof openMetrics>
 
@@ -28,6 +29,12 @@ export function openMetrics(labels: Readonly<Record<'cell', string>> | null = nu
   if (labels) registry.setDefaultLabels(labels)
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
+  new Gauge({
+    name: 'farthing_build_info',
+    help: 'Always 1; the labels say which version of Farthing runs.',
+    labelNames: ['version', 'commit'],
+    registers,
+  }).set(version, 1)
   return {
     registry,
     requests: new Histogram({

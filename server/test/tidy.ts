@@ -22,10 +22,12 @@ export const floors: readonly (readonly string[])[] = [
   ['crash.ts'],
   ['context.ts'],
   ['database', 'secrets'],
+  ['settings-folder.ts'],
   ['config.ts'],
   ['archive-settings.ts', 'console-settings.ts', 'mail-settings.ts', 'signing-settings.ts'],
   ['parse-setting.ts'],
   ['networks.ts', 'metrics.ts', 'log.ts', 'money.ts', 'ids.ts', 'problems.ts', 'remember.ts'],
+  ['version.ts'],
 ]
 
 const fileLinesMax = 400

@@ -16,7 +16,7 @@ import { erasePayer } from '../checkouts/erase-payer.ts'
 import type { Context } from '../context.ts'
 import { isLockTimeout, sqlState } from '../database/db.ts'
 import { families } from '../networks.ts'
-import { type Options, UsageError } from './operator.ts'
+import { type Options, UsageError } from './usage.ts'
 
 const usage =
   'Usage: archive list, archive export MONTH --out FILE or archive drop MONTH [--force] [--without-export]. A month looks like 2026-08.'

@@ -11,7 +11,7 @@ import { type Cell, listOwners } from '../directory/rows.ts'
 import { isId } from '../ids.ts'
 import { families, type Mode } from '../networks.ts'
 import { claimFor } from './claim-for.ts'
-import { type Options, UsageError } from './operator.ts'
+import { type Options, UsageError } from './usage.ts'
 
 const usage =
   'Usage: directory migrate, adopt, list, claim FAMILY ADDRESS --mode live|test, place [--member ID] [--evm-wallet ADDRESS] [--solana-wallet ADDRESS] [--test], maps --out FOLDER, drain CELL, resume CELL, remove CELL [--lost] or restored --cells LIST.'

@@ -7,7 +7,7 @@ import type { Context } from '../context.ts'
 import { checkCell } from '../database/cell-rows.ts'
 import { checkSchema } from '../database/migrate.ts'
 import { describeLacking, listLacking } from '../database/rights.ts'
-import { listConnections, readRights } from '../database/rights-rows.ts'
+import { listConnections } from '../database/rights-rows.ts'
 import { handOver, SchemaError } from '../database/schema.ts'
 import { findStandstill } from '../events/find-standstill.ts'
 import { countByKey } from '../events/webhooks/endpoint-rows.ts'
@@ -127,7 +127,7 @@ async function examineDatabase(ctx: Context): Promise<Finding[]> {
 /** Each role has the rights it needs, and no more: a taken process can do what its role can. */
 async function examineRoles(ctx: Context): Promise<Finding[]> {
   const what = 'database roles'
-  const lacking = (await readRights(ctx.db)).exist ? await listLacking(ctx.db) : []
+  const lacking = await listLacking(ctx.db)
   if (lacking.length > 0)
     return [{ what, says: `they lack rights: ${describeLacking(lacking)}`, fix: handOver }]
   const connections = findLive(ctx.config) ? await listConnections(ctx.db) : []
@@ -151,7 +151,7 @@ async function examineStores(ctx: Context): Promise<Finding[]> {
     {
       what: 'stores',
       says: isEmpty ? 'none yet' : `${stores.length}`,
-      fix: isEmpty ? 'Create one: npm run server store create -- --name NAME --evm-wallet ADDRESS' : null,
+      fix: isEmpty ? 'Create one: farthing-admin store create --name NAME --evm-wallet ADDRESS' : null,
     },
   ]
 }
@@ -164,7 +164,7 @@ async function examineSecrets(ctx: Context): Promise<Finding[]> {
   const sum = (some: typeof used) => some.reduce((total, { endpoints }) => total + endpoints, 0)
   if (file === '') {
     const live = findLive(ctx.config)
-    const fix = `Make a key, npm run server secrets create -- --out FILE, and set SECRETS_KEY_FILE=FILE for serve and work.`
+    const fix = `Make a key, farthing-admin secrets create --out FILE, and set SECRETS_KEY_FILE=FILE for serve and work.`
     if (live) return [{ what, says: `not sealed, although ${live.id} is a live network`, fix }]
     return used.some(({ keyId }) => keyId !== '')
       ? [
@@ -193,7 +193,7 @@ async function examineSecrets(ctx: Context): Promise<Finding[]> {
   const stale = used.filter(({ keyId }) => keyId !== first?.id)
   if (stale.length > 0) {
     const says = `those of ${sum(stale)} endpoints are not sealed with the first key, ${first?.id}`
-    return [{ what, says, fix: 'Run: npm run server secrets rotate' }]
+    return [{ what, says, fix: 'Run: farthing-admin secrets rotate' }]
   }
   return [{ what, says: `sealed with key ${first?.id}`, fix: null }]
 }
@@ -287,7 +287,7 @@ async function examineSettlers(
   const what = `${id} settlers`
   const settlers = (await listSettlers(ctx.db, caip2)).filter(({ state }) => state === 'active')
   if (settlers.length === 0) {
-    const fix = `Add one: npm run server settler add ${id} ADDRESS, and put its key into the SETTLER_KEYS_FILE of work.`
+    const fix = `Add one: farthing-admin settler add ${id} ADDRESS, and put its key into the SETTLER_KEYS_FILE of work.`
     return [{ what, says: 'none is active, so nothing can be settled', fix }]
   }
   const findings: Finding[] = []
@@ -305,7 +305,7 @@ async function examineSettlers(
     const keys = new Set(held.map(({ address }) => address))
     const place = settlerKeysFile || 'the SETTLER_KEYS_FILE of signer, and restart signer'
     for (const { address } of settlers.filter(({ address }) => !keys.has(address))) {
-      const fix = `Put its key into ${place}, or drain it: npm run server settler drain ${address} -- --network ${id}`
+      const fix = `Put its key into ${place}, or drain it: farthing-admin settler drain ${address} --network ${id}`
       findings.push({ what, says: `the key of ${address} is missing`, fix })
     }
   }
@@ -313,7 +313,7 @@ async function examineSettlers(
     findings.push({
       what,
       says: `${address} is stopped: its nonce ${nonce} was used by a transaction that is not ours`,
-      fix: `Find out who has its key. If another deployment has it, or it may be stolen: npm run server settler drain ${address} -- --network ${id}, and remove the key. If you sent that transaction yourself: npm run server settler add ${id} ${address}`,
+      fix: `Find out who has its key. If another deployment has it, or it may be stolen: farthing-admin settler drain ${address} --network ${id}, and remove the key. If you sent that transaction yourself: farthing-admin settler add ${id} ${address}`,
     })
   for (const runway of await readRunways(ctx, rail)) {
     const { address, isUnfunded, paymentsLeft, hoursLeft } = runway

@@ -30,7 +30,7 @@ export async function examineDirectory(
     const here = cells.find(({ tag }) => tag === cell)
     if (epoch === null || !here) {
       const fix =
-        'Run: npm run server directory adopt. If the directory was restored: directory restored --cells LIST'
+        'Run: farthing-admin directory adopt. If the directory was restored: directory restored --cells LIST'
       return [{ what, says: `cell ${cell} is not in it`, fix }]
     }
     if (here.identity !== null && here.identity !== identity) {
@@ -57,7 +57,7 @@ export async function examineDirectory(
     return await compare(ctx, cells.length)
   } catch (error) {
     if (error instanceof SchemaError)
-      return [{ what, says: error.says, fix: 'Run: npm run server directory migrate' }]
+      return [{ what, says: error.says, fix: 'Run: farthing-admin directory migrate' }]
     if (!(error instanceof Problem)) throw error
     const cause = error.cause instanceof Problem ? (error.cause.cause ?? error.cause) : error.cause
     const says = `does not answer, so no wallet or settler can be added: ${cause instanceof Error ? cause.message : cause}`
@@ -91,7 +91,7 @@ async function compare(ctx: Context, cells: number) {
           {
             what,
             says: `nobody owns what this cell uses: ${show(missing)}; another cell could claim it`,
-            fix: 'Run: npm run server directory adopt',
+            fix: 'Run: farthing-admin directory adopt',
           },
         ]
       : []),

@@ -9,7 +9,8 @@ import { Refusal } from '../members/refusal.ts'
 import { removeAsOperator } from '../members/remove.ts'
 import { listInvitations, listStoreMembers } from '../members/rows.ts'
 import { checkEmail, checkText } from '../stores/check-text.ts'
-import { type Options, parseStore, refuse, UsageError } from './operator.ts'
+import { parseStore, refuse } from './operator.ts'
+import { type Options, UsageError } from './usage.ts'
 
 const usage =
   'Usage: member invite STORE --name NAME [--role ROLE] [--email EMAIL], member list STORE, member role STORE MEMBER ROLE, member remove STORE MEMBER or member operator MEMBER on|off.'

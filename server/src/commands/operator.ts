@@ -25,14 +25,7 @@ import { setWalletChanges } from '../stores/wallet-setting.ts'
 import { registerWallet } from '../stores/wallets.ts'
 import { claimFor, findPlaceRefusal } from './claim-for.ts'
 import { createSettler } from './create-settler.ts'
-
-/** The operator's commands. Each returns the text to print. */
-export type Options = Readonly<Record<string, string | boolean | undefined>>
-
-/** Thrown for a wrong command line; the message says what is wrong. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
-}
+import { type Options, UsageError } from './usage.ts'
 
 /** The option that registers a wallet, for each family. */
 const wallets = families.map((family) => [`${family.toLowerCase()}-wallet`, family] as const)

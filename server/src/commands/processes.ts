@@ -10,6 +10,7 @@ import { type Health, openOperations } from '../http/operations.ts'
 import { findLive } from '../networks.ts'
 import { listConnected, openRails } from '../payments/rails.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
+import { version } from '../version.ts'
 import { startWorker } from '../worker.ts'
 import { examine } from './doctor.ts'
 import { openLaneSigners } from './open-signers.ts'
@@ -40,7 +41,7 @@ export async function work(ctx: Context): Promise<void> {
     return { operations: await openOperations(ctx, health), signers: opened }
   })
   const worker = startWorker(ctx, signers)
-  ctx.log.info({ operationsPort: portOf(operations) }, 'working')
+  ctx.log.info({ ...version, operationsPort: portOf(operations) }, 'working')
   await untilStopped(ctx, [
     async () => {
       health.isDraining = true
@@ -84,7 +85,10 @@ async function startServing(ctx: Context, additions: Additions): Promise<() => P
     throw error
   })
   ctx.log.info(
-    { address, operationsPort: portOf(operations), ...(console && { console: console.address }) },
+    {
+      ...version,
+      ...{ address, operationsPort: portOf(operations), ...(console && { console: console.address }) },
+    },
     'listening',
   )
   return async () => {

@@ -2,7 +2,8 @@ import { rebuildRollups } from '../checkouts/rollups/rebuild.ts'
 import { isLogWhole } from '../checkouts/rollups/rows.ts'
 import type { Context } from '../context.ts'
 import { listStores } from '../stores/rows.ts'
-import { parseStore, UsageError } from './operator.ts'
+import { parseStore } from './operator.ts'
+import { UsageError } from './usage.ts'
 
 /** `rollups rebuild`. Returns the text to print. */
 export async function rollupsCommand(

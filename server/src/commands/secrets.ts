@@ -3,7 +3,7 @@ import { countByKey } from '../events/webhooks/endpoint-rows.ts'
 import { resealEndpoints } from '../events/webhooks/reseal.ts'
 import { resealMails } from '../mails/reseal.ts'
 import { createKeyFile, readSecretsKeys } from '../secrets/key-file.ts'
-import { UsageError } from './operator.ts'
+import { UsageError } from './usage.ts'
 
 /** `secrets create` and `secrets rotate`. Returns the text to print. */
 export async function secretsCommand(

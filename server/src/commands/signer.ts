@@ -3,6 +3,7 @@ import { openSpending } from '../chains/signers/spending.ts'
 import { type Config, ConfigError } from '../config.ts'
 import type { Log } from '../log.ts'
 import { networks } from '../networks.ts'
+import { version } from '../version.ts'
 import { guardBy, readSigners } from './open-signers.ts'
 
 /**
@@ -23,7 +24,7 @@ export async function signer(config: Config, log: Log, now: () => Date): Promise
     networks: enabled,
     log,
   })
-  log.info({ socket: path, settlers: holders.map(({ address }) => address) }, 'signing')
+  log.info({ ...version, socket: path, settlers: holders.map(({ address }) => address) }, 'signing')
   const signal = await new Promise<string>((resolve) => {
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => resolve(name))
   })

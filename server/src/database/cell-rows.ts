@@ -14,7 +14,7 @@ export async function writeCell(tx: Transaction, cell: string): Promise<void> {
 export async function checkCell(db: Database, cell: string): Promise<void> {
   const [row] = await db.query<{ tag: string }>('select tag from cell')
   if (!row)
-    throw new SchemaError('The database does not say which cell it is.', 'Run: npm run server migrate')
+    throw new SchemaError('The database does not say which cell it is.', 'Run: farthing-admin migrate')
   if (row.tag !== cell)
     throw new SchemaError(
       `This database is cell ${row.tag}, and CELL is ${cell}.`,

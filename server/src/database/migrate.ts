@@ -81,7 +81,7 @@ export async function checkSchema(db: Database, folder = ownFolder): Promise<voi
   const known = await readMigrations(folder)
   for (const migration of known) {
     const row = applied.find(({ version }) => version === migration.version)
-    if (!row) throw new SchemaError(`The schema lacks ${migration.name}.`, 'Run: npm run server migrate')
+    if (!row) throw new SchemaError(`The schema lacks ${migration.name}.`, 'Run: farthing-admin migrate')
     if (row.sql !== migration.sql) {
       throw new SchemaError(
         `${migration.name} differs from the file that was applied.`,

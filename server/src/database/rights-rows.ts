@@ -19,22 +19,23 @@ export async function readRights(db: Database): Promise<RightsFound> {
   return found ?? { exist: false, may: false, applied: null }
 }
 
-/** Which of the rights in `grants`, the text of grants.sql, the roles do not have. Nor may a role be kept from connecting. */
+/**
+ * Which of the rights in `grants`, the text of grants.sql, the roles do not have; and that to connect. A role that does
+ * not exist lacks nothing: everything connects as one login then.
+ */
 export async function listMissingRights(db: Database, grants: string): Promise<Right[]> {
-  const tables = await db.query<{ name: string }>(
-    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
-       and not relispartition`,
+  const [found] = await db.query<{ tables: string[]; roles: string[] }>(
+    `select array(select relname::text from pg_class where relnamespace = 'public'::regnamespace
+         and relkind in ('r', 'p', 'v') and not relispartition) as tables,
+       array(select rolname::text from pg_roles where rolname like 'farthing\\_%') as roles`,
   )
-  const wanted = readGrants(
-    grants,
-    tables.map(({ name }) => name),
-  )
+  if (!found) return []
+  const wanted = readGrants(grants, found.tables).filter(({ role }) => found.roles.includes(role))
   const of = <Field extends keyof Right>(field: Field) => wanted.map((right) => right[field])
   return await db.query<Right>(
     `select w.* from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
          as w (role, kind, object, privilege, "column")
-     where not coalesce(case w.kind
-       when 'schema' then has_schema_privilege(w.role, w.object, w.privilege)
+     where not coalesce(case w.kind when 'schema' then has_schema_privilege(w.role, w.object, w.privilege)
        when 'function' then (select bool_and(has_function_privilege(w.role, p.oid, w.privilege)) from pg_proc p
          where p.proname = w.object and p.pronamespace = 'public'::regnamespace)
        else (select case when w."column" is null then has_table_privilege(w.role, c.oid, w.privilege)

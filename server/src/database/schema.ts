@@ -54,7 +54,7 @@ function refuseLimits(error: unknown, name: string, statementSeconds: number): n
   if (isStatementTimeout(error))
     throw new SchemaError(
       `${name} was stopped because a statement took longer than ${statementSeconds} seconds. Nothing was changed.`,
-      'It keeps payments waiting while it runs. Choose a quiet time and allow it more, for example: MIGRATION_STATEMENT_SECONDS=600 npm run server migrate',
+      'It keeps payments waiting while it runs. Choose a quiet time and allow it more, for example: MIGRATION_STATEMENT_SECONDS=600 farthing-admin migrate',
       error,
     )
   throw error

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type Checkout, createClient } from '@farthing/sdk'
 import { pay } from '@farthing/sdk/pay'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -28,6 +29,9 @@ const order = { orderId: 'demo', priceAmount: '4.99', priceCurrency: 'EUR' }
 const openedDaysAgo = 70
 
 const actor = operatorActor('dev')
+
+/** Where npm links the commands of this workspace. */
+const programs = fileURLToPath(new URL('../../../node_modules/.bin', import.meta.url))
 
 export type Demo = { readonly baseUrl: string; readonly key: string; readonly checkoutUrl: string }
 
@@ -95,7 +99,12 @@ export async function liveToday({ baseUrl, key }: Demo, signal: AbortSignal): Pr
 /**
  * Creates a checkout to pay, and a file with everything a second terminal needs. Reuses the key from the last start.
  */
-export async function makeDemoCheckout(ctx: Context, store: StoreId, folder: string): Promise<Demo> {
+export async function makeDemoCheckout(
+  ctx: Context,
+  store: StoreId,
+  folder: string,
+  settingsFolder: string,
+): Promise<Demo> {
   const { baseUrl } = ctx.config
   const file = join(folder, 'env')
   const create = (key: string) =>
@@ -124,6 +133,9 @@ export FARTHING_PRIVATE_KEY=${testPayer.key}
 export STORE_PRIVATE_KEY=${storeKey}
 export CHECKOUT=${checkoutUrl}
 export CHAIN_URL=${ctx.config.nodes.LOCAL?.[0]?.url}
+# The commands farthing and farthing-admin, and where the latter finds this deployment.
+export PATH="${programs}:$PATH"
+export SETTINGS_FOLDER=${settingsFolder}
 `,
   )
   return { baseUrl, key, checkoutUrl }

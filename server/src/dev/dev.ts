@@ -104,7 +104,13 @@ export async function dev(open: Open, now: () => Date): Promise<void> {
       await untilReady(ctx, network.caip2, ending.signal)
     })
     if (store.isNew) await step('History', () => past)
-    const demo = await makeDemoCheckout(ctx, store.id, folder)
+    const logins = {
+      owner: database,
+      operator: urlOf('operator'),
+      serve: urlOf('serve'),
+      work: urlOf('work'),
+    }
+    const demo = await makeDemoCheckout(ctx, store.id, folder, await writeSettings(settings, logins))
     const owner = await makeDemoOwner(ctx, store.id)
     const consoleUrl = await makeSignInLink(ctx, owner)
     screen.show({ ...demo, consoleUrl, passkeyUrl: await makePasskeyLink(ctx, store.id, owner), rates })
@@ -174,6 +180,20 @@ async function makeReceiptKey(): Promise<string> {
     if (error.code !== 'EEXIST') throw error
   })
   return file
+}
+
+/** As in a deployment: a file for all, and one with the login of each database role, for `farthing-admin`. */
+async function writeSettings(
+  { DATABASE_URL: _, ...common }: Readonly<Record<string, string>>,
+  logins: Readonly<Record<string, string>>,
+): Promise<string> {
+  const settingsFolder = join(folder, 'settings')
+  await mkdir(settingsFolder, { recursive: true })
+  const lines = Object.entries(common).map(([name, value]) => `${name}=${value}\n`)
+  await writeFile(join(settingsFolder, 'env'), lines.join(''))
+  for (const [role, url] of Object.entries(logins))
+    await writeFile(join(settingsFolder, `${role}.env`), `DATABASE_URL=${url}\n`)
+  return settingsFolder
 }
 
 /** Kept between starts, like the database whose secrets it seals. */

@@ -21,10 +21,6 @@ const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 /** The pino level from which a developer should see lines without opening the log. */
 const errorLevel = 50
 
-export function isPart(name: string | undefined): name is Part {
-  return name === 'serve' || name === 'work'
-}
-
 /** What such a child runs: the command of that name, with what only `dev` has: the test wallet, receivers of webhooks, and signing in by a link. */
 export async function runPart(ctx: Context, name: Part): Promise<void> {
   // Its input is a pipe from dev, which closes when dev is gone, however it ended.

@@ -95,7 +95,7 @@ export async function checkCellJoined(ctx: Context): Promise<void> {
   }
   if (epoch === null)
     throw new ConfigError(
-      `Cell ${cell} has not adopted the directory in DIRECTORY_URL. Run: npm run server directory adopt`,
+      `Cell ${cell} has not adopted the directory in DIRECTORY_URL. Run: farthing-admin directory adopt`,
     )
   const known = await ask(ctx, (directory) => cells.readIdentity(directory, cell)).catch((error) => {
     if (error instanceof Problem) return error
@@ -108,14 +108,14 @@ export async function checkCellJoined(ctx: Context): Promise<void> {
     )
   else if (known === undefined)
     throw new ConfigError(
-      `The directory in DIRECTORY_URL does not know cell ${cell}. If the directory was restored, run: npm run server directory restored -- --cells LIST; if the cell was removed, this database must not be used; if the directory is another, correct DIRECTORY_URL.`,
+      `The directory in DIRECTORY_URL does not know cell ${cell}. If the directory was restored, run: farthing-admin directory restored --cells LIST; if the cell was removed, this database must not be used; if the directory is another, correct DIRECTORY_URL.`,
     )
   else if (known !== null && known !== identity) throw new ConfigError(describeTaken(cell))
 }
 
 /** What an operator has to know whose database has the tag of another. */
 export function describeTaken(cell: string): string {
-  return `Another database is cell ${cell} in the directory, so this one must not run as cell ${cell}: both would be paid to the same wallets. Give this one a CELL of its own, which takes a new database. If the other is gone for good, run first: npm run server directory remove ${cell}`
+  return `Another database is cell ${cell} in the directory, so this one must not run as cell ${cell}: both would be paid to the same wallets. Give this one a CELL of its own, which takes a new database. If the other is gone for good, run first: farthing-admin directory remove ${cell}`
 }
 
 function noDirectory(): Problem {

@@ -211,8 +211,8 @@ export async function assignSequences(
 }
 
 /** Starts a new epoch of every store's log, which makes all earlier cursors invalid. */
-export async function raiseEpoch(db: Database): Promise<void> {
-  await db.query('update event_log set epoch = epoch + 1')
+export async function raiseEpoch(tx: Transaction): Promise<void> {
+  await tx.query('update event_log set epoch = epoch + 1')
 }
 
 /** Creates a store's counter, with which its log begins. */

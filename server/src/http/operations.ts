@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { Context } from '../context.ts'
 import { remember } from '../remember.ts'
+import { describeVersion } from '../version.ts'
 
 /** Whether this process should get new requests. `isDraining` is set once it is told to stop. */
 export type Health = { isDraining: boolean }
@@ -51,7 +52,10 @@ export async function openOperations(ctx: Context, health: Health): Promise<Serv
         () => answer(500, 'metrics failed\n'),
       )
     }
-    return answer(404, 'Not found. Available here: /livez, /readyz, /metrics.\n')
+    const here = 'Available here: /livez, /readyz, /metrics.\n'
+    return request.url === '/'
+      ? answer(200, `${describeVersion()}\n${here}`)
+      : answer(404, `Not found. ${here}`)
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

@@ -55,7 +55,7 @@ test('a database that cannot be reached is reported', async () => {
 test('a missing schema is reported', async () => {
   const url = new URL(shop.databaseUrl)
   url.pathname = '/postgres'
-  await assertOnly(wrongs({ ctx: { db: open(url.href) } }), 'schema', /lacks 0001/, /npm run server migrate/)
+  await assertOnly(wrongs({ ctx: { db: open(url.href) } }), 'schema', /lacks 0001/, /farthing-admin migrate/)
 })
 
 test('a schema that migrating would not repair is reported with what does', async () => {

@@ -40,7 +40,7 @@ export async function checkChain(chain: Chain): Promise<{ says: string; fix: str
   if (mode === 'live' && !(await readHasBatcher(chain)))
     differences.push({
       says: `The batcher is not deployed at ${batcher} on ${name}.`,
-      fix: `Deploy it: npm run server settler deploy ${id}`,
+      fix: `Deploy it: farthing-admin settler deploy ${id}`,
     })
   return differences
 }

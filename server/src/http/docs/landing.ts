@@ -1,3 +1,4 @@
+import { describeVersion } from '../../version.ts'
 import { html } from '../page/html.ts'
 import { style } from './assets.ts'
 import { renderSearchForm } from './pages.ts'
@@ -35,6 +36,7 @@ ${renderSearchForm('', 'search')}
 <li><a href="/docs/errors">Errors</a> and what to do about them</li>
 <li>Health: <a href="/livez">livez</a> and <a href="/readyz">readyz</a></li>
 </ul>
+<p class="version">${describeVersion()}</p>
 </main>
 </body>
 </html>

@@ -22,19 +22,22 @@ import * as rows from './rows.ts'
  * Markers count whenever they are seen, not only during a restore.
  */
 export async function startReconciling(ctx: Context, rails: readonly Rail[]): Promise<void> {
-  for (const {
-    network: { caip2: network },
-    readNonce,
-    refunds,
-  } of rails) {
-    const settlers = await listSettlerAddresses(ctx.db, network)
-    const nonces = await Promise.all(
-      settlers.map(async (address) => ({ address, nonce: await readNonce(address) })),
-    )
-    await ctx.db.transaction((tx) => rows.beginRestore(tx, network, nonces, refunds?.isPaidOnce !== true))
-  }
-  crashPoint(ctx, 'reconcile-before-epoch')
-  await raiseEpoch(ctx.db)
+  const found = await Promise.all(
+    rails.map(async ({ network: { caip2: network }, readNonce, refunds }) => {
+      const settlers = await listSettlerAddresses(ctx.db, network)
+      const nonces = await Promise.all(
+        settlers.map(async (address) => ({ address, nonce: await readNonce(address) })),
+      )
+      return { network, nonces, areRefundsWatched: refunds?.isPaidOnce !== true }
+    }),
+  )
+  // All or nothing: half of it would stop payments without what lets them begin again.
+  await ctx.db.transaction(async (tx) => {
+    for (const { network, nonces, areRefundsWatched } of found)
+      await rows.beginRestore(tx, network, nonces, areRefundsWatched)
+    crashPoint(ctx, 'reconcile-before-epoch')
+    await raiseEpoch(tx)
+  })
 }
 
 /** No authorization that was claimed before a restore stays valid for longer than this after it. */

@@ -72,7 +72,7 @@ test('a database restored to an earlier point loses no payment and charges nobod
     await killAll(deployment)
     await copy.putBack()
     deployment.answers.splice(0)
-    const died = await runProgram(['reconcile'], deployment.environment, 'reconcile-before-epoch')
+    const died = await runProgram(['reconcile', '--yes'], deployment.environment, 'reconcile-before-epoch')
     assert.equal(died.child.signalCode, 'SIGKILL')
     await reconcile(deployment)
     await deployment.moveClock(11)
@@ -162,7 +162,7 @@ async function startAll(deployment: Deployment): Promise<void> {
 /** Reconciles as if a minute ago, so that the waiting ends within the time that a payer may sign for now. */
 async function reconcile(deployment: Deployment): Promise<void> {
   await deployment.moveClock(-60)
-  await runProgram(['reconcile'], deployment.environment)
+  await runProgram(['reconcile', '--yes'], deployment.environment)
   await deployment.moveClock(60)
 }
 

@@ -27,7 +27,7 @@ export function mountChains(
       title: texts.title,
       main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft">${texts.about}</p></div></div>
 ${chains.map((chain) => renderChain(request, chain))}
-${renderCommand(request, 'npm run server -- doctor')}`,
+${renderCommand(request, 'farthing-admin doctor')}`,
     })
   })
 }

@@ -42,7 +42,7 @@ export function mountDoctor(scope: FastifyInstance, ctx: Context, deployment: De
       main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft words">${texts.about}</p></div>
 <form action="/operator/doctor"><input type="hidden" name="run" value="yes"><button>${examined ? texts.again : texts.run}</button></form></div>
 ${examined && renderExamined(request, examined)}
-${renderCommand(request, 'npm run server -- doctor')}`,
+${renderCommand(request, 'farthing-admin doctor')}`,
     })
   })
 }

@@ -47,7 +47,7 @@ ${
     ? html`<p class="pane empty">${texts.empty}</p>`
     : html`<div class="table" tabindex="0" role="region" aria-label="${texts.title}"><table class="cards"><thead><tr><th scope="col">${texts.settler}</th><th scope="col">${texts.network}</th><th scope="col" class="num">${texts.holds}</th><th scope="col" class="num">${texts.cost}</th><th scope="col" class="num">${texts.payments}</th><th scope="col" class="num">${texts.lasts}</th></tr></thead><tbody>${rows}</tbody></table></div>`
 }
-${renderCommand(request, rows.length === 0 ? 'npm run server -- settler create NETWORK' : 'npm run server -- settler list')}`,
+${renderCommand(request, rows.length === 0 ? 'farthing-admin settler create NETWORK' : 'farthing-admin settler list')}`,
     })
   })
 }

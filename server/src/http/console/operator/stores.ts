@@ -66,7 +66,7 @@ export function mountStores(scope: FastifyInstance, ctx: Context, deployment: De
 </section>
 ${shown.length === 0 ? html`<p class="pane empty">${isFiltered ? texts.notFound : texts.empty}</p>` : renderTable(request, shown, ctx.now())}
 ${last !== undefined && html`<div class="ends"><span></span><a class="button quiet" href="${toHere({ before: last.id })}">${texts.older}</a></div>`}
-${renderCommand(request, 'npm run server -- store list')}`,
+${renderCommand(request, 'farthing-admin store list')}`,
     })
   })
 
@@ -86,7 +86,7 @@ ${renderCommand(request, 'npm run server -- store list')}`,
 <label>${texts.email}<input name="email" type="email" maxlength="200" autocomplete="off"></label>
 <div class="buttons"><button>${texts.button}</button><a href="${path}">${pick(storesTexts, request).back}</a></div>
 </form></section>
-${renderCommand(request, `npm run server -- store create --name "NAME"${flag}\nnpm run server -- member invite STORE --name "OWNER"`)}`,
+${renderCommand(request, `farthing-admin store create --name "NAME"${flag}\nfarthing-admin member invite STORE --name "OWNER"`)}`,
     })
   })
 
@@ -202,7 +202,7 @@ ${
   html`<section class="pane stack"><h2>${texts.store.suspend}</h2><p class="soft words">${texts.store.suspendAbout}</p>
 <form method="post" action="${path}/suspend" data-confirm="store.suspend" class="fields">${hidden}<label>${texts.store.suspendReason}<input name="reason" required maxlength="${String(reasonBytesMax)}" autocomplete="off"></label><div><button class="quiet">${texts.store.suspend}</button></div></form></section>`
 }
-${renderCommand(request, `npm run server -- store ${command} ${id}${command === 'suspend' ? ' --reason "REASON"' : ''}`)}`
+${renderCommand(request, `farthing-admin store ${command} ${id}${command === 'suspend' ? ' --reason "REASON"' : ''}`)}`
 }
 
 function renderInvite(request: FastifyRequest, hidden: Html): Html {

@@ -1,0 +1,285 @@
+/**
+ * Every command of `farthing-admin`. Help and the check of what was typed are made from this table (usage.ts), main.ts
+ * does what it says.
+ */
+export type Command = {
+  /** As it is typed. */
+  readonly words: string
+  /** What follows the words; in brackets what may be left out. */
+  readonly subjects?: string
+  /** With the name of its value, if it takes one. */
+  readonly options?: Readonly<Record<`--${string}`, string>>
+  readonly about: string
+  /** As which database role it connects; null: as none. */
+  readonly role: 'owner' | 'serve' | 'work' | 'operator' | null
+  /** Only other commands type it. */
+  readonly isInternal?: boolean
+}
+
+const keyOptions = {
+  '--preset NAME': 'create or read: the usual scopes for creating checkouts, or for looking only',
+  '--scopes LIST': 'what it may do, separated by commas; without this and --preset, everything',
+  '--label NAME': 'what to call it in lists',
+  '--addresses LIST': 'addresses or CIDR ranges it can be used from, separated by commas',
+} as const
+
+const walletOptions = {
+  '--evm-wallet ADDRESS': 'the wallet that is paid on Base',
+  '--solana-wallet ADDRESS': 'the wallet that is paid on Solana',
+} as const
+
+const as = {
+  '--as NAME': 'who does this, for the store’s event log; default: your user name',
+} as const
+
+export const commands: readonly Command[] = [
+  { words: 'serve', about: 'answer HTTP requests', role: 'serve' },
+  {
+    words: 'work',
+    about: 'run background work: settling, following chains, expiry, events, rates',
+    role: 'work',
+  },
+  {
+    words: 'signer',
+    about: 'hold the settlers’ keys for work, and sign what a settler may sign; listens on SIGNER_SOCKET',
+    role: null,
+  },
+  {
+    words: 'dev',
+    about: 'run serve and work, with a private database, a local chain and a demo store',
+    role: null,
+  },
+  { words: 'dev serve', about: 'the part of dev that answers HTTP', role: null, isInternal: true },
+  { words: 'dev work', about: 'the part of dev that runs background work', role: null, isInternal: true },
+  {
+    words: 'migrate',
+    about: 'bring the database schema up to date, and the rights of the database roles',
+    role: 'owner',
+  },
+  { words: 'doctor', about: 'check the deployment; print what is wrong and what to do', role: 'operator' },
+
+  {
+    words: 'store create',
+    options: {
+      '--name NAME': 'what buyers see; required',
+      '--test': 'a test store, which only test networks can pay',
+      ...walletOptions,
+      '--support-email EMAIL': 'where buyers ask for help',
+      '--support-url URL': 'where buyers find help',
+      ...as,
+    },
+    about: 'create a store and its first key',
+    role: 'operator',
+  },
+  { words: 'store list', about: 'list the stores', role: 'operator' },
+  {
+    words: 'store approve',
+    subjects: 'STORE',
+    options: as,
+    about: 'let a store that somebody signed up for create checkouts',
+    role: 'operator',
+  },
+  {
+    words: 'store suspend',
+    subjects: 'STORE',
+    options: { '--reason TEXT': 'why, which its owners read; required', ...as },
+    about: 'let a store create no checkouts',
+    role: 'operator',
+  },
+  { words: 'store resume', subjects: 'STORE', options: as, about: 'lift the suspension', role: 'operator' },
+  {
+    words: 'store set',
+    subjects: 'STORE',
+    options: {
+      '--wallet-changes WHO': 'key: a key changes the wallet that is paid; member: an owner confirms that',
+      ...as,
+    },
+    about: 'change how a store’s wallet is changed',
+    role: 'operator',
+  },
+  {
+    words: 'key create',
+    subjects: 'STORE',
+    options: { ...keyOptions, ...as },
+    about: 'create another key, which may do everything unless you say otherwise',
+    role: 'operator',
+  },
+  { words: 'key list', subjects: 'STORE', about: 'list the store’s keys', role: 'operator' },
+  {
+    words: 'key rotate',
+    subjects: 'KEY',
+    options: { '--overlap-hours HOURS': 'how long the old key still works; default: 24', ...as },
+    about: 'create a new key; the old one expires after an overlap',
+    role: 'operator',
+  },
+  { words: 'key revoke', subjects: 'KEY', options: as, about: 'revoke a key now', role: 'operator' },
+  {
+    words: 'member invite',
+    subjects: 'STORE',
+    options: {
+      '--name NAME': 'what to call them; required',
+      '--role ROLE': 'owner, manager, developer or viewer; default: owner',
+      '--email EMAIL': 'where to mail the link as well, if mail is set up',
+      ...as,
+    },
+    about: 'print a link with which the store’s first owner enrols in the console',
+    role: 'operator',
+  },
+  {
+    words: 'member list',
+    subjects: 'STORE',
+    about: 'list the store’s members and open invitations',
+    role: 'operator',
+  },
+  {
+    words: 'member role',
+    subjects: 'STORE MEMBER ROLE',
+    options: as,
+    about: 'give a member another role; owner only if the store has no owner',
+    role: 'operator',
+  },
+  {
+    words: 'member remove',
+    subjects: 'STORE MEMBER',
+    options: as,
+    about: 'remove a member; with the last owner gone you can invite another',
+    role: 'operator',
+  },
+  {
+    words: 'member operator',
+    subjects: 'MEMBER on|off',
+    options: as,
+    about: 'say whether a member runs this deployment',
+    role: 'operator',
+  },
+
+  {
+    words: 'settler create',
+    subjects: 'NETWORK',
+    options: { '--out FILE': 'the file to append it to; default: SETTLER_KEYS_FILE' },
+    about: 'make a key that pays for settlements, e.g. on BASE_MAINNET, and print its address',
+    role: null,
+  },
+  {
+    words: 'settler deploy',
+    subjects: 'NETWORK',
+    about: 'put the batcher contract on a network, unless it is there',
+    role: 'operator',
+  },
+  {
+    words: 'settler add',
+    subjects: 'NETWORK ADDRESS',
+    about: 'let an account pay for settlements',
+    role: 'operator',
+  },
+  { words: 'settler list', about: 'list the settlers and their balances', role: 'operator' },
+  {
+    words: 'settler drain',
+    subjects: 'ADDRESS',
+    options: { '--network NETWORK': 'on which network, if it settles on several' },
+    about: 'give an account no new payments, and retire it when it is done',
+    role: 'operator',
+  },
+  {
+    words: 'secrets create',
+    options: { '--out FILE': 'a file that does not exist yet; default: SECRETS_KEY_FILE' },
+    about: 'make the key that seals webhook secrets',
+    role: null,
+  },
+  {
+    words: 'secrets rotate',
+    about: 'seal all webhook secrets with the first key of SECRETS_KEY_FILE, while serve and work run',
+    role: 'operator',
+  },
+
+  {
+    words: 'archive list',
+    about: 'list the months of the archive, and how long each is kept',
+    role: 'operator',
+  },
+  {
+    words: 'archive export',
+    subjects: 'MONTH',
+    options: { '--out FILE': 'compressed if its name ends in .gz; required' },
+    about: 'write a month such as 2026-08 to a file, one line of JSON per checkout and per transaction',
+    role: 'owner',
+  },
+  {
+    words: 'archive drop',
+    subjects: 'MONTH',
+    options: {
+      '--force': 'before its retention is over (RETENTION_CHECKOUTS_DAYS)',
+      '--without-export': 'even if no file has all of it',
+    },
+    about: 'drop a month that was exported and whose retention is over',
+    role: 'owner',
+  },
+  {
+    words: 'erase payer',
+    subjects: 'ADDRESS',
+    about: 'erase a payer’s data from the archive, except what the books need',
+    role: 'operator',
+  },
+  {
+    words: 'reconcile',
+    options: { '--yes': 'do not ask' },
+    about: 'compare a restored database with the chains, before serve and work start',
+    role: 'operator',
+  },
+  {
+    words: 'rollups rebuild',
+    options: { '--store STORE': 'for one store only' },
+    about: 'count what stores took again, from their event logs, while serve and work run',
+    role: 'operator',
+  },
+
+  {
+    words: 'directory migrate',
+    about: 'bring the schema of the database that cells share, DIRECTORY_URL, up to date',
+    role: null,
+  },
+  {
+    words: 'directory adopt',
+    about: 'enter this cell there, with all wallets and settlers that it uses',
+    role: 'operator',
+  },
+  { words: 'directory list', about: 'list the cells', role: 'operator' },
+  {
+    words: 'directory claim',
+    subjects: 'FAMILY ADDRESS',
+    options: { '--mode MODE': 'live or test; required' },
+    about: 'let this cell use a wallet that cannot sign, such as a custodial one',
+    role: 'operator',
+  },
+  {
+    words: 'directory place',
+    options: {
+      '--member MEMBER': 'a member who will belong to it',
+      ...walletOptions,
+      '--test': 'a test store',
+    },
+    about: 'say which cell a new store goes to',
+    role: 'operator',
+  },
+  { words: 'directory drain', subjects: 'CELL', about: 'give a cell no new stores', role: 'operator' },
+  { words: 'directory resume', subjects: 'CELL', about: 'give it some again', role: 'operator' },
+  {
+    words: 'directory remove',
+    subjects: 'CELL',
+    options: { '--lost': 'its database never starts again' },
+    about: 'remove a cell that has given up all it had',
+    role: 'operator',
+  },
+  {
+    words: 'directory maps',
+    options: { '--out FOLDER': 'where the proxy reads them; required' },
+    about: 'write the maps of the proxy in front of the cells',
+    role: 'operator',
+  },
+  {
+    words: 'directory restored',
+    options: { '--cells LIST': 'all cells there are, separated by commas; required' },
+    about: 'say that the directory was restored: all cells tell it what they use',
+    role: 'operator',
+  },
+]
