@@ -72,7 +72,8 @@ test('the image that the Containerfile describes answers requests and contains n
   const child = spawn(program, args, {
     cwd: image,
     env: {
-      PATH: process.env.PATH ?? '',
+      // Where npm links the command; in an image, a link in the PATH leads to the same file.
+      PATH: `${join(image, 'node_modules/.bin')}:${process.env.PATH}`,
       ...given,
       HOST: '127.0.0.1',
       OPERATIONS_HOST: '127.0.0.1',
