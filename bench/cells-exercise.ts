@@ -250,19 +250,18 @@ async function setUpFirst(
   await prepareMachine(chain, machine, stand, { CELL: '00', DIRECTORY_URL: url })
   const printed = await shell.run(
     machine,
-    `farthing() { node --env-file=/etc/farthing/env --env-file=/etc/farthing/owner.env /opt/farthing/server/src/main.ts "$@"; }
-farthing migrate
-farthing directory migrate
-farthing directory adopt
-farthing settler create BASE_MAINNET --out /etc/farthing/settler.keys`,
+    `farthing-admin migrate
+farthing-admin directory migrate
+farthing-admin directory adopt
+farthing-admin settler create BASE_MAINNET --out /etc/farthing/settler.keys`,
   )
   const [, settler = ''] = /^Settler (0x\w{40})$/m.exec(printed) ?? []
   await fund(chain, settler)
   await letIn(machine)
   const told = await shell.run(
     machine,
-    `farthing settler add BASE_MAINNET ${settler}
-farthing store create --name 'First shop' --evm-wallet ${cellWallets[0]}
+    `farthing-admin settler add BASE_MAINNET ${settler}
+farthing-admin store create --name 'First shop' --evm-wallet ${cellWallets[0]}
 systemctl start farthing-work farthing-serve@8402 farthing-serve@8404`,
   )
   return /\bsk_live_\w+/.exec(told)?.[0] ?? assert.fail(told)

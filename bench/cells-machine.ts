@@ -69,7 +69,7 @@ export async function writeSettings(
     const user = role === 'owner' || role === 'operator' ? 'farthing' : `farthing_${role}`
     await writeFile(
       join(folder, `etc/farthing/${role}.env`),
-      `DATABASE_URL=postgres://${user}@127.0.0.1:${database.port}/farthing\n`,
+      `DATABASE_URL=postgres://${user}@127.0.0.1:${database.port}/farthing\nSETTLER_KEYS_FILE=${join(folder, 'etc/farthing/settler.keys')}\n`,
     )
   }
 }
@@ -173,6 +173,7 @@ export async function openShell(
   shell.stdin.write(`set -euo pipefail
 exec 2>&1
 systemctl() { curl -sS --fail-with-body "http://127.0.0.1:${port}/$MACHINE" -d "$*"; }
+farthing-admin() { SETTINGS_FOLDER="$FOLDER/etc/farthing" node "$FOLDER/opt/farthing/server/farthing-admin.cjs" "$@"; }
 sudo() { shift 2; (cd / && ${asPostgres} env PGHOST=127.0.0.1 PGPORT="$PGPORT" PGUSER=farthing "$@"); }
 `)
   return {
@@ -180,7 +181,7 @@ sudo() { shift 2; (cd / && ${asPostgres} env PGHOST=127.0.0.1 PGPORT="$PGPORT" P
       const written = join(machine.folder, 'commands.sh')
       await writeFile(written, translate(commands, machine, replace))
       shell.stdin.write(
-        `MACHINE=${machine.name} PGPORT=${machine.database.port}\n. ${written} </dev/null\nprintf '\\n@done\\n'\n`,
+        `MACHINE=${machine.name} FOLDER=${machine.folder} PGPORT=${machine.database.port}\n. ${written} </dev/null\nprintf '\\n@done\\n'\n`,
       )
       return await readUntilDone(lines, exited, commands)
     },

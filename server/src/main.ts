@@ -8,6 +8,7 @@ import { serve, work } from './commands/processes.ts'
 import { reconcileCommand } from './commands/reconcile.ts'
 import { rollupsCommand } from './commands/rollups.ts'
 import { secretsCommand } from './commands/secrets.ts'
+import { setupCommand } from './commands/setup/setup.ts'
 import { signer } from './commands/signer.ts'
 import type { Command } from './commands/table.ts'
 import { type Options, parseCommand, UsageError } from './commands/usage.ts'
@@ -132,6 +133,8 @@ async function perform(
       return await rollupsCommand(ctx, said, options)
     case 'directory':
       return await directoryCommand(ctx, said, options)
+    case 'setup':
+      return await setupCommand(ctx, options)
     case 'reconcile':
       return await reconcileCommand(ctx, options)
     default:

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
+import { commands } from '../src/commands/table.ts'
 import { openMetrics } from '../src/metrics.ts'
 import { atEnd } from './support/at-end.ts'
 
@@ -106,11 +107,12 @@ test('systemd accepts the units, and they give away little', () => {
   const folder = mkdtempSync(join(tmpdir(), 'farthing-units-'))
   atEnd(() => rmSync(folder, { recursive: true }))
   const units = readdirSync(join(root, 'ops/systemd'))
-  assert.equal(units.length, 5)
+  assert.equal(units.length, 8)
   for (const unit of units) {
-    // This machine has Node elsewhere, and none of the folders, users and other services of a deployment.
+    // This machine has the command elsewhere, and none of the folders, users and other services of a deployment.
     const text = read(`ops/systemd/${unit}`)
-      .replaceAll('/usr/local/bin/node', process.execPath)
+      .replaceAll('/usr/local/bin/farthing-admin', join(root, 'server/farthing-admin.cjs'))
+      .replaceAll('/etc/farthing/alarm', '/bin/true')
       .replaceAll(/^(After|Wants|Documentation)=.*\n/gm, '')
     writeFileSync(join(folder, unit.replace('@', '@8402')), text)
   }
@@ -120,4 +122,27 @@ test('systemd accepts the units, and they give away little', () => {
   assert.deepEqual(said, [])
   for (const file of files.filter((name) => name.endsWith('.service')))
     execFileSync('systemd-analyze', ['security', '--offline=yes', '--threshold=20', file], { stdio: 'pipe' })
+})
+
+test('in containers, farthing-admin runs each command as the service whose login it needs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'farthing-compose-'))
+  atEnd(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'docker'), '#!/bin/sh\necho "$PWD: $*"\n', { mode: 0o755 })
+  const run = (...args: readonly string[]) =>
+    execFileSync(join(root, 'ops/compose/farthing-admin'), args, {
+      encoding: 'utf8',
+      cwd: folder,
+      env: { PATH: `${folder}:${process.env.PATH}` },
+    }).trim()
+  const here = root.replace(/\/$/, '')
+  assert.equal(run('doctor'), `${here}: compose run --rm operator doctor`)
+  assert.equal(run('migrate'), `${here}: compose run --rm migrate migrate`)
+  assert.equal(run('archive', 'list'), `${here}: compose run --rm operator archive list`)
+  assert.equal(run('archive', 'drop', '2026-08'), `${here}: compose run --rm migrate archive drop 2026-08`)
+  assert.equal(
+    run('settler', 'create', 'BASE_MAINNET'),
+    `${here}: compose run --rm --no-deps -v ${here}/settler.keys:/new.keys operator settler create BASE_MAINNET --out /new.keys`,
+  )
+  const owned = commands.filter(({ role }) => role === 'owner').map(({ words }) => words.split(' '))
+  for (const words of owned) assert.match(run(...words), /run --rm migrate /, words.join(' '))
 })

@@ -33,6 +33,23 @@ const as = {
 } as const
 
 export const commands: readonly Command[] = [
+  {
+    words: 'setup',
+    options: {
+      '--host HOST': 'the host name of the checkout',
+      '--console-host HOST': 'the host name of the console, where people sign in; default: no console',
+      '--network NETWORK': 'the network to be paid on; default: BASE_SEPOLIA',
+      '--nodes LIST': 'the URLs of its nodes, of two providers or more, separated by commas',
+      '--name NAME': 'what your store is called; default: My shop',
+      '--wallet ADDRESS': 'the wallet that your store is paid to',
+      '--mail URL': 'a mail server, such as smtps://user:password@mail.example:465; default: no mails',
+      '--mail-from EMAIL': 'the sender of these mails',
+      '--out FOLDER': 'a folder that does not exist yet; default: farthing-setup',
+    },
+    about:
+      'ask for what a deployment needs, check it, and write all its files into a folder; changes nothing else',
+    role: null,
+  },
   { words: 'serve', about: 'answer HTTP requests', role: 'serve' },
   {
     words: 'work',

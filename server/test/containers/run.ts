@@ -21,6 +21,7 @@ import { parse } from 'yaml'
 import { chainIdOf, testPayer } from '../../src/dev/chain.ts'
 import { startLocalChain } from '../../src/dev/local-chain.ts'
 import { networks } from '../../src/networks.ts'
+import { notePassed } from '../support/passed.ts'
 
 const repository = new URL('../../../', import.meta.url).pathname
 const here = import.meta.dirname
@@ -88,13 +89,22 @@ const forwarder = createServer((client) => {
   ] as const)
     one.on('error', () => other.destroy())
 })
-let figures: object
+let figures: Readonly<Record<string, number>>
 try {
   importBase('docker.io/library/node:24-bookworm-slim', [])
   importBase('docker.io/library/postgres:17', ['ENTRYPOINT ["/usr/local/bin/postgres-entrypoint"]'])
   importBase('docker.io/library/caddy:2', ['ENV XDG_DATA_HOME=/data'])
   const buildStart = performance.now()
-  run('buildah', ['bud', '--isolation=chroot', '--network=host', '--format=docker', '-t', 'farthing', '.'])
+  run('buildah', [
+    'bud',
+    '--build-arg=COMMIT=test',
+    '--isolation=chroot',
+    '--network=host',
+    '--format=docker',
+    '-t',
+    'farthing',
+    '.',
+  ])
   const buildSeconds = secondsSince(buildStart)
   const [imageBytes, baseBytes] = ['farthing', 'docker.io/library/node:24-bookworm-slim'].map((image) =>
     Number.parseInt(podman('image', 'inspect', '--format', '{{.Size}}', image), 10),
@@ -115,11 +125,12 @@ try {
   const operator = async (...command: readonly string[]) =>
     await runBeside(
       'podman',
-      ['exec', '--env', `DATABASE_URL=${url}`, containerOf('work'), 'node', 'server/src/main.ts', ...command],
+      ['exec', '--env', `DATABASE_URL=${url}`, containerOf('work'), 'farthing-admin', ...command],
       env,
     )
   await operator('settler', 'add', 'LOCAL', privateKeyToAccount(settlerKey).address)
   podman('restart', '--time', '30', containerOf('work'))
+  assert.match(await operator('--version'), /^Farthing \d+\.\d+\.\d+ \(test\)$/m)
   const made = await operator('store', 'create', '--test', '--name', 'Container shop', '--evm-wallet', wallet)
   const [apiKey = assert.fail(made)] = /sk_test_\w+/.exec(made) ?? []
   const checkoutUrl = createCheckout(apiKey)
@@ -138,7 +149,7 @@ try {
     assert.equal(podman('inspect', '--format', '{{.State.ExitCode}}', containerOf(service)), '0', service)
   figures = {
     ...{ imageMb: megabytes(imageBytes), baseMb: megabytes(baseBytes), buildSeconds, startSeconds },
-    ...{ paidTo: wallet, stopSeconds },
+    stopSeconds,
   }
 } catch (error) {
   for (const service of ['postgres', 'migrate', 'serve', 'signer', 'work', 'proxy'])
@@ -154,6 +165,7 @@ try {
   spawnSync('umount', [join(folder, 'storage', 'overlay')])
   rmSync(folder, { recursive: true, force: true })
 }
+notePassed('containers', figures)
 process.stdout.write(`${JSON.stringify(figures)}\n`)
 
 /** Without holding up this process, which forwards the chain's traffic. */

@@ -1,6 +1,6 @@
 /**
- * A local chain in place of Base, at port 8545, for `deploying.ts`: `node base-chain.ts ADDRESS` gives the address a
- * dollar. It runs until it is killed.
+ * A local chain in place of Base, at port 8545, for `deploying.ts`: `node base-chain.ts NETWORK ADDRESS` gives the
+ * address a dollar. It runs until it is killed.
  */
 import assert from 'node:assert/strict'
 import { type Address, createWalletClient, encodeFunctionData, http } from 'viem'
@@ -8,7 +8,7 @@ import { mnemonicToAccount } from 'viem/accounts'
 import { startLocalChain } from '../../src/dev/local-chain.ts'
 import { networks } from '../../src/networks.ts'
 
-const network = networks.find(({ id }) => id === 'BASE_MAINNET')
+const network = networks.find(({ id }) => id === process.argv[2])
 assert(network?.family === 'EVM')
 const [asset = assert.fail()] = network.assets
 const chainId = Number.parseInt(network.caip2.replace('eip155:', ''), 10)
@@ -34,7 +34,7 @@ const abi = [
     outputs: [{ name: '', type: 'bool' }],
   },
 ] as const
-const data = encodeFunctionData({ abi, functionName: 'mint', args: [process.argv[2] as Address, 1_000_000n] })
+const data = encodeFunctionData({ abi, functionName: 'mint', args: [process.argv[3] as Address, 1_000_000n] })
 await createWalletClient({ account: minter, transport: http(url) }).sendTransaction({
   to: asset.address as Address,
   data,

@@ -3,6 +3,7 @@ import { listSettings } from '../../src/config.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { networks } from '../../src/networks.ts'
 import { floors } from '../tidy.ts'
+import { cited, describePassed } from './passed.ts'
 
 /** Text files and tables that repeat facts from the code: `npm run generate` writes them, a test compares them. */
 export function generateTexts(): { readonly file: string; readonly text: string }[] {
@@ -16,6 +17,7 @@ export function generateTexts(): { readonly file: string; readonly text: string 
         ['## Metrics', metricsTable()],
       ]),
     },
+    { file: 'docs/deploying.md', text: withPassed('docs/deploying.md') },
     {
       file: 'docs/api/answers.md',
       text: withTables('docs/api/answers.md', [['### Networks and assets', networksTable()]]),
@@ -132,6 +134,18 @@ ${assets.join('\n')}
 
 function literal({ name, version }: { readonly name: string; readonly version: string }): string {
   return `{ name: '${name}', version: '${version}' }`
+}
+
+/** The file's text with what is said after each mark of a long test replaced. */
+function withPassed(file: string): string {
+  return cited.reduce(
+    (text, name) =>
+      text.replace(
+        new RegExp(`(<!-- last passed: ${name} -->\\n)(?:\`\\.ci/long .*\\n)?`),
+        `$1${describePassed(name)}\n`,
+      ),
+    readFileSync(root + file, 'utf8'),
+  )
 }
 
 /** The file's text with the first table after each heading replaced. */

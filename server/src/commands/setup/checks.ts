@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { connect, createServer } from 'node:net'
+import { promisify } from 'node:util'
+import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
+import { readConfig } from '../../config.ts'
+import type { Context } from '../../context.ts'
+import { listConnected, openRails } from '../../payments/rails.ts'
+import type { Answers } from './answers.ts'
+
+/** The ports that the units in ops/systemd listen on, on loopback. */
+const ports = [8402, 8404, 18402, 18404, 19403, 28402, 28404]
+const databasePort = 5432
+const databaseVersionMin = 15
+const connectTimeoutMs = 2_000
+
+export type Check = { readonly what: string; readonly says: string; readonly isWrong: boolean }
+
+/** What this machine and the nodes say. Nothing is changed. */
+export async function checkMachine(ctx: Context, answers: Answers): Promise<Check[]> {
+  return [await checkDatabase(), await checkPorts(), ...(await checkNodes(ctx, answers))]
+}
+
+async function checkDatabase(): Promise<Check> {
+  const what = 'PostgreSQL'
+  const version = await promisify(execFile)('psql', ['--version']).then(
+    ({ stdout }) => /(\d+)\.\d+/.exec(stdout),
+    () => null,
+  )
+  if (!version) return { what, says: 'is not installed here: apt-get install postgresql', isWrong: true }
+  const [text, major = ''] = version
+  if (Number.parseInt(major, 10) < databaseVersionMin)
+    return { what, says: `${text} is too old: use ${databaseVersionMin} or newer`, isWrong: true }
+  const isUp = await answers(databasePort)
+  const down = `does not listen on port ${databasePort}: systemctl start postgresql`
+  return { what, says: isUp ? `${text} answers on port ${databasePort}` : down, isWrong: !isUp }
+}
+
+async function checkPorts(): Promise<Check> {
+  const taken: number[] = []
+  for (const port of ports) if (!(await isFree(port))) taken.push(port)
+  const what = 'ports'
+  if (taken.length === 0) return { what, says: `${ports.join(', ')} are free`, isWrong: false }
+  const says = `${taken.join(', ')} taken: something else runs there, or a deployment that is set up already`
+  return { what, says, isWrong: true }
+}
+
+/** Each node alone, so that the one that is wrong can be named. */
+async function checkNodes(ctx: Context, { network, nodes }: Answers): Promise<Check[]> {
+  const checks = nodes.split(',').map(async (node): Promise<Check> => {
+    const what = node.split('=')[0] ?? ''
+    const config = readConfig({
+      DATABASE_URL: 'postgres://none',
+      BASE_URL: 'http://none',
+      NETWORKS: network.id,
+      [`${network.id}_RPC_URLS`]: node,
+    })
+    try {
+      const [rail] = listConnected(openRails({ ...ctx, config }))
+      const answering = await rail?.countAnswering()
+      if (!rail || answering !== 1)
+        return { what, says: `does not answer for ${network.name}`, isWrong: true }
+      // Without a contract of ours a network is as good as any: settler deploy puts it there.
+      const [difference] = (await rail.findDifferences()).filter(({ fix }) => !/settler deploy/.test(fix))
+      return {
+        what,
+        says: difference?.says ?? `is a node of ${network.name}`,
+        isWrong: difference !== undefined,
+      }
+    } catch (error) {
+      if (!(error instanceof RpcAnswerError) && !(error instanceof RpcUnavailableError)) throw error
+      return { what, says: error.message, isWrong: true }
+    }
+  })
+  return await Promise.all(checks)
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const probe = createServer()
+  return await new Promise((resolve) => {
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+  })
+}
+
+async function answers(port: number): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1', timeout: connectTimeoutMs })
+  return await new Promise<boolean>((resolve) => {
+    for (const event of ['error', 'timeout'] as const) socket.once(event, () => resolve(false))
+    socket.once('connect', () => resolve(true))
+  }).finally(() => socket.destroy())
+}
