@@ -151,6 +151,18 @@ export const catalog: readonly Planted[] = [
     test: 'a block that one provider alone reported does not become safe',
   },
   {
+    name: 'wrapper-taken-off-twice',
+    about: 'What is wrapped twice by ERC-6492 is read: the signature has a form that no wallet made.',
+    file: 'server/src/chains/evm/signature.test.ts',
+    test: 'a wrapper is taken off once: what is wrapped twice, or ends with the magic bytes inside, is refused',
+  },
+  {
+    name: 'wrapper-stored',
+    about: 'A signature that came wrapped by ERC-6492 is stored and sent with its wrapper.',
+    file: `${payments}/evm/wrapped.test.ts`,
+    test: 'a deployed wallet that wraps its signature pays, and only the signature inside is stored and sent',
+  },
+  {
     name: 'signature-kept-as-sent',
     about: 'Signatures are not converted to the form that the token accepts.',
     file: `${payments}/evm/wallets.test.ts`,

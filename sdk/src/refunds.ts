@@ -87,7 +87,7 @@ export type PreparedRefund =
   | { refund: Refund; transaction: string; expiresAt: string }
 
 /**
- * One of both. `signature`: hex, also of the bytes that a contract wallet accepts by ERC-1271. `transaction`: the signed
+ * One of both. `signature`: hex, also of what a contract wallet accepts by ERC-1271 or wraps by ERC-6492. `transaction`: the signed
  * transaction in base64, on Solana.
  */
 export type PresentRefund = { signature?: string; transaction?: string }

@@ -216,7 +216,7 @@ export type UpdateWallet = { sharedElsewhere: boolean }
 /** What the wallet has to sign: `message` with `personal_sign` (EVM) or `signMessage` (Solana). */
 export type WalletChallenge = { walletId: string; message: string; expiresAt: string }
 
-/** Hex (EVM), also of the bytes that a contract wallet accepts by ERC-1271, or base58 (Solana). */
+/** Hex (EVM), also of what a contract wallet accepts by ERC-1271 or wraps by ERC-6492, or base58 (Solana). */
 export type ProveWallet = { signature: string }
 
 export type EventType =
@@ -555,6 +555,8 @@ export type ProblemCode =
 export type Settlement = {
   success: boolean
   errorReason?: string
+  /** What to do about it, for developers, where the reason alone does not say. */
+  errorMessage?: string
   /** Empty while there is no transaction. */
   transaction: string
   network: string

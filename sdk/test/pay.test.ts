@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkout, PaymentRequired } from '@farthing/sdk'
 import { type EvmSigner, knownAssets, type PayOptions, pay, resume } from '@farthing/sdk/pay'
+import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { networks } from '../../server/src/networks.ts'
 import { isBoundTo } from '../../server/src/payments/evm/bound-nonce.ts'
-import { newPayer, type Payer } from '../../server/test/support/chain/evm-payment.ts'
+import { newPayer, type Payer, wrap } from '../../server/test/support/chain/evm-payment.ts'
 import { payTo } from '../../server/test/support/shop.ts'
 import { until } from '../../server/test/support/until.ts'
 import { openPaidStore, watchedFetch } from './support/shops.ts'
@@ -259,6 +260,25 @@ test('a refused payment says why, is forgotten, and a new one can be signed once
   assert.equal((await pay(checkoutUrl, wallet, { max: '1', kept })).outcome, 'paid')
   assert.equal(wallet.signatures, 2)
   assert.deepEqual(await paidBy(payer), [800_000n])
+})
+
+test('a smart wallet that wraps its signature (ERC-6492) is told if it is not deployed, and pays once it is', async () => {
+  const owner = newPayer()
+  const { address, ...wrapper } = await shop.chain.foresee(owner.address)
+  await shop.chain.mint(address, 1_000_000n)
+  const key = walletOf(owner)
+  const wallet: EvmSigner = {
+    address,
+    signTypedData: async (typedData) => wrap((await key.signTypedData(typedData)) as Hex, wrapper),
+  }
+  const { checkoutUrl } = await create('0.80')
+  const refused = await pay(checkoutUrl, wallet, { max: '1' })
+  assert(refused.outcome === 'refused')
+  assert.equal(refused.code, 'invalid_exact_evm_payload_undeployed_smart_wallet')
+  assert.match(refused.detail, /not deployed on this network/)
+  await shop.chain.perform({ to: wrapper.factory, data: wrapper.calldata })
+  assert.equal((await pay(checkoutUrl, wallet, { max: '1' })).outcome, 'paid')
+  assert.deepEqual(await paidBy({ address }), [800_000n])
 })
 
 test('a payment that arrived without completing the checkout is returned as charged', async () => {

@@ -186,6 +186,10 @@ const reasons: readonly (readonly [ending: string, words: string])[] = [
   ['valid_after', 'This machine’s clock is wrong.'],
   ['blockhash_expired', 'The transaction expired before it was submitted.'],
   ['evm_signature', 'The signature was not made by the wallet.'],
+  [
+    'undeployed_smart_wallet',
+    'The smart wallet is not deployed on this network. Send any transaction from it there, which deploys it, or pay from another wallet.',
+  ],
 ]
 
 function refused({ code, detail }: Objection, charged: Payment | null = null): PayResult {

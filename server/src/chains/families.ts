@@ -5,14 +5,14 @@ import { parseEvmAddress, showEvmAddress } from './evm/address.ts'
 import { batcher } from './evm/batcher.ts'
 import { openChain } from './evm/chain.ts'
 import { multicall } from './evm/multicall.ts'
-import { isTextSigned as isTextSignedEvm } from './evm/signed-text.ts'
+import { judgeText as judgeTextEvm } from './evm/signed-text.ts'
 import { refusesToPay } from './evm/simulate.ts'
 import type { Hex } from './hex.ts'
 import { RpcAnswerError, RpcUnavailableError } from './rpc.ts'
 import { parseSolanaAddress } from './svm/address.ts'
 import { findReady, openSvmChain } from './svm/chain.ts'
 import { findHindrance } from './svm/refund-accounts.ts'
-import { isTextSigned as isTextSignedSvm } from './svm/signed-text.ts'
+import { isTextSigned } from './svm/signed-text.ts'
 
 /** Token contracts, not wallets: money sent to them is lost. Includes the tokens of every network, enabled or not. */
 const tokenAddresses = new Set([
@@ -120,19 +120,19 @@ export async function findPayeeRefusal(
 
 /**
  * Whether a wallet signed this text. A contract wallet is asked on the enabled networks of a mode; if their nodes do not
- * answer, this throws.
+ * answer, this throws. `undeployed`: only a contract could tell, and none of these networks has one at its address.
  */
-export async function isTextSigned(
+export async function judgeText(
   ctx: Context,
   wallet: { readonly family: Family; readonly address: string; readonly mode: Mode },
   text: string,
   signature: string,
-): Promise<boolean> {
-  if (wallet.family === 'SOLANA') return isTextSignedSvm(wallet.address, text, signature)
+): Promise<'signed' | 'unsigned' | 'undeployed'> {
+  if (wallet.family === 'SOLANA') return isTextSigned(wallet.address, text, signature) ? 'signed' : 'unsigned'
   const chains = networks
     .filter((network) => network.family === 'EVM')
     .filter(({ id, mode }) => mode === wallet.mode && ctx.config.networks.includes(id))
     .map((network) => openChain(network, nodesOf(ctx.config, network.id), ctx.now))
     .filter(({ rpc }) => rpc.providers.length > 0)
-  return await isTextSignedEvm(chains, wallet.address, text, signature)
+  return await judgeTextEvm(chains, wallet.address, text, signature)
 }

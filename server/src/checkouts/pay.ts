@@ -76,7 +76,12 @@ export type PayAnswer =
       readonly payer: string
     }
 
-type Refused = { readonly reason: string; readonly network: string; readonly payer: string }
+type Refused = {
+  readonly reason: string
+  readonly message: string | undefined
+  readonly network: string
+  readonly payer: string
+}
 
 export type PayRequest = {
   readonly resourceUrl: string
@@ -212,7 +217,7 @@ async function answer(
     crashPoint(ctx, 'verify-before')
     const verified = await verify(ctx, engine, view, payment, request.address, slot)
     if (!verified.isValid) {
-      if (!verified.isBehind) refused = refusal(payment, verified.reason)
+      if (!verified.isBehind) refused = refusal(payment, verified.reason, verified.message)
       else if (++lags > lagsMax) throw unsettled('The node that we queried is behind the chain.')
       continue
     }
@@ -282,7 +287,7 @@ async function verify(
   const isBehind =
     follower !== null && verified.blockNumber !== null && verified.blockNumber < follower.headNumber
   if (!isBehind) engine.budgets.noteFailure(payment.payer, address)
-  return { isValid: false, reason: verified.reason, isBehind } as const
+  return { isValid: false, reason: verified.reason, message: verified.message, isBehind } as const
 }
 
 /** What the payer has to sign, on networks where building it needs a node; null on all others. */
@@ -305,8 +310,8 @@ async function orUnsettled<Answer>(asked: Promise<Answer>): Promise<Answer> {
   }
 }
 
-function refusal(payment: Payment, reason: string): Refused {
-  return { reason, network: payment.network, payer: toShown(payment.network, payment.payer) }
+function refusal(payment: Payment, reason: string, message?: string): Refused {
+  return { reason, message, network: payment.network, payer: toShown(payment.network, payment.payer) }
 }
 
 /** Nothing was claimed, so nothing is written down but this. A payer may name any network: only ours are repeated. */

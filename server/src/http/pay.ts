@@ -152,10 +152,17 @@ function render(
       const terms = JSON.stringify(answer.required)
       reply.header('payment-required', encode(terms)).header('link', docsLink(ctx))
       if (answer.refused) {
-        const { reason, network, payer } = answer.refused
+        const { reason: errorReason, message: errorMessage, network, payer } = answer.refused
         reply.header(
           'payment-response',
-          encodeSettlement({ success: false, errorReason: reason, transaction: '', network, payer }),
+          encodeSettlement({
+            success: false,
+            errorReason,
+            ...(errorMessage !== undefined && { errorMessage }),
+            transaction: '',
+            network,
+            payer,
+          }),
         )
       }
       return sendText(reply, 402, terms)

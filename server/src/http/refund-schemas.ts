@@ -176,7 +176,8 @@ export const PresentRefund = of<Wire.PresentRefund>()(
       signature: Type.Optional(
         Type.String({
           maxLength: 20_000,
-          description: 'Hex: the signature of typedData, or what a contract wallet accepts by ERC-1271.',
+          description:
+            'Hex, up to 4,096 bytes: the signature of typedData, or what a contract wallet accepts by ERC-1271, also wrapped by ERC-6492.',
         }),
       ),
       transaction: Type.Optional(

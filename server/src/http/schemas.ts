@@ -162,7 +162,7 @@ export const ProveWallet = of<Wire.ProveWallet>()(
       signature: Type.String({
         maxLength: 16_384,
         description:
-          'Hex with 0x; of a contract wallet, what it accepts by ERC-1271. Of a Solana wallet, 64 bytes in base58.',
+          'Hex with 0x, up to 4,096 bytes; of a contract wallet, what it accepts by ERC-1271, also wrapped by ERC-6492. Of a Solana wallet, 64 bytes in base58.',
       }),
     },
     closed,

@@ -1,4 +1,5 @@
 import type { Authorization } from '../chains/evm/eip3009.ts'
+import { type ReadSignature, readSignature } from '../chains/evm/signature.ts'
 import type { Hex } from '../chains/hex.ts'
 import { decodeTransaction, hashMessage, type SvmTransaction } from '../chains/svm/message.ts'
 import { memoProgram } from '../chains/svm/transfer.ts'
@@ -19,12 +20,12 @@ type AnyPayment = {
   readonly identifier: string | null
 }
 
-export type EvmPayment = AnyPayment & {
-  readonly family: 'EVM'
-  readonly asset: Hex
-  readonly authorization: Authorization
-  readonly signature: Hex
-}
+export type EvmPayment = AnyPayment &
+  ReadSignature & {
+    readonly family: 'EVM'
+    readonly asset: Hex
+    readonly authorization: Authorization
+  }
 
 export type SvmPayment = AnyPayment & {
   readonly family: 'SOLANA'
@@ -41,9 +42,6 @@ export type ReadPayment =
     }
   | { readonly kind: 'unreadable'; readonly why: string }
   | { readonly kind: 'present'; readonly payment: Payment }
-
-/** ERC-1271 signatures can have any length; the header itself is limited to 12 KiB. */
-const signatureBytesMax = 4_096
 
 /**
  * Parses PAYMENT-SIGNATURE. Node joins repeated headers with a comma, and its base64 decoder skips unknown characters,
@@ -100,7 +98,7 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
   const value = asInteger(fields.value)
   const validAfter = asInteger(fields.validAfter)
   const validBefore = asInteger(fields.validBefore)
-  const signature = asSignature(payload.signature)
+  const read = readSignature(payload.signature)
   const scheme = asName(accepted.scheme)
   const network = asName(accepted.network)
   if (scheme === null || network === null || !asset) {
@@ -111,7 +109,7 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
       'payload.authorization must have valid from, to, value, validAfter, validBefore and nonce',
     )
   }
-  if (!signature) return unreadable('payload.signature must be hexadecimal')
+  if ('refusal' in read) return unreadable(`payload.signature ${read.refusal}`)
   return {
     kind: 'present',
     payment: {
@@ -122,7 +120,7 @@ function readAuthorization(accepted: Fields, payload: Fields, identifier: string
       payer: from,
       nonce,
       authorization: { from, to, value, validAfter, validBefore, nonce },
-      signature,
+      ...read,
       identifier,
     },
   }
@@ -185,11 +183,6 @@ function asHex(value: unknown, bytes: number): Hex | null {
   if (typeof value !== 'string' || value.length !== 2 + bytes * 2 || !/^0x[0-9a-fA-F]*$/.test(value))
     return null
   return value.toLowerCase() as Hex
-}
-
-function asSignature(value: unknown): Hex | null {
-  if (typeof value !== 'string' || value.length > 2 + signatureBytesMax * 2) return null
-  return /^0x(?:[0-9a-fA-F]{2})+$/.test(value) ? (value.toLowerCase() as Hex) : null
 }
 
 /** A decimal integer below 2^256, in canonical form. */

@@ -235,6 +235,8 @@ export type Verified =
   | {
       readonly isValid: false
       readonly reason: string
+      /** A sentence for the payer's developer, where the reason alone does not say what to do. */
+      readonly message?: string | undefined
       readonly payer: string
       /** Block height of the node that refused it; null if no node was queried. */
       readonly blockNumber: number | null

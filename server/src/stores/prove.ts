@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Actor, ProveWallet, WalletChallenge, Wallet as WireWallet } from '@farthing/sdk'
-import { isTextSigned } from '../chains/families.ts'
+import { judgeText } from '../chains/families.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
@@ -60,13 +60,8 @@ export async function proveWallet(
   const { wallet, challenge } = found
   if (!challenge || challenge.expiresAt <= now) throw noChallenge()
   const message = toMessage(ctx, store.id, wallet.address, challenge)
-  if (!(await isSigned(ctx, store, wallet, message, signature))) {
-    throw invalid({
-      pointer: '/signature',
-      code: 'signature',
-      detail: `Must be a signature of the challenge’s message by ${wallet.address}.`,
-    })
-  }
+  const verdict = await judge(ctx, store, wallet, message, signature)
+  if (verdict !== 'signed') throw unproven(wallet, verdict)
   const prove = async (tx: Transaction) => {
     const proven = await rows.writeProof(tx, wallet.id, challenge.text, now)
     if (!proven) throw noChallenge()
@@ -110,15 +105,15 @@ async function putToUse(
   return wire
 }
 
-async function isSigned(
+async function judge(
   ctx: Context,
   { mode }: Store,
   { family, address }: Wallet,
   message: string,
   signature: string,
-): Promise<boolean> {
+) {
   try {
-    return await isTextSigned(ctx, { family, address, mode }, message, signature)
+    return await judgeText(ctx, { family, address, mode }, message, signature)
   } catch (cause) {
     if (!(cause instanceof RpcUnavailableError) && !(cause instanceof RpcAnswerError)) throw cause
     throw new Problem(
@@ -141,6 +136,21 @@ function toMessage(ctx: Context, storeId: StoreId, address: string, challenge: r
     '',
     'Sign only if this is your store. It will see payments to this wallet that belong to no checkout, and decide about them. Signing moves no money.',
   ].join('\n')
+}
+
+function unproven({ address }: Wallet, verdict: 'unsigned' | 'undeployed'): Problem {
+  const pointer = '/signature'
+  return verdict === 'unsigned'
+    ? invalid({
+        pointer,
+        code: 'signature',
+        detail: `Must be a signature of the challenge’s message by ${address}.`,
+      })
+    : invalid({
+        pointer,
+        code: 'wallet_not_deployed',
+        detail: `${address} is a smart wallet that is deployed on none of this store’s networks, so nothing there can confirm its signature. Deploy it, for example by sending any transaction from it, then present the same signature again.`,
+      })
 }
 
 function noChallenge(): Problem {

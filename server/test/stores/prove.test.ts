@@ -4,11 +4,11 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { test } from 'node:test'
 import type { Wallet, WalletChallenge } from '@farthing/sdk'
 import { getBase58Decoder } from '@solana/kit'
-import type { Hex } from 'viem'
+import { concat, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { openTestApp } from '../support/app.ts'
 import { openEvm } from '../support/chain/evm.ts'
-import { newPayer, type Payer } from '../support/chain/evm-payment.ts'
+import { newPayer, type Payer, wrap } from '../support/chain/evm-payment.ts'
 import {
   assertInvalid,
   assertProblem,
@@ -107,6 +107,47 @@ test('a contract wallet is proven by what it accepts (ERC-1271)', async () => {
   assertInvalid(await present(shop, wallet, await signBy(newPayer(), message)), '/signature')
   assertInvalid(await present(shop, wallet, '0x1234'), '/signature')
   assert.equal((await present(shop, wallet, await signBy(owner, message))).statusCode, 200)
+})
+
+const magic: Hex = `0x${'6492'.repeat(16)}`
+
+test('a wallet that wraps its signature by ERC-6492 is proven by what is inside, and by nothing that is wrapped twice or badly', async () => {
+  const shop = await open()
+  const owner = newPayer()
+  const contract = await registerWallet(shop, await here.deploy('OwnedWallet', [owner.address]))
+  const ordinary = await registerWallet(shop, owner.address)
+  const lie = await here.foresee(owner.address)
+  for (const wallet of [contract, ordinary]) {
+    const message = await challenge(shop, wallet)
+    const signature = await signBy(owner, message)
+    const stranger = await signBy(newPayer(), message)
+    const bad = [wrap(stranger, lie), wrap(wrap(signature)), wrap('0x'), concat([signature, magic])]
+    for (const presented of [...bad, wrap(concat([signature, magic])), `0x${'ab'.repeat(4_097)}`])
+      assertInvalid(await present(shop, wallet, presented), '/signature')
+    assert(!(await isProven(shop, wallet)))
+    assert.equal((await present(shop, wallet, wrap(signature, lie))).statusCode, 200)
+    assertInvalid(await present(shop, wallet, signature), '/signature')
+  }
+  assert.equal(await here.client.getCode({ address: lie.address }), undefined, 'nobody ran the wrapper')
+})
+
+test('a smart wallet that is deployed nowhere is told so, is not deployed by us, and is proven once it is', async () => {
+  const shop = await open()
+  const owner = newPayer()
+  const { address, ...wrapper } = await there.foresee(owner.address)
+  const wallet = await registerWallet(shop, address)
+  const signature = await signBy(owner, await challenge(shop, wallet))
+  for (const presented of [wrap(signature, wrapper), concat([signature, signature])]) {
+    const answer = await present(shop, wallet, presented)
+    assertInvalid(answer, '/signature')
+    const [{ code, detail }] = answer.json().errors
+    assert.equal(code, 'wallet_not_deployed')
+    assert.match(detail, new RegExp(`${address} is a smart wallet that is deployed on none`))
+  }
+  assert.equal((await present(shop, wallet, signature)).json().errors[0].code, 'signature')
+  assert.equal(await there.client.getCode({ address }), undefined)
+  await there.perform({ to: wrapper.factory, data: wrapper.calldata })
+  assert.equal((await present(shop, wallet, wrap(signature, wrapper))).statusCode, 200)
 })
 
 test('a contract wallet is not proven while another contract has its address on another network', async () => {

@@ -18,6 +18,7 @@ type Settlement<TransactionId> = {
   readonly success: boolean
   readonly transaction: TransactionId
   readonly errorReason?: string
+  readonly errorMessage?: string
   readonly payer: string
   readonly network: string
 }

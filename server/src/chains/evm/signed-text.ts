@@ -3,6 +3,7 @@ import type { Hex } from '../hex.ts'
 import { RpcUnavailableError, unwrap } from '../rpc.ts'
 import type { Chain } from './chain.ts'
 import { recoverSigner } from './recover.ts'
+import { readSignature } from './signature.ts'
 
 const abi = [
   {
@@ -21,21 +22,26 @@ const gas = `0x${(5_000_000).toString(16)}`
 /**
  * Whether a wallet signed this text with `personal_sign` (EIP-191). A contract wallet is asked itself (ERC-1271), on
  * every chain: the same address may hold another contract, with another owner, elsewhere. So each chain that has code
- * there must agree, and on each all nodes, of which `witnessesMin` must answer.
+ * there must agree, and on each all nodes, of which `witnessesMin` must answer. `undeployed`: it is the signature of a
+ * smart wallet, and no chain has code there.
  */
-export async function isTextSigned(
+export async function judgeText(
   chains: readonly Chain[],
   address: string,
   text: string,
-  signature: string,
-): Promise<boolean> {
-  if (!/^0x(?:[0-9a-f]{2})+$/i.test(signature)) return false
+  presented: string,
+): Promise<'signed' | 'unsigned' | 'undeployed'> {
+  const read = readSignature(presented)
+  if ('refusal' in read) return 'unsigned'
+  const { signature, hasContractForm } = read
   const digest = hashMessage(text)
   const signer = recoverSigner(Buffer.from(digest.slice(2), 'hex'), Buffer.from(signature.slice(2), 'hex'))
-  if (signer?.address === address.toLowerCase()) return true
-  const data = encodeFunctionData({ abi, args: [digest, signature as Hex] })
+  if (signer?.address === address.toLowerCase()) return 'signed'
+  const data = encodeFunctionData({ abi, args: [digest, signature] })
   const verdicts = await Promise.all(chains.map((chain) => askContract(chain, address, data)))
-  return verdicts.includes('good') && !verdicts.includes('bad')
+  if (verdicts.includes('bad')) return 'unsigned'
+  if (verdicts.includes('good')) return 'signed'
+  return hasContractForm && verdicts.includes('no code') ? 'undeployed' : 'unsigned'
 }
 
 async function askContract(chain: Chain, address: string, data: Hex): Promise<'good' | 'bad' | 'no code'> {

@@ -29,11 +29,11 @@ import { stepLane } from './lane.ts'
 import { lookUpPasted } from './look-up.ts'
 import { openRefunds } from './refund.ts'
 import { reserveAmount } from './reserve.ts'
-import { type EvmVerifier, findMismatch, verifyPayment } from './verify.ts'
+import { type EvmVerifier, findMismatch, type HasCode, verifyPayment } from './verify.ts'
 
 /** Simulations run from this address: the token does not care which settler sends a transfer. */
 const nobody = '0x0000000000000000000000000000000000000001'
-/** An address rarely gains code, and a stale answer costs one separate simulation, but no money. */
+/** The key of an ordinary wallet has signed: that it has code since then is found before anything is sent. */
 const codeRememberedMs = 30_000
 const entriesMax = 50_000
 /** Gas of a settlement that is sent alone, rounded up. */
@@ -101,14 +101,15 @@ function parseTransactionHash(text: string): Hex | null {
   return /^0x[0-9a-f]{64}$/.test(hash) ? (hash as Hex) : null
 }
 
-function openHasCode(ctx: Context, chain: Chain): (address: Hex) => Promise<boolean> {
+function openHasCode(ctx: Context, chain: Chain): HasCode {
   const read = openBatcher<Hex, boolean>({
     run: (addresses) => readHasCode(chain, addresses),
     runAlone: async (address) => (await readHasCode(chain, [address]))[0] ?? false,
     itemsMax: 100,
     inFlightMax: 4,
   })
-  return remember(read, { forMs: codeRememberedMs, entriesMax, now: ctx.now }).get
+  const remembered = remember(read, { forMs: codeRememberedMs, entriesMax, now: ctx.now })
+  return (address, when) => (when === 'now' ? read(address) : remembered.get(address))
 }
 
 /**

@@ -3,6 +3,7 @@ import { showEvmAddress } from '../../chains/evm/address.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
 import { digest } from '../../chains/evm/eip3009.ts'
 import { recoverSigner } from '../../chains/evm/recover.ts'
+import { readSignature } from '../../chains/evm/signature.ts'
 import type { SignedTransfer } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { readStoredBlocks, readTip } from '../../chains/rows.ts'
@@ -37,8 +38,6 @@ const renewedSeconds = { ordinary: 10 * 60, contract: daySeconds } as const
 const remainingSecondsMin = 10
 /** The most that our clocks may differ from each other and from the chain's. */
 const skewSeconds = 60
-/** Contract wallets sign with many bytes, but these must fit into a transaction that is not worth much. */
-const signatureBytesMax = 4_096
 /** Nodes get a block at slightly different times. */
 const lookTries = 8
 const lookEveryMs = 250
@@ -58,7 +57,7 @@ async function prepare(
   order: RefundOrder,
   commit: CommitHandOut,
 ): Promise<ToSign> {
-  const isContract = await hasCode(order.wallet as Hex)
+  const isContract = await hasCode(order.wallet as Hex, 'recently')
   const kind = isContract ? 'contract' : 'ordinary'
   await refuseAfterRestore(ctx, chain, isContract)
   const spent: string[] = []
@@ -223,9 +222,9 @@ async function verify(
   inFlightUnits: bigint,
 ): Promise<{ readonly transfer: SignedTransfer } | { readonly refusal: Refusal }> {
   const refuse = (code: string, detail: string) => ({ refusal: { code, detail } })
-  const signature = 'signature' in presented ? presented.signature.toLowerCase() : ''
-  if (!/^0x(?:[0-9a-f]{2})+$/.test(signature) || signature.length > 2 + 2 * signatureBytesMax)
-    return refuse('signature', 'Must be the signature of the typed data, in hexadecimal form.')
+  const read = readSignature('signature' in presented ? presented.signature : null)
+  if ('refusal' in read) return refuse('signature', `The signature of the typed data ${read.refusal}.`)
+  const { signature, hasContractForm } = read
   const { chain, hasCode, simulate } = verifier
   const { asset } = handed
   const authorization = handed.authorization as SignedTransfer['authorization']
@@ -240,7 +239,12 @@ async function verify(
   }
   const recovered = recoverSigner(digest(domain, authorization), Buffer.from(signature.slice(2), 'hex'))
   const isSigned = recovered?.address === authorization.from
-  const isContract = await hasCode(authorization.from)
+  const isContract = await hasCode(authorization.from, isSigned ? 'recently' : 'now')
+  if (!isSigned && !isContract && hasContractForm)
+    return refuse(
+      'wallet_not_deployed',
+      `${wallet}, which was paid, is a smart wallet that is not deployed on ${chain.network.name}, so nothing there can confirm its signature. Deploy it, for example by sending any transaction from it, then present the same signature again. Or send the refund yourself.`,
+    )
   if (!isSigned && !isContract)
     return refuse(
       'wrong_signer',
@@ -254,7 +258,7 @@ async function verify(
   const transfer: SignedTransfer = {
     asset,
     authorization,
-    signature: isSigned && !isContract ? recovered.normalised : (signature as Hex),
+    signature: isSigned && !isContract ? recovered.normalised : signature,
     isContract,
   }
   const simulated = await simulate(transfer, inFlightUnits)

@@ -77,6 +77,7 @@ function paymentOf(given: {
     nonce,
     identifier: null,
     signature: '0x00',
+    hasContractForm: false,
     authorization: {
       from,
       to,

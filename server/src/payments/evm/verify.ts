@@ -1,3 +1,4 @@
+import { showEvmAddress } from '../../chains/evm/address.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
 import { digest } from '../../chains/evm/eip3009.ts'
 import { recoverSigner } from '../../chains/evm/recover.ts'
@@ -17,8 +18,11 @@ const remainingSecondsMin = 10
 export type EvmVerifier = {
   readonly chain: Chain
   readonly simulate: Simulate
-  readonly hasCode: (address: Hex) => Promise<boolean>
+  readonly hasCode: HasCode
 }
+
+/** Whether an address has code; `recently` if an answer of the last seconds will do. */
+export type HasCode = (address: Hex, when: 'now' | 'recently') => Promise<boolean>
 
 /**
  * Compares a payment with the offers: terms, validity window, and the checkout that its nonce may be bound to. Costs
@@ -74,9 +78,10 @@ export async function verifyPayment(
   inFlightUnits: bigint,
   now: Date,
 ): Promise<Verified> {
-  const refuse = (reason: string, blockNumber: number | null = null): Verified => ({
+  const refuse = (reason: string, blockNumber: number | null = null, message?: string): Verified => ({
     isValid: false,
     reason,
+    message,
     payer: payment.payer,
     blockNumber,
   })
@@ -86,14 +91,18 @@ export async function verifyPayment(
   if (mismatch !== null || !found || payment.family !== 'EVM')
     return refuse(mismatch ?? 'invalid_payment_requirements')
   const { authorization, signature } = payment
+  const { from } = authorization
   const { offer, asset } = found
 
   const domain = { ...asset.domain, chainId: verifier.chain.chainId, verifyingContract: payment.asset }
   const recovered = recoverSigner(digest(domain, authorization), Buffer.from(signature.slice(2), 'hex'))
-  const isSigned = recovered?.address === authorization.from
-  const isContract = await verifier.hasCode(authorization.from)
-  // Only code at the payer's address can accept a signature that is not the payer's own.
-  if (!isSigned && !isContract) return refuse('invalid_exact_evm_signature')
+  const isSigned = recovered?.address === from
+  // Only code at the payer's address can accept a signature that is not the payer's own, and it may have just got there.
+  const isContract = await verifier.hasCode(from, isSigned ? 'recently' : 'now')
+  if (!isSigned && !isContract)
+    return payment.hasContractForm
+      ? refuse('invalid_exact_evm_payload_undeployed_smart_wallet', null, sayUndeployed(verifier.chain, from))
+      : refuse('invalid_exact_evm_signature')
   const transfer: SignedTransfer = {
     asset: payment.asset,
     authorization,
@@ -112,6 +121,10 @@ export async function verifyPayment(
     return refuse('invalid_exact_evm_insufficient_balance', simulated.blockNumber)
   if (!simulated.isGood) return refuse(reasonOf(simulated.revertReason), simulated.blockNumber)
   return { isValid: true, transfer, offer }
+}
+
+function sayUndeployed({ network }: Chain, payer: Hex): string {
+  return `This form of signature is that of a smart wallet, but no wallet is deployed at ${showEvmAddress(payer)} on ${network.name}, so nothing there can confirm it. Deploy the wallet, for example by sending any transaction from it, then send the same payment again. Nothing was charged.`
 }
 
 /** The x402 reason for a token's revert message. */

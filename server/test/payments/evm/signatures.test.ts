@@ -254,6 +254,7 @@ function paymentOf({ presented }: Base, signature: Hex): EvmPayment {
     nonce,
     identifier: null,
     signature,
+    hasContractForm: false,
     authorization: {
       from: lower(from),
       to: lower(to),

@@ -22,6 +22,7 @@ import {
   type Signed,
   signAuthorization,
   signCancellation,
+  wrap,
 } from '../../support/chain/evm-payment.ts'
 import { openShop, payTo } from '../../support/shop.ts'
 import {
@@ -113,16 +114,23 @@ async function delegate(payer: Payer, wallet: Hex): Promise<void> {
   assert.equal(code, concat(['0xef0100', wallet]).toLowerCase())
 }
 
-test('an account that delegated to a wallet (EIP-7702) pays if the wallet accepts its key, and is refused otherwise', async () => {
+test('an account that delegated to a wallet (EIP-7702) pays if the wallet accepts its key, wrapped or not, and is refused otherwise', async () => {
   const [good, bad] = [await shop.fund(), await shop.fund()]
   await delegate(good, await shop.chain.deploy('OwnedWallet', [good.address]))
   await delegate(bad, await shop.chain.deploy('OwnedWallet', [newPayer().address]))
   const id = await shop.create()
   assertRefused(shop, await shop.pay(id, await shop.sign(id, bad)), 'invalid_exact_evm_signature')
   assertPaid(await shop.pay(id, await shop.sign(id, good)))
+  const other = await shop.create()
+  const wrapped = async (payer: Payer) =>
+    alter(await shop.sign(other, payer), ({ payload }) =>
+      Object.assign(payload, { signature: wrap(payload.signature as Hex) }),
+    )
+  assertRefused(shop, await shop.pay(other, await wrapped(bad)), 'invalid_exact_evm_signature')
+  assertPaid(await shop.pay(other, await wrapped(good)))
   assert.deepEqual(
     [await shop.chain.balance(good.address), await shop.chain.balance(bad.address)],
-    [999_000_000n, 1_000_000_000n],
+    [998_000_000n, 1_000_000_000n],
   )
 })
 

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { PaymentRequired, PaymentRequirements } from '@farthing/sdk'
-import { type Address, encodeFunctionData, getAddress, type Hex, toHex } from 'viem'
+import {
+  type Address,
+  encodeFunctionData,
+  getAddress,
+  type Hex,
+  serializeErc6492Signature,
+  toHex,
+} from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { type Domain, tokenAbi } from './evm.ts'
 
@@ -68,6 +75,20 @@ export async function signAuthorization(input: SignAuthorization): Promise<Signe
     },
     signature,
   }
+}
+
+/** What deploys a wallet, as ERC-6492 puts it around the wallet's signature. */
+export type Wrapper = { readonly factory: Address; readonly calldata: Hex }
+
+/** Coinbase's factory of smart wallets, and the beginning of a call to it. */
+const baseAppWrapper: Wrapper = {
+  factory: '0xBA5ED110eFDBa3D005bfC882d75358ACBbB85842',
+  calldata: '0x3ffba36f',
+}
+
+/** The signature as a smart wallet hands it out (ERC-6492). */
+export function wrap(signature: Hex, { factory, calldata }: Wrapper = baseAppWrapper): Hex {
+  return serializeErc6492Signature({ address: factory, data: calldata, signature })
 }
 
 export function newNonce(): Hex {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import {
   type Address,
+  concat,
   createTestClient,
   encodeDeployData,
   encodeFunctionData,
   getAddress,
+  getCreate2Address,
   type Hex,
   http,
   parseAbi,
@@ -12,8 +14,10 @@ import {
   type TransactionReceipt,
   toHex,
   walletActions,
+  zeroHash,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
+import { deployer } from '../../../src/chains/evm/batcher.ts'
 import { readArtifacts, startLocalChain } from '../../../src/dev/local-chain.ts'
 import { networks } from '../../../src/networks.ts'
 import { atEnd } from '../at-end.ts'
@@ -159,6 +163,19 @@ export async function openEvm(options: EvmOptions = {}) {
     return getAddress(contractAddress)
   }
 
+  /** A wallet that is not on the chain yet: its address, and the call that would put it there. */
+  const foresee = async (owner: Address): Promise<{ address: Address; factory: Address; calldata: Hex }> => {
+    const { OwnedWallet } = await readArtifacts()
+    assert(OwnedWallet)
+    const { abi, bytecode } = OwnedWallet
+    const code = encodeDeployData({ abi, bytecode, args: [owner] })
+    return {
+      address: getCreate2Address({ from: deployer, salt: zeroHash, bytecode: code }),
+      factory: getAddress(deployer),
+      calldata: concat([zeroHash, code]),
+    }
+  }
+
   return {
     url,
     network,
@@ -171,6 +188,7 @@ export async function openEvm(options: EvmOptions = {}) {
     performAll,
     mint,
     deploy,
+    foresee,
     stop,
     /** The newest block's time, in seconds. */
     time: async (): Promise<bigint> => (await client.getBlock()).timestamp,

@@ -193,6 +193,8 @@ export const english: RefundTexts = {
     payment_not_open:
       'This payment cannot be refunded any more: the chain took it back, its payer’s data was erased, or it has had 100 refunds.',
     unavailable: 'The networks cannot be asked right now. Try again in a moment.',
+    wallet_not_deployed:
+      'Your wallet is a smart wallet that is not active on this network yet, so its signature cannot be checked. Send any transaction from it, then sign again. Or send the refund yourself.',
     ambiguous:
       'This amount can be read in two ways, as thousands or as a fraction. Write thousands without a comma or point, such as 1500, and a fraction with two digits or four, such as 1.50 or 1.2340.',
     '/amount': 'Enter an amount that is not more than what is left, such as 12.50.',

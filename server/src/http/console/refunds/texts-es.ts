@@ -203,6 +203,8 @@ export const spanish: RefundTexts = {
     payment_not_open:
       'Este pago ya no se puede reembolsar: la cadena lo deshizo, los datos del pagador se borraron o ya tuvo 100 reembolsos.',
     unavailable: 'Ahora no se puede consultar las redes. Inténtelo en un momento.',
+    wallet_not_deployed:
+      'Su cartera es una cartera inteligente que aún no está activa en esta red, así que su firma no se puede comprobar. Envíe cualquier transacción desde ella y firme de nuevo. O envíe usted el reembolso.',
     ambiguous:
       'Este importe se puede leer de dos maneras, como miles o como decimales. Escriba los miles sin coma ni punto, como 1500, y los decimales con dos cifras o con cuatro, como 1,50 o 1,2340.',
     '/amount': 'Escriba un importe que no sea mayor de lo que queda, por ejemplo 12.50.',
