@@ -68,6 +68,7 @@ function troubleOf(reason: string): Trouble {
   if (/insufficient_(balance|funds)$/.test(reason)) return 'funds'
   // The key's owner signed, but the contract at the address rejects the signature: it is a smart account.
   if (reason.endsWith('evm_signature')) return 'smart'
+  if (reason.endsWith('undeployed_smart_wallet')) return 'undeployed'
   return 'failed'
 }
 

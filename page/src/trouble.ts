@@ -1,4 +1,13 @@
-export type Trouble = 'rejected' | 'pending' | 'funds' | 'smart' | 'chain' | 'tab' | 'changed' | 'failed'
+export type Trouble =
+  | 'rejected'
+  | 'pending'
+  | 'funds'
+  | 'smart'
+  | 'undeployed'
+  | 'chain'
+  | 'tab'
+  | 'changed'
+  | 'failed'
 
 /** A reason to stop for which the page has a message. */
 export class Stop extends Error {

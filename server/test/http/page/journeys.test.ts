@@ -94,6 +94,26 @@ test('a contract wallet (ERC-1271) can pay', async () => {
   assert.equal(await shop.chain.balance(account), 0n)
 })
 
+test('a smart wallet that wraps its signature (ERC-6492) is told if it is not active yet, and pays once it is', async () => {
+  const owner = newPayer()
+  const { address: account, ...wrapper } = await shop.chain.foresee(owner.address)
+  await shop.chain.mint(account, 5_000_000n)
+  const id = await shop.create('5.00')
+  const { openCheckout, signed } = await openPage(browser, shop, {
+    wallets: [{ key: owner.key, account, wrapper }],
+  })
+  const page = await openCheckout(id)
+  await payWith(page).click()
+  await state(page, 'undeployed').getByText('Your smart wallet isn’t active on Base yet').waitFor()
+  assert(await page.getByRole('link', { name: 'Exchange or other wallet' }).isVisible())
+  assert.equal(await shop.chain.balance(account), 5_000_000n)
+  await shop.chain.perform({ to: wrapper.factory, data: wrapper.calldata })
+  await payWith(page).click()
+  await received(page)
+  assert.equal(await shop.chain.balance(account), 0n)
+  assert.equal(signed.length, 2)
+})
+
 test('a second tab is updated live', async () => {
   const payer = await shop.fund()
   const id = await shop.create('1.00')

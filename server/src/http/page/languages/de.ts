@@ -111,6 +111,10 @@ export const german: Language = {
         title: 'Ihre Wallet kann diese Zahlung nicht unterschreiben',
         text: 'Sie unterstützt diese Art von Unterschrift nicht. Es wurde nichts gezahlt. Sie können mit einer gewöhnlichen Überweisung zahlen: Wählen Sie „Börse oder andere Wallet“.',
       },
+      undeployed: {
+        title: 'Ihre Smart Wallet ist auf {network} noch nicht aktiv',
+        text: 'Sie wird mit der ersten Transaktion aktiv, die Sie von ihr senden. Es wurde nichts gezahlt. Sie können mit einer gewöhnlichen Überweisung zahlen, die auch die Wallet aktiviert: Wählen Sie „Börse oder andere Wallet“.',
+      },
       chain: {
         title: 'Ihre Wallet ist nicht auf {network}',
         text: 'Wechseln Sie in Ihrer Wallet zu {network} und versuchen Sie es dann noch einmal. Es wurde nichts gezahlt.',

@@ -106,6 +106,10 @@ export const english: Language = {
         title: 'Your wallet can’t sign this payment',
         text: 'It doesn’t support this kind of signature. Nothing was paid. You can pay by an ordinary transfer: choose “Exchange or other wallet”.',
       },
+      undeployed: {
+        title: 'Your smart wallet isn’t active on {network} yet',
+        text: 'It becomes active with the first transaction you send from it. Nothing was paid. You can pay by an ordinary transfer, which also activates the wallet: choose “Exchange or other wallet”.',
+      },
       chain: {
         title: 'Your wallet is not on {network}',
         text: 'Switch to {network} in your wallet, then try again. Nothing was paid.',

@@ -108,6 +108,10 @@ export const spanish: Language = {
         title: 'Su cartera no puede firmar este pago',
         text: 'No admite este tipo de firma. No se ha pagado nada. Puede pagar con una transferencia normal: elija «Exchange u otra cartera».',
       },
+      undeployed: {
+        title: 'Su cartera inteligente aún no está activa en {network}',
+        text: 'Se activa con la primera transacción que envíe desde ella. No se ha pagado nada. Puede pagar con una transferencia normal, que también activa la cartera: elija «Exchange u otra cartera».',
+      },
       chain: {
         title: 'Su cartera no está en {network}',
         text: 'Cambie a {network} en su cartera e inténtelo de nuevo. No se ha pagado nada.',

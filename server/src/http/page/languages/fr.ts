@@ -108,6 +108,10 @@ export const french: Language = {
         title: 'Votre portefeuille ne peut pas signer ce paiement',
         text: 'Il ne prend pas en charge ce type de signature. Rien n’a été payé. Vous pouvez payer par un virement ordinaire : choisissez « Plateforme ou autre portefeuille ».',
       },
+      undeployed: {
+        title: 'Votre portefeuille intelligent n’est pas encore actif sur {network}',
+        text: 'Il devient actif à la première transaction que vous envoyez depuis celui-ci. Rien n’a été payé. Vous pouvez payer par un virement ordinaire, qui active aussi le portefeuille : choisissez « Plateforme ou autre portefeuille ».',
+      },
       chain: {
         title: 'Votre portefeuille n’est pas sur {network}',
         text: 'Passez à {network} dans votre portefeuille, puis réessayez. Rien n’a été payé.',

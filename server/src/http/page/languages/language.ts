@@ -160,6 +160,7 @@ export type State =
   | 'pending'
   | 'funds'
   | 'smart'
+  | 'undeployed'
   | 'chain'
   | 'tab'
   | 'changed'

@@ -82,6 +82,10 @@ export const chinese: Language = {
         title: '您的钱包无法签署此付款',
         text: '它不支持这种签名。未扣款。您可以用普通转账付款：请选择“交易所或其他钱包”。',
       },
+      undeployed: {
+        title: '您的智能钱包尚未在 {network} 上启用',
+        text: '从该钱包发出第一笔交易后即会启用。未扣款。您可以用普通转账付款，这也会启用该钱包：请选择“交易所或其他钱包”。',
+      },
       chain: {
         title: '您的钱包不在 {network} 上',
         text: '请在钱包中切换到 {network} 后再试。未扣款。',

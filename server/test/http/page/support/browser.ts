@@ -16,6 +16,7 @@ import {
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { atEnd } from '../../../support/at-end.ts'
+import { type Wrapper, wrap } from '../../../support/chain/evm-payment.ts'
 import { patienceMs } from '../../../support/patience.ts'
 
 const walletScript = await readFile(new URL('wallet.js', import.meta.url), 'utf8')
@@ -35,6 +36,8 @@ export type TestWallet = {
   readonly key: Hex
   /** The address, if it is not the key's own: a contract wallet. */
   readonly account?: string
+  /** Wraps its signatures by ERC-6492. */
+  readonly wrapper?: Wrapper
   readonly name?: string
   readonly chainId?: number
   readonly known?: readonly number[]
@@ -74,10 +77,12 @@ export async function giveWallets(
   const signed: string[] = []
   await context.exposeFunction('walletSign', async (id: number, typed: string) => {
     signed.push(typed)
-    const account = privateKeyToAccount(wallets[id]?.key ?? assert.fail('no such wallet'))
+    const { key, wrapper } = wallets[id] ?? assert.fail('no such wallet')
+    const account = privateKeyToAccount(key)
     const { domain, types, primaryType, message } = JSON.parse(typed)
     const { EIP712Domain: _, ...named } = types
-    return await account.signTypedData({ domain, types: named, primaryType, message })
+    const signature = await account.signTypedData({ domain, types: named, primaryType, message })
+    return wrapper ? wrap(signature, wrapper) : signature
   })
   await context.exposeFunction('walletCall', async (params: unknown) => {
     const response = await fetch(chainUrl, {

@@ -27,6 +27,8 @@ export const states = {
   'request-pending': async (scene) => await scene.pay({ refuse: { eth_requestAccounts: -32002 } }, 'pending'),
   'too-little-money': async (scene) => await scene.pay({ key: newPayer().key }, 'funds'),
   'smart-account': async (scene) => await scene.pay({ answer: 'invalid_exact_evm_signature' }, 'smart'),
+  'undeployed-wallet': async (scene) =>
+    await scene.pay({ answer: 'invalid_exact_evm_payload_undeployed_smart_wallet' }, 'undeployed'),
   'chain-refused': async (scene) =>
     await scene.pay(
       { chainId: 1, refuse: { wallet_switchEthereumChain: -32603, wallet_addEthereumChain: -32601 + 1 } },
