@@ -21,6 +21,7 @@ import {
   type Payer,
   paymentHeader,
   type Signed,
+  wrap,
 } from '../../support/chain/evm-payment.ts'
 import { openShop, payTo } from '../../support/shop.ts'
 import { alter, decode, encode, type Payload, untilReady } from '../../support/watch.ts'
@@ -88,6 +89,17 @@ async function sendFirst(scene: Scene, header: string): Promise<Reply> {
 
 let turn: Promise<unknown> = Promise.resolve()
 
+/** Makes a payer's account a smart wallet that its key owns. */
+async function becomeWallet({ address }: Payer): Promise<void> {
+  const placed = turn.then(async () => {
+    const wallet = await shop.chain.deploy('OwnedWallet', [address])
+    const bytecode = await shop.chain.client.getCode({ address: wallet })
+    await shop.chain.client.setCode({ address, bytecode: bytecode ?? assert.fail('no code') })
+  })
+  turn = placed
+  await placed
+}
+
 const rows: readonly Row[] = [
   ['no header', ({ place }) => place.send()],
   ['header is not base64', ({ place }) => place.send('not base64!')],
@@ -129,6 +141,21 @@ const rows: readonly Row[] = [
     const { r, s, v } = parseSignature(signature)
     return concat([r, numberToHex(order - BigInt(s), { size: 32 }), numberToHex(v === 27n ? 28 : 27)])
   }),
+  resigned('signature wrapped by ERC-6492, of an ordinary wallet', (signature) => wrap(signature)),
+  [
+    'the same, of a smart wallet that is deployed',
+    async (scene) => {
+      await becomeWallet(scene.payer)
+      const header = await sign(scene)
+      return await scene.place.send(
+        alter(header, ({ payload }) => {
+          payload.signature = wrap(payload.signature as Hex)
+        }),
+      )
+    },
+  ],
+  resigned('the same, of a smart wallet that is not deployed', () => wrap(`0x${'11'.repeat(65)}`)),
+  resigned('a signature wrapped twice', (signature) => wrap(wrap(signature))),
   signed('signed for another recipient', async () => ({ to: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC' })),
   signed('signed for another amount', async () => ({ value: 999_999n })),
   signed('less than 6 s left', async () => ({ validBefore: seconds() + 3n })),
