@@ -80,15 +80,18 @@ function observe(app: FastifyInstance, ctx: Context): void {
       { method: request.method, route, status: reply.statusCode },
       reply.elapsedTime / 1_000,
     )
-    ctx.log.info({
-      requestId: request.id,
-      method: request.method,
-      route,
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-      ...(request.caller && { storeId: request.caller.holder.store.id }),
-      ...(request.problemCode && { code: request.problemCode }),
-    })
+    ctx.log.info(
+      {
+        requestId: request.id,
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        ...(request.caller && { storeId: request.caller.holder.store.id }),
+        ...(request.problemCode && { code: request.problemCode }),
+      },
+      'request answered',
+    )
     done()
   })
 }

@@ -19,6 +19,8 @@ export function notePassed(name: Cited, figures: Readonly<Record<string, number>
 export function describePassed(name: Cited): string {
   if (!existsSync(fileOf(name))) return `\`.ci/long ${name}\` has not passed yet.`
   const { date, commit, ...figures }: Passed = JSON.parse(readFileSync(fileOf(name), 'utf8'))
-  const list = Object.entries(figures).map(([figure, value]) => `${figure} ${value}`)
+  const list = Object.entries(figures).map(
+    ([figure, value]) => `${figure.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)}: ${value}`,
+  )
   return `\`.ci/long ${name}\` last passed on ${date} at commit ${commit} (${list.join(', ')}).`
 }
