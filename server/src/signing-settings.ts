@@ -52,7 +52,7 @@ export const signingSettings: { readonly [Key in keyof SigningConfig]: Setting<S
   etherPerDay: {
     name: 'SETTLER_ETH_PER_DAY',
     about:
-      'What a settler’s key may sign away per day (UTC) on each live network, in ETH, counted by the most that each transaction can cost, about five times what it does. Beyond it payments get 503 until the next day. Empty: no limit.',
+      'What a settler’s key may sign away per day (UTC) on each live network, in ETH, counted by the most that each transaction can cost: about five times what it usually costs. Beyond it payments get 503 until the next day. Empty: no limit.',
     fallback: '0.25',
     parse: nativeAmount,
   },

@@ -82,7 +82,7 @@ export const paymentCommands: readonly Command[] = [
   {
     name: 'payment note',
     arguments: '<paymentId> [text]',
-    summary: 'Note something about a payment, for your store alone',
+    summary: 'Add a private note to a payment',
     options: {},
     notes: ['Without a text, the note is removed.'],
     async run(call) {

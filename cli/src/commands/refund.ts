@@ -55,7 +55,7 @@ export const refundCommands: readonly Command[] = [
   {
     name: 'refund cancel',
     arguments: '<refundId>',
-    summary: 'Take back a refund that nobody has signed',
+    summary: 'Cancel an unsigned refund',
     options: {},
     async run({ terminal, settings, positionals }) {
       const refund = await clientOf(settings).refunds.cancel(positionals[0] ?? '')
@@ -70,7 +70,7 @@ export const refundCommands: readonly Command[] = [
   {
     name: 'refund sent',
     arguments: '<refundId> [transaction]',
-    summary: 'Say how you sent a refund yourself',
+    summary: 'Record a refund you sent yourself',
     options: {
       reference: {
         type: 'string',
@@ -104,7 +104,7 @@ export const refundCommands: readonly Command[] = [
   {
     name: 'refund',
     arguments: '<paymentId>',
-    summary: 'Return a payment to whoever signed it, or a part of it',
+    summary: 'Refund a payment, or a part of it, to the wallet that paid',
     options: {
       amount: {
         type: 'string',

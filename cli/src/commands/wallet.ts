@@ -64,7 +64,7 @@ export const walletCommands: readonly Command[] = [
   {
     name: 'wallet shared',
     arguments: '<wallet> <yes|no>',
-    summary: 'Say whether a wallet is also paid by other means',
+    summary: 'Mark a wallet as also used outside Farthing',
     options: {},
     notes: ['One wallet for Farthing alone is better.'],
     async run({ terminal, settings, positionals: [named = '', answer = ''] }) {

@@ -55,7 +55,7 @@ export async function meetVisitor(ctx: Context, request: FastifyRequest): Promis
   if (!safe.includes(request.method)) {
     const { formToken } = (request.body ?? {}) as { formToken?: unknown }
     if (token === null || !isFormToken(token, formToken))
-      throw new Problem('cross_site', 'The page is too old, or the browser keeps no cookies. Reload it.')
+      throw new Problem('cross_site', 'The page is too old, or your browser blocks cookies. Reload it.')
   }
   // A screen that loads itself again says nothing about whether anybody is there.
   const isByItself = request.headers['x-refresh'] !== undefined
