@@ -71,6 +71,7 @@ const inputs: readonly (readonly [
   ['expires_at', 'timestamptz', ({ checkout }) => checkout.expiresAt.toISOString()],
   ['event_id', 'text', ({ eventId }) => eventId],
   ['actor', 'json', ({ actor }) => JSON.stringify(actor)],
+  ['key_id', 'text', ({ actor }) => (actor.type === 'key' ? actor.id : null)],
   ['route', 'text', ({ idempotency }) => idempotency?.route],
   ['key', 'text', ({ idempotency }) => idempotency?.key],
   ['body_hash', 'text', ({ idempotency }) => idempotency?.bodyHash],
@@ -113,6 +114,8 @@ const insertSql = `with patience as materialized (
        from patience, unnest(${inputs.map((_, i) => `string_to_array($${i + 1}, ${separatorSql}, '')`).join(', ')})
          as i (${inputs.map(([name]) => name).join(', ')})
        join stores s on s.id = i.store_id and s.revision = i.revision::integer
+       where i.key_id is null or exists (select 1 from api_keys k where k.id = i.key_id and k.revoked_at is null
+         and (k.expires_at is null or k.expires_at > clock()))
      ), keyed as (
        insert into idempotency_keys (store_id, route, key, body_hash, resource_id, answer, created_at)
        select store_id, route, key, decode(body_hash, 'base64'), id, answer, created_at
@@ -141,7 +144,7 @@ const insertSql = `with patience as materialized (
 /**
  * Inserts a batch in one statement: the idempotency row first, the checkout only if that row is ours, the event only if
  * the checkout is. Returns the ids inserted by this call. A row is skipped if its key is taken, if its id exists (from
- * our own earlier try), or if its store has changed since it was computed.
+ * our own earlier try), if its store has changed since it was computed, or if the key that asks for it has ended.
  * Keys are inserted in order: two batches that wait for each other's keys in opposite order would deadlock. If another
  * transaction holds a key, the statement waits up to `lockTimeoutMs`, which applies to this transaction only.
  */

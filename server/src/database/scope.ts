@@ -14,6 +14,31 @@ export function scopeToStore(db: Database, storeId: string): Database {
 }
 
 /**
+ * The same database, for somebody who may lose the right to act at any moment: `check` is the last statement of every
+ * transaction, and throws if they have. It locks the row that whoever takes the right away changes. So a change is
+ * either committed before that, or not at all, and taking the right away waits for a commit at most, however much is
+ * under way. Reads change nothing, and run as they are.
+ */
+export function checkAtEnd(db: Database, check: (tx: Transaction) => Promise<void>): Database {
+  const transaction: Database['transaction'] = (work) =>
+    db.transaction(async (tx) => {
+      const result = await work(tx)
+      await check(tx)
+      return result
+    })
+  return {
+    ...db,
+    transaction,
+    query: (text, values) =>
+      isRead(text) ? db.query(text, values) : transaction((tx) => tx.query(text, values)),
+  }
+}
+
+function isRead(sql: string): boolean {
+  return /^\s*select\b/.test(sql)
+}
+
+/**
  * For the rest of the transaction. Bitmaps are off because the rule that shows one store's credits is an "or": the planner
  * would read all of a store's rows by a bitmap of both sides and sort them, where an index has them in order.
  */

@@ -15,7 +15,7 @@ import { openSlots } from '../payments/slots.ts'
 import { openOutcomes } from '../payments/waits.ts'
 import { Problem } from '../problems.ts'
 import { isInside } from '../stores/addresses.ts'
-import { type Caller, openAuthenticator } from '../stores/authenticate.ts'
+import { type Authenticator, actWithKey, type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { mayDo } from '../stores/scopes.ts'
 import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
@@ -31,7 +31,7 @@ import { type Health, openReadyCheck } from './operations.ts'
 import { mountPage } from './page/page.ts'
 import { pagePathOf, payRoutes } from './pay.ts'
 import { publicRoutes } from './public-api.ts'
-import type { Route } from './route.ts'
+import { caller, type Route } from './route.ts'
 import { openServer, sendProblem } from './server.ts'
 import { storeRoutes } from './store-api.ts'
 import { mountCellCheck } from './wrong-cell.ts'
@@ -51,9 +51,9 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   app.addHook('preClose', async () => waits.close())
   const store = [
     ...storeRoutes(ctx, openCreateCheckout(ctx, authenticator)),
-    ...eventRoutes(ctx, waits, authenticator),
-    ...webhookRoutes(ctx),
-    ...publicRoutes(ctx),
+    ...eventRoutes(waits, authenticator),
+    ...webhookRoutes(),
+    ...publicRoutes(),
   ]
   const engine = openPayEngine(ctx)
   app.addHook('onClose', async () => engine.outcomes.close())
@@ -77,7 +77,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
         return body.length === 0 ? undefined : parseBody(body)
       },
     )
-    for (const route of store) mount(scope, route)
+    for (const route of store) mount(scope, ctx, authenticator, route)
   })
   void app.register(async (scope) => {
     // Payers' clients send arbitrary bodies, some with an invalid content type.
@@ -89,7 +89,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
         mountPage(scope, ctx, route, engine.rails)
         continue
       }
-      mount(scope, route)
+      mount(scope, ctx, authenticator, route)
       scope.options(route.path, (_request, reply) => reply.code(204).headers(preflight).send())
     }
   })
@@ -146,19 +146,32 @@ const preflight = {
   'access-control-max-age': '86400',
 }
 
-function mount(scope: FastifyInstance, route: Route): void {
+function mount(scope: FastifyInstance, ctx: Context, authenticator: Authenticator, route: Route): void {
+  const isChange = route.scope !== null && route.method !== 'GET'
+  const { needsFreshCaller = true } = route
   scope.route({
     method: route.method,
     url: route.path,
     schema: { ...(route.body && { body: route.body }), ...(route.query && { querystring: route.query }) },
     config: { route },
-    ...(route.isBodyOptional && {
-      preValidation: async (request: FastifyRequest) => {
-        request.body ??= {}
-      },
-    }),
-    handler: route.handle,
+    preValidation: [
+      ...(route.isBodyOptional ? [expectNothing] : []),
+      ...(isChange ? [meetAgain(authenticator, needsFreshCaller)] : []),
+    ],
+    handler: (request, reply) =>
+      route.handle(isChange ? actWithKey(ctx, caller(request)) : ctx, request, reply),
   })
+}
+
+async function expectNothing(request: FastifyRequest): Promise<void> {
+  request.body ??= {}
+}
+
+/** The body may have come long after the headers: the caller is read again. */
+function meetAgain({ refresh, recall }: Authenticator, isFresh: boolean) {
+  return async (request: FastifyRequest): Promise<void> => {
+    request.caller = await (isFresh ? refresh : recall)(caller(request))
+  }
 }
 
 declare module 'fastify' {
@@ -172,7 +185,7 @@ function routeOf(request: FastifyRequest): Route | undefined {
 }
 
 /** Checks the rate limits, the key, and that the store in the path is the key's own. */
-function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthenticator>) {
+function openAdmission(ctx: Context, authenticator: Authenticator) {
   const keys = openLimiter('key', ctx.config.keyRequestsPerSecond, ctx.now)
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
   return async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -181,19 +194,19 @@ function openAdmission(ctx: Context, authenticator: ReturnType<typeof openAuthen
     if (request.url === '/livez' || request.url === '/readyz') return
     if (!route || route.scope === null) return limitAddress()
     const header = request.headers['x-api-key']
-    const caller = await authenticator.authenticate(
+    const found = await authenticator.authenticate(
       typeof header === 'string' ? header : undefined,
       limitAddress,
     )
-    refuseElsewhere(caller, request.ip, limitAddress)
-    keys.take(caller.keyId, reply)
-    const needsFresh = route.needsFreshCaller ?? route.method !== 'GET'
-    request.caller = needsFresh ? await authenticator.refresh(caller) : caller
+    refuseElsewhere(found, request.ip, limitAddress)
+    keys.take(found.keyId, reply)
+    const needsFresh = route.needsFreshCaller === true && route.method === 'GET'
+    request.caller = needsFresh ? await authenticator.refresh(found) : found
     const { storeId } = request.params as { storeId?: string }
-    if (storeId !== undefined && storeId !== caller.holder.store.id) {
+    if (storeId !== undefined && storeId !== found.holder.store.id) {
       throw new Problem('not_found', 'No such store.')
     }
-    refuseUnscoped(request.caller, route.scope)
+    refuseUnscoped(found, route.scope)
   }
 }
 

@@ -3,7 +3,6 @@ import type { Static } from 'typebox'
 import { cancelCheckout } from '../checkouts/cancel.ts'
 import type { CreateCheckoutVerb } from '../checkouts/create.ts'
 import { listCheckouts, readCheckout } from '../checkouts/read.ts'
-import type { Context } from '../context.ts'
 import * as shapes from './checkout-schemas.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import {
@@ -19,7 +18,7 @@ import {
 } from './route.ts'
 
 /** What the store is owed: its checkouts. */
-export function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
+export function checkoutRoutes(createCheckout: CreateCheckoutVerb): Route[] {
   return [
     {
       method: 'POST',
@@ -52,7 +51,7 @@ export function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb)
         'currency_unsupported',
         'rate_unavailable',
       ],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const idempotency = readIdempotencyKey(request, 'POST /api/v1/checkouts')
         const { id, body, isReplay } = await createCheckout(
           caller(request),
@@ -74,7 +73,7 @@ export function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb)
       query: shapes.CheckoutQuery,
       answers: { 200: { description: 'One page.', schema: shapes.CheckoutPage } },
       problems: [],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const query = request.query as Static<typeof shapes.CheckoutQuery>
         const page = await listCheckouts(ctx, storeOf(request), {
           status: query.status ?? null,
@@ -102,7 +101,7 @@ export function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb)
         },
       },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(reply, 200, await readCheckout(ctx, storeOf(request), param(request, 'checkoutId')))
       },
     },
@@ -115,7 +114,7 @@ export function checkoutRoutes(ctx: Context, createCheckout: CreateCheckoutVerb)
       scope: 'checkouts:write',
       answers: { 200: { description: 'Canceled.', schema: shapes.StoreCheckout } },
       problems: ['not_found', 'payment_in_progress', 'not_cancelable'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(
           reply,
           200,

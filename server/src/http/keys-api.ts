@@ -1,7 +1,6 @@
 import type { CreateApiKey, RotateApiKey } from '@farthing/sdk'
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
-import type { Context } from '../context.ts'
 import { invalid } from '../problems.ts'
 import { createKey, isKeyId, type KeyMaker, type NewKey, revokeKey, rotateKey } from '../stores/api-keys.ts'
 import { pageKeys } from '../stores/key-rows.ts'
@@ -13,7 +12,7 @@ import { PageQuery } from './schemas.ts'
 const overlapSecondsDefault = 86_400
 
 /** The store's keys. A key can make, rotate and revoke only keys that may do no more than itself. */
-export function keyRoutes(ctx: Context): Route[] {
+export function keyRoutes(): Route[] {
   return [
     {
       method: 'POST',
@@ -26,7 +25,7 @@ export function keyRoutes(ctx: Context): Route[] {
       body: schemas.CreateApiKey,
       answers: { 201: { description: 'The key with its secret.', schema: schemas.ApiKeySecret } },
       problems: ['key_too_wide', 'key_limit'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const body = (request.body ?? {}) as CreateApiKey
         const made = await createKey(ctx, storeOf(request), makerOf(request), body, ctx.now())
         return sendJson(reply, 201, toWire(made))
@@ -42,7 +41,7 @@ export function keyRoutes(ctx: Context): Route[] {
       query: PageQuery,
       answers: { 200: { description: 'One page.', schema: schemas.ApiKeyPage } },
       problems: [],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { limit = limitDefault, cursor = null } = request.query as Static<typeof PageQuery>
         if (cursor !== null && !isKeyId(cursor))
           throw invalid({
@@ -69,7 +68,7 @@ export function keyRoutes(ctx: Context): Route[] {
       body: schemas.RotateApiKey,
       answers: { 201: { description: 'The key with its secret.', schema: schemas.ApiKeySecret } },
       problems: ['not_found', 'key_too_wide', 'key_limit'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { overlapSeconds = overlapSecondsDefault } = (request.body ?? {}) as RotateApiKey
         const keyId = param(request, 'keyId')
         const made = await rotateKey(
@@ -92,7 +91,7 @@ export function keyRoutes(ctx: Context): Route[] {
       scope: 'keys:write',
       answers: { 200: { description: 'The revoked key.', schema: schemas.ApiKey } },
       problems: ['not_found', 'key_too_wide'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const keyId = param(request, 'keyId')
         const revoked = await revokeKey(ctx, storeOf(request), makerOf(request), keyId, ctx.now())
         return sendJson(reply, 200, keyToWire(revoked))

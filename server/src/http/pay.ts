@@ -80,7 +80,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       summary: 'Pay a checkout with x402',
       description:
         'Call it without a payment to get the ways to pay, sign one of them, then call it again with the payment.',
-      handle: (request, reply) => pay(ctx, engine, apiUrl, request, reply),
+      handle: (ctx, request, reply) => pay(ctx, engine, apiUrl, request, reply),
     },
     {
       ...shared,
@@ -89,7 +89,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       operationId: 'payCheckoutPage',
       summary: 'Pay a checkout at its checkoutUrl',
       description: 'The same operation as payCheckout, at the URL that buyers open.',
-      handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
+      handle: (ctx, request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
     {
       ...shared,
@@ -99,7 +99,7 @@ export function payRoutes(ctx: Context, engine: PayEngine): Route[] {
       summary: 'Open a checkoutUrl',
       description:
         'Clients that prefer text/html, as browsers do, get the payment page. All other clients, and every request that carries a payment, get the same answer as from payCheckout. HEAD gets the headers of the same answer, and ignores a payment.',
-      handle: (request, reply) => pay(ctx, engine, pageUrl, request, reply),
+      handle: (ctx, request, reply) => pay(ctx, engine, pageUrl, request, reply),
     },
   ]
 }

@@ -51,7 +51,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       query: PaymentQuery,
       answers: { 200: { description: 'One page.', schema: PaymentPage } },
       problems: [],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const query = request.query as Static<typeof PaymentQuery>
         const page = await listPayments(ctx, storeOf(request), {
           checkoutId: query.checkoutId ?? null,
@@ -76,7 +76,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       scope: 'payments:read',
       answers: { 200: { description: 'The payment.', schema: Payment } },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(reply, 200, await readPayment(ctx, storeOf(request), param(request, 'paymentId')))
       },
     },
@@ -91,10 +91,10 @@ export function paymentRoutes(ctx: Context): Route[] {
       body: AcceptPayment,
       answers: { 200: { description: 'Accepted.', schema: Payment }, 202: waiting },
       problems: ['not_found', 'wallet_unproven', 'payment_in_progress', 'already_paid', 'payment_not_open'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { checkoutId = null } = (request.body ?? {}) as Wire.AcceptPayment
         const asked = { kind: 'accept', paymentId: param(request, 'paymentId'), checkoutId } as const
-        return send(reply, await decide(storeOf(request), actorOf(request), asked, ctx.now()))
+        return send(reply, await decide(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
       },
     },
     {
@@ -109,7 +109,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       isBodyOptional: true,
       answers: { 200: { description: 'Dismissed.', schema: Payment }, 202: waiting },
       problems: ['not_found', 'wallet_unproven', 'payment_not_open'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { note } = request.body as Wire.DismissPayment
         const paymentId = param(request, 'paymentId')
         const asked = {
@@ -118,7 +118,7 @@ export function paymentRoutes(ctx: Context): Route[] {
           checkoutId: null,
           ...(note !== undefined && { note }),
         } as const
-        return send(reply, await decide(storeOf(request), actorOf(request), asked, ctx.now()))
+        return send(reply, await decide(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
       },
     },
     {
@@ -132,7 +132,7 @@ export function paymentRoutes(ctx: Context): Route[] {
       body: NotePayment,
       answers: { 200: { description: 'Noted.', schema: Payment }, 202: waiting },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { note } = request.body as Wire.NotePayment
         const asked = {
           kind: 'note',
@@ -140,7 +140,7 @@ export function paymentRoutes(ctx: Context): Route[] {
           checkoutId: null,
           note,
         } as const
-        return send(reply, await decide(storeOf(request), actorOf(request), asked, ctx.now()))
+        return send(reply, await decide(ctx, storeOf(request), actorOf(request), asked, ctx.now()))
       },
     },
   ]

@@ -6,7 +6,7 @@ import { type Route, sendJson } from './route.ts'
 import * as schemas from './schemas.ts'
 
 /** Endpoints without a key: the networks, tokens and currencies that this deployment accepts. */
-export function publicRoutes(ctx: Context): Route[] {
+export function publicRoutes(): Route[] {
   return [
     {
       method: 'GET',
@@ -21,7 +21,7 @@ export function publicRoutes(ctx: Context): Route[] {
         },
       },
       problems: [],
-      async handle(_request, reply) {
+      async handle(ctx, _request, reply) {
         return sendJson(reply, 200, { data: listNetworks(ctx) })
       },
     },
@@ -38,7 +38,7 @@ export function publicRoutes(ctx: Context): Route[] {
         },
       },
       problems: [],
-      async handle(_request, reply) {
+      async handle(ctx, _request, reply) {
         return sendJson(reply, 200, { data: await listCurrencies(ctx, ctx.now()) })
       },
     },

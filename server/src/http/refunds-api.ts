@@ -21,10 +21,10 @@ const retryAfter = { 'Retry-After': 'Seconds to wait before the refund is read a
 
 /** Money that goes back: the store asks for it, its wallet signs it, Farthing sends it and tells what became of it. */
 export function refundRoutes(ctx: Context, rails: Rails): Route[] {
-  return [...askingRoutes(ctx), ...movingRoutes(ctx, rails)]
+  return [...askingRoutes(), ...movingRoutes(ctx, rails)]
 }
 
-function askingRoutes(ctx: Context): Route[] {
+function askingRoutes(): Route[] {
   return [
     {
       method: 'POST',
@@ -57,7 +57,7 @@ function askingRoutes(ctx: Context): Route[] {
         'refund_exceeds_payment',
         'idempotency_key_reused',
       ],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { amount, recipient, reason, way } = (request.body ?? {}) as Wire.CreateRefund
         const refund = await createRefund(
           ctx,
@@ -86,7 +86,7 @@ function askingRoutes(ctx: Context): Route[] {
       query: shapes.RefundQuery,
       answers: { 200: { description: 'One page.', schema: shapes.RefundPage } },
       problems: [],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { limit = limitDefault, ...query } = request.query as Static<typeof shapes.RefundQuery>
         return sendJson(reply, 200, await listRefunds(ctx, storeOf(request), { limit, ...query }))
       },
@@ -99,7 +99,7 @@ function askingRoutes(ctx: Context): Route[] {
       scope: 'refunds:read',
       answers: { 200: { description: 'The refund.', schema: shapes.Refund } },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(reply, 200, await readRefund(ctx, storeOf(request), param(request, 'refundId')))
       },
     },
@@ -121,7 +121,7 @@ function askingRoutes(ctx: Context): Route[] {
         },
       },
       problems: ['not_found', 'refund_in_progress'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const refund = await cancelRefund(
           ctx,
           storeOf(request),
@@ -157,7 +157,7 @@ function movingRoutes(ctx: Context, rails: Rails): Route[] {
         'payment_not_open',
         'payment_not_final',
       ],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { expiresAt, ...prepared } = await prepareRefund(
           ctx,
           rails,
@@ -188,7 +188,7 @@ function movingRoutes(ctx: Context, rails: Rails): Route[] {
         'payment_not_final',
         'settlement_unavailable',
       ],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { signature, transaction } = request.body as Wire.PresentRefund
         const id = param(request, 'refundId')
         const presented = signature === undefined ? { transaction: transaction ?? '' } : { signature }
@@ -215,7 +215,7 @@ function movingRoutes(ctx: Context, rails: Rails): Route[] {
         },
       },
       problems: ['not_found', 'refund_canceled', 'refund_in_progress'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { transaction, reference } = request.body as Wire.NameTransaction
         const [storeId, actor, id] = [storeOf(request), actorOf(request), param(request, 'refundId')]
         const refund =
@@ -235,7 +235,7 @@ function movingRoutes(ctx: Context, rails: Rails): Route[] {
       scope: 'refunds:write',
       answers: { 201: { description: 'The link.', schema: shapes.RefundClaimLink } },
       problems: ['not_found', 'claim_closed'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const [storeId, actor] = [storeOf(request), actorOf(request)]
         return sendJson(reply, 201, await makeClaim(ctx, storeId, actor, param(request, 'refundId')))
       },

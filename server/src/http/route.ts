@@ -1,6 +1,7 @@
 import type { Actor, Scope } from '@farthing/sdk'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
+import type { Context } from '../context.ts'
 import type { StoreId } from '../ids.ts'
 import { invalid, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../stores/authenticate.ts'
@@ -17,7 +18,7 @@ export type Route = {
   readonly scope: Scope | 'any' | null
   /**
    * Whether the caller is read from the database instead of a cache that may be a second old. The default is true unless
-   * the method is GET: a revoked key must not change anything.
+   * the method is GET.
    */
   readonly needsFreshCaller?: boolean
   readonly query?: TSchema
@@ -28,7 +29,8 @@ export type Route = {
   readonly answers: Readonly<Record<number, Answer>>
   /** Problems specific to this operation, in addition to those that any operation can return. */
   readonly problems: readonly ProblemCode[]
-  readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+  /** `ctx` is the one to change things with: in it nothing is committed by a key that has ended meanwhile. */
+  readonly handle: (ctx: Context, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 }
 
 type Answer = {

@@ -25,16 +25,16 @@ const oneWallet = '/api/v1/stores/:storeId/wallets/:walletId'
 export function storeRoutes(ctx: Context, createCheckout: CreateCheckoutVerb): Route[] {
   const rails = openRails(ctx)
   return [
-    ...checkoutRoutes(ctx, createCheckout),
+    ...checkoutRoutes(createCheckout),
     ...paymentRoutes(ctx),
     ...refundRoutes(ctx, rails),
-    ...settingsRoutes(ctx, rails),
-    ...keyRoutes(ctx),
+    ...settingsRoutes(rails),
+    ...keyRoutes(),
   ]
 }
 
-function settingsRoutes(ctx: Context, rails: Rails): Route[] {
-  const readStore = async (store: Store) => {
+function settingsRoutes(rails: Rails): Route[] {
+  const readStore = async (ctx: Context, store: Store) => {
     const gas = await readQuotas(ctx, rails, store, ctx.now())
     return { ...storeToWire(store), ...(gas.length > 0 && { gas }) }
   }
@@ -50,8 +50,8 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
       scope: 'any',
       answers: { 200: { description: 'The store.', schema: schemas.Store } },
       problems: [],
-      async handle(request, reply) {
-        return sendJson(reply, 200, await readStore(caller(request).holder.store))
+      async handle(ctx, request, reply) {
+        return sendJson(reply, 200, await readStore(ctx, caller(request).holder.store))
       },
     },
     {
@@ -64,8 +64,8 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
       scope: 'any',
       answers: { 200: { description: 'The store.', schema: schemas.Store } },
       problems: ['not_found'],
-      async handle(request, reply) {
-        return sendJson(reply, 200, await readStore(caller(request).holder.store))
+      async handle(ctx, request, reply) {
+        return sendJson(reply, 200, await readStore(ctx, caller(request).holder.store))
       },
     },
     {
@@ -79,11 +79,12 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
       body: schemas.UpdateStore,
       answers: { 200: { description: 'The changed store.', schema: schemas.Store } },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(
           reply,
           200,
           await readStore(
+            ctx,
             await updateStore(
               ctx,
               storeOf(request),
@@ -95,8 +96,8 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
         )
       },
     },
-    registerRoute(ctx, 'SOLANA', 'solana', 'registerSolanaWallet', 'Register a Solana wallet'),
-    registerRoute(ctx, 'EVM', 'evm', 'registerEvmWallet', 'Register an EVM wallet'),
+    registerRoute('SOLANA', 'solana', 'registerSolanaWallet', 'Register a Solana wallet'),
+    registerRoute('EVM', 'evm', 'registerEvmWallet', 'Register an EVM wallet'),
     {
       method: 'GET',
       path: '/api/v1/stores/:storeId/wallets',
@@ -108,7 +109,7 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
         200: { description: 'One page, without retired wallets.', schema: schemas.WalletPage },
       },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { limit = limitDefault, cursor } = request.query as Static<typeof schemas.PageQuery>
         if (cursor !== undefined && !isId('wal', cursor)) {
           throw invalid({
@@ -136,7 +137,7 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
       body: schemas.UpdateWallet,
       answers: { 200: { description: 'The changed wallet.', schema: schemas.Wallet } },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const body = request.body as UpdateWallet
         const walletId = param(request, 'walletId')
         return sendJson(
@@ -155,7 +156,7 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
       scope: 'wallets:write',
       answers: { 201: { description: 'What the wallet has to sign.', schema: schemas.WalletChallenge } },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { store } = caller(request).holder
         return sendJson(reply, 201, await challengeWallet(ctx, store, param(request, 'walletId'), ctx.now()))
       },
@@ -171,7 +172,7 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
       body: schemas.ProveWallet,
       answers: { 200: { description: 'The proven wallet.', schema: schemas.Wallet } },
       problems: ['not_found', 'wallet_elsewhere'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { store } = caller(request).holder
         const body = request.body as ProveWallet
         return sendJson(
@@ -196,7 +197,7 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
         },
       },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(
           reply,
           200,
@@ -207,13 +208,7 @@ function settingsRoutes(ctx: Context, rails: Rails): Route[] {
   ]
 }
 
-function registerRoute(
-  ctx: Context,
-  family: WalletFamily,
-  segment: string,
-  operationId: string,
-  summary: string,
-): Route {
+function registerRoute(family: WalletFamily, segment: string, operationId: string, summary: string): Route {
   return {
     method: 'POST',
     path: `/api/v1/stores/:storeId/wallets/${segment}`,
@@ -231,7 +226,7 @@ function registerRoute(
       },
     },
     problems: ['not_found', 'wallet_conflict', 'wallet_elsewhere'],
-    async handle(request, reply) {
+    async handle(ctx, request, reply) {
       const wallet = await registerWallet(
         ctx,
         storeOf(request),

@@ -1,6 +1,8 @@
 import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
 import { joinTransaction } from '../database/join.ts'
+import { checkAtEnd } from '../database/scope.ts'
 import type { StoreId } from '../ids.ts'
 import { actorOfSession } from './announce.ts'
 import type { Subject } from './challenge.ts'
@@ -8,14 +10,15 @@ import { type Action, type Touch, useTouch } from './confirm.ts'
 import { lockFor } from './invite.ts'
 import type { Role, Session } from './member.ts'
 import { Refusal } from './refusal.ts'
-import type { Right } from './rights.ts'
+import { type Right, requireRight } from './rights.ts'
+import { holdRole, holdSession } from './session-rows.ts'
 
 /** A member who acts, as their verb sees them. */
 type Acting = { readonly ctx: Context; readonly actor: Actor; readonly role: Role }
 
 /**
- * Lets a member do what a key can do by the API, by the same verb. The role is asked for in the verb's transaction, so
- * that whoever loses it loses it at once.
+ * Lets a member do what a key can do by the API, by the same verb. Role and session are asked for in the verb's
+ * transaction, so that whoever loses one of them loses it at once.
  */
 export async function actAs<Result>(
   ctx: Context,
@@ -27,12 +30,21 @@ export async function actAs<Result>(
   return await ctx.db.transaction(async (tx) => {
     const members = await lockFor(tx, storeId, session.member.id, right)
     const { role } = members.find(({ id }) => id === session.member.id) ?? refuse()
-    return await work({
+    const result = await work({
       ctx: { ...ctx, db: joinTransaction(ctx.db, tx) },
       actor: actorOfSession(session),
       role,
     })
+    if (!(await holdSession(tx, session.id))) signedOut()
+    return result
   })
+}
+
+/** The same for verbs whose transactions are their own: role and session are asked for at the end of each. */
+export function actingAs(ctx: Context, storeId: StoreId, session: Session, right: Right): Context {
+  const check = async (tx: Transaction) =>
+    requireRight((await holdRole(tx, session.id, storeId)) ?? signedOut(), right)
+  return { ...ctx, db: checkAtEnd(ctx.db, check) }
 }
 
 /** The same for what takes a touch. It is used up in that transaction, and `values` are all that the verb is given. */
@@ -52,6 +64,10 @@ export async function actWithTouch<Result>(
       return await work(acting)
     })
   })
+}
+
+function signedOut(): never {
+  throw new Refusal('signed_out')
 }
 
 function refuse(): never {

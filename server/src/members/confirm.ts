@@ -4,6 +4,7 @@ import { openChallenge, type Subject, takeChallenge } from './challenge.ts'
 import type { Session } from './member.ts'
 import { findPasskey, listPasskeys } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
+import { holdSession } from './session-rows.ts'
 import { notePasskeyUse } from './sign-in.ts'
 import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
 
@@ -85,6 +86,7 @@ export async function useTouch(
   values: Subject,
   now: Date,
 ): Promise<void> {
+  if (!(await holdSession(tx, session.id))) throw new Refusal('signed_out')
   await takeChallenge(tx, assertion.challenge, 'confirm', session.tokenHash, toSubject(action, values))
   await notePasskeyUse(ctx, tx, assertion, now)
 }

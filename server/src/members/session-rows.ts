@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../database/db.ts'
-import type { MemberId, PasskeyId, SessionId } from '../ids.ts'
-import type { Session } from './member.ts'
+import type { MemberId, PasskeyId, SessionId, StoreId } from '../ids.ts'
+import type { Role, Session } from './member.ts'
 import { toMember } from './rows.ts'
 
 type Reader = Database | Transaction
@@ -92,6 +92,21 @@ export async function insertSession(tx: Transaction, session: NewSession, kept: 
       kept - 1,
     ],
   )
+}
+
+/** Whether a session has not been ended. Until the transaction is over nobody else can end it. */
+export async function holdSession(tx: Transaction, id: SessionId): Promise<boolean> {
+  return (await tx.query('select 1 as held from sessions where id = $1 for key share', [id])).length > 0
+}
+
+/** A session's member's role in a store, which nobody else can take away until the transaction is over. */
+export async function holdRole(tx: Transaction, id: SessionId, storeId: StoreId): Promise<Role | null> {
+  const [row] = await tx.query<{ role: Role }>(
+    `select m.role from memberships m join sessions s on s.member_id = m.member_id
+     where m.store_id = $2 and s.id = $1 for share of m for key share of s`,
+    [id, storeId],
+  )
+  return row?.role ?? null
 }
 
 export async function touchSession(db: Database, id: SessionId): Promise<void> {

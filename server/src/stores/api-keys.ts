@@ -81,7 +81,7 @@ export async function rotateKey(
     const { key, store } = await lockKeyStore(tx, storeId, keyId)
     refuseWider(maker, key)
     const old = await expireKey(tx, keyId, overlapSeconds)
-    if (!old) throw new Problem('not_found', `The key ${keyId} is revoked.`)
+    if (!old) throw new Problem('not_found', `The key ${keyId} is revoked or has expired.`)
     return await makeKey(ctx, tx, store, maker.actor, key, now)
   })
 }

@@ -1,16 +1,24 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { checkAtEnd } from '../database/scope.ts'
 import { Problem, wrongCell } from '../problems.ts'
 import { remember } from '../remember.ts'
 import { hashSecret, parseKey } from './api-keys.ts'
-import { type KeyHolder, noteKeyUsed, readKeyHolder } from './key-rows.ts'
+import { holdKey, type KeyHolder, noteKeyUsed, readKeyHolder } from './key-rows.ts'
 
 /**
  * Who is calling. A key's holder is cached for one second, so that a busy store costs one lookup per second, not one
- * per request. Where one second is too old there is a second check: a create names the store's revision, and the
- * database refuses it if the store has changed since (see checkouts/create.ts); all other changes look the caller up
- * again (see http/app.ts). So a revoked key can change nothing from that moment on, and stops reading within a second.
+ * per request. A key is looked at three times:
+ *
+ *   1. when the headers are there, in the cache: who is nobody's caller need not send a body;
+ *   2. when the body is there, which may be many seconds later: in the database before a change, in the cache before a
+ *      read or a create;
+ *   3. in the transaction of the change, at its end, under the lock that revoking takes (`actWithKey`). A create does
+ *      the same in its one statement (see checkouts/create.ts).
+ *
+ * So a revoked or expired key can change nothing from that moment on, and stops reading within a second.
  */
 const rememberedMs = 1_000
 const hourMs = 3_600_000
@@ -27,8 +35,18 @@ export type Caller = {
 export type Authenticator = {
   /** Returns the caller or throws a Problem. `beforeLookup` runs unless the key is known to be valid. */
   authenticate(header: string | undefined, beforeLookup: () => void): Promise<Caller>
+  /** The same caller as they were at most a second ago, which authenticating may be longer ago than. */
+  recall(caller: Caller): Promise<Caller>
   /** The same caller, read from the database now. */
   refresh(caller: Caller): Promise<Caller>
+}
+
+/** In which a key changes things: nothing is committed unless the key is valid at the end. */
+export function actWithKey(ctx: Context, { keyId }: Caller): Context {
+  const check = async (tx: Transaction) => {
+    if (!(await holdKey(tx, keyId))) throw endedKey()
+  }
+  return { ...ctx, db: checkAtEnd(ctx.db, check) }
 }
 
 export function openAuthenticator(ctx: Context): Authenticator {
@@ -54,7 +72,14 @@ export function openAuthenticator(ctx: Context): Authenticator {
     )
   }
 
+  const recall = async ({ keyId }: Caller) => {
+    const holder = await holders.get(keyId)
+    if (!holder) throw endedKey()
+    return toCaller(holder)
+  }
+
   return {
+    recall,
     async authenticate(header, beforeLookup) {
       const key = header === undefined ? null : parseKey(header)
       if (!key || !known.has(key.id)) beforeLookup()
@@ -76,11 +101,9 @@ export function openAuthenticator(ctx: Context): Authenticator {
       noteUse(holder.key)
       return toCaller(holder)
     },
-    async refresh({ keyId }) {
-      holders.forget(keyId)
-      const holder = await holders.get(keyId)
-      if (!holder) throw invalidKey('This key was revoked or has expired.')
-      return toCaller(holder)
+    async refresh(caller) {
+      holders.forget(caller.keyId)
+      return await recall(caller)
     },
   }
 }
@@ -88,6 +111,10 @@ export function openAuthenticator(ctx: Context): Authenticator {
 function toCaller(holder: KeyHolder): Caller {
   const { id, label } = holder.key
   return { keyId: id, holder, actor: { type: 'key', id, name: label } }
+}
+
+function endedKey(): Problem {
+  return invalidKey('This key was revoked or has expired.')
 }
 
 function invalidKey(detail: string): Problem {

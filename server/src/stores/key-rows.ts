@@ -111,6 +111,19 @@ export async function countKeys(tx: Transaction, storeId: StoreId): Promise<numb
   return row?.count ?? 0
 }
 
+/**
+ * Whether a key is valid, or was until this transaction itself ended it. Until the transaction is over nobody else can
+ * revoke it; one that is being revoked is waited for.
+ */
+export async function holdKey(tx: Transaction, keyId: string): Promise<boolean> {
+  const rows = await tx.query(
+    `select 1 as held from api_keys where id = $1 and (xmin = pg_current_xact_id()::xid
+       or (revoked_at is null and (expires_at is null or expires_at > clock()))) for share`,
+    [keyId],
+  )
+  return rows.length > 0
+}
+
 /** Notes the hour in which a key is used, unless another process has. */
 export async function noteKeyUsed(db: Database, keyId: string): Promise<void> {
   await db.query(
@@ -124,7 +137,7 @@ export async function noteKeyUsed(db: Database, keyId: string): Promise<void> {
 export async function expireKey(tx: Transaction, keyId: string, seconds: number): Promise<Key | null> {
   const [row] = await tx.query<KeyRow>(
     `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
-     where id = $1 and revoked_at is null returning ${keyColumns}`,
+     where id = $1 and revoked_at is null and (expires_at is null or expires_at > clock()) returning ${keyColumns}`,
     [keyId, seconds],
   )
   return row ? toKey(row) : null

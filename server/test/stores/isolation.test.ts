@@ -3,75 +3,23 @@
  * either covered automatically or fails this test until it is. FULL=1 tries every pair of stores.
  */
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { documented, fillPath, type Operation, operations } from '../http/support/document.ts'
 import { openTestApp } from '../support/app.ts'
-import { creditByHand, payFinally } from '../support/by-hand.ts'
 import { startDeciding } from '../support/decide.ts'
-import {
-  type Answer,
-  assertProblem,
-  openStore,
-  registerWallet,
-  type StoreClient,
-  solanaWallets,
-} from '../support/store.ts'
+import { type Answer, assertProblem } from '../support/store.ts'
+import { bodies, named, openTenants, type Tenant } from './support/tenants.ts'
 
 const storesCount = 50
 /** Offsets from a store to the other store of a pair, so that every store is attacked as often as it attacks. */
 const distances =
   process.env.FULL === '1' ? Array.from({ length: storesCount - 1 }, (_, i) => i + 1) : [1, 7, 20, 33]
 
-type Tenant = {
-  readonly shop: StoreClient
-  readonly number: number
-  readonly checkoutId: string
-  readonly walletId: string
-  readonly paymentId: string
-  readonly refundId: string
-  readonly endpointId: string
-  readonly deliveryId: string
-  readonly eventId: string
-  readonly orderId: string
-}
-
 const farthing = await openTestApp(documented)
 startDeciding(farthing)
 const { db } = farthing.ctx
-const drafts = await Promise.all(Array.from({ length: storesCount }, (_, number) => openTenant(number)))
-const opened = await Promise.all(drafts.map(withRefund))
-while ((await assignWaitingSequences(farthing.ctx)) > 0);
-const tenants: readonly Tenant[] = await Promise.all(opened.map(withDelivery))
+const tenants = await openTenants(farthing, storesCount)
 const owners = await readOwners()
-
-async function openTenant(number: number): Promise<Omit<Tenant, 'refundId' | 'deliveryId' | 'eventId'>> {
-  const shop = await openStore(farthing, { evmWallet: `0x${randomBytes(20).toString('hex')}` })
-  const orderId = `order-of-store-${number}`
-  const url = `https://hooks.example/${number}`
-  const { id: endpointId } = (await shop.call('POST', '/api/v1/webhook-endpoints', { url })).json()
-  const made = await Promise.all(Array.from({ length: 3 }, () => shop.create({ orderId })))
-  const { id: walletId } = await registerWallet(shop, String(solanaWallets[number % 3]), 'solana')
-  const [first, canceled] = made
-  assert(first && canceled)
-  await shop.call('POST', `/api/v1/checkouts/${canceled.id}/cancel`)
-  const paymentId = await creditByHand(farthing, first.id)
-  return { shop, number, checkoutId: first.id, walletId, paymentId, orderId, endpointId }
-}
-
-async function withRefund(tenant: (typeof drafts)[number]): Promise<Omit<Tenant, 'deliveryId' | 'eventId'>> {
-  const { shop, orderId } = tenant
-  const paymentId = await payFinally(farthing, (await shop.create({ orderId })).id)
-  const { id: refundId } = (await shop.call('POST', `/api/v1/payments/${paymentId}/refunds`, {})).json()
-  return { ...tenant, refundId }
-}
-
-async function withDelivery(tenant: (typeof opened)[number]): Promise<Tenant> {
-  const log = await tenant.shop.call('GET', `/api/v1/webhook-endpoints/${tenant.endpointId}/deliveries`)
-  const [{ id: deliveryId, eventId }] = log.json().data
-  return { ...tenant, deliveryId, eventId }
-}
 
 /** Every identifier in the database that could reveal a store, with the store it belongs to. */
 async function readOwners(): Promise<Map<string, string>> {
@@ -100,20 +48,7 @@ function idsIn(answer: Answer): string[] {
   return (words ?? []).filter((word) => owners.has(word))
 }
 
-/** Ids that belong to a tenant, and below them ids of the same form that don't exist. */
-const named: Readonly<Record<string, (tenant: Tenant) => string>> = {
-  storeId: ({ shop }) => shop.id,
-  checkoutId: ({ checkoutId }) => checkoutId,
-  walletId: ({ walletId }) => walletId,
-  paymentId: ({ paymentId }) => paymentId,
-  refundId: ({ refundId }) => refundId,
-  endpointId: ({ endpointId }) => endpointId,
-  deliveryId: ({ deliveryId }) => deliveryId,
-  eventId: ({ eventId }) => eventId,
-  orderId: ({ orderId }) => orderId,
-  keyId: ({ shop }) => shop.key.split('_')[2] ?? '',
-  actor: ({ shop }) => shop.key.split('_')[2] ?? '',
-}
+/** Ids of the same form as those of `named` that don't exist. */
 const nothing: Readonly<Record<string, string>> = {
   storeId: `st_00${'0'.repeat(26)}`,
   checkoutId: `ch_00${'0'.repeat(26)}`,
@@ -156,27 +91,6 @@ const nameless = [
   'minAmount',
   'maxAmount',
 ]
-const bodies: Readonly<Record<string, unknown>> = {
-  createCheckout: { orderId: 'x', priceAmount: '1', priceCurrency: 'USD' },
-  updateStore: { name: 'Taken over' },
-  updateWallet: { sharedElsewhere: true },
-  proveWallet: { signature: '0x00' },
-  acceptPayment: {},
-  dismissPayment: {},
-  notePayment: { note: 'mine' },
-  createRefund: {},
-  signRefund: { signature: '0x00' },
-  nameRefundTransaction: { reference: 'x' },
-  createWebhookEndpoint: { url: 'https://hooks.example/x' },
-  updateWebhookEndpoint: { status: 'disabled' },
-  rollWebhookSecret: {},
-  createKey: {},
-  rotateKey: {},
-  redeliverSince: { after: '1-0', include: 'all' },
-  registerEvmWallet: { walletAddress: `0x${'ab'.repeat(20)}`, custodialType: 'CUSTODIAL' },
-  registerSolanaWallet: { walletAddress: solanaWallets[0], custodialType: 'CUSTODIAL' },
-}
-
 type Attempt = {
   readonly operation: Operation
   readonly foreign: readonly string[]

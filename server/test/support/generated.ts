@@ -43,9 +43,9 @@ export function generateOpenApi(): string {
   const unused = () => Promise.reject(new Error('described, not called'))
   const routes = [
     ...storeRoutes(ctx, unused),
-    ...eventRoutes(ctx, openEventWaits(ctx), openAuthenticator(ctx)),
-    ...webhookRoutes(ctx),
-    ...publicRoutes(ctx),
+    ...eventRoutes(openEventWaits(ctx), openAuthenticator(ctx)),
+    ...webhookRoutes(),
+    ...publicRoutes(),
     ...payRoutes(ctx, {} as PayEngine),
   ]
   return `${JSON.stringify(describeApi(routes, config.baseUrl), null, 2)}\n`

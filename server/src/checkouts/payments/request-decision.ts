@@ -17,6 +17,7 @@ import { type Decision, type DecisionId, insertDecision, listOutcomes } from './
  * again while it waits asks for the same, and afterwards changes nothing.
  */
 export type RequestDecision = (
+  ctx: Context,
   storeId: StoreId,
   actor: Actor,
   asked: Pick<Decision, 'paymentId' | 'kind' | 'checkoutId'> & { readonly note?: string | null },
@@ -48,7 +49,7 @@ type Waiter = {
 
 /**
  * All who wait in a process share one query. Where each store has a database of its own to see (`dbOf`), each of those
- * has one.
+ * has one. The decision itself is written with the context of whoever asks.
  */
 export function openDecisions(
   ctx: Context,
@@ -94,9 +95,8 @@ export function openDecisions(
       db.wakeUps.send('decisions')
     })
 
-  return async (storeId, actor, asked, now) => {
+  return async ({ db }, storeId, actor, asked, now) => {
     const { note = null } = asked
-    const db = dbOf(storeId)
     const mistakes = note === null ? [] : checkText('/note', note, noteBytesMax)
     if (mistakes.length > 0) throw invalid(...mistakes)
     const payment = isId('pay', asked.paymentId) ? await readPayment(db, storeId, asked.paymentId) : null
@@ -113,7 +113,7 @@ export function openDecisions(
         retryAfterSeconds: patienceMs / 1_000,
       })
     }
-    const outcome = await waitForOutcome(db, id)
+    const outcome = await waitForOutcome(dbOf(storeId), id)
     if (outcome === null) return { payment: toPayment(payment), isApplied: false }
     if ('payment' in outcome) return { payment: outcome.payment, isApplied: true }
     const { code, detail, extras } = outcome.problem

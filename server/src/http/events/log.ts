@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
-import type { Context } from '../../context.ts'
 import { readEvents, sequenceOf } from '../../events/read.ts'
 import type { EventWaits } from '../../events/wait.ts'
 import type { Authenticator } from '../../stores/authenticate.ts'
@@ -9,7 +8,7 @@ import * as schemas from './schemas.ts'
 import { streamEvents } from './stream.ts'
 
 /** The event log: clients read it page by page, wait for new events, or stream them. */
-export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Authenticator): Route[] {
+export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Route[] {
   return [
     {
       method: 'GET',
@@ -35,7 +34,7 @@ export function eventRoutes(ctx: Context, waits: EventWaits, authenticator: Auth
         },
       },
       problems: ['log_restarted'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const query = request.query as Static<typeof schemas.EventQuery>
         const filter = {
           type: query.type ?? null,

@@ -27,11 +27,11 @@ import * as schemas from './schemas.ts'
 const one = '/api/v1/webhook-endpoints/:endpointId'
 
 /** A store's webhook endpoints and the deliveries to them. */
-export function webhookRoutes(ctx: Context): Route[] {
-  return [...endpointRoutes(ctx), ...deliveryRoutes(ctx)]
+export function webhookRoutes(): Route[] {
+  return [...endpointRoutes(), ...deliveryRoutes()]
 }
 
-function endpointRoutes(ctx: Context): Route[] {
+function endpointRoutes(): Route[] {
   return [
     {
       method: 'POST',
@@ -44,7 +44,7 @@ function endpointRoutes(ctx: Context): Route[] {
       body: schemas.CreateWebhookEndpoint,
       answers: { 201: { description: 'Registered and enabled.', schema: schemas.WebhookEndpointSecret } },
       problems: ['endpoint_exists', 'endpoint_limit'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const body = request.body as CreateWebhookEndpoint
         checkUrl(ctx, caller(request).holder.store.mode, body.url)
         return sendJson(
@@ -63,7 +63,7 @@ function endpointRoutes(ctx: Context): Route[] {
       query: PageQuery,
       answers: { 200: { description: 'One page.', schema: schemas.WebhookEndpointPage } },
       problems: [],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { limit = limitDefault, cursor = null } = request.query as Static<typeof PageQuery>
         return sendJson(reply, 200, await listEndpoints(ctx, storeOf(request), { cursor, limit }))
       },
@@ -76,7 +76,7 @@ function endpointRoutes(ctx: Context): Route[] {
       scope: 'webhooks:read',
       answers: { 200: { description: 'The endpoint.', schema: schemas.WebhookEndpoint } },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(reply, 200, await readEndpoint(ctx, storeOf(request), param(request, 'endpointId')))
       },
     },
@@ -91,7 +91,7 @@ function endpointRoutes(ctx: Context): Route[] {
       body: schemas.UpdateWebhookEndpoint,
       answers: { 200: { description: 'The changed endpoint.', schema: schemas.WebhookEndpoint } },
       problems: ['not_found', 'endpoint_exists', 'endpoint_limit'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const body = request.body as UpdateWebhookEndpoint
         if (body.url !== undefined) checkUrl(ctx, caller(request).holder.store.mode, body.url)
         const endpointId = param(request, 'endpointId')
@@ -112,7 +112,7 @@ function endpointRoutes(ctx: Context): Route[] {
         200: { description: 'The deleted endpoint, shown as disabled.', schema: schemas.WebhookEndpoint },
       },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const endpointId = param(request, 'endpointId')
         return sendJson(
           reply,
@@ -134,7 +134,7 @@ function endpointRoutes(ctx: Context): Route[] {
         200: { description: 'The endpoint with its new secret.', schema: schemas.WebhookEndpointSecret },
       },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const { overlapSeconds } = request.body as RollSecret
         const endpointId = param(request, 'endpointId')
         return sendJson(
@@ -153,7 +153,7 @@ function endpointRoutes(ctx: Context): Route[] {
       scope: 'webhooks:write',
       answers: { 202: { description: 'The event is on its way.', schema: schemas.TestEvent } },
       problems: ['not_found', 'endpoint_disabled'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const endpointId = param(request, 'endpointId')
         return sendJson(
           reply,
@@ -165,7 +165,7 @@ function endpointRoutes(ctx: Context): Route[] {
   ]
 }
 
-function deliveryRoutes(ctx: Context): Route[] {
+function deliveryRoutes(): Route[] {
   return [
     {
       method: 'GET',
@@ -178,7 +178,7 @@ function deliveryRoutes(ctx: Context): Route[] {
       query: schemas.DeliveryQuery,
       answers: { 200: { description: 'One page.', schema: schemas.DeliveryPage } },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const query = request.query as Static<typeof schemas.DeliveryQuery>
         const page = await listDeliveries(ctx, storeOf(request), param(request, 'endpointId'), {
           state: query.state ?? null,
@@ -201,7 +201,7 @@ function deliveryRoutes(ctx: Context): Route[] {
       body: schemas.Redeliver,
       answers: { 202: { description: 'The deliveries are on their way.', schema: schemas.Redelivered } },
       problems: ['not_found', 'endpoint_disabled', 'log_restarted'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         const body = request.body as Redeliver
         const answer = await redeliverSince(ctx, storeOf(request), param(request, 'endpointId'), {
           after: body.after ?? null,
@@ -219,7 +219,7 @@ function deliveryRoutes(ctx: Context): Route[] {
       scope: 'webhooks:read',
       answers: { 200: { description: 'The delivery and its attempts.', schema: schemas.Delivery } },
       problems: ['not_found'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(reply, 200, await readDelivery(ctx, storeOf(request), param(request, 'deliveryId')))
       },
     },
@@ -233,7 +233,7 @@ function deliveryRoutes(ctx: Context): Route[] {
       scope: 'webhooks:write',
       answers: { 202: { description: 'The delivery is on its way.', schema: schemas.Delivery } },
       problems: ['not_found', 'endpoint_disabled'],
-      async handle(request, reply) {
+      async handle(ctx, request, reply) {
         return sendJson(reply, 202, await redeliver(ctx, storeOf(request), param(request, 'deliveryId')))
       },
     },

@@ -32,7 +32,7 @@ export function mountPage(scope: FastifyInstance, ctx: Context, pay: Route, rail
   mountLogo(scope, ctx, place.path)
   scope.get(pay.path, {
     async handler(request, reply) {
-      if (!wantsPage(request)) return await pay.handle(request, reply.header('vary', 'accept'))
+      if (!wantsPage(request)) return await pay.handle(ctx, request, reply.header('vary', 'accept'))
       const { checkoutId } = request.params as { checkoutId: string }
       const asked = readAsked(request)
       const view = await readView(ctx, checkoutId)

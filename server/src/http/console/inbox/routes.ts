@@ -14,7 +14,7 @@ import { formField } from '../form-field.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
 import { pick } from '../languages/pick.ts'
-import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
+import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { renderInbox } from './render.ts'
 import { inboxTexts, type Result, results } from './texts.ts'
 
@@ -95,7 +95,13 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
     answer(request, reply, async (storeId, paymentId) => {
       const checkoutId = textOf(fieldsOf(request), 'checkoutId')
       const asked = { kind: 'accept', paymentId, checkoutId: checkoutId === '' ? null : checkoutId } as const
-      const { isApplied } = await decide(storeId, actorOfSession(sessionOf(request)), asked, ctx.now())
+      const { isApplied } = await decide(
+        forMember(ctx, request),
+        storeId,
+        actorOfSession(sessionOf(request)),
+        asked,
+        ctx.now(),
+      )
       return isApplied ? 'accepted' : 'doing'
     }),
   )
@@ -104,7 +110,13 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
     answer(request, reply, async (storeId, paymentId) => {
       const note = textOf(fieldsOf(request), 'note').trim().replaceAll(/\s+/g, ' ')
       const asked = { kind: 'dismiss', paymentId, checkoutId: null, ...(note !== '' && { note }) } as const
-      const { isApplied } = await decide(storeId, actorOfSession(sessionOf(request)), asked, ctx.now())
+      const { isApplied } = await decide(
+        forMember(ctx, request),
+        storeId,
+        actorOfSession(sessionOf(request)),
+        asked,
+        ctx.now(),
+      )
       return isApplied ? 'dismissed' : 'doing'
     }),
   )

@@ -15,7 +15,7 @@ import { formField } from '../form-field.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
 import { pick } from '../languages/pick.ts'
-import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
+import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { type Entered, inputOf, make } from './make.ts'
 import { renderForm, renderMade, renderNoWallet } from './render.ts'
 import { type Fault, faults, newTexts } from './texts.ts'
@@ -40,7 +40,7 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
     }
     try {
       const id = await make(
-        forStore(ctx, storeId),
+        forMember(ctx, request),
         storeId,
         actorOfSession(sessionOf(request)),
         entered,

@@ -19,7 +19,7 @@ import { formField } from '../form-field.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
 import { readStanding, type Standing } from '../refunds/standing.ts'
-import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
+import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { renderPayment } from './render.ts'
 import type { Trail } from './trail.ts'
 
@@ -77,7 +77,7 @@ export function mountPayment(scope: FastifyInstance, ctx: Context): void {
     const { checkoutId } = request.params as { checkoutId: string }
     try {
       const actor = actorOfSession(sessionOf(request))
-      await cancelCheckout(forStore(ctx, storeId), storeId, actor, checkoutId, ctx.now())
+      await cancelCheckout(forMember(ctx, request), storeId, actor, checkoutId, ctx.now())
     } catch (error) {
       if (!(error instanceof Problem)) throw error
       if (error.code === 'not_found') throw new Refusal('not_found')
