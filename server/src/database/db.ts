@@ -209,6 +209,14 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03'
 }
 
+/**
+ * Whether a value was one that PostgreSQL has no room for: text that is not UTF-8 or has a U+0000, a time beyond the year
+ * 294276, a number out of its type's range. Such a value is somebody's input that should have been refused before.
+ */
+export function isUnstorable(error: unknown): boolean {
+  return ['22021', '22P05', '22008', '22003'].includes(sqlState(error) ?? '')
+}
+
 /** Whether a statement took longer than it may, or was cancelled by hand. */
 export function isStatementTimeout(error: unknown): boolean {
   return sqlState(error) === '57014'

@@ -1,7 +1,7 @@
 import type { ProblemDetails } from '@farthing/sdk'
 import type { FastifyError } from 'fastify'
 import type { Context } from '../context.ts'
-import { isLockTimeout } from '../database/db.ts'
+import { isLockTimeout, isUnstorable } from '../database/db.ts'
 import { type Mistake, Problem, type ProblemCode, problems } from '../problems.ts'
 
 export type ProblemAnswer = {
@@ -69,6 +69,10 @@ function fromFramework(error: unknown): Problem {
         retryAfterSeconds: 1,
       },
     )
+  }
+  if (isUnstorable(error)) {
+    const detail = 'A value is one that the database cannot store or compare. Nothing was changed.'
+    return new Problem('invalid_request', detail, { cause: error })
   }
   const known = frameworkCodes[code] ?? (statusCode < 500 ? 'bad_request' : null)
   return known ? new Problem(known, problems[known][2]) : bug(error)

@@ -5,6 +5,7 @@ import { Problem, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../stores/authenticate.ts'
 import type { Health } from './operations.ts'
 import { type ProblemAnswer, renderProblem } from './problem.ts'
+import { refuseNul } from './refuse-nul.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -58,6 +59,7 @@ export function openServer(ctx: Context, health: Health): FastifyInstance {
   app.decorateRequest('problemCode', null)
   app.decorateRequest('bodyBytes')
   observe(app, ctx)
+  app.addHook('preValidation', refuseNul)
   // A kept-alive connection would delay the stop until its client closes it or it times out.
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (health.isDraining) reply.header('connection', 'close')

@@ -197,6 +197,7 @@ function describe(ctx: Context, error: unknown, request: FastifyRequest, texts: 
     return { status: statuses[reason], text: detail ?? texts.refusals[reason], headers: null }
   }
   const { status, code, headers } = noteProblem(ctx, error, request)
+  if (code === 'invalid_request') return { status, text: texts.refusals.invalid, headers: null }
   const { internal } = texts.problems
   const text = code in texts.problems ? texts.problems[code as keyof typeof texts.problems] : internal
   const retry = headers['retry-after']
