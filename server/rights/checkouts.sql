@@ -9,7 +9,8 @@ create policy created_open on checkouts as restrictive for insert to farthing_se
   with check (status = 'OPEN');
 
 -- A policy does not see the row as it was.
-create or replace function guard_status() returns trigger language plpgsql as $$
+create or replace function guard_status() returns trigger language plpgsql
+  set search_path = public, pg_temp as $$
 begin
   if new.status <> old.status and not (old.status = 'OPEN' and new.status in ('PROCESSING', 'CANCELED'))
     and (pg_has_role('farthing_serve', 'usage') or pg_has_role('farthing_console', 'usage'))

@@ -8,7 +8,8 @@ drop policy if exists created_unpaid on refunds;
 create policy created_unpaid on refunds as restrictive for insert to farthing_serve, farthing_console
   with check (status in ('REQUESTED', 'SENT'));
 
-create or replace function guard_refund() returns trigger language plpgsql as $$
+create or replace function guard_refund() returns trigger language plpgsql
+  set search_path = public, pg_temp as $$
 begin
   if new.status <> old.status and not (old.status = 'REQUESTED' and new.status in ('SIGNED', 'SENT', 'DECLARED', 'CANCELED'))
     and (pg_has_role('farthing_serve', 'usage') or pg_has_role('farthing_console', 'usage'))
@@ -23,7 +24,8 @@ create or replace trigger refund_is_guarded before update of status on refunds
   for each row execute function guard_refund();
 
 -- Once something was handed out to be signed, who receives how much stays as it is, whoever asks.
-create or replace function keep_terms() returns trigger language plpgsql as $$
+create or replace function keep_terms() returns trigger language plpgsql
+  set search_path = public, pg_temp as $$
 begin
   if old.nonce is not null and old.recipient is distinct from new.recipient then
     raise insufficient_privilege using message = format('%s was handed out to be signed: its recipient stays', old.id);

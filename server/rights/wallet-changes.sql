@@ -1,5 +1,6 @@
 -- See wallets.sql.
-create or replace function guard_change() returns trigger language plpgsql as $$
+create or replace function guard_change() returns trigger language plpgsql
+  set search_path = public, pg_temp as $$
 begin
   if new.made is not null and pg_has_role('farthing_serve', 'usage') and not pg_has_role('farthing_console', 'usage')
     and needs_owner(new.store_id)

@@ -211,6 +211,7 @@ $$;
 CREATE FUNCTION public.follow_credit() RETURNS trigger
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 begin
   update authorizations a set is_credited = not a.is_credited
@@ -224,6 +225,7 @@ end $$;
 
 CREATE FUNCTION public.guard_change() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 begin
   if new.made is not null and pg_has_role('farthing_serve', 'usage') and not pg_has_role('farthing_console', 'usage')
@@ -237,6 +239,7 @@ end $$;
 
 CREATE FUNCTION public.guard_refund() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 begin
   if new.status <> old.status and not (old.status = 'REQUESTED' and new.status in ('SIGNED', 'SENT', 'DECLARED', 'CANCELED'))
@@ -251,6 +254,7 @@ end $$;
 
 CREATE FUNCTION public.guard_status() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 begin
   if new.status <> old.status and not (old.status = 'OPEN' and new.status in ('PROCESSING', 'CANCELED'))
@@ -265,6 +269,7 @@ end $$;
 
 CREATE FUNCTION public.guard_wallet() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 begin
   if (case when tg_op = 'INSERT' then new.registration > 0
@@ -280,6 +285,7 @@ end $$;
 
 CREATE FUNCTION public.keep_terms() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
     AS $$
 begin
   if old.nonce is not null and old.recipient is distinct from new.recipient then
@@ -290,6 +296,7 @@ end $$;
 
 CREATE FUNCTION public.needs_owner(of_store text) RETURNS boolean
     LANGUAGE sql STABLE
+    SET search_path TO 'public', 'pg_temp'
     AS $$
   select coalesce(s.wallet_changes, case when s.mode = 'live' and exists (select 1 from memberships m
     where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) = 'member'
