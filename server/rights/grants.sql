@@ -1,8 +1,6 @@
 -- What each role may do. `migrate` applies this file in one transaction whenever it has changed; docs/roles.md shows the
 -- result, made from a migrated database. Locking a row takes the right to update one of its columns.
 grant usage on schema public to farthing_serve, farthing_work, farthing_console, farthing_operator;
--- A table of their own could stand before one of ours. Where this role does not own the database, owner.sql does it.
-do $$ begin execute format('revoke temporary on database %I from public', current_database()); end $$;
 revoke all on all tables in schema public from farthing_serve, farthing_work, farthing_console, farthing_operator;
 
 grant select, insert, update, delete on all tables in schema public to farthing_operator;

@@ -7,7 +7,7 @@ import type { Context } from '../context.ts'
 import { checkCell } from '../database/cell-rows.ts'
 import { checkSchema } from '../database/migrate.ts'
 import { describeLacking, listLacking } from '../database/rights.ts'
-import { listConnections } from '../database/rights-rows.ts'
+import { listConnections, listTableMakers } from '../database/rights-rows.ts'
 import { handOver, SchemaError } from '../database/schema.ts'
 import { findStandstill } from '../events/find-standstill.ts'
 import { countByKey } from '../events/webhooks/endpoint-rows.ts'
@@ -130,6 +130,9 @@ async function examineRoles(ctx: Context): Promise<Finding[]> {
   const lacking = await listLacking(ctx.db)
   if (lacking.length > 0)
     return [{ what, says: `they lack rights: ${describeLacking(lacking)}`, fix: handOver }]
+  const makers = await listTableMakers(ctx.db)
+  if (makers.length > 0)
+    return [{ what, says: `${makers.join(', ')} may make temporary tables`, fix: handOver }]
   const connections = findLive(ctx.config) ? await listConnections(ctx.db) : []
   if (connections.length === 0) return []
   const [wide] = connections.filter(({ isOwn }) => !isOwn)

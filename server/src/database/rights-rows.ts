@@ -48,6 +48,16 @@ export async function listMissingRights(db: Database, grants: string): Promise<R
   )
 }
 
+/** Which of our roles may make temporary tables, which could stand before ours in a search path. */
+export async function listTableMakers(db: Database): Promise<string[]> {
+  const rows = await db.query<{ role: string }>(
+    `select rolname as role from pg_roles
+     where rolname in ('farthing_serve', 'farthing_work', 'farthing_console')
+       and has_database_privilege(rolname, current_database(), 'temporary') order by role`,
+  )
+  return rows.map(({ role }) => role)
+}
+
 /** As which role each of our processes is connected to this database, and whether it has the rights of another's too. */
 export async function listConnections(
   db: Database,

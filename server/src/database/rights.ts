@@ -26,7 +26,14 @@ export const rightsFolder = new URL('../../rights/', import.meta.url)
 const acrossStores = ['memberships', 'invitations', 'event_counters', 'refund_totals']
 
 const grantsFile = 'grants.sql'
-const otherFiles = ['events.sql', 'checkouts.sql', 'refunds.sql', 'wallets.sql', 'wallet-changes.sql']
+const otherFiles = [
+  'temporary.sql',
+  'events.sql',
+  'checkouts.sql',
+  'refunds.sql',
+  'wallets.sql',
+  'wallet-changes.sql',
+]
 /** More than these would hide what to do about them. */
 const missingShownMax = 3
 /** SQLSTATE of a statement that the role has no right to run. */

@@ -8,6 +8,7 @@ import { openSigner } from '../../src/chains/evm/signer.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { checkSchema, migrate } from '../../src/database/migrate.ts'
 import { describeRights, listLacking, rightsFolder } from '../../src/database/rights.ts'
+import { listTableMakers } from '../../src/database/rights-rows.ts'
 import { SchemaError } from '../../src/database/schema.ts'
 import { startCluster } from '../../src/dev/postgres.ts'
 import { insertSettler } from '../../src/payments/settlers/rows.ts'
@@ -56,6 +57,20 @@ test('after the two files that a superuser runs, the owner migrates and every ro
   assert.equal((await migrate(owner)).rights, 'unchanged')
   for (const role of ['serve', 'work', 'console', 'operator'] as const) await checkSchema(as(role))
   assert.deepEqual(await listLacking(as('operator')), [])
+  assert.deepEqual(await listTableMakers(as('operator')), [])
+})
+
+test('a role that may make temporary tables is found, and handing over again takes that away', async () => {
+  const { superuser, handOver, as } = await openInstallation('temporary')
+  await migrate(as('owner'))
+  await superuser.query('grant temporary on database temporary to public')
+  assert.deepEqual(await listTableMakers(as('operator')), [
+    'farthing_console',
+    'farthing_serve',
+    'farthing_work',
+  ])
+  await handOver()
+  assert.deepEqual(await listTableMakers(as('operator')), [])
 })
 
 test('a migration fails, with the file to run, while a role lacks what only a superuser can give; that file mends it', async () => {

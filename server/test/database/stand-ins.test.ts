@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Database } from '../../src/database/db.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { newId } from '../../src/ids.ts'
 import { openConsole } from '../http/console/support/console.ts'
@@ -15,6 +16,14 @@ const console = await openConsole()
 const { farthing } = console
 const { db } = farthing.ctx
 const serve = openAs('serve', farthing.databaseUrl)
+
+/** As PostgreSQL makes a database: everybody may make temporary tables in it. */
+const letAllMakeTables = (admin: Database) =>
+  admin.query(
+    "do $$ begin execute format('grant temporary on database %I to public', current_database()); end $$",
+  )
+// Each of the two walls has to hold alone.
+await letAllMakeTables(db)
 
 /** What makes needs_owner() say that a key is enough, if it finds these. */
 const standIns = {
@@ -56,6 +65,7 @@ test('every trigger’s function, and every function that guards use, names wher
 
 test('in a database that migrate has set up, neither serve nor work nor the console makes temporary tables', async () => {
   const fresh = await freshDatabase('template0')
+  await letAllMakeTables(fresh.db)
   await migrate(fresh.db)
   for (const role of ['serve', 'work', 'console'] as const)
     await assert.rejects(openAs(role, fresh.url).query('create temporary table stores (id text)'), {

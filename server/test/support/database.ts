@@ -10,6 +10,8 @@ export async function freshDatabase(template = 'template_farthing'): Promise<{ u
   const name = `test_${randomText(12)}`
   const admin = await openAdmin(cluster)
   await admin.query(`create database ${name} template ${template}`)
+  // A copy has the rows and rights of its template, but not the rights to the database itself.
+  await admin.query(`revoke temporary on database ${name} from public`)
   const url = `${cluster}${name}`
   const db = openDatabase({ url, connections: 8, name: 'test' })
   atEnd(async () => {

@@ -9,8 +9,10 @@ type Passed = { readonly date: string; readonly commit: string } & Readonly<Reco
 const root = new URL('../../../', import.meta.url).pathname
 const fileOf = (name: Cited) => `${root}docs/proof/${name}.json`
 
+/** What is tested: a test may take long, and the next commit may come before it ends. */
+const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+
 export function notePassed(name: Cited, figures: Readonly<Record<string, number>>): void {
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
   const date = new Date().toISOString().slice(0, 10)
   writeFileSync(fileOf(name), `${JSON.stringify({ date, commit, ...figures }, null, 2)}\n`)
 }
