@@ -51,7 +51,7 @@ function fromFramework(error: unknown): Problem {
   if (!(error instanceof Error)) return bug(error)
   const { code, statusCode = 500, validation, validationContext } = error as FastifyError
   if (validation) {
-    const mistakes = validation.slice(0, mistakesMax).map((found) => toMistake(found, validationContext))
+    const mistakes = findMistakes(validation.slice(0, findingsMax), validationContext).slice(0, mistakesMax)
     return new Problem(
       'invalid_request',
       mistakes.map(({ pointer, detail }) => `${pointer || 'The body'} ${detail}.`).join(' '),
@@ -80,6 +80,8 @@ function fromFramework(error: unknown): Problem {
 
 /** A body full of mistakes need not get all of them back. */
 const mistakesMax = 20
+/** At most three about each value that may be null: two types that do not fit, and that none does. */
+const findingsMax = 3 * mistakesMax
 
 function bug(cause: unknown): Problem {
   return new Problem(
@@ -89,21 +91,51 @@ function bug(cause: unknown): Problem {
   )
 }
 
+type Finding = NonNullable<FastifyError['validation']>[number]
+
+/**
+ * What the validator found, with one mistake per value: where a value may have one of several types, such as null, the
+ * validator reports each of them, and that none of them fits.
+ */
+function findMistakes(findings: readonly Finding[], part: string | undefined): Mistake[] {
+  const broken = findings.filter(({ keyword }) => keyword !== 'anyOf')
+  return broken.flatMap((found) => {
+    const { instancePath, keyword } = found
+    if (keyword !== 'type') return [toMistake(found, part, wordsOf(found))]
+    const about = broken.filter((each) => `${each.instancePath}/`.startsWith(`${instancePath}/`))
+    // Another rule is broken here or below, so one of the types did fit.
+    if (about.some((each) => each.keyword !== 'type' || each.instancePath !== instancePath)) return []
+    if (about[0] !== found) return []
+    const types = about.flatMap(({ params }) => params.type as string | string[])
+    return [toMistake(found, part, `must be ${types.map((type) => typeWords[type] ?? type).join(' or ')}`)]
+  })
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  array: 'an array',
+  boolean: 'a boolean',
+  integer: 'an integer',
+  null: 'null',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string',
+}
+
+function wordsOf({ keyword, params, message }: Finding): string {
+  if (keyword === 'additionalProperties') return 'is not a known field'
+  if (keyword === 'required') return 'is required'
+  const allowed = keyword === 'enum' ? `: ${(params.allowedValues as unknown[]).join(', ')}` : ''
+  return `${message ?? keyword}${allowed}`
+}
+
 function toMistake(
-  found: NonNullable<FastifyError['validation']>[number],
+  { instancePath, keyword, params }: Finding,
   part: string | undefined,
+  detail: string,
 ): Mistake {
-  const { instancePath, keyword, params, message } = found
   const property = params.additionalProperty ?? params.missingProperty
   const path = property === undefined ? instancePath : `${instancePath}/${escapePointer(String(property))}`
-  const detail =
-    keyword === 'additionalProperties'
-      ? 'is not a known field'
-      : keyword === 'required'
-        ? 'is required'
-        : (message ?? keyword)
-  const allowed = keyword === 'enum' ? `: ${(params.allowedValues as unknown[]).join(', ')}` : ''
-  return { pointer: part === 'querystring' ? path.slice(1) : path, code: keyword, detail: detail + allowed }
+  return { pointer: part === 'querystring' ? path.slice(1) : path, code: keyword, detail }
 }
 
 function escapePointer(text: string): string {

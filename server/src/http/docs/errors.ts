@@ -82,7 +82,7 @@ the body (<code>/priceAmount</code>), or the name of the parameter or header; <c
 breaks; <code>detail</code> says what is wrong with it.`,
     example: {
       errors: [
-        { pointer: '/priceAmount', code: 'type', detail: 'must be string' },
+        { pointer: '/priceAmount', code: 'type', detail: 'must be a string' },
         { pointer: '/orderId', code: 'required', detail: 'is required' },
       ],
     },
