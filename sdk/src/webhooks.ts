@@ -10,16 +10,24 @@ const toleranceSeconds = 300
 
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
+/** The request's body as it arrived: bytes or text. */
+export type WebhookBody = ArrayBuffer | ArrayBufferView | string
+
 export type WebhookErrorCode =
   | 'missing_header'
   | 'malformed_header'
+  | 'missing_secret'
   | 'malformed_secret'
   | 'too_old'
   | 'too_new'
   | 'wrong_signature'
+  | 'parsed_body'
   | 'malformed_body'
 
-/** The delivery is not authentic. Do not process it; answer with 400. */
+/**
+ * The delivery is not authentic, or was not passed on as it arrived. Do not process it; answer with 400. `missing_secret`,
+ * `malformed_secret` and `parsed_body` are mistakes of the receiver, which no delivery gets past.
+ */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError'
   readonly code: WebhookErrorCode
@@ -36,13 +44,15 @@ export class WebhookError extends Error {
  * `event.id` along with your work: events are delivered at least once, and every try carries the same id.
  */
 export async function verifyWebhook(delivery: {
-  readonly body: Uint8Array | string
+  readonly body: WebhookBody
   readonly headers: WebhookHeaders
   readonly secrets: string | readonly string[]
   /** The current time, for tests. */
   readonly now?: Date
 }): Promise<Event> {
   const { headers } = delivery
+  const body = toBytes(delivery.body)
+  const secrets = listSecrets(delivery.secrets)
   const id = readHeader(headers, 'webhook-id')
   const timestamp = readHeader(headers, 'webhook-timestamp')
   const signatures = readHeader(headers, 'webhook-signature')
@@ -53,17 +63,20 @@ export async function verifyWebhook(delivery: {
     throw new WebhookError('too_old', 'The delivery was signed too long ago.')
   if (ageSeconds < -toleranceSeconds)
     throw new WebhookError('too_new', 'The delivery was signed in the future. Is this machine’s clock right?')
-  const body = toBytes(delivery.body)
   const content = contentOf(id, timestamp, body)
   const candidates = parseSignatures(signatures)
   let isRight = false
-  for (const secret of [delivery.secrets].flat()) {
+  for (const secret of secrets) {
     const key = await importSecret(secret, 'verify')
     // WebCrypto compares in constant time. Every candidate is tried, so that timing does not reveal which one matches.
     for (const candidate of candidates)
       isRight = (await crypto.subtle.verify('HMAC', key, candidate, content)) || isRight
   }
-  if (!isRight) throw new WebhookError('wrong_signature', 'No signature matches the body and the secrets.')
+  if (!isRight)
+    throw new WebhookError(
+      'wrong_signature',
+      'No signature matches the body and the secrets. A body that was parsed and written again has another signature.',
+    )
   const event = parseEvent(body)
   if (event.id !== id)
     throw new WebhookError(
@@ -77,13 +90,13 @@ export async function verifyWebhook(delivery: {
 export async function signWebhook(delivery: {
   readonly id: string
   readonly timestamp: Date
-  readonly body: Uint8Array | string
+  readonly body: WebhookBody
   readonly secrets: string | readonly string[]
 }): Promise<{ 'webhook-id': string; 'webhook-timestamp': string; 'webhook-signature': string }> {
   const timestamp = String(Math.floor(delivery.timestamp.getTime() / 1_000))
   const content = contentOf(delivery.id, timestamp, toBytes(delivery.body))
   const signatures = await Promise.all(
-    [delivery.secrets].flat().map(async (secret) => {
+    listSecrets(delivery.secrets).map(async (secret) => {
       const key = await importSecret(secret, 'sign')
       return `v1,${toBase64(new Uint8Array(await crypto.subtle.sign('HMAC', key, content)))}`
     }),
@@ -117,6 +130,20 @@ function parseSignatures(header: string): Uint8Array<ArrayBuffer>[] {
   return candidates
 }
 
+/** Without types, or with `process.env.…!`, what is passed may be missing or anything else. */
+function listSecrets(given: string | readonly string[]): string[] {
+  const secrets: unknown[] = [given].flat()
+  if (
+    secrets.length === 0 ||
+    secrets.some((secret) => secret === undefined || secret === null || secret === '')
+  )
+    throw new WebhookError(
+      'missing_secret',
+      'secrets must have the endpoint’s secret, which begins with whsec_. Is the environment variable set?',
+    )
+  return secrets.map(String)
+}
+
 async function importSecret(secret: string, use: 'sign' | 'verify'): Promise<Key> {
   const bytes = fromBase64(secret.replace(/^whsec_/, ''))
   if (!bytes || bytes.length < secretBytesMin || bytes.length > secretBytesMax)
@@ -128,13 +155,17 @@ async function importSecret(secret: string, use: 'sign' | 'verify'): Promise<Key
 }
 
 function readHeader(headers: WebhookHeaders, name: string): string {
-  const value =
-    headers instanceof Headers
-      ? headers.get(name)
-      : Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  const value = isHeaders(headers)
+    ? headers.get(name)
+    : Object.entries(headers ?? {}).find(([key]) => key.toLowerCase() === name)?.[1]
   if (typeof value !== 'string' || value === '')
     throw new WebhookError('missing_header', `The header ${name} is missing or was sent twice.`)
   return value
+}
+
+/** Also those of another implementation or realm, as frameworks and test runners have them. */
+function isHeaders(headers: WebhookHeaders): headers is Headers {
+  return typeof headers?.get === 'function'
 }
 
 function contentOf(id: string, timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -153,8 +184,15 @@ function parseEvent(body: Uint8Array): Event {
   }
 }
 
-function toBytes(body: Uint8Array | string): Uint8Array {
-  return typeof body === 'string' ? new TextEncoder().encode(body) : body
+function toBytes(body: WebhookBody): Uint8Array {
+  if (typeof body === 'string') return new TextEncoder().encode(body)
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+  // `instanceof` does not know those of another realm, as test runners have them.
+  if (Object.prototype.toString.call(body) === '[object ArrayBuffer]') return new Uint8Array(body)
+  throw new WebhookError(
+    'parsed_body',
+    'body must be the raw bytes or the text of the request, taken before any JSON parser: in Express with express.raw(), elsewhere often with await request.text().',
+  )
 }
 
 function toBase64(bytes: Uint8Array): string {
