@@ -23,13 +23,10 @@ export type Page = { readonly file: string; readonly source: string; readonly bl
 export function readPages(): Page[] {
   return globSync(['*.md', 'docs/**/*.md'], { cwd: root })
     .sort()
-    .map((file) => {
-      const source = readFileSync(root + file, 'utf8')
-      return { file, source, blocks: blocksOf(source) }
-    })
+    .map((file) => parsePage(file, readFileSync(root + file, 'utf8')))
 }
 
-function blocksOf(source: string): Block[] {
+export function parsePage(file: string, source: string): Page {
   const marked = new Marked()
   const blocks: Block[] = []
   void marked.walkTokens(marked.lexer(source), (token) => {
@@ -45,5 +42,42 @@ function blocksOf(source: string): Block[] {
       text,
     })
   })
-  return blocks
+  return { file, source, blocks }
+}
+
+/** Pages that `run.test.ts` does not follow: `npm run quickstart:test` follows the README, and developers the other. */
+const others = ['README.md', 'CONTRIBUTING.md']
+
+export function isFollowed({ file }: Page): boolean {
+  return !others.includes(file)
+}
+
+/** Whether it runs on a page that is followed. */
+export function isRun({ language, isElsewhere, fileName }: Block): boolean {
+  return !isElsewhere && (language === 'sh' || (language === 'ts' && fileName === null))
+}
+
+/** What a block that runs must print: JSON of this shape, or exactly this text. */
+export function isOutput({ language, isElsewhere, fileName }: Block): boolean {
+  return !isElsewhere && fileName === null && (language === 'json' || language === 'text')
+}
+
+/** The blocks that are neither run, nor saved for one that runs, nor compared with what one has printed. */
+export function listUnrun(page: Page): Block[] {
+  const { file, source, blocks } = page
+  if (file === 'README.md') {
+    const [quickStart = ''] = /^## Quick start\n[\s\S]*?^## /m.exec(source) ?? []
+    return blocks.filter((block) => !isRun(block) || !quickStart.includes(block.text))
+  }
+  if (!isFollowed(page)) return [...blocks]
+  return blocks.filter((block, i) => {
+    const before = blocks[i - 1]
+    const isCompared = isOutput(block) && before !== undefined && isRun(before)
+    const { fileName } = block
+    const isUsed =
+      !block.isElsewhere &&
+      fileName !== null &&
+      blocks.slice(i + 1).some((later) => isRun(later) && later.text.includes(fileName))
+    return !isRun(block) && !isCompared && !isUsed
+  })
 }
