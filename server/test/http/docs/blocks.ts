@@ -62,6 +62,9 @@ export function isOutput({ language, isElsewhere, fileName }: Block): boolean {
   return !isElsewhere && fileName === null && (language === 'json' || language === 'text')
 }
 
+/** What `npm run deploying:test -- --here` runs with every commit. */
+const deployed = ['install', 'setup', 'machine', 'restore']
+
 /** The blocks that are neither run, nor saved for one that runs, nor compared with what one has printed. */
 export function listUnrun(page: Page): Block[] {
   const { file, source, blocks } = page
@@ -78,6 +81,7 @@ export function listUnrun(page: Page): Block[] {
       !block.isElsewhere &&
       fileName !== null &&
       blocks.slice(i + 1).some((later) => isRun(later) && later.text.includes(fileName))
-    return !isRun(block) && !isCompared && !isUsed
+    const isDeployed = block.words.some((word) => deployed.includes(word))
+    return !isRun(block) && !isCompared && !isUsed && !isDeployed
   })
 }

@@ -1,6 +1,6 @@
 /**
- * How many blocks of each page do not run beside `npm run dev`: those marked `elsewhere`, and listings that no block
- * uses. The numbers only fall: a block that can run has to, and a page that is not listed has none.
+ * How many blocks of each page do not run beside `npm run dev`: those marked `elsewhere` that `deploying:test`
+ * does not run either, and listings that no block uses. The numbers only fall: a block that can run has to, and a page that is not listed has none.
  */
 export const unrun: Readonly<Record<string, number>> = {
   'CONTRIBUTING.md': 3,
@@ -8,12 +8,10 @@ export const unrun: Readonly<Record<string, number>> = {
   'docs/archive.md': 1,
   'docs/cells.md': 24,
   'docs/decisions/README.md': 1,
-  'docs/deploying.md': 32,
+  'docs/deploying.md': 15,
   'docs/first-real-payment.md': 6,
-  'docs/members.md': 3,
   'docs/operating.md': 5,
   'docs/proof.md': 1,
-  'docs/retention.md': 2,
+  'docs/retention.md': 1,
   'docs/runbook.md': 1,
-  'docs/sign-up.md': 1,
 }

@@ -99,21 +99,6 @@ trap 'code=$?; [ $code = 28 ] || echo "@failed $code: $BASH_COMMAND" >&2' ERR
 curl() { command curl -w '\\n%{stderr}@status %{http_code}\\n' "$@"; }
 `
 
-/** A page for operators begins where docs/deploying.md ends: with the settings of a running deployment, here those of `dev`. */
-const operatorSettings = `
-( . .dev/env; cat > .env <<END
-DATABASE_URL=postgres://farthing@127.0.0.1:$(sed -n 4p .dev/data/postmaster.pid)/farthing
-BASE_URL=$FARTHING_URL
-NETWORKS=LOCAL
-LOCAL_RPC_URLS=$CHAIN_URL
-SETTLER_KEYS_FILE=.dev/chain/settler.key
-SECRETS_KEY_FILE=.dev/secrets.keys
-ECB_RATES_URL=
-EXCHANGE_RATES_URL=
-END
-)
-`
-
 async function writeScript(blocks: readonly Block[], folder: string): Promise<string> {
   const parts = blocks.map(async (block, i) => {
     // The block before may have left its last line open.
@@ -128,8 +113,7 @@ async function writeScript(blocks: readonly Block[], folder: string): Promise<st
     await writeFile(file, block.text)
     return `${begin}cp ${file} block-${i + 1}.ts && node block-${i + 1}.ts\n`
   })
-  const settings = blocks.some((block) => block.text.includes('--env-file=.env')) ? operatorSettings : ''
-  return `${preamble}${settings}${(await Promise.all(parts)).join('')}`
+  return `${preamble}${(await Promise.all(parts)).join('')}`
 }
 
 function operationsIn(lines: readonly string[]): string[] {
