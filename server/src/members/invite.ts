@@ -170,14 +170,25 @@ async function write(
   await announce(ctx, tx, storeId, actor, 'member.invited', { id, name, role }, createdAt)
   // A browser sends what follows the # to nobody, so the token is in no log of a server or a proxy.
   const link = `${ctx.config.consoleUrl}/enrol#${token}`
-  return { invitation, link, isMailed: await mail(ctx, tx, invitation, link) }
+  return { invitation, link, isMailed: await mail(ctx, tx, actor, invitation, link) }
 }
 
-async function mail(ctx: Context, tx: Transaction, invitation: Invitation, link: string): Promise<boolean> {
+/**
+ * A stranger who signed up must not be able to send mail in the operator's name: until their store is known, they hand the
+ * link over themselves. The subject has no word of theirs, which is what a phisher would write to strangers.
+ */
+async function mail(
+  ctx: Context,
+  tx: Transaction,
+  actor: Actor,
+  invitation: Invitation,
+  link: string,
+): Promise<boolean> {
   const { id, storeId, name, email: to, role, isRecovery, expiresAt, createdAt } = invitation
   if (to === null) return false
-  const { storeName } = await rows.listOwnerAddresses(tx, storeId, null)
-  const subject = isRecovery ? `Your new passkey for ${storeName}` : `Your invitation to ${storeName}`
+  const { name: storeName, mayMail } = await rows.readMailing(tx, storeId)
+  if (!mayMail && actor.type !== 'operator') return false
+  const subject = isRecovery ? 'Your link for a new passkey' : 'Your invitation to a store'
   const purpose = isRecovery
     ? `With this link you make a new passkey for ${storeName}. All your earlier passkeys stop working then.`
     : `You are invited to ${storeName} (${role}). With this link you make a passkey and join.`

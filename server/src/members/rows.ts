@@ -74,6 +74,23 @@ export async function listOwnerAddresses(
   return { storeName: row?.name ?? '', addresses: row?.addresses ?? [] }
 }
 
+/**
+ * A store's name, and whether its members may have links mailed to addresses that they enter: a live one that is in good
+ * standing, and that an operator opened or that has proven a wallet.
+ */
+export async function readMailing(
+  tx: Transaction,
+  storeId: StoreId,
+): Promise<{ readonly name: string; readonly mayMail: boolean }> {
+  const [row] = await tx.query<{ name: string; may_mail: boolean }>(
+    `select name, mode = 'live' and suspended_at is null and (proven_at is not null
+       or (not signed_up and admission = 'approved')) as may_mail
+     from stores where id = $1`,
+    [storeId],
+  )
+  return { name: row?.name ?? '', mayMail: row?.may_mail ?? false }
+}
+
 export async function listMemberships(db: Reader, memberId: MemberId): Promise<Membership[]> {
   const rows = await db.query<Omit<Membership, 'sequence'> & { sequence: string }>(
     `select s.id as "storeId", s.name as "storeName", s.mode, s.time_zone as "timeZone", m.role,
