@@ -6,6 +6,7 @@ import { openClaim } from '../checkouts/claim.ts'
 import { openCreateCheckout } from '../checkouts/create.ts'
 import { openPayViews, type PayEngine } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
+import { openTurns } from '../database/turns.ts'
 import { openEventWaits } from '../events/wait.ts'
 import { openBudgets } from '../payments/budget.ts'
 import { openRails } from '../payments/rails.ts'
@@ -46,6 +47,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
 
   const authenticator = openAuthenticator(ctx)
   const admit = openAdmission(ctx, authenticator)
+  const act = openAct(ctx)
   const waits = openEventWaits(ctx)
   // Release clients that wait for events first, so that they don't delay the stop.
   app.addHook('preClose', async () => waits.close())
@@ -77,7 +79,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
         return body.length === 0 ? undefined : parseBody(body)
       },
     )
-    for (const route of store) mount(scope, ctx, authenticator, route)
+    for (const route of store) mount(scope, ctx, authenticator, act, route)
   })
   void app.register(async (scope) => {
     // Payers' clients send arbitrary bodies, some with an invalid content type.
@@ -89,7 +91,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
         mountPage(scope, ctx, route, engine.rails)
         continue
       }
-      mount(scope, ctx, authenticator, route)
+      mount(scope, ctx, authenticator, act, route)
       scope.options(route.path, (_request, reply) => reply.code(204).headers(preflight).send())
     }
   })
@@ -146,7 +148,21 @@ const preflight = {
   'access-control-max-age': '86400',
 }
 
-function mount(scope: FastifyInstance, ctx: Context, authenticator: Authenticator, route: Route): void {
+/** The context in which a caller changes things. */
+type Act = (who: Caller, route: Route) => Context
+
+function openAct(ctx: Context): Act {
+  const turns = openTurns(changesAtOnce, storeRequests(ctx))
+  return (who, { isUrgent = false }) => actWithKey(ctx, who, turns, isUrgent)
+}
+
+function mount(
+  scope: FastifyInstance,
+  ctx: Context,
+  authenticator: Authenticator,
+  act: Act,
+  route: Route,
+): void {
   const isChange = route.scope !== null && route.method !== 'GET'
   const { needsFreshCaller = true } = route
   scope.route({
@@ -158,8 +174,7 @@ function mount(scope: FastifyInstance, ctx: Context, authenticator: Authenticato
       ...(route.isBodyOptional ? [expectNothing] : []),
       ...(isChange ? [meetAgain(authenticator, needsFreshCaller)] : []),
     ],
-    handler: (request, reply) =>
-      route.handle(isChange ? actWithKey(ctx, caller(request)) : ctx, request, reply),
+    handler: (request, reply) => route.handle(isChange ? act(caller(request), route) : ctx, request, reply),
   })
 }
 
@@ -188,6 +203,9 @@ function routeOf(request: FastifyRequest): Route | undefined {
 function openAdmission(ctx: Context, authenticator: Authenticator) {
   const keys = openLimiter('key', ctx.config.keyRequestsPerSecond, ctx.now)
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
+  const stores = openLimiter('store', storeRequests(ctx), ctx.now)
+  const perHour = ctx.config.unprovenCheckoutsPerHour
+  const unproven = openLimiter('unproven', perHour, ctx.now, 3_600)
   return async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const limitAddress = () => addresses.take(addressBucket(request.ip), reply)
     // Probes arrive every second from one address and must not be rate-limited. Answering them costs next to nothing.
@@ -200,6 +218,14 @@ function openAdmission(ctx: Context, authenticator: Authenticator) {
     )
     refuseElsewhere(found, request.ip, limitAddress)
     keys.take(found.keyId, reply)
+    const { id, isLimited } = found.holder.store
+    if (!stores.tryTake(id))
+      throw tooMany(`At most ${storeRequests(ctx)} requests per second are allowed for one store.`, 1)
+    if (isLimited && isLimitable(route) && !unproven.tryTake(id))
+      throw tooMany(
+        `A store that has not proven a wallet makes at most ${perHour} changes per hour. Prove the wallet to lift the limit.`,
+        Math.ceil(3_600 / perHour),
+      )
     const needsFresh = route.needsFreshCaller === true && route.method === 'GET'
     request.caller = needsFresh ? await authenticator.refresh(found) : found
     const { storeId } = request.params as { storeId?: string }
@@ -208,6 +234,25 @@ function openAdmission(ctx: Context, authenticator: Authenticator) {
     }
     refuseUnscoped(found, route.scope)
   }
+}
+
+/** A change that leaves an event behind for good. Creates are counted for all processes together (checkouts/create.ts). */
+function isLimitable({ method, isUrgent, operationId }: Route): boolean {
+  return method !== 'GET' && !isUrgent && operationId !== 'createCheckout'
+}
+
+/** What a store's keys may ask for together, however many they are: as much as this many of them. */
+const keysWorth = 3
+
+function storeRequests(ctx: Context): number {
+  return keysWorth * ctx.config.keyRequestsPerSecond
+}
+
+/** Of one store and process. A change takes a few milliseconds, so this is hundreds per second. */
+const changesAtOnce = 2
+
+function tooMany(detail: string, retryAfterSeconds: number): Problem {
+  return new Problem('rate_limited', detail, { retryAfterSeconds })
 }
 
 /** Counts against the address, so that a stolen key cannot use up what its owner may ask for. */

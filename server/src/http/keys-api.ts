@@ -86,6 +86,7 @@ export function keyRoutes(): Route[] {
       method: 'DELETE',
       path: '/api/v1/keys/:keyId',
       operationId: 'revokeKey',
+      isUrgent: true,
       summary: 'Revoke an API key',
       description: 'At once. A key can revoke itself. Revoking it again changes nothing.',
       scope: 'keys:write',

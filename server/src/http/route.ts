@@ -21,6 +21,11 @@ export type Route = {
    * the method is GET.
    */
   readonly needsFreshCaller?: boolean
+  /**
+   * For what protects a store: it waits behind none of the store's other changes, and is not limited where the store has
+   * proven no wallet.
+   */
+  readonly isUrgent?: boolean
   readonly query?: TSchema
   readonly body?: TSchema
   /** A request without a body counts as one with an empty object. */

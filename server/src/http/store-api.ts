@@ -151,6 +151,7 @@ function settingsRoutes(rails: Rails): Route[] {
       method: 'POST',
       path: `${oneWallet}/challenge`,
       operationId: 'challengeWallet',
+      isUrgent: true,
       summary: 'Get a message with which a wallet proves that it belongs to the store',
       description: 'Valid for one hour and for one proof. A new one replaces the one before.',
       scope: 'wallets:write',
@@ -165,6 +166,7 @@ function settingsRoutes(rails: Rails): Route[] {
       method: 'POST',
       path: `${oneWallet}/prove`,
       operationId: 'proveWallet',
+      isUrgent: true,
       summary: 'Prove that a wallet belongs to the store',
       description:
         'Presents the wallet’s signature of the challenge. Payments to a wallet that match no checkout belong to the stores that have proven it. If the wallet’s proofRequired is true, proving it also puts it to use, as registering it does elsewhere.',

@@ -3,6 +3,7 @@ import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { checkAtEnd } from '../database/scope.ts'
+import type { Turns } from '../database/turns.ts'
 import { Problem, wrongCell } from '../problems.ts'
 import { remember } from '../remember.ts'
 import { hashSecret, parseKey } from './api-keys.ts'
@@ -41,12 +42,20 @@ export type Authenticator = {
   refresh(caller: Caller): Promise<Caller>
 }
 
-/** In which a key changes things: nothing is committed unless the key is valid at the end. */
-export function actWithKey(ctx: Context, { keyId }: Caller): Context {
+/**
+ * In which a key changes things: each transaction waits for its store's turn, and nothing is committed unless the key is
+ * valid at the end.
+ */
+export function actWithKey(
+  ctx: Context,
+  { keyId, holder }: Caller,
+  turns: Turns,
+  isUrgent: boolean,
+): Context {
   const check = async (tx: Transaction) => {
     if (!(await holdKey(tx, keyId))) throw endedKey()
   }
-  return { ...ctx, db: checkAtEnd(ctx.db, check) }
+  return { ...ctx, db: checkAtEnd(turns.of(ctx.db, holder.store.id, isUrgent), check) }
 }
 
 export function openAuthenticator(ctx: Context): Authenticator {

@@ -7,7 +7,7 @@ import { lockFor } from '../members/invite.ts'
 import { Refusal } from '../members/refusal.ts'
 import { lockStore } from './change.ts'
 import { writeRefundLimit } from './rows.ts'
-import { storeToWire } from './store.ts'
+import { storeToEvent } from './store.ts'
 
 /** Whole tokens, or hundredths of them: more than any store takes in a day fits. */
 const form = /^(0|[1-9]\d{0,8})(\.\d{1,2})?$/
@@ -27,7 +27,7 @@ export async function setRefundLimit(
     const store = await lockStore(tx, storeId)
     if (store.managerRefundLimit === limit) return
     await writeRefundLimit(tx, storeId, limit)
-    const data = { store: storeToWire({ ...store, managerRefundLimit: limit }) }
+    const data = { store: storeToEvent({ ...store, managerRefundLimit: limit }) }
     await appendEvent(tx, newEvent(ctx, storeId, actorOfSession(touch.session), 'store.updated', data, now))
   })
 }

@@ -6,7 +6,7 @@ import { announceStore } from '../members/announce.ts'
 import { Problem } from '../problems.ts'
 import { lockStore } from './change.ts'
 import { writeApproved, writeResumed, writeSuspended } from './standing-rows.ts'
-import { type Store, storeToWire } from './store.ts'
+import { type Store, storeToEvent } from './store.ts'
 
 /**
  * Whether a store may create checkouts. This file decides it, and `requireStanding` is the only place that asks.
@@ -58,7 +58,7 @@ export async function decideStanding(
   const before = await lockStore(tx, storeId)
   const store = await write(tx, before, decision, now)
   if (!store) return { store: before, isChanged: false }
-  await announceStore(ctx, tx, actor, eventOf[decision.verb], storeToWire(store), now)
+  await announceStore(ctx, tx, actor, eventOf[decision.verb], storeToEvent(store), now)
   return { store, isChanged: true }
 }
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type {
   ApiKey,
   FinalityRule,
@@ -125,6 +126,16 @@ export function storeToWire(store: Store): WireStore {
     suspendedReason: store.suspendedReason,
     createdAt: store.createdAt.toISOString(),
   }
+}
+
+/**
+ * A store as its events tell of it: the log is kept for good, so instead of an image it has the image's hash, by which a
+ * receiver notices another logo.
+ */
+export function storeToEvent(store: Store): WireStore {
+  const { logoUrl } = store
+  const isImage = logoUrl?.startsWith('data:') ?? false
+  return { ...storeToWire(store), ...(isImage && { logoUrl: `sha256:${hash('sha256', logoUrl ?? '')}` }) }
 }
 
 export function walletToWire(ctx: Context, mode: Mode, wallet: Wallet): WireWallet {

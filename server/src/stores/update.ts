@@ -8,7 +8,7 @@ import { invalid, type Mistake, Problem } from '../problems.ts'
 import { parseCurrency } from '../rates/iso4217.ts'
 import { checkEmail, checkText, checkWebUrl, imageForm } from './check-text.ts'
 import { lockStore, updateStore as updateRow } from './rows.ts'
-import { type Store, storeToWire } from './store.ts'
+import { type Store, storeToEvent } from './store.ts'
 
 /** A longer logoUrl cannot be a link; it must be a data URL. */
 const addressLengthMax = 2_048
@@ -48,9 +48,9 @@ export async function updateStore(
       reportCurrency: parseCurrency(change.reportCurrency ?? '') ?? store.reportCurrency,
     }
     await updateRow(tx, changed)
-    const wire = storeToWire(changed)
-    if (!isDeepStrictEqual(wire, storeToWire(store)))
-      await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', { store: wire }, now))
+    const told = storeToEvent(changed)
+    if (!isDeepStrictEqual(told, storeToEvent(store)))
+      await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', { store: told }, now))
     return changed
   })
 }

@@ -5,7 +5,7 @@ import { appendEvent, newEvent } from '../events/append.ts'
 import type { StoreId } from '../ids.ts'
 import { lockStore } from './change.ts'
 import { writeWalletChanges } from './rows.ts'
-import { storeToWire } from './store.ts'
+import { storeToEvent } from './store.ts'
 
 /**
  * Sets what it takes to change wallets: for an operator, or for an owner (confirm.ts). A key cannot, because it is what
@@ -22,6 +22,6 @@ export async function setWalletChanges(
   const store = await lockStore(tx, storeId)
   await writeWalletChanges(tx, storeId, walletChanges)
   if (store.walletChanges === walletChanges) return
-  const data = { store: storeToWire({ ...store, walletChanges }) }
+  const data = { store: storeToEvent({ ...store, walletChanges }) }
   await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', data, now))
 }

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openTurns } from '../../src/database/turns.ts'
+import { Problem } from '../../src/problems.ts'
+import { freshDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+const { db } = await freshDatabase()
+
+/** Transactions that go on until they are told to end, in the order in which they began. */
+function openWork() {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  return {
+    begun,
+    work: (name: string) => async () => {
+      begun.push(name)
+      await new Promise<void>((resolve) => ends.push(resolve))
+    },
+    untilBegun: (...names: string[]) =>
+      until(`${names} have begun`, async () => {
+        assert(begun.length <= names.length, String(begun))
+        return begun.length === names.length
+      }).then(() => assert.deepEqual([...begun].sort(), [...names].sort())),
+    end: () => ends.shift()?.(),
+  }
+}
+
+test('of one name at most so many are under way; the others wait in their order, and another name does not wait', async () => {
+  const { begun, work, untilBegun, end } = openWork()
+  const turns = openTurns(2, 10)
+  const all = ['a1', 'a2', 'a3', 'a4'].map((each) => turns.of(db, 'a', false).transaction(work(each)))
+  await untilBegun('a1', 'a2')
+  assert.deepEqual(turns.count('a'), { underWay: 2, waiting: 2 })
+  all.push(turns.of(db, 'b', false).transaction(work('b1')))
+  await untilBegun('a1', 'a2', 'b1')
+  all.push(turns.of(db, 'a', true).transaction(work('urgent')))
+  await untilBegun('a1', 'a2', 'b1', 'urgent')
+  end()
+  await untilBegun('a1', 'a2', 'b1', 'urgent', 'a3')
+  end()
+  await untilBegun('a1', 'a2', 'b1', 'urgent', 'a3', 'a4')
+  assert.equal(begun.at(-1), 'a4')
+  for (let i = 0; i < 4; i++) end()
+  await Promise.all(all)
+  assert.deepEqual(turns.count('a'), { underWay: 0, waiting: 0 })
+})
+
+test('beyond those that may wait one is refused, and one that fails gives its turn to the next', async () => {
+  const { work, untilBegun, end } = openWork()
+  const turns = openTurns(1, 1)
+  const mine = turns.of(db, 'a', false)
+  let fail: (() => void) | null = null
+  const broken = mine.transaction(
+    () =>
+      new Promise((_, reject) => {
+        fail = () => reject(new Error('broken'))
+      }),
+  )
+  const failed = assert.rejects(broken, /broken/)
+  const next = mine.transaction(work('next'))
+  await assert.rejects(
+    mine.transaction(work('third')),
+    (error) => error instanceof Problem && error.code === 'rate_limited',
+  )
+  await until('the first has begun', async () => fail !== null)
+  assert.deepEqual(turns.count('a'), { underWay: 1, waiting: 1 })
+  ;(fail as unknown as () => void)()
+  await failed
+  await untilBegun('next')
+  end()
+  await next
+  assert.deepEqual(turns.count('a'), { underWay: 0, waiting: 0 })
+})
