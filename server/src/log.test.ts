@@ -24,6 +24,10 @@ const canaries: readonly [what: string, text: string, secret: string][] = [
     'https://base-mainnet.rpc.example/v2/AbCdEf0123456789AbCdEf0123456789',
     'AbCdEf0123456789',
   ],
+  ['a recipient', '550 5.1.1 <jane.roe@private.example>: Recipient address rejected', 'jane.roe'],
+  ['a recipient in a list', '{"rejected":["jane.roe+tag@private.example"]}', 'jane.roe'],
+  ['a recipient with a quoted name', 'RCPT TO:<"jane roe"@private.example>', 'jane roe'],
+  ['a recipient in another alphabet', 'иван@почта.рф: unknown user', 'иван'],
   ['an RPC key in a query', 'https://rpc.example/?apikey=zyx987secret', 'zyx987secret'],
 ]
 

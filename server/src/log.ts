@@ -4,7 +4,7 @@ export type Log = Logger
 
 /**
  * JSON lines on standard output. Secrets are redacted from the final text of every line: API keys, webhook secrets,
- * signatures, payment headers, private keys, and the credentials in a URL.
+ * signatures, payment headers, private keys, the credentials in a URL, and e-mail addresses.
  */
 export function openLog(level: string, stream: DestinationStream = openStandardOutput()): Log {
   return pino(
@@ -86,11 +86,13 @@ const secrets: readonly [RegExp, string][] = [
   [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@"]+@/gi, '$1[redacted]@'],
   // RPC providers put the key in the path or the query.
   [/\b(https?:\/\/[^\s"/]+\/(?:v\d+\/|rpc\/)?)(?!ch_)[A-Za-z0-9_-]{24,}/g, '$1[redacted]'],
+  // Whom a mail went to: mail servers name them when they refuse them.
+  [/(?:\\"[^"\\]{1,64}\\"|[^\s"<>,;:@\\/()]{1,64})@[\p{L}\p{N}.-]+\.\p{L}{2,}/gu, '[address]'],
   [/([?&](?:key|apikey|api_key|token|secret)=)[^&\s"]+/gi, '$1[redacted]'],
 ]
 
 /** Something of this is in every text that a pattern above matches. Most lines have none of it. */
-const signs = /sk_|whsec_|0x|eyJ|:\/\/|[?&]/
+const signs = /sk_|whsec_|0x|eyJ|:\/\/|[?&@]/
 
 function redact(text: string): string {
   if (!signs.test(text)) return text

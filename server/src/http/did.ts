@@ -11,7 +11,8 @@ export function mountDid(app: FastifyInstance, { config }: Context, issuer: Issu
   const pageHost = new URL(config.checkoutPageUrl).host
   app.get('/.well-known/did.json', (request, reply) => {
     if (!issuer) throw new Problem('not_found', 'This deployment signs no receipts.')
-    const url = request.host === pageHost ? config.checkoutPageUrl : config.baseUrl
+    // Not request.host: what a trusted proxy passes on of X-Forwarded-Host is the client's choice, and the answer is cached.
+    const url = request.headers.host === pageHost ? config.checkoutPageUrl : config.baseUrl
     return reply
       .headers({ 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' })
       .type('application/json; charset=utf-8')

@@ -28,8 +28,12 @@ const timeoutCheckMs = 1_000
 const requestsPerSocketMax = 10_000
 const connectionsMax = 10_000
 
-/** A server with our limits, one log line and one measurement per request, and nothing to serve yet. */
-export function openServer(ctx: Context, health: Health): FastifyInstance {
+/**
+ * A server with our limits, one log line and one measurement per request, and nothing to serve yet. `url` is where it is
+ * reached: if that is https, no answer lets a browser fall back to http, and no cookie goes there.
+ */
+export function openServer(ctx: Context, health: Health, url: string = ctx.config.baseUrl): FastifyInstance {
+  const isSecure = url.startsWith('https:')
   const app = Fastify({
     logger: false,
     bodyLimit: ctx.config.bodyLimitBytes,
@@ -58,11 +62,12 @@ export function openServer(ctx: Context, health: Health): FastifyInstance {
   app.decorateRequest('caller', null)
   app.decorateRequest('problemCode', null)
   app.decorateRequest('bodyBytes')
-  observe(app, ctx)
+  observe(app, ctx, isSecure ? { ...always, ...strictTransport } : always)
   app.addHook('preValidation', refuseNul)
   // A kept-alive connection would delay the stop until its client closes it or it times out.
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (health.isDraining) reply.header('connection', 'close')
+    if (isSecure) secureCookies(reply)
     done()
   })
   return app
@@ -70,10 +75,22 @@ export function openServer(ctx: Context, health: Health): FastifyInstance {
 
 const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
+const strictTransport = { 'strict-transport-security': 'max-age=63072000' } as const
+
+function secureCookies(reply: FastifyReply): void {
+  const cookies = [reply.getHeader('set-cookie') ?? []].flat().map(String)
+  if (cookies.every((cookie) => /; *secure\b/i.test(cookie))) return
+  reply.removeHeader('set-cookie')
+  reply.header(
+    'set-cookie',
+    cookies.map((cookie) => (/; *secure\b/i.test(cookie) ? cookie : `${cookie}; Secure`)),
+  )
+}
+
 /** One log line and one measurement per request. */
-function observe(app: FastifyInstance, ctx: Context): void {
+function observe(app: FastifyInstance, ctx: Context, headers: Readonly<Record<string, string>>): void {
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(always).header('x-request-id', request.id)
+    reply.headers(headers).header('x-request-id', request.id)
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {

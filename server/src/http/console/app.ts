@@ -52,7 +52,7 @@ const attemptsPerMinute = 30
  * which adds the frame (frame/). It is listed in frame/screens.ts. formats.ts writes times, money and addresses.
  */
 export function buildConsole(ctx: Context, health: Health, deployment: Deployment): FastifyInstance {
-  const app = openServer(ctx, health)
+  const app = openServer(ctx, health, ctx.config.consoleUrl)
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
   const attempts = openLimiter('attempt', attemptsPerMinute, ctx.now, 60)
   app.decorateRequest('visitor')

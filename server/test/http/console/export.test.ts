@@ -90,3 +90,23 @@ test('an export reads a bounded number of pages, also if nothing matches, and sa
   assert.deepEqual(await linesOf(2), ['The list goes on. Choose a shorter time.'])
   assert.deepEqual(await linesOf(100), [])
 })
+
+test('no text in an export is a formula, whatever a spreadsheet takes for the end of a cell', async () => {
+  const { store, read } = await openShop()
+  const formula = '=cmd|calc'
+  const hostile = [
+    ...['=', '+', '-', '@', '\uff1d', '\uff0b', '\uff0d', '\uff20'].map((sign) => `${sign}cmd`),
+    ...[';', ',', '|', '; '].map((end) => `1001${end}${formula}`),
+    ...['"', '""', '",'].map((quotes) => `1001${quotes}${formula}`),
+  ]
+  for (const orderId of hostile) await store.create({ orderId, description: `${orderId} again` })
+  const csv = await (await read()).text()
+  const cells = csv.split(/[;,|\t\r\n"]/).map((cell) => cell.trim())
+  const formulas = cells.filter((cell) => /^[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(cell))
+  // A quote inside a quoted cell is doubled, so a formula after one is still inside.
+  assert.deepEqual(
+    formulas.filter((cell) => !csv.includes(`""${cell}`)),
+    [],
+  )
+  assert.equal(csv.trim().split('\r\n').length, hostile.length + 1)
+})

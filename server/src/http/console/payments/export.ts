@@ -131,11 +131,14 @@ function paidLine(payment: Payment | null, returned: Returned): string[] {
   ]
 }
 
-/** Text from outside that a spreadsheet would take for a formula gets a quote in front, which spreadsheets don't show. */
+/**
+ * Text from outside that a spreadsheet would take for a formula gets a quote in front, which spreadsheets don't show: also
+ * the full-width signs, and after what another spreadsheet's settings take for the end of a cell.
+ */
 function text(value: string): string {
-  return /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return value.replaceAll(/(^|[;,\t\r\n|])(\s*)(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g, "$1$2'")
 }
 
 function toLine(values: readonly string[]): string {
-  return `${values.map((value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(',')}\r\n`
+  return `${values.map((value) => (/[",;|\t\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(',')}\r\n`
 }
