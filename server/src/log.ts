@@ -19,6 +19,11 @@ export function openLog(level: string, stream: DestinationStream = openStandardO
   )
 }
 
+/** For commands, whose standard output is their answer. */
+export function openStandardError(): DestinationStream {
+  return destination({ fd: 2, sync: true })
+}
+
 function openStandardOutput(): DestinationStream {
   // Written by this thread: a write on another thread may still be under way when the process exits, and would then
   // come after the lines written at the exit, or between them.

@@ -20,7 +20,7 @@ import { checkSchema, type Migrated, mayMigrate, migrate } from './database/migr
 import { describeRights } from './database/rights.ts'
 import { SchemaError } from './database/schema.ts'
 import { operatorActor } from './events/actor.ts'
-import { openLog } from './log.ts'
+import { openLog, openStandardError } from './log.ts'
 import { openMetrics } from './metrics.ts'
 import type { Environment } from './parse-setting.ts'
 import { Problem } from './problems.ts'
@@ -170,7 +170,10 @@ async function briefly({ role }: Command, use: (ctx: Context) => Promise<void>):
 
 function openContext(name: string, environment?: Environment): Context {
   const config = readConfig(environment)
-  const log = openLog(config.logLevel).child({ cell: config.cell })
+  // A command prints its answer: what is logged meanwhile goes elsewhere.
+  const log = openLog(config.logLevel, name === 'command' ? openStandardError() : undefined).child({
+    cell: config.cell,
+  })
   const db = openDatabase({
     url: config.databaseUrl,
     connections: config.databaseConnections,
