@@ -4,6 +4,7 @@ import type { StoreId } from '../../ids.ts'
 import { liveCreditOf } from '../rows.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsFor, modeOf, ownersOf } from './owner-rows.ts'
+import { makeRoom, numberLeftOut, placeOutside } from './place-rows.ts'
 
 /** SQL for credits: money seen on the chain. */
 export type SeenPlain = {
@@ -64,7 +65,9 @@ export type NewCredit = {
  * becomes overpaid if another credit is exact by then. An unmatched credit whose claim has turned up is assigned to
  * that claim. The disposition is decided under the checkout's lock when its status is updated, in the same transaction;
  * until then, a credit with a checkout counts as overpaid, or as exact if that is expected, so that it need not be
- * written twice. Returns only the checkouts of credits that are new or changed, since every block is read twice.
+ * written twice. If an earlier reading of the block told of another transfer at the same place, that one stays: a
+ * witnessed reading has withdrawn it before. Returns only the checkouts of credits that are new or changed, since blocks
+ * are read again.
  */
 export async function upsertCredits(
   tx: Transaction,
@@ -91,26 +94,7 @@ export async function upsertCredits(
       sender_nonce: sender?.nonce ?? null,
     })),
   )
-  await tx.query(
-    `with input as (
-       select * from json_to_recordset($2)
-         as i (transaction_hash text, position integer, asset text, payer text, nonce text, pay_to text, amount numeric)
-     ), found as (
-       select k.block_hash, k.log_index from input i
-       cross join lateral (select * from credits k where k.network = $1 and k.orphaned_at is null
-         and k.transaction_hash = i.transaction_hash and k.asset = i.asset and k.payer = i.payer
-         and k.pay_to = i.pay_to and k.amount = i.amount and k.position = i.position offset 0) k
-       where k.block_hash <> $3
-       union
-       select k.block_hash, k.log_index from input i
-       cross join lateral (select * from credits k where k.network = $1 and k.orphaned_at is null
-         and k.asset = i.asset and k.payer = i.payer and k.nonce = i.nonce offset 0) k
-       where k.block_hash <> $3
-     )
-     update credits k set orphaned_at = clock() from found f
-     where k.network = $1 and k.block_hash = f.block_hash and k.log_index = f.log_index`,
-    [network, input, block.hash],
-  )
+  const isAnyLeft = await makeRoom(tx, network, block.hash, input)
   const rows = await tx.query<{ checkout_id: string | null }>(
     `insert into credits as k (network, block_hash, log_index, payment_id, block_number, block_time, transaction_hash,
        position, asset, payer, nonce, pay_to, amount, store_id, checkout_id, disposition, first_seen_block_time,
@@ -136,6 +120,7 @@ export async function upsertCredits(
      on conflict (network, block_hash, log_index) do update set
        orphaned_at = null,
        reversed_at = null,
+       position = excluded.position,
        witnessed_at = coalesce(k.witnessed_at, excluded.witnessed_at),
        counts = k.counts or excluded.counts,
        announced = case when k.announced in ('reorged', 'reversed') then null else k.announced end,
@@ -146,11 +131,14 @@ export async function upsertCredits(
          when k.disposition = 'exact' and k.orphaned_at is not null and exists (select 1 from credits o
            where o.checkout_id = k.checkout_id and o.disposition = 'exact' and o.orphaned_at is null) then 'overpaid'
          else k.disposition end
-     where k.orphaned_at is not null or (k.witnessed_at is null and $6)
-       or (k.checkout_id is null and excluded.checkout_id is not null)
+     where (k.orphaned_at is not null or (k.witnessed_at is null and $6) or k.position <> excluded.position
+         or (k.checkout_id is null and excluded.checkout_id is not null))
+       and k.transaction_hash = excluded.transaction_hash and k.asset = excluded.asset and k.payer = excluded.payer
+       and k.nonce is not distinct from excluded.nonce and k.pay_to = excluded.pay_to and k.amount = excluded.amount
      returning checkout_id`,
     [network, input, block.hash, block.number, block.time, isWitnessed],
   )
+  if (isAnyLeft) await numberLeftOut(tx, network, block.hash)
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])
 }
 
@@ -195,15 +183,23 @@ export async function adoptUnmatched(tx: Transaction, network: string): Promise<
   return rows.map(({ checkout_id }) => checkout_id)
 }
 
-/** Orphans the credits of blocks that left the chain. Returns the checkouts affected. */
+/**
+ * Orphans the credits of blocks that left the chain. Those that too few providers have reported leave their places too:
+ * should the block come back, what is told of it then decides. Returns the checkouts affected.
+ */
 export async function orphanCredits(
   tx: Transaction,
   network: string,
   hashes: readonly string[],
 ): Promise<string[]> {
   const rows = await tx.query<{ checkout_id: string | null }>(
-    `update credits set orphaned_at = clock(), safe_at = null, finalized_at = null
-     where network = $1 and block_hash = any($2) and orphaned_at is null returning checkout_id`,
+    `with gone as (
+       select k.block_hash, k.log_index, case when k.witnessed_at is null then ${placeOutside('k')} else k.log_index end as place
+       from credits k where k.network = $1 and k.block_hash = any($2) and k.orphaned_at is null
+     )
+     update credits k set orphaned_at = clock(), safe_at = null, finalized_at = null, log_index = g.place
+     from gone g where k.network = $1 and k.block_hash = g.block_hash and k.log_index = g.log_index
+     returning k.checkout_id`,
     [network, hashes],
   )
   return rows.flatMap(({ checkout_id }) => checkout_id ?? [])

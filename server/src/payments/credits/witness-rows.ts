@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../../database/db.ts'
+import { placeOutside } from './place-rows.ts'
 import type { SeenPlain } from './rows.ts'
 
 /** SQL for credits that too few providers have reported, or that one had made up. */
@@ -83,8 +84,7 @@ export async function withdrawUntold(
   }))
   const rows = await tx.query<{ checkout_id: string | null }>(
     `with untold as (
-       select k.log_index, (select least(0, min(o.log_index)) from credits o where o.network = $1 and o.block_hash = $2)
-         - row_number() over (order by k.log_index) as place
+       select k.log_index, ${placeOutside('k')} as place
        from credits k where k.network = $1 and k.block_hash = $2 and k.log_index >= 0 and not exists (
          select 1 from json_to_recordset($3) as i (log_index integer, transaction_hash text, asset text, payer text,
            nonce text, pay_to text, amount numeric)
