@@ -53,6 +53,22 @@ const decidesByFamily =
   /(^|\/)(evm|svm)\/|^(networks|chains\/families|chains\/wallet-links|payments\/payload|payments\/rails)\.ts$|^dev\//
 const familyWords = /\b(EVM|SOLANA|eip155)\b/
 
+/** Questions to nodes. Outside of chains/ nobody counts who said what, so only what enough providers tell leaves it. */
+const asksNodes = /\brpc\s*\.\s*(call|batch|callAll|batchAll|askAll)\b/
+const takesRpc = /\b(call|batch|callAll|batchAll|askAll)\b[^}=;]*\}\s*(=|:)\s*[\w.]*\brpc\b/i
+/** Questions to one provider. */
+const asksOne = /\brpc\s*\.\s*(call|batch)\b/
+/** Where one provider may be asked, because enough others tell the same before money depends on it, or none does. */
+const mayAskOne = new Set([
+  'chains/evm/chain.ts', // the head: says only up to where to read
+  'chains/evm/find-use.ts', // which block to look into: enough providers must have what is found
+  'chains/evm/check.ts', // at the start: whether networks.ts and the chain say the same
+  'chains/evm/batcher.ts', // whether the batcher is there: every batch is simulated
+  'chains/evm/simulate.ts', // whether a payment would settle: enough are asked before it is sent
+  'chains/svm/chain.ts', // at the start, as above
+  'chains/svm/create-account.ts', // a blockhash: a false one fails
+])
+
 /** Folders of server/test without a counterpart in server/src: support, load, containers, and attacks on payments as a whole. */
 const unmirrored = /(^|\/)support(\/|$)|^(load|containers|payments\/adversity|payments\/crash)(\/|$)/
 
@@ -78,6 +94,10 @@ function findViolationsInFile({ path, text }: Source): string[] {
   }
   if (!decidesByFamily.test(path) && !namesFamilies.test(path) && familyWords.test(code))
     report('decides by chain family: use the rail or chains/families.ts instead')
+  if (!path.startsWith('chains/') && (asksNodes.test(code) || takesRpc.test(code)))
+    report('asks nodes by itself: let chains/ count how many tell the same')
+  if (path.startsWith('chains/') && asksOne.test(code) && !mayAskOne.has(path))
+    report('asks one provider: ask all, or say in server/test/tidy.ts why one is enough')
   if (floorOf(path) === undefined) report('has no floor: assign one in server/test/tidy.ts')
   if (bannedNames.test(path)) report('has a generic name: name it after its contents')
   if (path !== 'config.ts' && /process\.env/.test(code))

@@ -72,6 +72,7 @@ const limitExceeded = -32005
 /** Methods for which null means "not found". For any other, null means that the node has lost its state. */
 const nullable = new Set([
   'eth_getBlockByNumber',
+  'eth_getTransactionByHash',
   'eth_getTransactionReceipt',
   'getTransaction',
   'getBlockTime',
@@ -277,6 +278,11 @@ export function openRpc(
       asideUntil.set(provider, now().getTime() + asideMs)
     },
   }
+}
+
+/** How many providers answer. */
+export async function countAnswering(rpc: Rpc, method: string): Promise<number> {
+  return (await rpc.callAll(method, [])).length
 }
 
 export function unwrap<Result>(outcome: RpcOutcome | undefined): Result {

@@ -25,10 +25,10 @@ export async function readFinality(chain: Chain): Promise<{ safe: number; finali
 export async function readAgreedNonces(
   { rpc, network }: Chain,
   accounts: readonly string[],
-  after: number | 'pending',
+  after: number | 'latest' | 'pending',
 ): Promise<Account[]> {
   if (accounts.length === 0) return []
-  const at = after === 'pending' ? after : `0x${after.toString(16)}`
+  const at = typeof after === 'string' ? after : `0x${after.toString(16)}`
   const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, at] }))
   const agreed = (told: readonly Told[]) => agreeOnNonces(accounts, told, network.witnessesMin)
   const isEnough = (told: readonly Told[]) =>

@@ -1,7 +1,8 @@
+import { type Agreement, agree } from '../agree.ts'
 import type { RpcOutcome } from '../rpc.ts'
 import type { SvmChain } from './chain.ts'
 import { decodeTransaction, type SvmTransaction, toBase58 } from './message.ts'
-import { type Agreement, agree, readAnswer, whole } from './witnesses.ts'
+import { readAnswer, whole } from './witnesses.ts'
 
 /** A transaction in a confirmed block, and what it did to token accounts. */
 export type Landed = {

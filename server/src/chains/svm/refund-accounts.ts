@@ -1,9 +1,10 @@
 import { address } from '@solana/kit'
+import { agree } from '../agree.ts'
 import { RpcUnavailableError } from '../rpc.ts'
 import type { SvmChain } from './chain.ts'
 import { toBase58 } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'
-import { agree, readAnswer } from './witnesses.ts'
+import { readAnswer } from './witnesses.ts'
 
 /** SPL Token and its successor: what they own are token accounts and mints, never wallets. */
 const tokenPrograms: readonly string[] = [tokenProgram, 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb']

@@ -1,6 +1,7 @@
+import { agree } from '../agree.ts'
 import { reachedBy } from '../reached-by.ts'
 import type { SvmChain } from './chain.ts'
-import { agree, findTogether, lagMax, readAnswer, whole } from './witnesses.ts'
+import { findTogether, lagMax, readAnswer, whole } from './witnesses.ts'
 
 /** What a provider says about a transaction. */
 export type Status = {

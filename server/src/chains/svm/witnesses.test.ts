@@ -1,25 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { agree, findTogether, readAnswer, whole } from './witnesses.ts'
-
-const told = (...facts: readonly string[]) => facts.map((fact, i) => ({ provider: `${i + 1}`, fact }))
-const agreeOn = (witnessesMin: number, ...facts: readonly string[]) =>
-  agree(told(...facts), String, witnessesMin)
-
-test('a fact is believed if enough report it and no equally large group reports something else', () => {
-  const nobody = { fact: null, odd: [], isDisputed: false }
-  assert.deepEqual(agreeOn(2), nobody)
-  assert.deepEqual(agreeOn(2, 'a'), nobody)
-  assert.deepEqual(agreeOn(2, 'a', 'a'), { fact: 'a', odd: [], isDisputed: false })
-  assert.deepEqual(agreeOn(2, 'b', 'a'), { fact: null, odd: ['1', '2'], isDisputed: true })
-  assert.deepEqual(agreeOn(2, 'b', 'a', 'a'), { fact: 'a', odd: ['1'], isDisputed: false })
-  assert.deepEqual(agreeOn(2, 'b', 'a', 'a', 'b'), {
-    fact: null,
-    odd: ['1', '2', '3', '4'],
-    isDisputed: true,
-  })
-  assert.deepEqual(agreeOn(1, 'a'), { fact: 'a', odd: [], isDisputed: false })
-})
+import { findTogether, readAnswer, whole } from './witnesses.ts'
 
 test('heights count together while they are at most 150 apart', () => {
   const together = (...heights: readonly number[]) => findTogether(heights, (height) => height, 2)

@@ -6,37 +6,6 @@ import type { RpcOutcome } from '../rpc.ts'
  */
 export const lagMax = 150
 
-export type Saying<Fact> = { readonly provider: string; readonly fact: Fact }
-
-export type Agreement<Fact> = {
-  /** What enough providers report; null if none. */
-  readonly fact: Fact | null
-  /** Those that report something else. */
-  readonly odd: readonly string[]
-  /** They report different things, and neither side is believed. */
-  readonly isDisputed: boolean
-}
-
-/**
- * No single provider decides. A fact counts once `witnessesMin` providers report it and no equally large group
- * contradicts them. Providers that know nothing are left out by the caller: they contradict nobody.
- */
-export function agree<Fact>(
-  said: readonly Saying<Fact>[],
-  keyOf: (fact: Fact) => string,
-  witnessesMin: number,
-): Agreement<Fact> {
-  const groups = [...Map.groupBy(said, ({ fact }) => keyOf(fact)).values()]
-  const [largest = []] = groups.toSorted((a, b) => b.length - a.length)
-  const [first] = largest
-  if (first && largest.length >= witnessesMin && largest.length * 2 > said.length) {
-    const odd = said.filter((one) => !largest.includes(one)).map(({ provider }) => provider)
-    return { fact: first.fact, odd, isDisputed: false }
-  }
-  const isDisputed = groups.length > 1
-  return { fact: null, odd: isDisputed ? said.map(({ provider }) => provider) : [], isDisputed }
-}
-
 /** Those whose heights are close to each other, highest first, if they are enough and the majority; else null. */
 export function findTogether<One>(
   told: readonly One[],

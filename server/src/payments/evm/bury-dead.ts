@@ -1,6 +1,8 @@
 import type { Chain } from '../../chains/evm/chain.ts'
-import { type Authorization, topics } from '../../chains/evm/eip3009.ts'
+import type { Authorization } from '../../chains/evm/eip3009.ts'
 import { readBlocksAgain } from '../../chains/evm/follower.ts'
+import { readStates } from '../../chains/evm/read-states.ts'
+import { readUses } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { isWitnessedUpTo, readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
@@ -10,7 +12,6 @@ import { finishReconciling } from '../restores/reconcile.ts'
 import type { Authorized } from '../rows.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { openListener } from './credit-blocks.ts'
-import { readStates } from './read-states.ts'
 import { readForgottenWindows } from './refund.ts'
 import { listPerhapsDead, listRefundsPerhapsDead, listResolvedWithOrphanedCredit } from './rows.ts'
 
@@ -109,17 +110,8 @@ async function findUses(
   if (!range) return null
   const isComplete =
     refundId === null || (await readStoredBlocks(ctx.db, network, range.first - 1, 1)).length > 0
-  const answers = await chain.rpc.callAll<{ blockHash: Hex }[]>('eth_getLogs', [
-    {
-      address: asset,
-      fromBlock: `0x${range.first.toString(16)}`,
-      toBlock: `0x${range.last.toString(16)}`,
-      topics: [topics.authorizationUsed, `0x${from.slice(2).padStart(64, '0')}`, nonce],
-    },
-  ])
-  const found = new Set(answers.flat().map(({ blockHash }) => blockHash.toLowerCase() as Hex))
-  if (found.size > 0) return [...found]
-  return isComplete && answers.length >= chain.network.witnessesMin ? [] : null
+  const uses = await readUses(chain, { asset, from, nonce }, range)
+  return uses?.length === 0 && !isComplete ? null : uses
 }
 
 /** Time of the newest block that was read a second time. */

@@ -1,6 +1,6 @@
 import type { Chain } from '../../chains/evm/chain.ts'
+import { readReceipts } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
-import type { RpcOutcome } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { listUncosted, noteCosts, type Uncosted } from '../settlers/gas-rows.ts'
 import type { Settler } from '../settlers/rows.ts'
@@ -23,23 +23,23 @@ export type Receipt = {
  */
 export async function countCosts(
   ctx: Context,
-  { network, rpc }: Chain,
+  chain: Chain,
   { address }: Pick<Settler, 'address'>,
 ): Promise<{ readonly isMore: boolean; readonly without: readonly Uncosted[] }> {
+  const { network } = chain
   const uncosted = await listUncosted(ctx.db, network.caip2, address, receiptsMax)
   const hashes = uncosted.flatMap(({ nonce, hashes }) => hashes.map((hash) => ({ nonce, hash })))
   if (hashes.length === 0) return { isMore: false, without: [] }
-  const told = await rpc.askAll(
-    hashes.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
-    (answers) => answers.length >= network.witnessesMin,
-  )
   // A false receipt must neither use up a store's allowance nor hide what it cost.
-  const costs = hashes.flatMap(({ nonce }, i) => {
-    const costs = told.flatMap(({ outcomes }) => costIn(outcomes[i]) ?? [])
-    const agreed = costs.find(
-      ({ wei }) => costs.filter((other) => other.wei === wei).length >= network.witnessesMin,
-    )
-    return agreed === undefined ? [] : { nonce, ...agreed }
+  const agreed = await readReceipts(
+    chain,
+    hashes.map(({ hash }) => hash),
+    costIn,
+    ({ wei, gas }) => `${wei} ${gas}`,
+  )
+  const costs = hashes.flatMap(({ nonce, hash }) => {
+    const cost = agreed.get(hash)
+    return cost ? { nonce, ...cost } : []
   })
   if (costs.length > 0) {
     const noted = await noteCosts(ctx.db, network.caip2, address, costs)
@@ -67,8 +67,8 @@ function measure(
 }
 
 /** Null if the transaction is not mined, or the answer is no receipt. */
-function costIn(outcome: RpcOutcome | undefined): { readonly wei: bigint; readonly gas: bigint } | null {
-  const receipt = outcome && 'result' in outcome ? (outcome.result as Receipt | null) : null
+function costIn(answer: unknown): { readonly wei: bigint; readonly gas: bigint } | null {
+  const receipt = answer as Receipt | null
   const isReceipt = [receipt?.gasUsed, receipt?.effectiveGasPrice].every((hex) =>
     /^0x[0-9a-f]+$/i.test(`${hex}`),
   )

@@ -3,6 +3,7 @@ import { bringBackPaidBy } from '../../archive/rows.ts'
 import type { Chain, Log } from '../../chains/evm/chain.ts'
 import { type NonceEvent, readTransfers } from '../../chains/evm/eip3009.ts'
 import type { Listener } from '../../chains/evm/listener.ts'
+import { readTransactions, type SentTransaction } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
@@ -68,7 +69,10 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
         network,
         block,
         concerns,
-        matches.map((match) => ({ ...match, sender: senders.get(match.seen.transactionHash) ?? null })),
+        matches.map((match) => {
+          const sent = senders.get(match.seen.transactionHash)
+          return { ...match, sender: sent ? { address: sent.from, nonce: sent.nonce } : null }
+        }),
         isWitnessed,
       )
       if (!isWitnessed && !isDoubted && paid.length > 0)
@@ -203,24 +207,13 @@ function dustUnits({ network }: Chain, asset: string): bigint {
  * The senders of plain transfers and their account nonces, read while the chain still has the transactions. A credit
  * does not wait for this; without it, a transfer that the chain removes is given up only after half an hour.
  */
-async function readSenders(
-  chain: Chain,
-  hashes: readonly string[],
-): Promise<Map<string, { address: Hex; nonce: number }>> {
-  const senders = new Map<string, { address: Hex; nonce: number }>()
-  const asked = [...new Set(hashes)]
-  const calls = asked.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] }))
-  const outcomes = await chain.rpc.batch(calls).catch((error) => {
+async function readSenders(chain: Chain, hashes: readonly string[]): Promise<Map<string, SentTransaction>> {
+  try {
+    return await readTransactions(chain, hashes)
+  } catch (error) {
     if (!(error instanceof RpcUnavailableError)) throw error
-    return []
-  })
-  for (const [i, hash] of asked.entries()) {
-    const outcome = outcomes[i]
-    if (!outcome || 'error' in outcome) continue
-    const { from, nonce } = outcome.result as { from: Hex; nonce: Hex }
-    senders.set(hash, { address: from.toLowerCase() as Hex, nonce: Number.parseInt(nonce, 16) })
+    return new Map()
   }
-  return senders
 }
 
 type ByAsset = {

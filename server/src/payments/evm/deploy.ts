@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { batcher, deployData, deployer, readHasBatcher } from '../../chains/evm/batcher.ts'
 import { type Chain, readHasCode, readHead } from '../../chains/evm/chain.ts'
+import { readAgreedNonces } from '../../chains/evm/finality.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
-import type { Hex } from '../../chains/hex.ts'
 import { SignerAwayError, SignRefusedError } from '../../chains/signers/signing.ts'
 import type { Context } from '../../context.ts'
 import type { AnySigner, Deployed } from '../rail.ts'
@@ -42,12 +42,14 @@ export async function deployBatcher(
   const head = await readHead(chain, 0)
   const fees = head && cappedFees(chain.network, head.baseFee)
   if (!fees) return refuse(`Gas on ${name} costs more than this deployment pays. Try again later.`)
-  const nonce = await chain.rpc.call<Hex>('eth_getTransactionCount', [signer.address, 'pending'])
+  const [account] = await readAgreedNonces(chain, [signer.address], 'pending')
+  if (!account?.isWitnessed)
+    return refuse(`Too few nodes of ${name} agree about ${signer.address}. Try again later.`)
   const unsigned = {
     to: deployer,
     data: deployData,
     gas: deployGas,
-    nonce: Number.parseInt(nonce, 16),
+    nonce: account.nonce,
     ...fees,
   }
   const signed = await signer.sign(chain, unsigned).catch((error: unknown) => {

@@ -1,15 +1,14 @@
 import type { Chain } from '../../chains/evm/chain.ts'
+import { readAgreedNonces } from '../../chains/evm/finality.ts'
 import type { Signer } from '../../chains/evm/signer.ts'
-import type { Hex } from '../../chains/hex.ts'
-import { unwrap } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import { insertFill } from '../settlers/rows.ts'
 import { fillFees } from './fees.ts'
 
 /**
  * Fills a nonce that was used, but of which nothing is known any more: after a restore its bytes are lost, and if the
- * chain or its nodes lost the transaction too, everything behind it would wait forever. Does nothing if a node still
- * has the transaction. Should the lost bytes turn up after all, one of the two is mined, and either is fine.
+ * chain or its nodes lost the transaction too, everything behind it would wait forever. Does nothing unless enough nodes
+ * agree that they do not have it. Should the lost bytes turn up after all, one of the two is mined, and either is fine.
  */
 export async function fillLost(
   ctx: Context,
@@ -18,10 +17,10 @@ export async function fillLost(
   baseFee: bigint,
 ): Promise<void> {
   const { address } = signer
-  const counts = await chain.rpc.batch(
-    ['latest', 'pending'].map((at) => ({ method: 'eth_getTransactionCount', params: [address, at] })),
-  )
-  if (counts.some((count) => Number.parseInt(unwrap<Hex>(count), 16) !== nonce)) return
+  for (const at of ['latest', 'pending'] as const) {
+    const [agreed] = await readAgreedNonces(chain, [address], at)
+    if (!agreed?.isWitnessed || agreed.nonce !== nonce) return
+  }
   const signed = await signer.sign(chain, {
     to: address,
     data: '0x',

@@ -1,5 +1,6 @@
 import type { Block, Chain, Log } from '../../chains/evm/chain.ts'
 import { readTransfers } from '../../chains/evm/eip3009.ts'
+import { readInclusion } from '../../chains/evm/transactions.ts'
 import { judge, readAccounts } from '../../chains/evm/witnesses.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { readFollower } from '../../chains/rows.ts'
@@ -9,8 +10,6 @@ import type { SentLookUp, SentRefusal, SentTransfer } from '../rail.ts'
 
 /** Honest providers name one block; each further one costs a question to every provider. */
 const blocksMax = 4
-
-type Receipt = { readonly blockNumber: Hex }
 
 /**
  * Looks for the transfer by which a store says it has paid by itself. Receipts only say where to look: the transfer is
@@ -28,11 +27,10 @@ export async function findSent(ctx: Context, chain: Chain, sent: SentTransfer): 
 
 async function lookFor(ctx: Context, chain: Chain, sent: SentTransfer): Promise<SentLookUp> {
   const { witnessesMin, caip2 } = chain.network
-  const receipts = await chain.rpc.callAll<Receipt | null>('eth_getTransactionReceipt', [sent.transaction])
-  const told = receipts.flatMap(numberIn)
-  if (told.length === 0) return { outcome: receipts.length >= witnessesMin ? 'unknown' : 'waiting' }
+  const told = await readInclusion(chain, sent.transaction)
+  if (told.numbers.length === 0) return { outcome: told.isAbsent ? 'unknown' : 'waiting' }
   const finalized = (await readFollower(ctx.db, caip2))?.finalizedNumber ?? 0
-  const numbers = [...new Set(told)].filter((number) => number <= finalized)
+  const numbers = told.numbers.filter((number) => number <= finalized)
   let refusal: SentLookUp = { outcome: 'waiting' }
   for (const number of numbers.slice(0, blocksMax)) {
     const [accounts = []] = await readAccounts(chain, [{ number, hash: null }], false)
@@ -41,9 +39,8 @@ async function lookFor(ctx: Context, chain: Chain, sent: SentTransfer): Promise<
     const { block } = verdict
     const logs = verdict.logs.filter(({ address }) => address === sent.asset)
     const isIn = logs.some(({ transactionHash }) => transactionHash === sent.transaction)
-    const isAgreed = told.filter((each) => each === number).length >= witnessesMin
     // In a block that one provider alone named, a transaction that is not there may be in another.
-    if (isIn || isAgreed) {
+    if (isIn || told.number === number) {
       const judged = judgeTransfers(logs, block, sent)
       if (judged.outcome === 'found') return judged
       refusal = judged
@@ -75,9 +72,4 @@ function judgeTransfers(logs: readonly Log[], block: Block, sent: SentTransfer):
 
 function refuse(why: SentRefusal): SentLookUp {
   return { outcome: 'refused', why }
-}
-
-function numberIn(receipt: Receipt | null): number[] {
-  const number = Number.parseInt(String(receipt?.blockNumber), 16)
-  return Number.isSafeInteger(number) && number >= 0 ? [number] : []
 }

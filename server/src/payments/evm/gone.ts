@@ -1,5 +1,6 @@
 import type { Chain } from '../../chains/evm/chain.ts'
 import { readBlocksAgain } from '../../chains/evm/follower.ts'
+import { isNonceUsed, readInclusion } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { readStoredBlocks, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
@@ -27,12 +28,9 @@ export async function reverseGone(ctx: Context, chain: Chain, updateStatus: Upda
   const gone: Hex[] = []
   for (const candidate of candidates) {
     if (!candidate.isOld && !(await isReplaced(chain, candidate, deep.number))) continue
-    const receipts = await chain.rpc.callAll<{ blockHash: Hex } | null>('eth_getTransactionReceipt', [
-      candidate.transactionHash,
-    ])
-    const found = receipts.flatMap((receipt) => (receipt ? [receipt.blockHash.toLowerCase() as Hex] : []))
-    if (found.length > 0) await readBlocksAgain(ctx, chain, found, openListener(ctx, chain, updateStatus))
-    else if (receipts.length >= chain.network.witnessesMin) gone.push(candidate.transactionHash)
+    const { named, isAbsent } = await readInclusion(chain, candidate.transactionHash)
+    if (named.length > 0) await readBlocksAgain(ctx, chain, named, openListener(ctx, chain, updateStatus))
+    else if (isAbsent) gone.push(candidate.transactionHash)
   }
   if (gone.length === 0) return 0
   const reversed = await ctx.db.transaction(async (tx) => {
@@ -44,22 +42,12 @@ export async function reverseGone(ctx: Context, chain: Chain, updateStatus: Upda
   return reversed
 }
 
-/**
- * Whether enough nodes confirm that the sender's account nonce was used by this block: by another transaction, because
- * ours is in no block.
- */
+/** Whether, by this block, the sender has used its account nonce: for another transaction, because ours is in no block. */
 async function isReplaced(
   chain: Chain,
   { sender, senderNonce }: OrphanedTransfer,
   blockNumber: number,
 ): Promise<boolean> {
   if (sender === null || senderNonce === null) return false
-  const counts = await chain.rpc.callAll<Hex>('eth_getTransactionCount', [
-    sender,
-    `0x${blockNumber.toString(16)}`,
-  ])
-  return (
-    counts.length >= chain.network.witnessesMin &&
-    counts.every((count) => Number.parseInt(count, 16) > senderNonce)
-  )
+  return await isNonceUsed(chain, { address: sender, nonce: senderNonce }, blockNumber)
 }

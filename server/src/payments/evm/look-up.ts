@@ -1,6 +1,6 @@
 import type { Chain } from '../../chains/evm/chain.ts'
 import { readBlocksAgain } from '../../chains/evm/follower.ts'
-import type { Hex } from '../../chains/hex.ts'
+import { readInclusion } from '../../chains/evm/transactions.ts'
 import { lockFollower, readTip } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
 import type { UpdateStatus } from '../rail.ts'
@@ -27,19 +27,14 @@ export async function lookUpPasted(ctx: Context, chain: Chain, updateStatus: Upd
   return pasted.length
 }
 
-type Receipt = { readonly blockHash: Hex; readonly blockNumber: Hex }
-
 async function lookUp(ctx: Context, chain: Chain, pasted: Pasted, updateStatus: UpdateStatus): Promise<void> {
   const network = chain.network.caip2
   if (await resolvePasted(ctx, network, pasted)) return
-  const receipts = await chain.rpc.callAll<Receipt | null>('eth_getTransactionReceipt', [pasted.hash])
-  const found = receipts.filter((receipt) => receipt !== null)
-  const blocks = new Set(found.map(({ blockHash }) => blockHash.toLowerCase() as Hex))
-  if (blocks.size > 0) await readBlocksAgain(ctx, chain, [...blocks], openListener(ctx, chain, updateStatus))
+  const { named, number } = await readInclusion(chain, pasted.hash)
+  if (named.length > 0) await readBlocksAgain(ctx, chain, named, openListener(ctx, chain, updateStatus))
   if (await resolvePasted(ctx, network, pasted)) return
   const tip = await readTip(ctx.db, network)
-  const isRead =
-    tip !== null && found.some(({ blockNumber }) => Number.parseInt(blockNumber, 16) <= tip.number)
+  const isRead = tip !== null && number !== null && number <= tip.number
   // Otherwise it is in no block, or in one that we have not read yet, and the next lookup may find it.
   if (isRead || pasted.isOld) await writePasted(ctx.db, network, pasted, 'not_found')
 }

@@ -7,7 +7,7 @@ import { openSimulate } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { openFailures } from '../../chains/note-failures.ts'
 import { releaseFollower } from '../../chains/rows.ts'
-import { RpcUnavailableError } from '../../chains/rpc.ts'
+import { countAnswering, RpcUnavailableError } from '../../chains/rpc.ts'
 import { nodesOf } from '../../config.ts'
 import type { Context } from '../../context.ts'
 import { openBatcher } from '../../database/batch.ts'
@@ -63,7 +63,7 @@ export function openEvmRail(ctx: Context, network: EvmNetwork): Rail {
       ? null
       : least(ctx.config.unprovenGasPerDay, ctx.config.storeGasPerDay),
     isInOrder: true,
-    countAnswering: async () => (await chain.rpc.callAll<Hex>('eth_blockNumber', [])).length,
+    countAnswering: () => countAnswering(chain.rpc, 'eth_blockNumber'),
     findDifferences: () => checkChain(chain),
     deploy: (signers) => deployBatcher(ctx, chain, signers),
     async readNonce(account) {

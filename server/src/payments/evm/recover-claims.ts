@@ -1,17 +1,22 @@
 import type { Chain } from '../../chains/evm/chain.ts'
 import { readCalls } from '../../chains/evm/read-calls.ts'
-import type { Hex } from '../../chains/hex.ts'
-import { unwrap } from '../../chains/rpc.ts'
+import { readTransactions } from '../../chains/evm/transactions.ts'
+import { RpcUnavailableError } from '../../chains/rpc.ts'
 import type { Context } from '../../context.ts'
 import type { Transaction } from '../../database/db.ts'
 import { idOfMarker } from '../../ids.ts'
-import type { Concern } from '../credits/rows.ts'
+import type { Concern, Seen } from '../credits/rows.ts'
 import { insertRecovered, readIsRestoring } from '../restores/rows.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
+import { isBound, isBoundTo } from './bound-nonce.ts'
 
 /**
- * Assigns transfers without a claim to the checkouts that their markers name. Returns the concerns with the recovered
- * claims.
+ * While a restore is reconciled, assigns transfers without a claim to the checkouts that their markers name, and records
+ * the others without one. Returns the concerns with the recovered claims. At any other time every payment that we have
+ * sent has its claim, and a marker would be nothing but somebody's word.
+ *
+ * Enough providers must tell who sent a transaction and what is in it. Until they do, the block waits: payments are
+ * refused meanwhile anyway.
  */
 export async function recoverClaims(
   ctx: Context,
@@ -20,43 +25,39 @@ export async function recoverClaims(
   concerns: readonly Concern[],
 ): Promise<Concern[]> {
   const lost = concerns.filter(({ claim }) => claim === null)
-  if (lost.length === 0) return [...concerns]
   const network = chain.network.caip2
-  const isRestoring = await readIsRestoring(tx, network)
-  const inputs = await readInputs(chain, [...new Set(lost.map(({ seen }) => seen.transactionHash))])
-  const settlers = new Set(await listSettlerAddresses(tx, network))
+  if (lost.length === 0 || !(await readIsRestoring(tx, network))) return [...concerns]
+  const sent = await readTransactions(
+    chain,
+    lost.map(({ seen }) => seen.transactionHash),
+  )
+  const settlers = new Set<string>(await listSettlerAddresses(tx, network))
   const recovered: Concern[] = []
   for (const concern of concerns) {
     const { seen } = concern
-    const input = concern.claim === null ? inputs.get(seen.transactionHash) : undefined
-    if (!input) {
+    if (concern.claim !== null) {
       recovered.push(concern)
       continue
     }
-    const call = readCalls(input).find(({ payer, nonce }) => payer === seen.payer && nonce === seen.nonce)
-    const marker = settlers.has(input.from) ? call?.marker : null
-    const checkoutId = marker ? idOfMarker('ch', ctx.config.cell, marker) : null
-    const claim = await insertRecovered(tx, network, seen, call?.signature ?? '0x', checkoutId, isRestoring)
+    const transaction = sent.get(seen.transactionHash)
+    if (!transaction)
+      throw new RpcUnavailableError(`Too few nodes agree about transaction ${seen.transactionHash}.`)
+    const { from, to, input } = transaction
+    const call = to
+      ? readCalls({ to, data: input }).find(
+          ({ payer, nonce }) => payer === seen.payer && nonce === seen.nonce,
+        )
+      : undefined
+    const marker = settlers.has(from) ? call?.marker : null
+    const named = marker ? idOfMarker('ch', ctx.config.cell, marker) : null
+    const checkoutId = named && mayPay(seen, named) ? named : null
+    const claim = await insertRecovered(tx, network, seen, call?.signature ?? '0x', checkoutId, true)
     recovered.push(claim ? { ...concern, claim: { ...claim, isMatch: true } } : concern)
   }
   return recovered
 }
 
-type Input = { readonly from: Hex; readonly to: Hex; readonly data: Hex }
-
-async function readInputs(chain: Chain, hashes: readonly string[]): Promise<Map<string, Input>> {
-  const outcomes = await chain.rpc.batch(
-    hashes.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
-  )
-  const inputs = new Map<string, Input>()
-  for (const [i, hash] of hashes.entries()) {
-    const found = unwrap<{ from: Hex; to: Hex | null; input: Hex } | null>(outcomes[i])
-    if (found?.to)
-      inputs.set(hash, { from: lower(found.from), to: lower(found.to), data: lower(found.input) })
-  }
-  return inputs
-}
-
-function lower(hex: Hex): Hex {
-  return hex.toLowerCase() as Hex
+/** A bound nonce pays the checkout that it was made for, and no other. */
+function mayPay({ nonce }: Seen, checkoutId: string): boolean {
+  return !isBound(nonce as `0x${string}`) || isBoundTo(nonce as `0x${string}`, checkoutId)
 }

@@ -13,13 +13,14 @@ import * as rows from './rows.ts'
  *   nonces    continue from the chain's, so that none is used twice
  *   blocks    of the last hour before the restored tip are read again, and everything after it for the first time
  *   transfers by authorization to one of our wallets are recorded, so that none can be presented again. Those that
- *             carry a checkout's marker, in a transaction from one of our settlers, are credited to that checkout; the
- *             rest are unmatched
+ *             carry a checkout's marker, in a transaction from one of our settlers, are credited to that checkout,
+ *             unless their nonce is bound to another; the rest are unmatched. Enough providers must tell who sent the
+ *             transaction and what is in it
  *   payments  are refused (503) until a block at negative depth is later than any authorization that could have been
  *             claimed before the restore. Only then can no payment from before the restore still be on its way
  *   the log   gets a new epoch, so that stores resume from where the restored log ends
  *
- * Markers count whenever they are seen, not only during a restore.
+ * At any other time a marker says nothing: every payment that we send has its claim.
  */
 export async function startReconciling(ctx: Context, rails: readonly Rail[]): Promise<void> {
   const found = await Promise.all(

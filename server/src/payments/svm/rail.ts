@@ -1,5 +1,6 @@
 import { openFailures } from '../../chains/note-failures.ts'
 import { releaseFollower } from '../../chains/rows.ts'
+import { countAnswering } from '../../chains/rpc.ts'
 import { checkSvmChain, openSvmChain, type SvmChain } from '../../chains/svm/chain.ts'
 import { nodesOf } from '../../config.ts'
 import type { Context } from '../../context.ts'
@@ -50,7 +51,7 @@ export function openSvmRail(ctx: Context, network: SolanaNetwork): Rail {
     storeCostPerDay: null,
     unprovenCostPerDay: null,
     isInOrder: false,
-    countAnswering: async () => (await chain.rpc.callAll<number>('getSlot', [])).length,
+    countAnswering: () => countAnswering(chain.rpc, 'getSlot'),
     findDifferences: () => checkSvmChain(chain),
     // Accounts have no nonce on Solana: only our own rows count what a settler has signed.
     readNonce: async () => 0,

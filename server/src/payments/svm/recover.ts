@@ -1,9 +1,8 @@
-import { RpcUnavailableError } from '../../chains/rpc.ts'
 import type { SvmChain } from '../../chains/svm/chain.ts'
 import { type Landed, readLanded } from '../../chains/svm/landed.ts'
+import { listSent } from '../../chains/svm/lists.ts'
 import { encodeTransaction, hashMessage } from '../../chains/svm/message.ts'
 import { type ExactTransfer, findTokenAccount, readExact } from '../../chains/svm/transfer.ts'
-import { readAnswer } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { isId } from '../../ids.ts'
 import { isRefundNonce } from '../refund-nonce.ts'
@@ -12,13 +11,8 @@ import { insertRecovered } from '../restores/rows.ts'
 import { listSettlerAddresses } from '../settlers/rows.ts'
 import * as rows from './rows.ts'
 
-/** Per request; nodes list the newest first. */
-const listedPerRequest = 1_000
-
 /** The settlers whose keys a process has, and of which it has said that nobody added them. */
 export type OwnKeys = { readonly addresses: readonly string[]; readonly reported: Set<string> }
-
-type Listed = { readonly signature: string; readonly blockTime: number | null }
 
 /**
  * After a restore, finds transactions that our settlers have sent and that the database no longer knows. Each names its
@@ -51,46 +45,6 @@ export async function recoverSent(ctx: Context, chain: SvmChain, keys: OwnKeys, 
   }
   // A transaction that was confirmed a minute ago is final by now, and was listed.
   if (isComplete) await finishReconciling(ctx, network, new Date(time.getTime() - 60_000))
-}
-
-/** What the settler has sent, by the lists of all providers; `isAgreed` if enough of them list the same. */
-async function listSent({ rpc, network: { witnessesMin } }: SvmChain, settler: string, since: Date) {
-  const hashes: string[] = []
-  let isAgreed = true
-  let before: string | undefined
-  for (;;) {
-    const settings = { limit: listedPerRequest, commitment: 'confirmed', ...(before && { before }) }
-    const call = { method: 'getSignaturesForAddress', params: [settler, settings] }
-    const lists = (await rpc.askAll([call])).flatMap(({ outcomes: [outcome] }) => {
-      const list = readAnswer(outcome, (raw: Listed[]) => raw.map(toListed))
-      return list ? [list] : []
-    })
-    if (lists.length < witnessesMin) throw new RpcUnavailableError('Too few nodes list what a settler sent.')
-    // A block whose time the node does not know may be a late one.
-    const isLate = ({ blockTime }: Listed) => blockTime === null || blockTime * 1_000 >= since.getTime()
-    const late = lists.map((list) => list.filter(isLate))
-    const countListing = (hash: string) =>
-      late.filter((list) => list.some(({ signature }) => signature === hash)).length
-    for (const hash of new Set(late.flat().map(({ signature }) => signature))) {
-      const having = countListing(hash)
-      if (isMajority(having, lists.length, witnessesMin)) hashes.push(hash)
-      else if (!isMajority(lists.length - having, lists.length, witnessesMin)) isAgreed = false
-    }
-    const atEnd = lists.filter((list, i) => list.length < listedPerRequest || late[i]?.length !== list.length)
-    if (isMajority(atEnd.length, lists.length, witnessesMin)) return { hashes, isAgreed }
-    // The oldest that enough of them list: all of those can go on from there.
-    const next = lists.flat().findLast(({ signature }) => countListing(signature) >= witnessesMin)?.signature
-    if (next === undefined || next === before) return { hashes, isAgreed: false }
-    before = next
-  }
-}
-
-function isMajority(count: number, of: number, witnessesMin: number): boolean {
-  return count >= witnessesMin && count * 2 > of
-}
-
-function toListed({ signature, blockTime }: Listed): Listed {
-  return { signature: String(signature), blockTime: blockTime ?? null }
 }
 
 /** Records those that are payments or refunds. False if too few providers report the same about each. */

@@ -1,9 +1,9 @@
 import { lockFollower } from '../../chains/rows.ts'
 import type { SvmChain } from '../../chains/svm/chain.ts'
 import { type Landed, readLanded } from '../../chains/svm/landed.ts'
+import { listNaming } from '../../chains/svm/lists.ts'
 import { countWith, findWithout, judge, readViews } from '../../chains/svm/status.ts'
 import { findTokenAccount, tokenProgram } from '../../chains/svm/transfer.ts'
-import { readAnswer } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { advancePlaces, orphanCredits } from '../credits/rows.ts'
 import { writeCredits } from '../credits/write.ts'
@@ -68,8 +68,6 @@ export function openReferences(
 const pace = { ageShare: 20, secondsMin: 2, secondsMax: 300 }
 /** Each takes a separate call to a node. */
 const referencesPerRun = 50
-/** As many as a node lists in one answer. Several transactions name one reference only if somebody means to. */
-const namingMax = 1_000
 /** An older transaction stays as it is: no fork can remove it and make it do something else. */
 const forkableMs = 60_000
 /** Bounds memory: beyond it, transactions that paid nothing are read again. */
@@ -79,18 +77,12 @@ const settledPerRun = 200
 const lostMinutes = 10
 
 /** The newest transactions of which any provider says that they name a reference, each with the one it names. */
-async function findNaming({ rpc }: SvmChain, awaited: readonly Awaited[]): Promise<Map<string, Awaited>> {
-  const settings = { commitment: 'confirmed', limit: namingMax }
-  const witnesses = await rpc.askAll(
-    awaited.map(({ reference }) => ({ method: 'getSignaturesForAddress', params: [reference, settings] })),
+async function findNaming(chain: SvmChain, awaited: readonly Awaited[]): Promise<Map<string, Awaited>> {
+  const lists = await listNaming(
+    chain,
+    awaited.map(({ reference }) => reference),
   )
-  const read = (list: readonly { signature: string; err?: unknown }[]) =>
-    list.filter(({ err }) => (err ?? null) === null).map(({ signature }) => String(signature))
-  return new Map(
-    witnesses.flatMap(({ outcomes }) =>
-      awaited.flatMap((one, i) => (readAnswer(outcomes[i], read) ?? []).map((hash) => [hash, one] as const)),
-    ),
-  )
+  return new Map(awaited.flatMap((one, i) => (lists[i] ?? []).map((hash) => [hash, one] as const)))
 }
 
 async function credit(

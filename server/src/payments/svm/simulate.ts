@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { agree } from '../../chains/agree.ts'
 import { RpcUnavailableError } from '../../chains/rpc.ts'
 import { type SvmChain, type SvmSimulated, type SvmSimulation, simulateSvm } from '../../chains/svm/chain.ts'
 import type { SvmTransaction } from '../../chains/svm/message.ts'
 import type { ExactTransfer } from '../../chains/svm/transfer.ts'
-import { agree } from '../../chains/svm/witnesses.ts'
 import { openBatcher } from '../../database/batch.ts'
 
 /** Keeps one request below what nodes accept. */

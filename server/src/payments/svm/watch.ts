@@ -1,3 +1,4 @@
+import type { Agreement } from '../../chains/agree.ts'
 import { leaseFollower, lockFollower, writeDispute, writeHead } from '../../chains/rows.ts'
 import type { SvmChain } from '../../chains/svm/chain.ts'
 import { type Landed, readLanded } from '../../chains/svm/landed.ts'
@@ -12,7 +13,6 @@ import {
   type View,
 } from '../../chains/svm/status.ts'
 import { readExact } from '../../chains/svm/transfer.ts'
-import type { Agreement } from '../../chains/svm/witnesses.ts'
 import type { Context } from '../../context.ts'
 import { crashPoint } from '../../crash.ts'
 import { bury } from '../credits/bury.ts'

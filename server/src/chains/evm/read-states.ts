@@ -1,7 +1,7 @@
-import type { Chain } from '../../chains/evm/chain.ts'
-import { authorizationStateCalldata } from '../../chains/evm/eip3009.ts'
-import { decodeAggregate, readManyParams } from '../../chains/evm/multicall.ts'
-import type { Hex } from '../../chains/hex.ts'
+import type { Hex } from '../hex.ts'
+import type { Chain } from './chain.ts'
+import { authorizationStateCalldata } from './eip3009.ts'
+import { decodeAggregate, readManyParams } from './multicall.ts'
 
 /** Whether each nonce is used at a block; null if too few nodes answered or they disagree. */
 export async function readStates(

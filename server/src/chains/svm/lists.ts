@@ -1,0 +1,62 @@
+import { RpcUnavailableError } from '../rpc.ts'
+import type { SvmChain } from './chain.ts'
+import { readAnswer } from './witnesses.ts'
+
+/** Which transactions name an account. Nodes list the newest first, and so many per request. */
+const listedPerRequest = 1_000
+
+type Listed = { readonly signature: string; readonly blockTime: number | null }
+
+/**
+ * For each account, the newest transactions of which any provider says that they name it and did not fail. That says only
+ * where to look: `readLanded` asks what they did. Several name one reference only if somebody means to.
+ */
+export async function listNaming({ rpc }: SvmChain, accounts: readonly string[]): Promise<string[][]> {
+  const settings = { commitment: 'confirmed', limit: listedPerRequest }
+  const witnesses = await rpc.askAll(
+    accounts.map((account) => ({ method: 'getSignaturesForAddress', params: [account, settings] })),
+  )
+  const read = (list: readonly { signature: string; err?: unknown }[]) =>
+    list.filter(({ err }) => (err ?? null) === null).map(({ signature }) => String(signature))
+  return accounts.map((_, i) => witnesses.flatMap(({ outcomes }) => readAnswer(outcomes[i], read) ?? []))
+}
+
+/** What the settler has sent, by the lists of all providers; `isAgreed` if enough of them list the same. */
+export async function listSent({ rpc, network: { witnessesMin } }: SvmChain, settler: string, since: Date) {
+  const hashes: string[] = []
+  let isAgreed = true
+  let before: string | undefined
+  for (;;) {
+    const settings = { limit: listedPerRequest, commitment: 'confirmed', ...(before && { before }) }
+    const call = { method: 'getSignaturesForAddress', params: [settler, settings] }
+    const lists = (await rpc.askAll([call])).flatMap(({ outcomes: [outcome] }) => {
+      const list = readAnswer(outcome, (raw: Listed[]) => raw.map(toListed))
+      return list ? [list] : []
+    })
+    if (lists.length < witnessesMin) throw new RpcUnavailableError('Too few nodes list what a settler sent.')
+    // A block whose time the node does not know may be a late one.
+    const isLate = ({ blockTime }: Listed) => blockTime === null || blockTime * 1_000 >= since.getTime()
+    const late = lists.map((list) => list.filter(isLate))
+    const countListing = (hash: string) =>
+      late.filter((list) => list.some(({ signature }) => signature === hash)).length
+    for (const hash of new Set(late.flat().map(({ signature }) => signature))) {
+      const having = countListing(hash)
+      if (isMajority(having, lists.length, witnessesMin)) hashes.push(hash)
+      else if (!isMajority(lists.length - having, lists.length, witnessesMin)) isAgreed = false
+    }
+    const atEnd = lists.filter((list, i) => list.length < listedPerRequest || late[i]?.length !== list.length)
+    if (isMajority(atEnd.length, lists.length, witnessesMin)) return { hashes, isAgreed }
+    // The oldest that enough of them list: all of those can go on from there.
+    const next = lists.flat().findLast(({ signature }) => countListing(signature) >= witnessesMin)?.signature
+    if (next === undefined || next === before) return { hashes, isAgreed: false }
+    before = next
+  }
+}
+
+function isMajority(count: number, of: number, witnessesMin: number): boolean {
+  return count >= witnessesMin && count * 2 > of
+}
+
+function toListed({ signature, blockTime }: Listed): Listed {
+  return { signature: String(signature), blockTime: blockTime ?? null }
+}
