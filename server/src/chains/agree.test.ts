@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { agree, enoughOf } from './agree.ts'
+import { agree, enoughOf, reachedBy } from './agree.ts'
 
 const told = (...facts: readonly string[]) => facts.map((fact, i) => ({ provider: `${i + 1}`, fact }))
 const agreeOn = (witnessesMin: number, ...facts: readonly string[]) =>
@@ -28,4 +28,25 @@ test('who answers first does not decide while most providers have not answered',
     [2, 2, 2, 3, 3],
   )
   assert.equal(enoughOf(providers(1), 1), 1)
+})
+
+test('a height counts as reached by those who decide: two of four do not', () => {
+  assert.equal(reachedBy([9, 7], 2), 7)
+  assert.equal(reachedBy([9, 7, 7], 2), 7)
+  assert.equal(reachedBy([9, 9, 7, 7], 2), 7)
+  assert.equal(reachedBy([9, 9, 9, 7], 2), 9)
+  assert.equal(reachedBy([9], 2), null)
+  assert.equal(reachedBy([9], 1), 9)
+})
+
+test('no single provider moves what two have reached above or below the honest ones', () => {
+  assert.equal(reachedBy([9_999, 100], 2), 100)
+  assert.equal(reachedBy([9_999, 100, 101], 2), 101)
+  assert.equal(reachedBy([0, 100, 101], 2), 100)
+})
+
+test('with fewer answers than needed, nothing is reached', () => {
+  assert.equal(reachedBy([], 1), null)
+  assert.equal(reachedBy([100], 2), null)
+  assert.equal(reachedBy([100], 1), 100)
 })

@@ -21,12 +21,26 @@ export function agree<Fact>(
   const groups = [...Map.groupBy(said, ({ fact }) => keyOf(fact)).values()]
   const [largest = []] = groups.toSorted((a, b) => b.length - a.length)
   const [first] = largest
-  if (first && largest.length >= witnessesMin && largest.length * 2 > said.length) {
+  if (first && isMost(largest.length, said.length, witnessesMin)) {
     const odd = said.filter((one) => !largest.includes(one)).map(({ provider }) => provider)
     return { fact: first.fact, odd, isDisputed: false }
   }
   const isDisputed = groups.length > 1
   return { fact: null, odd: isDisputed ? said.map(({ provider }) => provider) : [], isDisputed }
+}
+
+/** Whether so many of those who answered decide: they are enough, and nobody else can be as many. */
+export function isMost(count: number, answered: number, witnessesMin: number): boolean {
+  return count >= witnessesMin && count * 2 > answered
+}
+
+/**
+ * The highest of the values that providers have reached, as far as those decide who answered; null if too few did. With
+ * 2 of 4, two that lie could be as many as two that do not.
+ */
+export function reachedBy(values: readonly number[], witnessesMin: number): number | null {
+  const needed = Math.max(witnessesMin, Math.floor(values.length / 2) + 1)
+  return values.toSorted((a, b) => b - a)[needed - 1] ?? null
 }
 
 /** How many providers must say the same before the others need not be waited for: enough, and most of all there are. */

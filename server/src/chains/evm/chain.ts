@@ -1,5 +1,6 @@
 import type { EvmNetwork } from '../../networks.ts'
 import type { Node } from '../../parse-setting.ts'
+import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import {
   type NoteOutcome,
@@ -140,13 +141,14 @@ export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Prom
     return addresses.map((_, i) => {
       const withCode = answers.filter((sizes) => sizes[i] !== 0n).length
       const without = answers.length - withCode
-      if (withCode >= witnessesMin || without >= witnessesMin) return withCode >= witnessesMin
+      if (isMost(withCode, answers.length, witnessesMin)) return true
+      if (isMost(without, answers.length, witnessesMin)) return false
       return answers.length > 0 && withCode * without === 0 ? withCode > 0 : null
     })
   }
   const told = await chain.rpc.askAll(
     [{ method: 'eth_call', params: [{ data, gas: readGas }, 'latest'] }],
-    (some) => some.length >= witnessesMin && !agreed(some).includes(null),
+    (some) => some.length >= enoughOf(chain.rpc.providers, witnessesMin) && !agreed(some).includes(null),
   )
   return agreed(told).map((hasCode) => {
     if (hasCode !== null) return hasCode

@@ -1,5 +1,5 @@
+import { enoughOf, isMost, reachedBy } from '../agree.ts'
 import type { Hex } from '../hex.ts'
-import { reachedBy } from '../reached-by.ts'
 import type { Told } from '../rpc.ts'
 import { blockCall, blockIn, type Chain } from './chain.ts'
 import type { Account } from './listener.ts'
@@ -32,6 +32,7 @@ export async function readAgreedNonces(
   const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, at] }))
   const agreed = (told: readonly Told[]) => agreeOnNonces(accounts, told, network.witnessesMin)
   const isEnough = (told: readonly Told[]) =>
+    told.length >= enoughOf(rpc.providers, network.witnessesMin) &&
     agreed(told).filter(({ isWitnessed }) => isWitnessed).length === accounts.length
   return agreed(await rpc.askAll(calls, isEnough))
 }
@@ -44,8 +45,9 @@ function agreeOnNonces(accounts: readonly string[], told: readonly Told[], witne
     })
     const counts = [...Map.groupBy(nonces, (nonce) => nonce)].toSorted(([, a], [, b]) => b.length - a.length)
     const [most] = counts
-    if (!most || (counts.length > 1 && most[1].length < witnessesMin)) return []
-    return { address, nonce: most[0], isWitnessed: most[1].length >= witnessesMin }
+    const isWitnessed = most !== undefined && isMost(most[1].length, nonces.length, witnessesMin)
+    if (!most || (counts.length > 1 && !isWitnessed)) return []
+    return { address, nonce: most[0], isWitnessed }
   })
 }
 
@@ -56,5 +58,6 @@ export async function readFunds({ rpc, network }: Chain, account: string): Promi
   const told = await rpc.callAll<Hex>('eth_getBalance', [account, 'latest'])
   const amounts = told.filter((wei) => /^0x[0-9a-f]+$/i.test(String(wei))).map((wei) => BigInt(wei))
   const highestFirst = amounts.toSorted((a, b) => (a < b ? 1 : -1))
-  return highestFirst[network.witnessesMin - 1] ?? highestFirst.at(-1) ?? 0n
+  const needed = Math.max(network.witnessesMin, Math.floor(amounts.length / 2) + 1)
+  return highestFirst[needed - 1] ?? highestFirst.at(-1) ?? 0n
 }

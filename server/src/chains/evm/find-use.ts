@@ -1,3 +1,4 @@
+import { isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import type { Chain } from './chain.ts'
 
@@ -37,5 +38,5 @@ export async function findUse(
   const hash = Array.isArray(block?.transactions) ? block.transactions.find(isUse)?.hash : null
   if (!hash) return null
   const told = await rpc.callAll<Found | null>('eth_getTransactionByHash', [hash])
-  return told.filter(isUse).length >= network.witnessesMin ? hash : null
+  return isMost(told.filter(isUse).length, told.length, network.witnessesMin) ? hash : null
 }

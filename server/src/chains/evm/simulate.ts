@@ -1,5 +1,6 @@
 import { decodeErrorResult } from 'viem/utils'
 import { openBatcher } from '../../database/batch.ts'
+import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import { RpcAnswerError, type RpcOutcome, RpcUnavailableError, type Told, unwrap } from '../rpc.ts'
 import type { Chain } from './chain.ts'
@@ -37,7 +38,7 @@ export type Simulated = {
 }
 
 /** A transfer, and what its payer has in flight besides: the balance must cover both. */
-type Asked = SignedTransfer & { readonly inFlightUnits?: bigint }
+type Asked = SignedTransfer & { readonly inFlightUnits?: bigint; readonly headNumber?: number | null }
 /**
  * The gas of a transaction that carries one contract wallet's payment. The wallet's code may burn all of it, so it is
  * less than three times what it costs to set up such a wallet. It is enough for a token's transfer and a wallet that
@@ -60,7 +61,12 @@ const callsInFlight = 4
 /** Reads are made from this address: nothing that is read depends on it. */
 const nobody = '0x0000000000000000000000000000000000000001'
 
-export type Simulate = (transfer: SignedTransfer, inFlightUnits?: bigint) => Promise<Simulated>
+/** `headNumber` is how far the chain was followed. */
+export type Simulate = (
+  transfer: SignedTransfer,
+  inFlightUnits?: bigint,
+  headNumber?: number | null,
+) => Promise<Simulated>
 
 /**
  * For `serve`: all transfers waiting at a moment are looked at in one call. Throws if no node answers, or if the nodes
@@ -70,9 +76,11 @@ export function openSimulate(chain: Chain, from: string): Simulate {
   const first = async (transfers: readonly Asked[]): Promise<Simulated[]> => {
     const outcomes = await chain.rpc.batch(callsFor(transfers, true))
     const checked = orNull(() => parse(transfers, outcomes))
-    // Neither a refusal nor a used nonce is believed on one provider's word: the payer would be asked to sign again.
-    const isAccepted = (one: Simulated | undefined) => one?.isGood === true && !one.isNonceUsed
-    const doubtful = transfers.filter((_, i) => !isAccepted(checked?.[i]))
+    // Neither a refusal nor a used nonce is believed on one provider's word: the payer would be asked to sign again. Nor
+    // is one that has not seen the blocks we have: the nonce may be used in them.
+    const isAccepted = (one: Simulated | undefined, { headNumber }: Asked) =>
+      one?.isGood === true && !one.isNonceUsed && one.blockNumber >= (headNumber ?? 0)
+    const doubtful = transfers.filter((transfer, i) => !isAccepted(checked?.[i], transfer))
     const confirmed = await checkTransfers(chain, doubtful, true)
     return transfers.map((transfer, i) => {
       const place = doubtful.indexOf(transfer)
@@ -85,8 +93,8 @@ export function openSimulate(chain: Chain, from: string): Simulate {
     itemsMax: transfersPerCall,
     inFlightMax: callsInFlight,
   })
-  return async (transfer, inFlightUnits = 0n) => {
-    const asked = { ...transfer, inFlightUnits }
+  return async (transfer, inFlightUnits = 0n, headNumber = null) => {
+    const asked = { ...transfer, inFlightUnits, headNumber }
     if (!transfer.isContract) return await joined(asked)
     const data = transferCalldata(transfer.authorization, transfer.signature)
     const send = { to: transfer.asset, data, gas: contractGas }
@@ -128,7 +136,8 @@ export async function checkTransfers(
       ),
     )
   }
-  const isEnough = (told: readonly Told[]) => told.length >= witnessesMin && !agreed(told).includes(null)
+  const enough = enoughOf(chain.rpc.providers, witnessesMin)
+  const isEnough = (told: readonly Told[]) => told.length >= enough && !agreed(told).includes(null)
   return agreed(await chain.rpc.askAll(callsFor(transfers, withPending), isEnough))
 }
 
@@ -188,7 +197,7 @@ function agree(answers: readonly Simulated[], witnessesMin: number): Simulated |
   const richestFirst = most.toSorted((a, b) => (a.balance < b.balance ? 1 : -1))
   // As much as enough of them say the payer has.
   const told = richestFirst[witnessesMin - 1] ?? richestFirst.at(-1) ?? null
-  if (most.length >= witnessesMin) return told
+  if (isMost(most.length, heard.length, witnessesMin)) return told
   return groups.length === 1 && told?.isGood ? told : null
 }
 
@@ -205,13 +214,15 @@ export async function refusesToPay(chain: Chain, asset: string, address: Hex): P
     [{ method: 'eth_call', params: readManyParams([call], nobody, 'latest') }],
     (some) => {
       const answers = refused(some)
-      return [true, false].some((one) => answers.filter((each) => each === one).length >= witnessesMin)
+      const enough = enoughOf(chain.rpc.providers, witnessesMin)
+      return [true, false].some((one) => answers.filter((each) => each === one).length >= enough)
     },
   )
   const answers = refused(told)
   const yes = answers.filter((answer) => answer).length
-  if (yes >= witnessesMin) return true
-  if (answers.length - yes >= witnessesMin || (answers.length > 0 && yes === 0)) return false
+  if (isMost(yes, answers.length, witnessesMin)) return true
+  if (isMost(answers.length - yes, answers.length, witnessesMin) || (answers.length > 0 && yes === 0))
+    return false
   throw new RpcUnavailableError('Too few nodes agree on whether the token refuses the address.')
 }
 

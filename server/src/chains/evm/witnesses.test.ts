@@ -90,3 +90,42 @@ test('where one provider is enough, the one that reports more is believed', () =
   assert.equal(outcome(accounts, 1), 'b')
   assert.deepEqual(liars(accounts, 1), [])
 })
+
+test('two of four that lie alike are not believed, nor are the other two put aside', () => {
+  const honest = [log('3')]
+  const forged = [log('3'), log('9', 1)]
+  const logs = [
+    account('a', block('a'), honest),
+    account('b', block('a'), honest),
+    account('c', block('a'), forged),
+    account('d', block('a'), forged),
+  ]
+  for (const order of [logs, logs.toReversed(), [logs[0], logs[2], logs[1], logs[3]]]) {
+    const accounts = order.map((one) => one ?? assert.fail())
+    assert.equal(outcome(accounts), 'disputed')
+    assert.deepEqual(liars(accounts), [])
+  }
+  const blocks = logs.map((one, i) => (i < 2 ? one : { ...one, block: block('b') }))
+  assert.equal(outcome(blocks), 'forked')
+  assert.equal(outcome(blocks.toReversed()), 'forked')
+})
+
+test('two of four with logs that two others do not have are not enough: the block is read again', () => {
+  const accounts = [
+    account('a', block('a'), []),
+    account('b', block('a'), []),
+    account('c', block('a'), [log('9')]),
+    account('d', block('a'), [log('9')]),
+  ]
+  assert.equal(outcome(accounts), 'c')
+  assert.equal(outcome(accounts.slice(1)), 'c,d')
+})
+
+test('three of four, and three of five, are believed', () => {
+  const told = (provider: string, data: string) => account(provider, block('a'), [log(data)])
+  assert.equal(outcome([told('a', '3'), told('b', '9'), told('c', '3'), told('d', '3')]), 'a,c,d')
+  assert.equal(
+    outcome([told('a', '9'), told('b', '9'), told('c', '3'), told('d', '3'), told('e', '3')]),
+    'c,d,e',
+  )
+})

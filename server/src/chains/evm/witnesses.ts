@@ -1,3 +1,4 @@
+import { enoughOf, isMost } from '../agree.ts'
 import type { Hex } from '../hex.ts'
 import type { RpcOutcome, Told } from '../rpc.ts'
 import { blockCall, blockIn, type Chain, type Log, logsCall, type ToldBlock, toLogs } from './chain.ts'
@@ -12,7 +13,8 @@ import { canContain, isGenuine } from './header.ts'
  *   lie     a header that does not hash to its name, or a log that its block's bloom filter excludes. That is proven, so
  *           the provider does not count. Where enough others agree, whoever contradicts them about the logs of a block
  *           has lied too
- *   dispute providers contradict each other and nothing proves who lies: neither is believed
+ *   dispute providers contradict each other and nothing proves who lies: neither is believed. Two of four prove nothing:
+ *           it takes most of those who answer
  */
 export type Account = {
   readonly provider: string
@@ -44,12 +46,14 @@ export type Verdict = { readonly lies: readonly Lie[] } & (
 export function judge(accounts: readonly Account[], witnessesMin: number): Verdict {
   const lies: Lie[] = []
   const known = accounts.flatMap(({ block, ...account }) => (block ? { ...account, block } : []))
-  const forks = groupBySize(dropForged(known, lies), ({ block }) => block.hash)
+  const genuine = dropForged(known, lies)
+  const forks = groupBySize(genuine, ({ block }) => block.hash)
   const [fork = []] = forks
   const [first] = fork
   if (!first) return { kind: 'unknown', lies }
   const { block } = first
-  if (forks.length > 1 && fork.length < witnessesMin) return { kind: 'forked', number: block.number, lies }
+  if (forks.length > 1 && !isDecided(fork.length, genuine.length, witnessesMin))
+    return { kind: 'forked', number: block.number, lies }
 
   const told = fork.flatMap(({ provider, logs }) => (logs ? { provider, logs } : []))
   const possible = told.filter(({ provider, logs }) => {
@@ -62,21 +66,26 @@ export function judge(accounts: readonly Account[], witnessesMin: number): Verdi
     return !excluded || told.length === 1
   })
   const isSome = possible.some(({ logs }) => logs.length > 0)
-  const groups = groupBySize(
-    possible.filter(({ logs }) => !isSome || logs.length > 0),
-    ({ logs }) => textOf(logs),
-  )
+  const telling = possible.filter(({ logs }) => !isSome || logs.length > 0)
+  const groups = groupBySize(telling, ({ logs }) => textOf(logs))
   const [group] = groups
   if (!group?.[0]) return { kind: 'unknown', lies }
-  if (groups.length > 1 && group.length < witnessesMin)
+  if (groups.length > 1 && !isDecided(group.length, telling.length, witnessesMin))
     return { kind: 'disputed', what: `the logs of block ${block.number} (${block.hash})`, lies }
   if (witnessesMin > 1)
     for (const { provider } of groups.slice(1).flat())
       lies.push({ provider, what: `other logs of block ${block.number} than ${group.length} others` })
-  const toldBy = group.map(({ provider }) => provider)
+  // Those without logs may lag. But as long as they are as many, it is not known who is right: fewer than enough count.
+  const isContested = group.length >= witnessesMin && !isDecided(group.length, possible.length, witnessesMin)
+  const toldBy = group.slice(0, isContested ? witnessesMin - 1 : group.length).map(({ provider }) => provider)
   const isAwaited = accounts.length - lies.length > toldBy.length
   const isDoubted = isSome && possible.some(({ logs }) => logs.length === 0)
   return { kind: 'believed', block, logs: group[0].logs, toldBy, isAwaited, isDoubted, lies }
+}
+
+/** Where one provider is enough, the one that reports more is believed. */
+function isDecided(count: number, answered: number, witnessesMin: number): boolean {
+  return witnessesMin === 1 || isMost(count, answered, witnessesMin)
 }
 
 const texts = new WeakMap<readonly Log[], string>()
@@ -138,11 +147,10 @@ export async function readAccounts(
         return { provider, block, logs: isAsked ? logsIn(outcomes[start + 1]) : null }
       }),
     )
+  const enough = enoughOf(rpc.providers, network.witnessesMin)
   const isTold = (told: readonly Told[]) =>
-    told.length >= network.witnessesMin &&
-    toAccounts(told).every((accounts) =>
-      isWitnessed(judge(accounts, network.witnessesMin), network.witnessesMin),
-    )
+    told.length >= enough &&
+    toAccounts(told).every((accounts) => isWitnessed(judge(accounts, network.witnessesMin), enough))
   const first = toAccounts(await rpc.askAll(calls.flat(), isHasty ? isTold : undefined))
 
   const later = first.flatMap((accounts, i) => {
@@ -180,8 +188,8 @@ export async function readHeaders(
   )
 }
 
-function isWitnessed(verdict: Verdict, witnessesMin: number): boolean {
-  return verdict.kind === 'believed' && verdict.toldBy.length >= witnessesMin
+function isWitnessed(verdict: Verdict, enough: number): boolean {
+  return verdict.kind === 'believed' && verdict.toldBy.length >= enough
 }
 
 /** An answer is looked at whenever another one arrives. Reading its logs once is enough. */

@@ -1,6 +1,6 @@
 import type { SolanaNetwork } from '../../networks.ts'
 import type { Node } from '../../parse-setting.ts'
-import { reachedBy } from '../reached-by.ts'
+import { reachedBy } from '../agree.ts'
 import { type NoteOutcome, openRpc, type Rpc, RpcUnavailableError } from '../rpc.ts'
 import { encodeTransaction, type SvmTransaction } from './message.ts'
 import { findTokenAccount, tokenProgram } from './transfer.ts'

@@ -1,3 +1,4 @@
+import { isMost } from '../agree.ts'
 import { RpcUnavailableError } from '../rpc.ts'
 import type { SvmChain } from './chain.ts'
 import { readAnswer } from './witnesses.ts'
@@ -41,20 +42,16 @@ export async function listSent({ rpc, network: { witnessesMin } }: SvmChain, set
       late.filter((list) => list.some(({ signature }) => signature === hash)).length
     for (const hash of new Set(late.flat().map(({ signature }) => signature))) {
       const having = countListing(hash)
-      if (isMajority(having, lists.length, witnessesMin)) hashes.push(hash)
-      else if (!isMajority(lists.length - having, lists.length, witnessesMin)) isAgreed = false
+      if (isMost(having, lists.length, witnessesMin)) hashes.push(hash)
+      else if (!isMost(lists.length - having, lists.length, witnessesMin)) isAgreed = false
     }
     const atEnd = lists.filter((list, i) => list.length < listedPerRequest || late[i]?.length !== list.length)
-    if (isMajority(atEnd.length, lists.length, witnessesMin)) return { hashes, isAgreed }
+    if (isMost(atEnd.length, lists.length, witnessesMin)) return { hashes, isAgreed }
     // The oldest that enough of them list: all of those can go on from there.
     const next = lists.flat().findLast(({ signature }) => countListing(signature) >= witnessesMin)?.signature
     if (next === undefined || next === before) return { hashes, isAgreed: false }
     before = next
   }
-}
-
-function isMajority(count: number, of: number, witnessesMin: number): boolean {
-  return count >= witnessesMin && count * 2 > of
 }
 
 function toListed({ signature, blockTime }: Listed): Listed {

@@ -1,5 +1,4 @@
-import { agree } from '../agree.ts'
-import { reachedBy } from '../reached-by.ts'
+import { agree, reachedBy } from '../agree.ts'
 import type { SvmChain } from './chain.ts'
 import { findTogether, lagMax, readAnswer, whole } from './witnesses.ts'
 
