@@ -15,6 +15,9 @@ export type FactCredit = CreditRow & {
   readonly claimedAt: Date | null
   /** Whether a refund of it counts. */
   readonly isRefunded: boolean
+  /** With its transaction, what the chain knows it by: its nonce, or null and its position among equal transfers. */
+  readonly nonce: string | null
+  readonly position: number
 }
 
 /** The facts that decide the status of checkouts. */
@@ -50,6 +53,8 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
       is_newly_safe: boolean
       claimed_at: Date | null
       is_refunded: boolean
+      nonce: string | null
+      position: number
     }
   >(
     `select k.*, k.orphaned_at is not null and exists (select 1 from credits o where o.payment_id = k.payment_id
@@ -98,6 +103,8 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
       isNewlySafe: row.is_newly_safe,
       claimedAt: row.claimed_at,
       isRefunded: row.is_refunded,
+      nonce: row.nonce,
+      position: row.position,
     })),
   }
 }

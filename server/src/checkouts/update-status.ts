@@ -6,6 +6,7 @@ import { newId } from '../ids.ts'
 import { type CreditRow, finalityOf, toCheckoutPayment, toPayment } from '../payments/credits/credit.ts'
 import { type Announcement, writeAnnouncements, writeDispositions } from '../payments/credits/rows.ts'
 import { rejectUnsent } from '../payments/rows.ts'
+import { readReturned } from '../refunds/returned.ts'
 import { type Checkout, type Credit, evaluate, toStoreWire } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
 import { notePagesChanged } from './page-rows.ts'
@@ -24,7 +25,7 @@ export async function updateStatus(
   now: Date,
 ): Promise<void> {
   const checkouts = await lockCheckouts(tx, checkoutIds)
-  const facts = await readFacts(tx, checkoutIds)
+  const facts = await withReturned(tx, await readFacts(tx, checkoutIds))
   const creditsOf = Map.groupBy(facts.credits, ({ checkoutId }) => checkoutId)
   const evaluated = checkouts.map((checkout) =>
     evaluateFacts(checkout, creditsOf.get(checkout.id) ?? [], facts, now),
@@ -53,6 +54,24 @@ export async function updateStatus(
     tx,
     evaluated.filter(({ isPaid }) => isPaid).map(({ checkout }) => checkout.id),
   )
+}
+
+/**
+ * A payment that did not pay when it came, and may now, must not have gone back meanwhile. Refunds that a restored database
+ * has forgotten are seen on the chain. Most checkouts have no such payment, so nothing is asked.
+ */
+async function withReturned(tx: Transaction, facts: StatusFacts): Promise<StatusFacts> {
+  const second = facts.credits.filter(
+    ({ isNew, isOrphaned, isRefunded, disposition }) =>
+      !isNew && !isOrphaned && !isRefunded && disposition !== 'exact',
+  )
+  if (second.length === 0) return facts
+  const returned = await readReturned(tx, second)
+  const credits = facts.credits.map((credit) => ({
+    ...credit,
+    isRefunded: credit.isRefunded || returned.has(credit.paymentId),
+  }))
+  return { ...facts, credits }
 }
 
 type Evaluated = Reported & {

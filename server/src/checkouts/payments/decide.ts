@@ -10,7 +10,10 @@ import { isId, type StoreId } from '../../ids.ts'
 import { type CreditRow, toPayment } from '../../payments/credits/credit.ts'
 import { writeNote } from '../../payments/credits/note-rows.ts'
 import * as rows from '../../payments/credits/store-rows.ts'
+import { readIsRestoring } from '../../payments/restores/rows.ts'
 import { invalid, Problem } from '../../problems.ts'
+import { readRefundable } from '../../refunds/create-rows.ts'
+import { readReturned } from '../../refunds/returned.ts'
 import { isRefunded, lockRefundsOf } from '../../refunds/rows.ts'
 import { toStoreWire } from '../checkout.ts'
 import { notePagesChanged } from '../page-rows.ts'
@@ -56,13 +59,30 @@ export async function acceptPayment(
   if (found.checkout.status === 'COMPLETED' || (await rows.hasExact(tx, checkoutId)))
     throw new Problem('already_paid', 'The checkout is already paid.')
   refuseClosed(payment)
-  if (await isRefunded(tx, paymentId))
-    throw new Problem('payment_refunded', 'A refund of the payment counts.')
+  await refuseReturned(tx, storeId, payment)
   if (!(await rows.acceptPayment(tx, storeId, paymentId, checkoutId)))
     throw notOpen('The payment was signed for another checkout.')
   await tell(ctx, tx, storeId, actor, 'payment.accepted', paymentId, now)
   await updateStatus(ctx, tx, [checkoutId], now)
   return toPayment(await readKnown(tx, storeId, paymentId))
+}
+
+/**
+ * What went back cannot pay. After a restore, refunds that the database has forgotten are found on the chain, once its
+ * blocks have been read again.
+ */
+async function refuseReturned(tx: Transaction, storeId: StoreId, payment: CreditRow): Promise<void> {
+  const known = await readRefundable(tx, storeId, payment.paymentId)
+  const onChain = known && { ...payment, nonce: known.nonce, position: known.position }
+  const isReturned =
+    (await isRefunded(tx, payment.paymentId)) || (onChain && (await readReturned(tx, [onChain])).size > 0)
+  if (isReturned) throw new Problem('payment_refunded', 'A refund of the payment counts.')
+  if (await readIsRestoring(tx, payment.network))
+    throw new Problem(
+      'payment_in_progress',
+      'The database was restored, and refunds made since then are still being looked for.',
+      { retryAfterSeconds: 60 },
+    )
 }
 
 /** Records that nothing more needs to be done about a payment. */
