@@ -330,7 +330,7 @@ async function pay(side: Side): Promise<number> {
     const place = { hash: `0x${randomBytes(32).toString('hex')}`, number: ++block, time: new Date() }
     const ids = paid.map(({ checkout }) => checkout.id)
     await ctx.db.transaction(async (tx) => {
-      const concerns = await findConcerns(tx, network, seen)
+      const { found: concerns } = await findConcerns(tx, network, place.time, seen)
       assert.equal((await writeCredits(ctx, tx, network, place, concerns)).length, ids.length)
       await updateStatus(ctx, tx, ids, ctx.now())
     })

@@ -26,7 +26,8 @@ export type NewClaim = {
 /**
  * Claims a batch in one statement: keeps one copy of each payment, locks the payable checkouts, inserts the
  * authorizations, and moves only the checkouts whose insert succeeded. A nonce that is taken, or a checkout that
- * already has an authorization, inserts nothing. (Moving first would leave a checkout PROCESSING without an
+ * already has an authorization, inserts nothing, and neither does an unbound nonce that the chain shows as used: it may
+ * have paid for something else. (Moving first would leave a checkout PROCESSING without an
  * authorization.) Returns the event ids of the claims it made.
  */
 export async function claimAuthorizations(
@@ -39,12 +40,14 @@ export async function claimAuthorizations(
        select distinct on (network, asset, payer, nonce, checkout_id) * from json_to_recordset($1) as i (
          checkout_id text, network text, asset text, payer text, nonce text, pay_to text, amount numeric,
          valid_after numeric, valid_before numeric, signature text, is_contract boolean, settler text,
-         identifier text, event_id text, data json, now timestamptz)
+         identifier text, is_bound boolean, event_id text, data json, now timestamptz)
      ), locked as (
        select i.*, c.store_id from (select * from input order by checkout_id) i
        cross join lateral (select c.store_id from checkouts c
          where c.id = i.checkout_id and c.status = '${claiming.from}' and c.expires_at > clock()
          for no key update ${locking}) c
+       where i.is_bound or not exists (select 1 from credits k where k.network = i.network and k.asset = i.asset
+         and k.payer = i.payer and k.nonce = i.nonce and k.orphaned_at is null)
      ), claimed as (
        insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
          valid_after, valid_before, signature, is_contract, settler, payment_identifier, claimed_at)
@@ -70,7 +73,7 @@ export async function claimAuthorizations(
   return new Set(rows.map(({ event_id }) => event_id))
 }
 
-function toInput({ checkoutId, network, transfer, identifier, eventId, data, now }: NewClaim) {
+function toInput({ checkoutId, network, transfer, isBound, identifier, eventId, data, now }: NewClaim) {
   const { from, to, value, validAfter, validBefore, nonce } = transfer.authorization
   return {
     checkout_id: checkoutId,
@@ -86,6 +89,7 @@ function toInput({ checkoutId, network, transfer, identifier, eventId, data, now
     is_contract: transfer.isContract,
     settler: transfer.settler ?? null,
     identifier,
+    is_bound: isBound,
     event_id: eventId,
     data,
     now,

@@ -29,6 +29,10 @@ export type PayView = {
   } | null
   /** What the payer has in flight in the payment's asset. */
   readonly inFlight: InFlight
+  /** Whether the chain shows a transfer by the presented authorization, although no checkout has claimed it. */
+  readonly isUsed: boolean
+  /** How far the payment's network was followed. */
+  readonly headNumber: number | null
   /** What settlements for the store have cost today on the payment's network. */
   readonly storeCost: bigint
   /** Whether the store was signed up for and has not proven a wallet. */
@@ -104,6 +108,8 @@ async function readViews(
       store_cost: string | null
       is_limited: boolean
       rests_until: Date | null
+      is_used: boolean
+      head_number: string | null
     }
   >(
     places(`select i.place::integer - 1 as place, c.*, s.name as store_name, s.signed_up and s.proven_at is null as is_limited, c.expires_at <= clock() as is_past_expiry,
@@ -119,6 +125,9 @@ async function readViews(
           and g.day = (clock() at time zone 'utc')::date) as store_cost,
        (select max(f.failed_at) + ${contractRest} from only authorizations f where f.network = i.network
           and f.payer = i.payer and f.is_contract and f.failed_at > clock() - ${contractRest}) as rests_until,
+       i.nonce is not null and a.nonce is null and exists (select 1 from credits u where u.network = i.network
+         and u.asset = i.asset and u.payer = i.payer and u.nonce = i.nonce and u.orphaned_at is null offset 0) as is_used,
+       (select f.head_number from followers f where f.network = i.network) as head_number,
        i.identifier is not null and exists (select 1 from authorizations o where o.store_id = c.store_id
          and o.payment_identifier = i.identifier and (o.network, o.asset, o.payer, o.nonce, o.checkout_id)
            is distinct from (i.network, i.asset, i.payer, i.nonce, c.id) offset 0) as is_identifier_taken
@@ -152,6 +161,8 @@ async function readViews(
       storeCost: BigInt(row.store_cost ?? '0'),
       isStoreLimited: row.is_limited,
       restsUntil: row.rests_until,
+      isUsed: row.is_used,
+      headNumber: row.head_number === null ? null : Number.parseInt(row.head_number, 10),
       known: row.known_state && {
         checkoutId: row.known_checkout_id,
         state: row.known_state,

@@ -245,7 +245,7 @@ async function answer(
 async function verify(
   ctx: Context,
   engine: PayEngine,
-  { checkout, storeCost, isStoreLimited, restsUntil, inFlight: inFlightBefore }: PayView,
+  { checkout, storeCost, isStoreLimited, restsUntil, inFlight: inFlightBefore, isUsed, headNumber }: PayView,
   payment: Payment,
   address: string,
   slot: Slot,
@@ -278,8 +278,9 @@ async function verify(
     : inFlightBefore
   if (inFlight.payments > inFlightMax) throw tooManyInFlight()
   slot.free ??= engine.slots.take()
+  const known = { inFlightUnits: inFlight.units, isUsed, headNumber }
   const verified = await orUnsettled(
-    rail.verifier.verify(checkout.id, checkout.options, payment, inFlight.units, ctx.now()),
+    rail.verifier.verify(checkout.id, checkout.options, payment, known, ctx.now()),
   )
   if (verified.isValid) return verified
   // A node that is behind what we have read may not have seen the payer's money arrive.

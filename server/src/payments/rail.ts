@@ -76,6 +76,16 @@ export type Deployed = { readonly isDone: boolean; readonly says: string }
 export type Rails = ReadonlyMap<string, Rail>
 
 /** What `serve` needs from a chain. Throws if no node answers: an outage is never reported as a bad payment. */
+/** What our own records say when a payment is presented. */
+export type KnownOfPayer = {
+  /** What the payer has in flight. */
+  readonly inFlightUnits: bigint
+  /** Whether the chain shows a transfer by this very authorization: it was used before it was presented. */
+  readonly isUsed: boolean
+  /** How far the chain was followed: a node below this has not seen what we have. Null if it was not. */
+  readonly headNumber: number | null
+}
+
 export type Verifier = {
   /** Compares a payment with the offers, without querying a node. Returns why it does not match, or null. */
   findMismatch(
@@ -89,7 +99,7 @@ export type Verifier = {
     checkoutId: string,
     offers: readonly Offer[],
     payment: Payment,
-    inFlightUnits: bigint,
+    known: KnownOfPayer,
     now: Date,
   ): Promise<Verified>
   /** Builds what a payer has to sign, on chains where that requires a node. */

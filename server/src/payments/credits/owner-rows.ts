@@ -28,6 +28,16 @@ export function hintsFor(storeId: string): string {
     where h.payment_id = k.payment_id and k.checkout_id is null and c.store_id = ${storeId}) as hints`
 }
 
+/**
+ * Whether a store, which is SQL like the address and the mode, may have money that came to the address assigned by its
+ * amount alone: unless others have proven that the wallet is theirs, and it has not.
+ */
+export function mayMatchAt(storeId: string, payTo: string, mode: string): string {
+  return `(exists (select 1 from wallets w where w.store_id = ${storeId} and w.pay_to = ${payTo} and w.proven_at is not null)
+    or not exists (select 1 from wallets w join stores s on s.id = w.store_id and s.mode = ${mode}
+      where w.pay_to = ${payTo} and w.proven_at is not null))`
+}
+
 /** A store of test mode owns nothing on a live network, although an address is the same on all of them. */
 export function modeOf(caip2: string): string {
   return networks.find((network) => network.caip2 === caip2)?.mode ?? ''

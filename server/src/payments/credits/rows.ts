@@ -1,7 +1,6 @@
 import type { Disposition, EventType } from '@farthing/sdk'
 import type { Database, Transaction } from '../../database/db.ts'
 import type { StoreId } from '../../ids.ts'
-import { liveCreditOf } from '../rows.ts'
 import { type CreditRow, type RawCredit, toCreditRow } from './credit.ts'
 import { hintsFor, modeOf, ownersOf } from './owner-rows.ts'
 import { makeRoom, numberLeftOut, placeOutside } from './place-rows.ts'
@@ -35,8 +34,9 @@ export type Concern = {
     readonly storeId: string | null
     readonly isMatch: boolean
     /**
-     * Whether somebody else sent it before we did, to a wallet that is also paid outside Farthing: it may have paid for
-     * something there. Then it does not pay its checkout by itself, and the store decides.
+     * Whether somebody else sent it before we did, to a wallet that is also paid outside Farthing or before it was
+     * presented here: it may have paid for something else. Then it does not pay its checkout by itself, and the store
+     * decides.
      */
     readonly isForeign?: boolean
     /** Whether it will most likely pay its checkout, which the caller has locked. */
@@ -159,28 +159,6 @@ function creditsOfTransfer(liveness: string): string {
     select * from credits where network = $1 and transaction_hash = i.transaction_hash and asset = i.asset
       and payer = i.payer and pay_to = i.pay_to and amount = i.amount and position = i.position
       and nonce is null and i.nonce is null and ${liveness}`
-}
-
-/** Assigns live credits that had no claim when they were seen to claims made since. Returns the checkouts affected. */
-export async function adoptUnmatched(tx: Transaction, network: string): Promise<string[]> {
-  const rows = await tx.query<{ checkout_id: string }>(
-    `with waiting as (
-       select a.checkout_id, a.store_id, a.network, a.asset, a.payer, a.nonce
-       from authorizations a cross join ${liveCreditOf('a')}
-       where k.checkout_id is null and k.pay_to = a.pay_to and k.amount = a.amount and a.network = $1
-         and a.state in ('claimed', 'sent') and not a.is_credited and a.checkout_id is not null
-         and a.spent_reason is distinct from 'landed_by_another'
-     ), locked as (
-       select id from checkouts where id in (select checkout_id from waiting) order by id for no key update
-     )
-     update credits k set checkout_id = w.checkout_id, store_id = w.store_id, disposition = 'overpaid'
-     from waiting w join locked l on l.id = w.checkout_id
-     where k.network = w.network and k.asset = w.asset and k.payer = w.payer and k.nonce = w.nonce
-       and k.orphaned_at is null
-     returning k.checkout_id`,
-    [network],
-  )
-  return rows.map(({ checkout_id }) => checkout_id)
 }
 
 /**

@@ -22,6 +22,7 @@ import type { UpdateStatus } from '../rail.ts'
 import { reportForeign } from '../settlers/report-foreign.ts'
 import { listSettlerAddresses, noteMined } from '../settlers/rows.ts'
 import { claimByAmount } from '../transfers/rows.ts'
+import { adoptUnmatched } from './adopt-rows.ts'
 import { boundPattern } from './bound-nonce.ts'
 import { recoverClaims } from './recover-claims.ts'
 import { findConcerns, findMatches, forgetSpentAbove, forgetSpentIn, hintForeign, noteSpent } from './rows.ts'
@@ -31,6 +32,9 @@ import { findConcerns, findMatches, forgetSpentAbove, forgetSpentIn, hintForeign
  * the time that a statement may take, and new blocks would wait meanwhile: it is done in steps of whole blocks.
  */
 const creditsPerStep = 1_000
+
+/** A busy address is busy in every block: it is reported this often. */
+const unrecordedRestMs = 60 * 60 * 1_000
 
 /**
  * Turns what the follower reads into credits. The only proof of a signed payment is AuthorizationUsed(payer, nonce)
@@ -44,6 +48,15 @@ const creditsPerStep = 1_000
  */
 export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateStatus): Listener {
   const network = chain.network.caip2
+  let notedAt = 0
+  const noteUnrecorded = (transfers: number) => {
+    if (transfers === 0 || ctx.now().getTime() - notedAt < unrecordedRestMs) return
+    notedAt = ctx.now().getTime()
+    ctx.log.warn(
+      { network: chain.network.id, transfers },
+      'a block has more transfers to wallets that no store has proven than are recorded; they match no checkout. If the wallets are really a store’s, it should prove them',
+    )
+  }
   return {
     async onBlock(tx, block, logs, { isWitnessed, isDoubted, isAgain }) {
       const seen = readByAsset(logs)
@@ -54,12 +67,13 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
           [...seen.authorized, ...seen.plain].map(({ transactionHash }) => transactionHash),
         )
       const withdrawn = isWitnessed && isAgain ? await withdraw(ctx, tx, network, block.hash, seen) : []
-      const found = await findConcerns(tx, network, seen.authorized)
+      const { found, ...signed } = await findConcerns(tx, network, block.time, seen.authorized)
       const recovered = await recoverClaims(ctx, tx, chain, found)
-      const matches = await findMatches(tx, network, block.number, seen.plain)
+      const { found: matches, ...plain } = await findMatches(tx, network, block.number, seen.plain)
+      noteUnrecorded(signed.unrecorded + plain.unrecorded)
       const senders = await readSenders(
         chain,
-        matches.map(({ seen }) => seen.transactionHash),
+        matches.flatMap(({ seen, checkoutId }) => (checkoutId ? seen.transactionHash : [])),
       )
       // Locks checkouts, so only once no node has to be asked any more.
       const concerns = await expect(tx, recovered)
@@ -92,7 +106,7 @@ export function openListener(ctx: Context, chain: Chain, updateStatus: UpdateSta
       ]
       if (spent.length > 0) await noteSpent(tx, network, block, spent)
       if (concerns.some(({ claim }) => claim?.isForeign)) await hintForeign(tx, network, block.hash)
-      const adopted = await credits.adoptUnmatched(tx, network)
+      const adopted = await adoptUnmatched(tx, network)
       for (const id of adopted) changed.add(id)
       if (changed.size > 0) await updateStatus(tx, [...changed], ctx.now())
       if (adopted.length > 0) crashPoint(ctx, 'adopt-before-commit')
@@ -204,7 +218,7 @@ function dustUnits({ network }: Chain, asset: string): bigint {
 }
 
 /**
- * The senders of plain transfers and their account nonces, read while the chain still has the transactions. A credit
+ * The senders of plain transfers that pay checkouts, and their account nonces, read while the chain still has the transactions. A credit
  * does not wait for this; without it, a transfer that the chain removes is given up only after half an hour.
  */
 async function readSenders(chain: Chain, hashes: readonly string[]): Promise<Map<string, SentTransaction>> {

@@ -22,6 +22,7 @@ export async function reserveAmount(
   const suffixes = Array.from({ length: suffixesTried }, () => BigInt(randomInt(1, suffixMax + 1)) * unit)
   return await insertReserved(ctx.db, wanted, suffixes, {
     range: BigInt(suffixMax) * unit,
+    cent: 10_000n * unit,
     heldMax,
     headAgeSecondsMax,
   })

@@ -1,6 +1,6 @@
 import type { Hex } from '../../chains/hex.ts'
 import type { Database, Transaction } from '../../database/db.ts'
-import { modeOf } from '../credits/owner-rows.ts'
+import { mayMatchAt, modeOf } from '../credits/owner-rows.ts'
 import type { Concern, Seen, SeenPlain } from '../credits/rows.ts'
 import { refundPattern } from '../refund-nonce.ts'
 import {
@@ -147,12 +147,46 @@ export async function forgetSpentIn(tx: Transaction, network: string, blockHash:
   )
 }
 
-/** SQL: whether a store of this mode has registered the address, even if it has retired it since. */
-const isOurs = (
+/** How long after a store has retired a wallet without proof money to it is still recorded: as long as an amount is held. */
+const retiredDays = 9
+/**
+ * How many transfers of a block that match nothing are recorded for wallets that nobody has proven: for each, and in all.
+ * Anybody can register somebody else's busy address, and every network has one follower for all stores.
+ */
+const unprovenMax = { perWallet: 20, perBlock: 200 }
+
+/**
+ * SQL: what stores of this mode have to do with an address: `is_proven` if one has proven it, `is_registered` if one has
+ * registered it and has not retired it long ago. Both null if it is nobody's.
+ */
+const oursAt = (
   address: string,
   mode: string,
-) => `exists (select 1 from wallets w join stores s on s.id = w.store_id
-  and s.mode = ${mode} where w.pay_to = ${address})`
+) => `lateral (select bool_or(w.proven_at is not null) as is_proven,
+    bool_or(w.retired_at is null or w.retired_at > clock() - interval '${retiredDays} days') as is_registered
+  from wallets w join stores s on s.id = w.store_id and s.mode = ${mode} where w.pay_to = ${address} offset 0)`
+
+/**
+ * SQL: of the transfers `f`, each with its place, those that we know (`is_known`), those to proven wallets, and as many
+ * others as are recorded. `unrecorded` says how many are left out. While a restore is reconciled, every payment whose
+ * claim was lost looks like that, so there is no limit. $1 is the network.
+ */
+const withinBudget = (
+  found: string,
+) => `select *, count(*) filter (where not is_within) over () as unrecorded from (
+    select *, is_free or (is_next and count(*) filter (where is_next) over (order by place) <= ${unprovenMax.perBlock}) as is_within
+    from (
+      select *, is_known or coalesce(is_proven, false)
+          or exists (select 1 from restores r where r.network = $1 and r.finished_at is null) as is_free,
+        not is_known and not coalesce(is_proven, false) and is_registered
+          and row_number() over (partition by pay_to, is_known order by place) <= ${unprovenMax.perWallet} as is_next
+      from (${found}) f where is_known or is_proven or is_registered) g) h`
+
+/** A block's time has no fractions of a second: it may be this much later than it says. */
+export const blockSecond = "interval '1 second'"
+
+/** What concerns us, and how many transfers to unproven wallets are left out because there are too many. */
+type Found<One> = { readonly found: One[]; readonly unrecorded: number }
 
 /**
  * Which of a block's transfers by authorization concern us, in one query per block. A transfer with a refund's nonce from
@@ -161,9 +195,10 @@ const isOurs = (
 export async function findConcerns(
   tx: Transaction,
   network: string,
+  blockTime: Date,
   seen: readonly Seen[],
-): Promise<Concern[]> {
-  if (seen.length === 0) return []
+): Promise<Found<Concern>> {
+  if (seen.length === 0) return { found: [], unrecorded: 0 }
   const rows = await tx.query<{
     place: number
     is_claimed: boolean
@@ -171,16 +206,21 @@ export async function findConcerns(
     store_id: string | null
     is_match: boolean | null
     is_foreign: boolean | null
+    is_within: boolean
+    unrecorded: string
   }>(
-    `select i.place, a.nonce is not null as is_claimed, a.checkout_id, a.store_id,
+    `${withinBudget(`select i.place, i.pay_to, o.is_proven, o.is_registered,
+       a.nonce is not null or (i.nonce like $5 and exists (select 1 from wallets w
+         join stores s on s.id = w.store_id and s.mode = $3 where w.pay_to = i.payer)) as is_known,
+       a.nonce is not null as is_claimed, a.checkout_id, a.store_id,
        a.pay_to = i.pay_to and a.amount = i.amount as is_match,
-       a.sends = 0 and a.refund_id is null and a.nonce not like $4 and exists (select 1 from wallets w where w.store_id = a.store_id
-         and w.pay_to = a.pay_to and w.shared_elsewhere) as is_foreign
+       a.sends = 0 and a.refund_id is null and a.nonce not like $4 and (
+         exists (select 1 from wallets w where w.store_id = a.store_id and w.pay_to = a.pay_to and w.shared_elsewhere)
+         or $6::timestamptz + ${blockSecond} <= a.claimed_at or exists (select 1 from credits o where o.network = $1 and o.asset = a.asset
+           and o.payer = a.payer and o.nonce = a.nonce and o.first_seen_block_time + ${blockSecond} <= a.claimed_at)) as is_foreign
      from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
      left join ${authorizationOf('i', '$1')} on true
-     where a.nonce is not null or ${isOurs('i.pay_to', '$3')}
-       or (i.nonce like $5 and ${isOurs('i.payer', '$3')})
-     order by i.place`,
+     cross join ${oursAt('i.pay_to', '$3')} o`)} order by place`,
     [
       network,
       JSON.stringify(
@@ -196,9 +236,10 @@ export async function findConcerns(
       modeOf(network),
       boundPattern,
       refundPattern,
+      blockTime,
     ],
   )
-  return rows.flatMap((row) => {
+  return withinOf(rows, (row) => {
     const found = seen[row.place]
     if (!found) return []
     return {
@@ -215,22 +256,36 @@ export async function findConcerns(
   })
 }
 
+function withinOf<Row extends { is_within: boolean; unrecorded: string }, One>(
+  rows: readonly Row[],
+  read: (row: Row) => One | never[],
+): Found<One> {
+  const found = rows.filter(({ is_within }) => is_within).flatMap(read) as One[]
+  return { found, unrecorded: Number.parseInt(rows[0]?.unrecorded ?? '0', 10) }
+}
+
 /** Which of a block's plain transfers concern us, in one query per block. */
 export async function findMatches(
   tx: Transaction,
   network: string,
   blockNumber: number,
   seen: readonly SeenPlain[],
-): Promise<Match[]> {
-  if (seen.length === 0) return []
-  const rows = await tx.query<{ place: number; checkout_id: string | null; store_id: string | null }>(
-    `select i.place, c.id as checkout_id, c.store_id
+): Promise<Found<Match>> {
+  if (seen.length === 0) return { found: [], unrecorded: 0 }
+  const rows = await tx.query<{
+    place: number
+    checkout_id: string | null
+    store_id: string | null
+    is_within: boolean
+    unrecorded: string
+  }>(
+    `${withinBudget(`select i.place, i.pay_to, o.is_proven, o.is_registered, c.id is not null as is_known,
+       c.id as checkout_id, c.store_id
      from json_to_recordset($2) as i (place integer, asset text, pay_to text, amount numeric)
      left join reserved_amounts r on r.network = $1 and r.asset = i.asset and r.pay_to = i.pay_to
        and r.amount = i.amount and r.freed_at is null and r.after_block < $3
-     left join checkouts c on c.id = r.checkout_id
-     where c.id is not null or ${isOurs('i.pay_to', '$4')}
-     order by i.place`,
+     left join checkouts c on c.id = r.checkout_id and ${mayMatchAt('c.store_id', 'r.pay_to', '$4')}
+     cross join ${oursAt('i.pay_to', '$4')} o`)} order by place`,
     [
       network,
       JSON.stringify(
@@ -240,7 +295,7 @@ export async function findMatches(
       modeOf(network),
     ],
   )
-  return rows.flatMap(({ place, checkout_id, store_id }) => {
+  return withinOf(rows, ({ place, checkout_id, store_id }) => {
     const found = seen[place]
     return found ? { seen: found, checkoutId: checkout_id, storeId: store_id } : []
   })

@@ -5,7 +5,7 @@ import { recoverSigner } from '../../chains/evm/recover.ts'
 import type { SignedTransfer, Simulate } from '../../chains/evm/simulate.ts'
 import type { Hex } from '../../chains/hex.ts'
 import type { EvmPayment, Payment } from '../payload.ts'
-import type { Offer, Verified } from '../rail.ts'
+import type { KnownOfPayer, Offer, Verified } from '../rail.ts'
 import { isRefundNonce } from '../refund-nonce.ts'
 import { maxTimeoutSeconds } from '../terms.ts'
 import { isBound, isBoundTo } from './bound-nonce.ts'
@@ -75,7 +75,7 @@ export async function verifyPayment(
   checkoutId: string,
   offers: readonly Offer[],
   payment: Payment,
-  inFlightUnits: bigint,
+  { inFlightUnits, isUsed, headNumber }: KnownOfPayer,
   now: Date,
 ): Promise<Verified> {
   const refuse = (reason: string, blockNumber: number | null = null, message?: string): Verified => ({
@@ -110,13 +110,14 @@ export async function verifyPayment(
     isContract,
   }
 
-  const simulated = await verifier.simulate(transfer, inFlightUnits)
-  if (simulated.isNonceUsed) {
-    // A nonce bound to this checkout cannot have paid for anything else: claim it, and let its logs decide.
-    return isBoundTo(authorization.nonce, checkoutId)
+  // A nonce bound to this checkout cannot have paid for anything else: claim it, and let its logs decide.
+  const isOwn = isBoundTo(authorization.nonce, checkoutId)
+  if (isUsed && !isOwn) return refuse('invalid_exact_evm_nonce_already_used')
+  const simulated = await verifier.simulate(transfer, inFlightUnits, headNumber)
+  if (simulated.isNonceUsed)
+    return isOwn
       ? { isValid: true, transfer, offer }
       : refuse('invalid_exact_evm_nonce_already_used', simulated.blockNumber)
-  }
   if (simulated.balance < authorization.value + inFlightUnits)
     return refuse('invalid_exact_evm_insufficient_balance', simulated.blockNumber)
   if (!simulated.isGood) return refuse(reasonOf(simulated.revertReason), simulated.blockNumber)

@@ -27,7 +27,7 @@ export async function readReadiness(
   lanes: LaneState[]
   headAgeSeconds: number | null
   baseFee: bigint
-  /** Payments that are claimed and neither paid nor dead. */
+  /** Payments that are claimed and neither paid nor dead. A contract wallet has one in flight, however many it has signed. */
   waiting: number
   /** Ordinary wallets whose payments have been waiting to be sent for longer than that, counted up to a limit. */
   overdue: number
@@ -56,7 +56,8 @@ export async function readReadiness(
        extract(epoch from clock() - oldest.created_at)::float8 as unmined,
        coalesce(oldest.is_unfunded, false) as is_unfunded,
        extract(epoch from clock() - f.head_seen_at)::float8 as head_age, f.base_fee, f.witnesses, f.dispute,
-       (select count(*)::integer from authorizations a where a.network = f.network
+       (select (count(*) filter (where not a.is_contract) + count(distinct a.payer) filter (where a.is_contract))::integer
+          from authorizations a where a.network = f.network
           and a.state in ('claimed', 'sent') and not a.is_credited and a.refund_id is null) as waiting,
        (select count(distinct payer)::integer from (select a.payer from authorizations a where a.network = f.network
           and a.state = 'claimed' and a.refund_id is null and not a.is_contract and a.spent_block_number is null

@@ -19,7 +19,7 @@ export function openSvmVerifier(chain: SvmChain, feePayers: FeePayers, simulate:
       const matched = await matchOffer(chain, feePayers, checkoutId, offers, payment)
       return 'refusal' in matched ? matched.refusal : null
     },
-    async verify(checkoutId, offers, payment, inFlightUnits) {
+    async verify(checkoutId, offers, payment, { inFlightUnits }) {
       const refuse = (reason: string, blockNumber: number | null = null): Verified => ({
         isValid: false,
         reason,

@@ -13,12 +13,12 @@ export type Reserved = 'reserved' | 'crowded' | 'in_progress' | 'closed' | 'unav
 /** The most that a buyer pays above the price, in millionths of a token: less than a cent. */
 export const suffixMax = 9_999
 /**
- * How many amounts near a price may be reserved. Strangers can open orders and leave them, so what they leave behind must
- * not keep others from paying: amounts of other stores, of ended checkouts and of buyers who reserved long ago don't
- * count towards `recent`.
+ * How many amounts near a price a store may have reserved. Strangers can open orders and leave them, so what they leave
+ * behind must not keep others from paying: amounts of ended checkouts and of buyers who reserved long ago don't count
+ * towards `recent`.
  */
 export const heldMax = {
-  /** In the last hour, per store. A twentieth of the suffixes: a typo hits another waiting buyer's amount that rarely. */
+  /** In the last hour. A twentieth of the suffixes: a typo hits another waiting buyer's amount that rarely. */
   recent: 500,
   recentMinutes: 60,
   /** In all. About half of the suffixes, so that a random one is free. Ended checkouts give theirs up first. */
@@ -57,7 +57,7 @@ export async function reserveTransfer(
     if (why.isProcessing) return 'in_progress'
     if (!why.isPayable) return 'closed'
     if (why.isReserved) return 'reserved'
-    if (!why.isFollowed) return 'unavailable'
+    if (!why.isFollowed || !why.mayMatch) return 'unavailable'
     if (why.recent >= heldMax.recent) return 'crowded'
     if (why.held >= heldMax.all && (await freeCooling(ctx.db, wanted, range, givenUpAtOnce)) === 0)
       return 'crowded'

@@ -244,9 +244,9 @@ test('if a claim and a completion coincide, the checkout is paid once and the cl
     assert.equal((await shop.chain.transferLogs({ from: rival.payer.address })).length, 0)
 })
 
-test('money seen before its claim is written completes the checkout as soon as the claim is there', async () => {
+test('money seen before its claim is written completes the checkout that it is bound to as soon as the claim is there', async () => {
   for (let left = perRace; left > 0; left -= 50) {
-    const payments = await shop.prepare(Math.min(50, left))
+    const payments = await shop.prepare(Math.min(50, left), undefined, { isBound: true })
     const [early, open] = [payments.filter((_, i) => i % 2 === 0), payments.filter((_, i) => i % 2 === 1)]
     const settle = settleInside(
       attacker,
@@ -267,6 +267,27 @@ test('money seen before its claim is written completes the checkout as soon as t
     await shop.mine()
     for (const payment of payments) assert.equal(await statusOf(payment), 'COMPLETED')
   }
+})
+
+test('unbound money that is known when it is presented is not claimed; one that was presented before it landed pays', async () => {
+  const payments = await shop.prepare(4)
+  const [early, open] = [payments.slice(0, 2), payments.slice(2)]
+  const settle = settleInside(
+    attacker,
+    token,
+    payments.map(({ signed }) => signed),
+  )
+  await shop.submit([settle])
+  const claims = await Promise.all(open.map((payment) => claimOf(shop, payment)))
+  const claiming = openHeld(db, (tx) => claimAuthorizations(tx, claims, ''))
+  assert.equal((await claiming.worked).size, open.length)
+  await shop.mine()
+  await claiming.commit()
+  for (const payment of early)
+    assert.equal((await claimAuthorizations(db, [await claimOf(shop, payment)], '')).size, 0)
+  await shop.mine()
+  for (const payment of early) assert.equal(await statusOf(payment), 'OPEN')
+  for (const payment of open) assert.equal(await statusOf(payment), 'COMPLETED')
 })
 
 test('the invariants hold after all races', async (t) => {

@@ -26,6 +26,9 @@ import { openChain } from '../../support/chain/open.ts'
 import { openCount, runs } from '../../support/full.ts'
 import { payTo } from '../../support/shop.ts'
 
+/** Nothing is known of the payers. */
+const known = { inFlightUnits: 0n, isUsed: false, headNumber: null }
+
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const nobody: Address = '0x0000000000000000000000000000000000000001'
 const units = 1_000_000n
@@ -173,7 +176,14 @@ test('a signature is accepted and shown to the token if and only if the token’
       for (const { base, signature } of all) {
         asked = []
         const expected = base.isGenuine && normalForm(signature) === base.signature
-        const verified = await verifyPayment(verifier, 'ch_x', [offer], paymentOf(base, signature), 0n, now)
+        const verified = await verifyPayment(
+          verifier,
+          'ch_x',
+          [offer],
+          paymentOf(base, signature),
+          known,
+          now,
+        )
         assert.equal(verified.isValid, expected, signature)
         assert.equal(asked.length, expected ? 1 : 0, `asked about ${signature}`)
         count.add()
@@ -204,7 +214,7 @@ test('a signature is accepted if and only if the token on the chain accepts it a
         ),
         Promise.all(
           all.map(({ base, signature }) =>
-            verifyPayment(verifier, 'ch_x', [offer], paymentOf(base, signature), 0n, now),
+            verifyPayment(verifier, 'ch_x', [offer], paymentOf(base, signature), known, now),
           ),
         ),
       ])

@@ -95,7 +95,7 @@ test('two checkouts never hold the same amount at the same address, however many
 test('when many checkouts want the same few amounts at once, each amount goes to exactly one', async () => {
   await forget()
   const made = await Promise.all(Array.from({ length: 30 }, () => shop.create({ priceAmount: '5.00' })))
-  const limits = { range: BigInt(suffixMax), heldMax, headAgeSecondsMax: 30 }
+  const limits = { range: BigInt(suffixMax), cent: 10_000n, heldMax, headAgeSecondsMax: 30 }
   const wanted = { network, asset: '0x0a', payTo: '0x0b', price: 5_000_000n }
   // One asks while another's reservation is not committed yet: it does not see it, so only the index can refuse it.
   const [first, second] = [await shop.create(), await shop.create()]
