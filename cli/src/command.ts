@@ -1,4 +1,4 @@
-import { createClient, type FarthingClient } from '@farthing/sdk'
+import { createClient, type FarthingClient, isReadableOnTheWay } from '@farthing/sdk'
 import type { Terminal } from './terminal.ts'
 
 /** One command of the program. Its help text, options and argument checks are all derived from this value. */
@@ -52,6 +52,10 @@ export function clientOf({ apiKey, url }: Settings): FarthingClient {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new UsageError(
       `Farthing runs at a URL such as http://127.0.0.1:8402, not ${url}. Set FARTHING_URL or --url.`,
+    )
+  if (isReadableOnTheWay(url))
+    throw new UsageError(
+      `${url} is not encrypted, and every request carries your API key. Use https; http is for this machine alone.`,
     )
   return createClient({ apiKey, baseUrl: url })
 }

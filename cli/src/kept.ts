@@ -1,20 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { KeptRefunds } from '@farthing/sdk'
 import type { KeptPayments } from '@farthing/sdk/pay'
 
 /** Keeps signed payments in files, so that a killed command resumes with the one it signed. Only this user can read them. */
 export function keptInFolder(folder: string): KeptPayments {
   const fileOf = (checkoutUrl: string) => join(folder, encodeURIComponent(checkoutUrl))
   return {
-    async get(checkoutUrl) {
-      try {
-        return await readFile(fileOf(checkoutUrl), 'utf8')
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-        throw error
-      }
-    },
+    get: (checkoutUrl) => readIfThere(fileOf(checkoutUrl)),
     async set(checkoutUrl, payment) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const file = fileOf(checkoutUrl)
@@ -26,5 +20,37 @@ export function keptInFolder(folder: string): KeptPayments {
     async delete(checkoutUrl) {
       await rm(fileOf(checkoutUrl), { force: true })
     },
+  }
+}
+
+/** Keeps what each refund was signed with, for good: every run of the command signs the same or nothing. */
+export function keptRefundsIn(folder: string): KeptRefunds {
+  const fileOf = (refundId: string) => join(folder, encodeURIComponent(refundId))
+  return {
+    get: (refundId) => readIfThere(fileOf(refundId)),
+    async keep(refundId, signedWith) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const file = fileOf(refundId)
+      const draft = `${file}.${randomUUID()}`
+      await writeFile(draft, signedWith, { mode: 0o600, flush: true })
+      try {
+        // Unlike a rename, it fails if another run was first.
+        await link(draft, file)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      } finally {
+        await rm(draft, { force: true })
+      }
+      return await readFile(file, 'utf8')
+    },
+  }
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }

@@ -214,13 +214,14 @@ test('a pay command that is killed and run again submits the same signature', as
   )
 })
 
-test('a refused payment says why, and that nothing was charged', async () => {
+test('a refused payment says why, and until when its signature could be used', async () => {
   const { checkoutUrl } = await create('0.10')
   const { code, out } = await run(['pay', checkoutUrl, '--yes', '--text'], {
     FARTHING_PRIVATE_KEY: newPayer().key,
   })
   assert.equal(code, 1)
-  assert.match(out, /insufficient_balance[\s\S]*Nothing was charged/)
+  assert.match(out, /insufficient_balance[\s\S]*could use it\s+until\s+20/)
+  assert.doesNotMatch(out, /Nothing was/)
 })
 
 test('with nobody there, pay says so within seconds, and whether anything is signed', async () => {

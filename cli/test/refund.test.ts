@@ -116,7 +116,8 @@ test('farthing refund tells each step; without a key it waits to be signed, and 
   await writeFile(keyFile, `${fundedKey(1)}\n`)
   const signing = ['--key-file', keyFile, '--yes']
 
-  const told = await run(['refund', payment.id, '--amount', '0.2', '--text', ...signing])
+  const to = ['--to', payer.address]
+  const told = await run(['refund', payment.id, '--amount', '0.2', '--text', ...to, ...signing])
   assert.equal(told.code, 0, told.err)
   for (const shown of [
     'Requested rf_',
@@ -131,13 +132,17 @@ test('farthing refund tells each step; without a key it waits to be signed, and 
   assert.equal(asked.code, 0, asked.err)
   const refund = JSON.parse(asked.out) as Refund
   assert.deepEqual([refund.status, refund.amount, refund.reason], ['REQUESTED', '100000', 'Late'])
-  const elsewhere = await run(['refund', 'sign', refund.id, '--to', newPayer().address, ...signing])
+  const own = ['refund', 'sign', refund.id, '--amount', '0.1']
+  const elsewhere = await run([...own, '--to', newPayer().address, ...signing])
   assert.equal(elsewhere.code, 1)
   assert.match(
     elsewhere.err,
     /refund_mismatch[\s\S]*Nothing was signed|Nothing was signed[\s\S]*refund_mismatch/,
   )
-  const signed = await run(['refund', 'sign', refund.id, '--to', payer.address, ...signing])
+  const more = await run(['refund', 'sign', refund.id, '--amount', '0.11', ...to, ...signing])
+  assert.equal(more.code, 1)
+  assert.match(more.err, /refund_mismatch/)
+  const signed = await run([...own, ...to, ...signing])
   assert.equal(signed.code, 0, signed.err)
   assert.equal((JSON.parse(signed.out) as Refund).status, 'COMPLETED')
   assert.deepEqual(await returnedTo(payer), [200_000n, 100_000n])
@@ -150,14 +155,18 @@ test('farthing refund tells each step; without a key it waits to be signed, and 
 
 test('farthing refund says in words what is wrong, before anything is created', async () => {
   const { payment } = await paid('0.40')
-  const other = await run(['refund', payment.id, '--yes'], { FARTHING_PRIVATE_KEY: newPayer().key })
+  const blind = await run(['refund', payment.id, '--yes'], { FARTHING_PRIVATE_KEY: fundedKey(1) })
+  assert.equal(blind.code, 2)
+  assert.match(blind.err, /pass --amount and --to/)
+  const all = ['--amount', '0.40', '--to', newPayer().address, '--yes']
+  const other = await run(['refund', payment.id, ...all], { FARTHING_PRIVATE_KEY: newPayer().key })
   assert.equal(other.code, 2)
   assert.match(other.err, /but the payment went to 0x/)
   const unasked = await run(['refund', payment.id], { FARTHING_PRIVATE_KEY: fundedKey(1) })
   assert.deepEqual([unasked.code, /Pass --yes/.test(unasked.err)], [2, true])
   const odd = await run(['refund', payment.id, '--amount', '0.0000001'])
   assert.match(odd.err, /--amount must be in USDC, such as 2.50, with at most 6 decimals/)
-  const unread = await run(['refund', payment.id, '--key-file', '/nowhere', '--yes'])
+  const unread = await run(['refund', payment.id, '--key-file', '/nowhere', ...all])
   assert.match(unread.err, /\/nowhere cannot be read/)
   assert.deepEqual((await refunds.list({ paymentId: payment.id }).page()).data, [])
   const much = await run(['refund', payment.id, '--amount', '5', '--text'])

@@ -5,22 +5,31 @@ import type { KeptPayments } from '@farthing/sdk/pay'
 
 /**
  * Keeps signed payments on disk until their outcome is known, so that a restarted server submits the one it signed. They
- * are kept by the checkout's id, because a checkout has two URLs and must not be signed for at each.
+ * are kept by the checkout's id, because a checkout has two URLs and must not be signed for at each; with the origin that
+ * each was signed for, because no other host may see it.
  */
 export function keptInFolder(folder: string): KeptPayments {
   const fileOf = (checkoutUrl: string) => join(folder, basename(new URL(checkoutUrl).pathname))
   return {
-    get: (checkoutUrl) =>
-      readFile(fileOf(checkoutUrl), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    async get(checkoutUrl) {
+      const text = await readFile(fileOf(checkoutUrl), 'utf8').catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return undefined
         throw error
-      }),
+      })
+      if (text === undefined) return undefined
+      const [payment = '', signedFor] = text.split('\n')
+      if (signedFor !== undefined && signedFor !== new URL(checkoutUrl).origin)
+        throw new Error(
+          `This checkout was signed for at ${signedFor}, and no other host gets that signature. Name it by its URL there. Nothing was signed.`,
+        )
+      return payment
+    },
     async set(checkoutUrl, payment) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const file = fileOf(checkoutUrl)
       // Atomic, because half a payment could not be submitted again. Another process may be writing the same one.
       const draft = `${file}.${randomUUID()}`
-      await writeFile(draft, payment, { mode: 0o600, flush: true })
+      await writeFile(draft, `${payment}\n${new URL(checkoutUrl).origin}`, { mode: 0o600, flush: true })
       await rename(draft, file)
     },
     delete: (checkoutUrl) => rm(fileOf(checkoutUrl), { force: true }),

@@ -42,9 +42,15 @@ import type {
 export { type ClientCode, FarthingError } from './errors.ts'
 export type { EventFilter, EventKind, EventQuery, LogEntry, Sync } from './events.ts'
 export type { List, PageQuery } from './list.ts'
-export type { CreateRefundOptions, RefundQuery, WaitOptions } from './open-refunds.ts'
+export type {
+  CreateRefundOptions,
+  KeptRefunds,
+  RefundQuery,
+  SignRefundOptions,
+  WaitOptions,
+} from './open-refunds.ts'
 export { RefundMismatch, type RefundTerms } from './refund-check.ts'
-export type { ClientOptions, RequestOptions } from './request.ts'
+export { type ClientOptions, isReadableOnTheWay, type RequestOptions } from './request.ts'
 export { formatUnits, parseUnits } from './units.ts'
 export type * from './wire.ts'
 

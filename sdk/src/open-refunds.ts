@@ -39,6 +39,22 @@ export type WaitOptions = RequestOptions & {
   readonly onProgress?: (refund: Refund) => void
 }
 
+export type SignRefundOptions = WaitOptions & {
+  /** Where it is recorded what each refund was signed with. Default: this process's memory. */
+  readonly kept?: KeptRefunds
+}
+
+/**
+ * A record of what refunds were signed with. If it is on disk, a second run of a program signs nothing else for the same
+ * refund: a server that asks for that wants to be paid twice.
+ */
+export type KeptRefunds = {
+  /** What is recorded for the refund. */
+  get(refundId: string): string | undefined | Promise<string | undefined>
+  /** Records it, unless something was recorded for the refund before. Returns what is recorded. */
+  keep(refundId: string, signedWith: string): string | Promise<string>
+}
+
 const waitMsDefault = 120_000
 /** Statuses from which only a reorganisation of the chain leads on. */
 const ended: readonly RefundStatus[] = ['COMPLETED', 'DECLARED', 'FAILED', 'CANCELED']
@@ -83,14 +99,17 @@ export function openRefunds(send: Send) {
     }
   }
 
-  /** By refund: the nonce, or the transaction. It is one for good: a server that asks for a second wants to be paid twice. */
+  /** By refund: the nonce, or the transaction. It is one for good. */
   const nonces = new Map<string, string>()
-  const rememberNonce = (refundId: string, nonce: string): void => {
-    const known = nonces.get(refundId)
-    if (known !== undefined && known !== nonce) throw new RefundMismatch('message.nonce', known, nonce)
-    nonces.set(refundId, nonce)
-    const [oldest] = nonces.keys()
-    if (nonces.size > noncesMax && oldest !== undefined) nonces.delete(oldest)
+  const memory: KeptRefunds = {
+    get: (refundId) => nonces.get(refundId),
+    keep(refundId, signedWith) {
+      const known = nonces.get(refundId) ?? signedWith
+      nonces.set(refundId, known)
+      const [oldest] = nonces.keys()
+      if (nonces.size > noncesMax && oldest !== undefined) nonces.delete(oldest)
+      return known
+    },
   }
 
   /**
@@ -102,11 +121,12 @@ export function openRefunds(send: Send) {
     prepared: PreparedRefund & { readonly transaction: string },
     wallet: SolanaSigner,
     terms: RefundTerms,
+    kept: KeptRefunds,
   ): Promise<string> => {
     const bytes = await checkRefundTransaction(prepared, wallet.address, terms)
-    const known = nonces.get(refundId)
-    if (known !== undefined && known !== prepared.transaction)
-      throw new RefundMismatch('transaction', 'the one that was signed before', 'another one')
+    const isOther = (known: string | undefined) => known !== undefined && known !== prepared.transaction
+    const refuse = () => new RefundMismatch('transaction', 'the one that was signed before', 'another one')
+    if (isOther(await kept.get(refundId))) throw refuse()
     const signed = await wallet.signTransaction(bytes)
     // It has not left this process, so another may be signed.
     if (Date.now() > Date.parse(prepared.expiresAt))
@@ -114,7 +134,7 @@ export function openRefunds(send: Send) {
         code: 'expired',
         detail: 'Signing took longer than the transaction lives. Nothing was presented: sign again.',
       })
-    rememberNonce(refundId, prepared.transaction)
+    if (isOther(await kept.keep(refundId, prepared.transaction))) throw refuse()
     return btoa(String.fromCharCode(...signed))
   }
 
@@ -124,14 +144,17 @@ export function openRefunds(send: Send) {
     prepared: PreparedRefund,
     wallet: Signer,
     terms: RefundTerms,
+    kept: KeptRefunds,
   ): Promise<PresentRefund> => {
     checkRefund(prepared, refundId, terms)
     if ('transaction' in prepared && isSolana(wallet))
-      return { transaction: await signTransaction(refundId, prepared, wallet, terms) }
+      return { transaction: await signTransaction(refundId, prepared, wallet, terms, kept) }
     if (!('typedData' in prepared) || isSolana(wallet))
       throw new RefundMismatch('network', 'one that this wallet signs for', prepared.refund.network)
     const typedData = checkTypedData(prepared, wallet.address, terms, Date.now())
-    rememberNonce(refundId, typedData.message.nonce)
+    const known = await kept.keep(refundId, typedData.message.nonce)
+    if (known !== typedData.message.nonce)
+      throw new RefundMismatch('message.nonce', known, typedData.message.nonce)
     return { signature: await (wallet as EvmSigner).signTypedData(typedData) }
   }
 
@@ -168,7 +191,7 @@ export function openRefunds(send: Send) {
       refundId: string,
       wallet: Signer,
       terms: RefundTerms,
-      { waitMs = 0, onProgress, signal }: WaitOptions = {},
+      { waitMs = 0, onProgress, signal, kept = memory }: SignRefundOptions = {},
     ): Promise<Refund> {
       if (!/^[1-9]\d{0,77}$/.test(terms.amount))
         throw new TypeError('amount must be a whole number of the asset’s smallest units, as a string.')
@@ -176,7 +199,7 @@ export function openRefunds(send: Send) {
       let refund: Refund
       try {
         const prepared = await prepare(refundId, options)
-        const signed = await signPrepared(refundId, prepared, wallet, terms)
+        const signed = await signPrepared(refundId, prepared, wallet, terms, kept)
         refund = await present(refundId, signed, options)
       } catch (error) {
         // It was signed before, by another process or by an earlier call whose answer was lost; or it can't be signed,

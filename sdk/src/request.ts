@@ -98,7 +98,19 @@ function readBaseUrl(baseUrl: string): string {
     throw new TypeError(
       `baseUrl must be where Farthing runs, such as "https://farthing.example", not ${JSON.stringify(baseUrl)}.`,
     )
+  if (isReadableOnTheWay(baseUrl))
+    throw new TypeError(
+      `${JSON.stringify(baseUrl)} is not encrypted, and every request carries the API key. Use https; http is for this machine alone.`,
+    )
   return baseUrl.replace(/\/+$/, '')
+}
+
+/** Plain http is safe only where nobody is in between: names of this machine, and its loopback addresses. */
+export function isReadableOnTheWay(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  const isLoopback =
+    /^(.+\.)?localhost$/.test(hostname) || /^127\.\d+\.\d+\.\d+$/.test(hostname) || hostname === '[::1]'
+  return protocol !== 'https:' && !isLoopback
 }
 
 /** Builds a path with its parts encoded, so that slashes and dots in an id stay part of the id. */

@@ -275,3 +275,27 @@ test('a baseUrl that is missing or no web address is refused at once, in a sente
       message: `baseUrl must be where Farthing runs, such as "https://farthing.example", not ${JSON.stringify(baseUrl)}.`,
     })
 })
+
+test('an API key is sent to no other machine in plain http', () => {
+  const open = (baseUrl: string) => () => createClient({ apiKey: 'sk', baseUrl })
+  for (const baseUrl of [
+    'http://farthing.example',
+    'http://10.0.0.7:8402',
+    'http://127.0.0.1.evil.example',
+    'http://localhost.evil.example',
+    'http://127.0.0.1@evil.example',
+    'http://[::2]:8402',
+    'http://0x7f000002.example',
+  ])
+    assert.throws(open(baseUrl), /not encrypted/, baseUrl)
+  for (const baseUrl of [
+    'http://127.0.0.1:8402',
+    'http://127.9.9.9',
+    'http://localhost:8402',
+    'http://shop.localhost',
+    'http://[::1]:8402',
+    'http://2130706433',
+    'https://farthing.example',
+  ])
+    assert.doesNotThrow(open(baseUrl), baseUrl)
+})

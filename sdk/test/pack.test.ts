@@ -34,9 +34,9 @@ function openProject(name: string, type: 'module' | 'commonjs'): string {
 /** Uses every entry point, without a network. */
 const usage = `
 async function use({ createClient, FarthingError }, { pay }, { verifyReceipt }, { signWebhook, verifyWebhook }) {
-  const client = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test', fetch: async () => Response.json({ data: [] }) })
+  const client = createClient({ apiKey: 'sk', baseUrl: 'https://shop.test', fetch: async () => Response.json({ data: [] }) })
   if ((await client.networks.list()).length !== 0) throw new Error('networks')
-  const refusing = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test', retriesMax: 0,
+  const refusing = createClient({ apiKey: 'sk', baseUrl: 'https://shop.test', retriesMax: 0,
     fetch: async () => Response.json({ code: 'not_found', detail: 'none', requestId: 'req_1' }, { status: 404 }) })
   const error = await refusing.checkouts.get('ch_1').catch((reason) => reason)
   if (!(error instanceof FarthingError) || error.code !== 'not_found') throw new Error('errors')
@@ -69,7 +69,7 @@ const typed = `
 import { createClient, FarthingError, type Checkout, type Event } from '@farthing/sdk'
 import { pay, type EvmSigner, type PayResult } from '@farthing/sdk/pay'
 import { verifyWebhook } from '@farthing/sdk/webhooks'
-const client = createClient({ apiKey: 'sk', baseUrl: 'http://shop.test' })
+const client = createClient({ apiKey: 'sk', baseUrl: 'https://shop.test' })
 export async function use(signer: EvmSigner): Promise<Event> {
   const checkout: Checkout = await client.checkouts.create({ orderId: '1', priceAmount: '1', priceCurrency: 'USD' })
   for await (const { payment } of client.checkouts.list({ status: 'COMPLETED' })) payment?.transaction.length

@@ -246,7 +246,7 @@ test('an unknown outcome is pending, and calling again never signs again', async
   assert.deepEqual(await paidBy({ address }), [700_000n])
 })
 
-test('a refused payment says why, is forgotten, and a new one can be signed once it can succeed', async () => {
+test('a refused payment says why, is kept while it could be used, and the same one pays once it can succeed', async () => {
   const payer = newPayer()
   const wallet = walletOf(payer)
   const { checkoutUrl } = await create('0.80')
@@ -255,10 +255,12 @@ test('a refused payment says why, is forgotten, and a new one can be signed once
   assert(refused.outcome === 'refused')
   assert.deepEqual([refused.code, refused.charged], ['invalid_exact_evm_insufficient_balance', null])
   assert.match(refused.detail, /not hold enough/)
-  assert.equal(kept.size, 0)
+  assert.equal(kept.size, 1)
+  assert(Date.parse(refused.signedUntil ?? '') > Date.now())
   await shop.chain.mint(payer.address, 1_000_000n)
   assert.equal((await pay(checkoutUrl, wallet, { max: '1', kept })).outcome, 'paid')
-  assert.equal(wallet.signatures, 2)
+  assert.equal(wallet.signatures, 1)
+  assert.equal(kept.size, 0)
   assert.deepEqual(await paidBy(payer), [800_000n])
 })
 
@@ -294,12 +296,34 @@ test('a payment that arrived without completing the checkout is returned as char
       : answer,
   )
   const result = await pay(checkoutUrl, wallet, { max: '1', fetch: late })
-  assert.deepEqual(result, {
+  assert(result.outcome === 'refused')
+  const { signedUntil, ...told } = result
+  assert.deepEqual(told, {
     outcome: 'refused',
     code: 'payment_not_applied',
     detail: 'It is overpaid.',
     charged,
   })
+  assert(Date.parse(signedUntil ?? '') > Date.now())
+})
+
+test('a checkout that refuses every signature gets one until that has expired, then another', async () => {
+  const wallet = walletOf(newPayer())
+  const { checkoutUrl } = await create('0.85')
+  const kept = new Map<string, string>()
+  for (let i = 0; i < 3; i++)
+    assert.equal((await pay(checkoutUrl, wallet, { max: '1', kept })).outcome, 'refused')
+  assert.equal(wallet.signatures, 1)
+  const [url = '', payment = ''] = [...kept].flat()
+  const header = JSON.parse(atob(payment))
+  header.payload.authorization.validBefore = `${Math.floor(Date.now() / 1_000) - 61}`
+  kept.set(url, btoa(JSON.stringify(header)))
+  const expired = await pay(checkoutUrl, wallet, { max: '1', kept })
+  assert(expired.outcome === 'refused')
+  assert(Date.parse(expired.signedUntil ?? '') < Date.now())
+  assert.equal(kept.size, 0)
+  await pay(checkoutUrl, wallet, { max: '1', kept })
+  assert.equal(wallet.signatures, 2)
 })
 
 test('nothing is signed for a checkout that is paid, canceled or unknown', async () => {

@@ -28,8 +28,8 @@ export const payCommand: Command = {
     'Shows what will be signed and asks you to confirm.',
     'Exit codes: 0 paid, 1 refused, 3 outcome not known yet.',
     '',
-    'The signature is kept until the outcome is known: run the same command again',
-    'and it submits the same signature. It never signs a second one.',
+    'The signature is kept until the outcome is known or it has expired: run the same',
+    'command again and it submits the same one. Never are two of them usable at once.',
   ],
   async run(call) {
     const { terminal, settings, values, positionals } = call
@@ -128,9 +128,17 @@ function tell(terminal: Terminal, result: PayResult, isSigned: boolean): string[
       return [
         bad(wrap(result.detail)),
         paint('dim', `  ${wrap(result.code)}`),
-        result.charged === null
-          ? '  Nothing was charged.'
-          : '  Your money arrived but did not complete the checkout. Do not pay again; contact the store.',
+        wrap(`  ${afterRefusal(result)}`),
       ]
   }
+}
+
+/** What is certain. Whether a signature that somebody else has was used, only the chain can say. */
+function afterRefusal({ charged, signedUntil }: PayResult & { outcome: 'refused' }): string {
+  if (charged !== null)
+    return 'Your money arrived but did not complete the checkout. Do not pay again; contact the store.'
+  if (signedUntil === null) return 'Nothing was signed or charged.'
+  return Date.parse(signedUntil) > Date.now()
+    ? `Whoever runs the checkout has your signature and could use it until ${signedUntil}. Do not pay in another way before that. The same command submits the same signature again.`
+    : 'The signature has expired. If this was not your own Farthing, see whether your wallet has paid before you sign again.'
 }

@@ -6,12 +6,14 @@ import {
   type Network,
   parseUnits,
   type Refund,
+  RefundMismatch,
   type RefundStatus,
   type RefundWay,
 } from '@farthing/sdk'
-import type { Signer } from '@farthing/sdk/pay'
+import { type Asset, knownAssets, type Signer } from '@farthing/sdk/pay'
 import { ask } from '../ask.ts'
 import { type Call, type Command, clientOf, limitsOf, queryOf, take, textOf, UsageError } from '../command.ts'
+import { keptRefundsIn } from '../kept.ts'
 import { openWallet } from '../open-wallet.ts'
 import { bad, good, paint, type Terminal, wrap } from '../terminal.ts'
 
@@ -27,11 +29,12 @@ const exitCodes: Readonly<Partial<Record<RefundStatus, number>>> = {
 const signing = {
   'key-file': { type: 'string', value: 'file', about: 'the key of the wallet that was paid' },
   to: { type: 'string', value: 'address', about: 'sign only if it goes to this address' },
-  yes: { type: 'boolean', short: 'y', about: 'sign without asking' },
+  yes: { type: 'boolean', short: 'y', about: 'sign without asking; needs --amount and --to' },
 } as const
 const signingNotes = [
   'The wallet that was paid signs, by --key-file or FARTHING_PRIVATE_KEY.',
   'Nothing is signed unless the server asks for this amount to this recipient.',
+  'What a refund was signed with is kept: no second run signs anything else for it.',
   'Exit codes: 0 done, 1 refused or failed, 3 on its way: see farthing refunds.',
 ]
 const listFields = { paymentId: '--payment', checkoutId: '--checkout', status: '--status' } as const
@@ -41,7 +44,10 @@ export const refundCommands: readonly Command[] = [
     name: 'refund sign',
     arguments: '<refundId>',
     summary: 'Sign a refund with the wallet that was paid',
-    options: signing,
+    options: {
+      amount: { type: 'string', value: 'amount', about: 'sign only if it is this much, such as 2.50' },
+      ...signing,
+    },
     notes: signingNotes,
     async run(call) {
       const client = clientOf(call.settings)
@@ -132,7 +138,7 @@ export const refundCommands: readonly Command[] = [
         )
       const amount = textOf(call, 'amount')
       const asked: CreateRefund = {
-        ...(amount !== undefined && { amount: unitsOf(amount, payment, await client.networks.list()) }),
+        ...(amount !== undefined && { amount: unitsOf(amount, payment) }),
         ...(textOf(call, 'reason') !== undefined && { reason: String(textOf(call, 'reason')) }),
         ...(way !== undefined && { way: way as RefundWay }),
       }
@@ -206,10 +212,18 @@ async function readKey(file: string): Promise<string> {
   }
 }
 
-/** Before anything is created, so that a script that forgot --yes leaves nothing behind. */
-function refuseUnasked({ terminal, values }: Call): void {
-  if (!values.yes && !terminal.isInteractive)
-    throw new UsageError('This is not a terminal, so I can’t ask you. Pass --yes.')
+/**
+ * Before anything is created, so that a script that forgot an option leaves nothing behind. Without a person who looks at
+ * them, amount and recipient must be the caller's own: the server may be anybody's by now.
+ */
+function refuseUnasked(call: Call): void {
+  if (!call.values.yes && !call.terminal.isInteractive)
+    throw new UsageError('This is not a terminal, so I can’t ask you. Pass --yes, --amount and --to.')
+  const lacking = ['amount', 'to'].filter((name) => textOf(call, name) === undefined)
+  if (call.values.yes && lacking.length > 0)
+    throw new UsageError(
+      `--yes signs without asking, so say yourself how much and to whom: pass ${lacking.map((name) => `--${name}`).join(' and ')}.`,
+    )
 }
 
 /** Shows what will be signed, asks, signs, and tells each step. Returns the exit code. */
@@ -223,10 +237,18 @@ async function signAndShow(
   const recipient = textOf(call, 'to') ?? refund.recipient
   if (recipient === null)
     throw new UsageError('Nobody has said yet who receives it: farthing refund claim asks the buyer.')
-  const networks = await client.networks.list()
+  const asset = knownAssetOf(refund)
+  const wanted = textOf(call, 'amount')
+  const amount = wanted === undefined ? refund.amount : unitsOf(wanted, refund)
+  if (amount !== refund.amount)
+    throw new RefundMismatch(
+      'refund.amount',
+      `${formatUnits(amount, asset.decimals)} ${asset.symbol}`,
+      `${formatUnits(refund.amount, asset.decimals)} ${asset.symbol}`,
+    )
   terminal.say(
     [
-      `${paint('bold', amountOf(refund, networks))} on ${networkOf(refund, networks)?.name ?? refund.network}`,
+      `${paint('bold', `${formatUnits(amount, asset.decimals)} ${asset.symbol}`)} on ${asset.networkName}`,
       '',
       ...terminal.facts([
         ['to', recipient],
@@ -241,7 +263,7 @@ async function signAndShow(
     return 1
   }
   const rest = terminal.busy('Refunding …')
-  const { amount, network } = refund
+  const { network } = refund
   const done = await client.refunds
     .sign(
       refund.id,
@@ -249,6 +271,7 @@ async function signAndShow(
       { amount, recipient, network },
       {
         waitMs,
+        kept: keptRefundsIn(`${call.settings.stateFolder}/farthing/refunds`),
         onProgress({ status, transaction }) {
           if (status === 'SIGNED') terminal.say(good('Signed'))
           if (status === 'SENT') terminal.say(good(`Sent ${paint('dim', transaction ?? '')}`))
@@ -324,9 +347,18 @@ function amountOf(refund: Refund, networks: readonly Network[]): string {
     : `${refund.amount} units of ${refund.asset}`
 }
 
-function unitsOf(text: string, payment: Amount, networks: readonly Network[]): string {
-  const known = assetOf(payment, networks)
-  if (!known) throw new UsageError(`This deployment does not know ${payment.asset} any more.`)
+/** The token by this package's own table: what a server says about it proves nothing. */
+function knownAssetOf({ network, asset }: Amount): Asset {
+  const known = knownAssets.find(
+    (each) => each.network === network && each.address.toLowerCase() === asset.toLowerCase(),
+  )
+  if (!known)
+    throw new UsageError(`This version does not know the token ${asset} on ${network}. Sign in the console.`)
+  return known
+}
+
+function unitsOf(text: string, payment: Amount): string {
+  const known = knownAssetOf(payment)
   const units = parseUnits(text, known.decimals)
   if (units === null || units === 0n)
     throw new UsageError(

@@ -95,10 +95,17 @@ function tell(result: PayResult): CallToolResult {
           'The outcome is not known yet. Call pay_checkout again for this checkout; do not pay in another way.',
       })
     case 'refused': {
-      const { outcome, code, detail, charged } = result
-      const advice =
-        charged === null ? 'Nothing was charged.' : 'The money arrived. Do not pay again; contact the store.'
-      return { ...answer({ outcome, code, detail, charged, advice }), isError: true }
+      const { outcome, code, detail, charged, signedUntil } = result
+      return {
+        ...answer({ outcome, code, detail, charged, advice: adviceFor(result), signedUntil }),
+        isError: true,
+      }
     }
   }
+}
+
+function adviceFor({ charged, signedUntil }: PayResult & { outcome: 'refused' }): string {
+  if (charged !== null) return 'The money arrived. Do not pay again; contact the store.'
+  if (signedUntil === null) return 'Nothing was signed or charged.'
+  return `Whoever runs the checkout has the signature and could use it until ${signedUntil}. Don't pay in another way before that; calling pay_checkout again submits the same signature.`
 }

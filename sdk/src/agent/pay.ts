@@ -4,6 +4,7 @@ import type { Checkout, Payment, Signed } from '../wire.ts'
 import { type Asset, knownAssets } from './assets.ts'
 import { checkoutIdOf, chooseOffer, type Objection, type Offer } from './offer.ts'
 import { makeOffer, type Signer, signOffer } from './sign.ts'
+import { readSigned, withLife } from './signed.ts'
 import { type CallOptions, submit, type Verdict } from './submit.ts'
 
 /**
@@ -13,7 +14,8 @@ import { type CallOptions, submit, type Verdict } from './submit.ts'
  * 2. Check the terms: this checkout, a known token, no more than the limit. Otherwise nothing is signed.
  * 3. Sign once. A nonce or memo binds the signature to this checkout, and the signature is stored before it is sent.
  * 4. Submit it until its outcome is known. A lost answer, a restart or a second call submits the same signature again
- *    and never creates another one.
+ *    and never creates another one. That holds after a refusal too, until the signature has expired: whoever refuses it
+ *    has it, and could still use it.
  *
  * There are three outcomes, never two: paid, refused, and not known yet.
  */
@@ -49,8 +51,13 @@ export type PayResult =
       readonly outcome: 'refused'
       readonly code: string
       readonly detail: string
-      /** The payment that arrived without completing the checkout: contact the store. Null if nothing was charged. */
+      /** The payment that arrived without completing the checkout: contact the store. Null if the server says of none. */
       readonly charged: Payment | null
+      /**
+       * Until when the signature that was submitted can move money, whatever the server says; null if none was. Until
+       * then, do not pay in another way: calling `pay` again submits the same one.
+       */
+      readonly signedUntil: string | null
     }
 
 export type PayOptions = ResumeOptions & {
@@ -110,9 +117,14 @@ export async function resume(
   options: ResumeOptions = {},
 ): Promise<PayResult> {
   const { url, checkoutId } = readAddress(checkoutUrl)
-  const result = toResult(await submit(url, checkoutId, payment, options), payment)
-  if (result.outcome !== 'pending') await (options.kept ?? memory).delete(url)
-  return result
+  const { header, usableUntil } = readSigned(payment)
+  const result = toResult(await submit(url, checkoutId, header, options), payment)
+  if (result.outcome === 'pending') return result
+  const isUsable = result.outcome === 'refused' && Date.now() < usableUntil
+  if (!isUsable) await (options.kept ?? memory).delete(url)
+  return result.outcome === 'refused'
+    ? { ...result, signedUntil: new Date(usableUntil).toISOString() }
+    : result
 }
 
 async function payOnce(
@@ -138,7 +150,7 @@ async function payOnce(
     return refused({ code: 'declined', detail: 'The payment was not approved. Nothing was signed.' })
   options.signal?.throwIfAborted()
 
-  const payment = await signOffer(offer, chosen.signer)
+  const payment = withLife(await signOffer(offer, chosen.signer), offer)
   await kept.set(url, payment)
   return await resume(url, payment, options)
 }
@@ -193,7 +205,7 @@ const reasons: readonly (readonly [ending: string, words: string])[] = [
 ]
 
 function refused({ code, detail }: Objection, charged: Payment | null = null): PayResult {
-  return { outcome: 'refused', code, detail, charged }
+  return { outcome: 'refused', code, detail, charged, signedUntil: null }
 }
 
 function readAddress(checkoutUrl: string): { url: string; checkoutId: string } {
