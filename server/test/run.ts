@@ -3,7 +3,7 @@
  * PostgreSQL. Each file clones its own database from a migrated template, so files can run in parallel. Files in `load/`
  * measure how much this machine does in a given time, so they run alone, one after another.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -77,6 +77,15 @@ async function findRefusals(): Promise<string[]> {
   return [...new Set(Array.from(refusals, ([text]) => text))]
 }
 
+/** Whoever ends this process ends the tests with it, and what they use is put away as after any other run. */
+let isEnded = false
+let tests: ChildProcess | undefined
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    isEnded = true
+    tests?.kill('SIGTERM')
+  })
+
 const folder = await mkdtemp(join(tmpdir(), 'farthing-test-'))
 const cluster = await startCluster(folder, [
   'max_connections=600',
@@ -84,7 +93,10 @@ const cluster = await startCluster(folder, [
   'cluster_name=farthing_test',
   // Which role was refused what: see findRefusals.
   'log_line_prefix=%u/%a/',
-])
+]).catch(async (error) => {
+  await rm(folder, { recursive: true, force: true })
+  throw error
+})
 let status = 1
 try {
   const admin = openDatabase({ url: cluster.url('postgres'), connections: 4, name: 'test-setup' })
@@ -98,7 +110,8 @@ try {
   await template.close()
   const run = async (some: readonly string[], concurrency: number) => {
     if (some.length === 0) return 0
-    const tests = spawn(
+    if (isEnded) return 1
+    const child = spawn(
       process.execPath,
       ['--test', `--test-concurrency=${concurrency}`, ...flags, ...some],
       {
@@ -112,7 +125,8 @@ try {
         },
       },
     )
-    return await new Promise<number>((resolve) => tests.once('exit', (code) => resolve(code ?? 1)))
+    tests = child
+    return await new Promise<number>((resolve) => child.once('exit', (code) => resolve(code ?? 1)))
   }
   const isLoad = (file: string) => file.includes('/load/')
   const isDue = (file: string) => {
