@@ -100,7 +100,9 @@ test('both sources are fetched and stored exactly, and their age is measured', a
   const times = new Set(
     (await readAllRates(ctx.db)).map(({ source, asOf }) => `${source} ${asOf.toISOString()}`),
   )
-  assert.deepEqual(times, new Set(['exchange 2026-11-13T17:00:00.000Z', 'ecb 2026-11-13T00:00:00.000Z']))
+  const readAt = '2026-11-13T17:00:00.000Z'
+  const baselines = [`exchange baseline ${readAt}`, `ecb baseline ${readAt}`]
+  assert.deepEqual(times, new Set([`exchange ${readAt}`, 'ecb 2026-11-13T00:00:00.000Z', ...baselines]))
 })
 
 test('a newer file replaces every rate and removes currencies that it no longer lists', async () => {

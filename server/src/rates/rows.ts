@@ -14,12 +14,22 @@ export type RateRow = {
  */
 const isFarSql =
   'greatest(old.per_base, incoming.per_base) * 10 > least(old.per_base, incoming.per_base) * 11'
+/** How long a rate is what later ones are compared with. Many small steps within this time are a jump too. */
+const baselineHours = 24
 /** A rate older than this says too little about the next one. */
 const comparedDays = 7
 
 /** The source under which the rate before a jump is kept, with the time the jump was seen. Nothing is priced with it. */
 export function jumpOf({ name }: Pick<Source, 'name'>): string {
   return `${name} before jump`
+}
+
+/**
+ * The source under which the rates are kept that new ones are compared with: those of a day ago, or since the last jump.
+ * They stay while a currency is missing from the files. Nothing is priced with them.
+ */
+function baselineOf({ name }: Pick<Source, 'name'>): string {
+  return `${name} baseline`
 }
 
 /**
@@ -51,16 +61,22 @@ export async function replaceRates(
        on conflict (source, currency) do update set per_base = excluded.per_base, as_of = excluded.as_of
      ), jumped as (
        insert into rates (source, currency, per_base, as_of)
-       select $5, old.currency, old.per_base, $6::timestamptz
-       from gate join rates old on old.source = gate.source join incoming on incoming.currency = old.currency
+       select distinct on (old.currency) $5, old.currency, old.per_base, $6::timestamptz
+       from gate join rates old on old.source in (gate.source, $7) join incoming on incoming.currency = old.currency
        where ${isFarSql} and old.as_of > $6::timestamptz - make_interval(days => ${comparedDays})
+       on conflict (source, currency) do update set per_base = excluded.per_base, as_of = excluded.as_of
+     ), compared as (
+       insert into rates (source, currency, per_base, as_of)
+       select $7, incoming.currency, incoming.per_base, $6::timestamptz
+       from gate cross join incoming left join rates old on old.source = $7 and old.currency = incoming.currency
+       where old.currency is null or ${isFarSql} or old.as_of < $6::timestamptz - make_interval(hours => ${baselineHours})
        on conflict (source, currency) do update set per_base = excluded.per_base, as_of = excluded.as_of
      ), deleted as (
        delete from rates using gate
        where rates.source = gate.source and rates.currency not in (select currency from incoming)
      )
      select greatest($3, max(as_of)) as newest from rates where source = $1`,
-    [source.name, source.base, asOf, JSON.stringify(incoming), jumpOf(source), readAt],
+    [source.name, source.base, asOf, JSON.stringify(incoming), jumpOf(source), readAt, baselineOf(source)],
   )
   return row?.newest ?? asOf
 }
