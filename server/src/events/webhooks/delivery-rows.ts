@@ -61,8 +61,9 @@ type TakenRow = {
 
 /**
  * Leases due deliveries of locked endpoints, as many for each as it has room for, and records when to check each
- * endpoint again. Of an ordered endpoint only the oldest pending delivery may go, and only once it is due. A disabled
- * one gets security events only.
+ * endpoint again. Of an ordered endpoint only the oldest pending delivery may go, and only once it is due; the oldest
+ * security event may overtake it, or whoever makes deliveries fail could hide what they do for days. A disabled one gets
+ * security events only.
  */
 export async function takeDeliveries(
   tx: Transaction,
@@ -85,6 +86,11 @@ export async function takeDeliveries(
          where endpoint_id = w.id and state = 'pending' and (w.is_enabled or is_security)
          order by sequence limit 1
        ) d where w.is_ordered and d.run_at <= clock()
+       union
+       select d.* from wanted w cross join lateral (
+         select id, endpoint_id, attempt, run_at, leased_until from deliveries
+         where endpoint_id = w.id and state = 'pending' and is_security order by sequence limit 1
+       ) d where w.is_ordered and d.run_at <= clock()
      ), taken as (
        update deliveries d set attempt = d.attempt + 1, run_at = clock() + make_interval(secs => $3),
          leased_until = clock() + make_interval(secs => $3)
@@ -98,10 +104,11 @@ export async function takeDeliveries(
        on conflict do nothing
      ), rested as (
        update webhook_endpoints e set due_at = case
-         when w.is_ordered then coalesce(
-           (select clock() + make_interval(secs => $3) from due where due.endpoint_id = w.id),
-           (select d.run_at from deliveries d where d.endpoint_id = w.id and d.state = 'pending'
-              and (w.is_enabled or d.is_security) order by d.sequence limit 1))
+         when w.is_ordered then (select min(case when exists (select 1 from due where due.id = d.id)
+             then clock() + make_interval(secs => $3) else d.run_at end)
+           from ((select id, run_at from deliveries where endpoint_id = w.id and state = 'pending'
+               and (w.is_enabled or is_security) order by sequence limit 1) union all (select id, run_at
+             from deliveries where endpoint_id = w.id and state = 'pending' and is_security order by sequence limit 1)) d)
          else least(
            (select clock() + make_interval(secs => $3) from due where due.endpoint_id = w.id limit 1),
            (select d.run_at from deliveries d where d.endpoint_id = w.id and d.state = 'pending'
