@@ -65,7 +65,12 @@ export const arrows: { readonly [From in CheckoutStatus]: { readonly [To in Chec
       EXPIRED: 'checkout.expired',
       CANCELED: 'checkout.canceled',
     },
-    PROCESSING: { OPEN: 'checkout.reopened', COMPLETED: 'checkout.completed', EXPIRED: 'checkout.expired' },
+    PROCESSING: {
+      OPEN: 'checkout.reopened',
+      COMPLETED: 'checkout.completed',
+      EXPIRED: 'checkout.expired',
+      CANCELED: 'checkout.canceled',
+    },
     COMPLETED: { PROCESSING: 'checkout.processing' },
     EXPIRED: { COMPLETED: 'checkout.completed' },
     CANCELED: { COMPLETED: 'checkout.completed' },
@@ -113,6 +118,8 @@ export type Facts = {
    * transfer sent before the checkout expires is seen only later.
    */
   readonly readUntil: Date | null
+  /** Whether the store canceled it before it accepted a payment for it. */
+  readonly wasCanceled?: boolean
 }
 
 const finalityRank: Readonly<Record<Finality, number>> = { included: 0, safe: 1, finalized: 2 }
@@ -124,12 +131,13 @@ const finalityRank: Readonly<Record<Finality, number>> = { included: 0, safe: 1,
  */
 export function evaluate(
   checkout: Pick<Checkout, 'status' | 'expiresAt' | 'finality'>,
-  { credits, hasUnresolved, readUntil }: Facts,
+  { credits, hasUnresolved, readUntil, wasCanceled = false }: Facts,
   now: Date,
 ): { readonly status: CheckoutStatus; readonly dispositions: ReadonlyMap<string, Disposition> } {
   // A late credit stays late, even if another payment completes a canceled checkout afterwards.
   const isOnTime = (credit: Credit) =>
     checkout.status !== 'CANCELED' &&
+    !wasCanceled &&
     credit.disposition !== 'late' &&
     (credit.isClaimed || credit.firstBlockTime <= checkout.expiresAt)
   const isFull = (credit: Credit) => credit.due !== null && credit.amount === credit.due
@@ -146,7 +154,13 @@ export function evaluate(
     }),
   )
   const isOver = now >= checkout.expiresAt && (readUntil === null || readUntil >= checkout.expiresAt)
-  return { status: statusFrom(checkout, exact, hasUnresolved, isOver), dispositions }
+  const status = statusFrom(checkout, exact, hasUnresolved, isOver)
+  return { status: wasCanceled && isUnpaid(status) ? 'CANCELED' : status, dispositions }
+}
+
+/** Whether nothing has paid it, and nothing that is on its way will. */
+export function isUnpaid(status: CheckoutStatus): boolean {
+  return status === 'OPEN' || status === 'EXPIRED'
 }
 
 /** By time, because block numbers of two chains cannot be compared; within a block, by position. */

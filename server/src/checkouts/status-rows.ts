@@ -109,6 +109,15 @@ export async function readFacts(tx: Transaction, ids: readonly string[]): Promis
   }
 }
 
+/** Those of the checkouts that their store has canceled at some time: their log says so. */
+export async function listCanceled(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await tx.query<{ checkout_id: string }>(
+    "select distinct checkout_id from events where checkout_id = any($1) and type = 'checkout.canceled'",
+    [ids],
+  )
+  return new Set(rows.map(({ checkout_id }) => checkout_id))
+}
+
 export async function listProcessing(db: Database, after: string, limit: number): Promise<CheckoutId[]> {
   const rows = await db.query<{ id: CheckoutId }>(
     "select id from checkouts where status = 'PROCESSING' and id > $1 order by id limit $2",

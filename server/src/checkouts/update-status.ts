@@ -7,11 +7,11 @@ import { type CreditRow, finalityOf, toCheckoutPayment, toPayment } from '../pay
 import { type Announcement, writeAnnouncements, writeDispositions } from '../payments/credits/rows.ts'
 import { rejectUnsent } from '../payments/rows.ts'
 import { readReturned } from '../refunds/returned.ts'
-import { type Checkout, type Credit, evaluate, toStoreWire } from './checkout.ts'
+import { type Checkout, type Credit, evaluate, isUnpaid, toStoreWire } from './checkout.ts'
 import { moveCheckouts } from './move.ts'
 import { notePagesChanged } from './page-rows.ts'
 import { type Reported, report } from './report.ts'
-import { type FactCredit, lockCheckouts, readFacts, type StatusFacts } from './status-rows.ts'
+import { type FactCredit, listCanceled, lockCheckouts, readFacts, type StatusFacts } from './status-rows.ts'
 
 /**
  * Re-evaluates checkouts whose facts changed: credits that came or went, authorizations whose fate was decided, time
@@ -27,9 +27,23 @@ export async function updateStatus(
   const checkouts = await lockCheckouts(tx, checkoutIds)
   const facts = await withReturned(tx, await readFacts(tx, checkoutIds))
   const creditsOf = Map.groupBy(facts.credits, ({ checkoutId }) => checkoutId)
-  const evaluated = checkouts.map((checkout) =>
-    evaluateFacts(checkout, creditsOf.get(checkout.id) ?? [], facts, now),
+  const evaluateAll = (wasCanceled: ReadonlySet<string>) =>
+    checkouts.map((checkout) =>
+      evaluateFacts(checkout, creditsOf.get(checkout.id) ?? [], facts, wasCanceled.has(checkout.id), now),
+    )
+  const first = evaluateAll(new Set())
+  const reopening = first.filter(
+    ({ checkout, status }) => checkout.status === 'PROCESSING' && isUnpaid(status),
   )
+  // A payment that the store accepted for a canceled checkout, and that the chain took back, does not reopen it.
+  const canceled =
+    reopening.length === 0
+      ? new Set<string>()
+      : await listCanceled(
+          tx,
+          reopening.map(({ checkout }) => checkout.id),
+        )
+  const evaluated = canceled.size === 0 ? first : evaluateAll(canceled)
 
   await writeDispositions(
     tx,
@@ -85,6 +99,7 @@ function evaluateFacts(
   checkout: Checkout,
   all: readonly FactCredit[],
   facts: StatusFacts,
+  wasCanceled: boolean,
   now: Date,
 ): Evaluated {
   const live = all.filter(({ isOrphaned }) => !isOrphaned)
@@ -94,6 +109,7 @@ function evaluateFacts(
       credits: live.map((row) => toCredit(checkout, row)),
       hasUnresolved: facts.unresolved.has(checkout.id),
       readUntil: facts.readUntil.get(checkout.id) ?? null,
+      wasCanceled,
     },
     now,
   )
