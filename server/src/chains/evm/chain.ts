@@ -133,13 +133,29 @@ const codeSizes =
  * and with code a signature is shown to nodes before it is sent.
  */
 export async function readHasCode(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
+  return await readSizes(chain, addresses, (size) => size !== 0n)
+}
+
+/** An account that has delegated itself (EIP-7702) has 0xef0100 and an address as its code. Its owner may end that. */
+const delegationBytes = 23n
+
+/** Whether each address has code that it will always have: unlike that of an account that has delegated itself. */
+export async function readIsContract(chain: Chain, addresses: readonly Hex[]): Promise<boolean[]> {
+  return await readSizes(chain, addresses, (size) => size !== 0n && size !== delegationBytes)
+}
+
+async function readSizes(
+  chain: Chain,
+  addresses: readonly Hex[],
+  isTrue: (codeBytes: bigint) => boolean,
+): Promise<boolean[]> {
   const { witnessesMin } = chain.network
   const words = addresses.map((address) => address.slice(2).padStart(64, '0'))
   const data = `0x${codeSizes}${words.join('')}`
   const agreed = (told: readonly Told[]) => {
     const answers = told.flatMap(({ outcomes: [outcome] }) => wordsIn(outcome, addresses.length) ?? [])
     return addresses.map((_, i) => {
-      const withCode = answers.filter((sizes) => sizes[i] !== 0n).length
+      const withCode = answers.filter((sizes) => isTrue(sizes[i] ?? 0n)).length
       const without = answers.length - withCode
       if (isMost(withCode, answers.length, witnessesMin)) return true
       if (isMost(without, answers.length, witnessesMin)) return false

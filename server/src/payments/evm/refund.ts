@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { showEvmAddress } from '../../chains/evm/address.ts'
-import type { Chain } from '../../chains/evm/chain.ts'
+import { type Chain, readIsContract } from '../../chains/evm/chain.ts'
 import { digest } from '../../chains/evm/eip3009.ts'
 import { readStates } from '../../chains/evm/read-states.ts'
 import { recoverSigner } from '../../chains/evm/recover.ts'
@@ -58,8 +58,10 @@ async function prepare(
   commit: CommitHandOut,
 ): Promise<ToSign> {
   const isContract = await hasCode(order.wallet as Hex, 'recently')
-  const kind = isContract ? 'contract' : 'ordinary'
-  await refuseAfterRestore(ctx, chain, isContract)
+  // An account that has delegated itself may be ordinary by the time of a restore, which must know how long to wait.
+  const [isForGood = false] = isContract ? await readIsContract(chain, [order.wallet as Hex]) : []
+  const kind = isForGood ? 'contract' : 'ordinary'
+  await refuseAfterRestore(ctx, chain, isForGood)
   const spent: string[] = []
   for (;;) {
     const seconds = BigInt(Math.floor(ctx.now().getTime() / 1_000))
