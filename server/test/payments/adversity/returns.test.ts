@@ -130,7 +130,7 @@ test('a payment that returns after another became exact is overpaid', async () =
   const firsts = await shop.prepare(perBlock)
   const seconds = await Promise.all(
     (await shop.prepare(perBlock)).map(({ payer }, i) =>
-      shop.prepareOne(payer, { rivalOf: firsts[i] ?? assert.fail() }),
+      shop.prepareOne(payer, { rivalOf: firsts[i] ?? assert.fail(), isBound: true }),
     ),
   )
   // The second payments are on the chain before anyone has claimed them: unmatched.
