@@ -34,7 +34,10 @@ test('what is typed is divided into the command, what it is about, and its optio
 test('an unknown command, an option of another command, and too few or too many words are refused with what to type', () => {
   for (const [line, says] of [
     ['stor list', /^Unknown command: stor\. .*--help/],
-    ['store', /^Unknown command: store\. There are store create, store list, .*: store --help$/],
+    [
+      'store',
+      /^Unknown command: store\. There are store create, store list, .*: farthing-admin store --help$/,
+    ],
     ['store remove', /^Unknown command: store remove\. There are store create, /],
     ['store list --name x', /^There is no option --name here\. Usage: farthing-admin store list$/],
     ['migrate --force', /^There is no option --force here\. Usage: farthing-admin migrate$/],

@@ -31,7 +31,9 @@ export function parseCommand(args: readonly string[]): Typed {
   const typed = words.slice(0, 2).join(' ')
   if (group.length > 0) {
     const all = group.map((each) => each.words).join(', ')
-    throw new UsageError(`Unknown command: ${typed}. There are ${all}. What each does: ${words[0]} --help`)
+    throw new UsageError(
+      `Unknown command: ${typed}. There are ${all}. What each does: farthing-admin ${words[0]} --help`,
+    )
   }
   throw new UsageError(`Unknown command: ${words[0]}. For the list of commands: farthing-admin --help`)
 }

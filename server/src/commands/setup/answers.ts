@@ -99,6 +99,11 @@ const questions: readonly Question[] = [
 ]
 
 export async function collectAnswers(options: Options, asking: Asking): Promise<Answers> {
+  const missing = questions.filter(
+    ({ option, fallback }) => fallback === undefined && options[option] === undefined,
+  )
+  if (asking.ask === null && missing.length > 0)
+    throw new UsageError(missing.map(({ option, asks }) => `--${option} is missing: ${asks}.`).join('\n'))
   const said: Record<string, string> = {}
   for (const question of questions) said[question.option] = await settle(question, options, said, asking)
   const { host = '', nodes = '', name = '', wallet = '', mail = '' } = said
@@ -122,7 +127,6 @@ async function settle(
     if (refusal !== null) throw new UsageError(`--${option} ${given}: ${refusal}`)
     return given
   }
-  if (ask === null && fallback === undefined) throw new UsageError(`--${option} is missing: ${asks}.`)
   if (ask === null || (option === 'mail-from' && before.mail === '')) return fallback ?? ''
   for (;;) {
     const typed = (await ask(`${asks}${fallback ? ` [${fallback}]` : ''}: `)).trim()

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { RpcAnswerError, RpcUnavailableError } from '../../chains/rpc.ts'
 import { readConfig } from '../../config.ts'
 import type { Context } from '../../context.ts'
+import { openLog } from '../../log.ts'
 import { listConnected, openRails } from '../../payments/rails.ts'
 import type { Answers } from './answers.ts'
 
@@ -40,7 +41,7 @@ async function checkPorts(): Promise<Check> {
   for (const port of ports) if (!(await isFree(port))) taken.push(port)
   const what = 'ports'
   if (taken.length === 0) return { what, says: `${ports.join(', ')} are free`, isWrong: false }
-  const says = `${taken.join(', ')} taken: something else runs there, or a deployment that is set up already`
+  const says = `${taken.join(', ')} taken: stop what runs there. If it is a deployment that is set up already, edit /etc/farthing instead`
   return { what, says, isWrong: true }
 }
 
@@ -55,7 +56,8 @@ async function checkNodes(ctx: Context, { network, nodes }: Answers): Promise<Ch
       [`${network.id}_RPC_URLS`]: node,
     })
     try {
-      const [rail] = listConnected(openRails({ ...ctx, config }))
+      // What is wrong is in the answer: nobody needs it in a log as well.
+      const [rail] = listConnected(openRails({ ...ctx, config, log: openLog('silent') }))
       const answering = await rail?.countAnswering()
       if (!rail || answering !== 1)
         return { what, says: `does not answer for ${network.name}`, isWrong: true }

@@ -94,8 +94,9 @@ function drawScript({ host, consoleHost, network, name, wallet }: Answers): stri
 # Puts what is next to this file in its place, as root. It may be run again: what is done already is not done twice.
 set -eu
 cd "$(dirname "$0")"
-if [ -e /etc/farthing/env ] && ! cmp -s env /etc/farthing/env; then
-  echo 'There is another deployment in /etc/farthing. Nothing was changed.' >&2
+if [ -e /etc/farthing/owner.env ] && ! cmp -s owner.env /etc/farthing/owner.env; then
+  echo 'There is another deployment in /etc/farthing, with other passwords. Nothing was changed.' >&2
+  echo 'To change that one, edit /etc/farthing/env and restart its units.' >&2
   exit 1
 fi
 
@@ -104,23 +105,23 @@ id -u farthing >/dev/null 2>&1 || useradd --system --create-home --home-dir /var
 id -u farthing-work >/dev/null 2>&1 || useradd --system --home-dir /var/lib/farthing --gid farthing farthing-work
 
 # The database, and a login for each process.
-as_postgres() { runuser -u postgres -- "$@"; }
+as_postgres() { (cd / && runuser -u postgres -- "$@"); }
 as_postgres psql -Atqc "select 1 from pg_database where datname = 'farthing'" | grep -q 1 ||
   as_postgres createdb --encoding UTF8 --template template0 farthing
 for file in ${root}server/rights/roles.sql ${root}server/rights/owner.sql passwords.sql; do
   as_postgres psql -q -v ON_ERROR_STOP=1 -d farthing < "$file"
 done
 
-# Settings and keys. systemd reads the logins as root; only work can read the settler's key.
+# Settings and keys; what is there already stays. systemd reads the logins as root; only work can read the settler's key.
 install -d -m 0750 -o root -g farthing /etc/farthing
-install -m 0640 -o root -g farthing env /etc/farthing/
+[ -e /etc/farthing/env ] || install -m 0640 -o root -g farthing env /etc/farthing/
 [ -e /etc/farthing/secrets.keys ] || install -m 0640 -o root -g farthing secrets.keys /etc/farthing/
 install -m 0600 ${roles.map((role) => `${role}.env`).join(' ')} /etc/farthing/
 [ -e /etc/farthing/settler.keys ] || install -m 0600 -o farthing-work -g farthing settler.keys /etc/farthing/
 
 farthing-admin migrate
 farthing-admin settler add ${network.id} "$(sed -n 's/^# //p' settler.keys | tail -n 1)"
-[ -e store.txt ] || farthing-admin store create --name=${quote(name)}${test} --${network.family.toLowerCase()}-wallet ${quote(wallet)} > store.txt
+[ -e store.txt ] || { farthing-admin store create --name=${quote(name)}${test} --${network.family.toLowerCase()}-wallet ${quote(wallet)} > store.new && mv store.new store.txt; }
 cat store.txt
 
 cp systemd/* /etc/systemd/system/

@@ -62,6 +62,6 @@ function describeNext(folder: string, { network, host }: Answers, settler: strin
     'Then, as root:',
     `  farthing-admin settler deploy ${network.id}`,
     '  farthing-admin doctor',
-    `When doctor says ok everywhere, https://${host} takes payments. Back up /etc/farthing and delete ${folder}.`,
+    `When doctor says ok everywhere, https://${host} takes payments. Keep the key in ${folder}/store.txt, back up /etc/farthing, and delete ${folder}.`,
   ]
 }
