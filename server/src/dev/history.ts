@@ -38,10 +38,12 @@ export async function writeHistory(ctx: Context, shop: Shop, days = historyDays)
     const first = start[0]?.steps[0]?.at ?? now
     const turnTo = async (at: Date) => {
       clock.now = at
-      // For the rest of this transaction only.
-      await tx.query("select set_config('farthing.clock_offset', $1, true)", [
-        `${at.getTime() - now.getTime()} milliseconds`,
-      ])
+      // For the rest of this transaction only. `work` runs beside it and may hold the chain for a while: nobody waits for
+      // an answer here, so only the time limit of a statement counts. Creating a checkout shortens it again.
+      await tx.query(
+        "select set_config('farthing.clock_offset', $1, true), set_config('lock_timeout', '0', true)",
+        [`${at.getTime() - now.getTime()} milliseconds`],
+      )
     }
     // Thousands of small statements: planning each of them anew would take longer than running them.
     await tx.script('set local plan_cache_mode = force_generic_plan')

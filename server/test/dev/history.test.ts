@@ -1,35 +1,35 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { leaseFollower, lockFollower } from '../../src/chains/rows.ts'
 import { countRollups } from '../../src/checkouts/rollups/count.ts'
 import { readTakings } from '../../src/checkouts/rollups/takings.ts'
 import { writeHistory } from '../../src/dev/history.ts'
 import { planOrders } from '../../src/dev/orders.ts'
+import type { Shop } from '../../src/dev/shop.ts'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
+import type { StoreId } from '../../src/ids.ts'
 import { networks } from '../../src/networks.ts'
 import { watchRefunds } from '../../src/refunds/watch.ts'
 import { makeStore, openTestApp, wallet } from '../support/app.ts'
 import { operator } from '../support/operator.ts'
+import { until } from '../support/until.ts'
 
-const farthing = await openTestApp({
-  NETWORKS: 'LOCAL',
-  LOCAL_RPC_URLS: 'http://127.0.0.1:1',
-  FIXED_RATES: 'EUR=0.86',
-})
-const { ctx } = farthing
+const settings = { NETWORKS: 'LOCAL', LOCAL_RPC_URLS: 'http://127.0.0.1:1', FIXED_RATES: 'EUR=0.86' }
+const { ctx } = await openTestApp(settings)
 const local = networks.find(({ id }) => id === 'LOCAL')
 const [asset] = local?.assets ?? []
 assert(local && asset)
+const shopOf = (storeId: StoreId): Shop => ({
+  storeId,
+  network: local.caip2,
+  asset: asset.address,
+  payTo: wallet,
+  actor: operator,
+})
 
 test('the demo store has two months behind it, with everything that happens to a store, each at its time', async () => {
   const { store } = await makeStore(ctx, { mode: 'test' })
-  const shop = {
-    storeId: store.id,
-    network: local.caip2,
-    asset: asset.address,
-    payTo: wallet,
-    actor: operator,
-  }
-  await writeHistory(ctx, shop)
+  await writeHistory(ctx, shopOf(store.id))
   const counts = async (sql: string) =>
     new Map((await ctx.db.query<{ name: string; n: number }>(sql)).map(({ name, n }) => [name, n]))
   const statuses = await counts('select status as name, count(*)::int as n from checkouts group by 1')
@@ -75,6 +75,29 @@ test('the demo store has two months behind it, with everything that happens to a
   assert(BigInt(sum) > 0n)
   assert.equal(takings.before.sum.left.length, 0)
   assert(takings.before.sum.payments > 50 && takings.before.sum.amount > 1_000_000_000n)
+})
+
+test('it waits for a worker that holds the chain for longer than a request would wait', async () => {
+  const { ctx: fresh } = await openTestApp(settings)
+  const { store } = await makeStore(fresh, { mode: 'test' })
+  await leaseFollower(fresh.db, local.caip2, 'work', 60)
+  const isWaiting = async () => {
+    const found = await fresh.db.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+         and query like '%from followers%' and query_start < clock_timestamp() - interval '6 seconds'`,
+    )
+    return found.length > 0
+  }
+  // A promise in an object, because the transaction must not wait for what waits for it.
+  const { writing } = await fresh.db.transaction(async (tx) => {
+    await lockFollower(tx, local.caip2)
+    const writing = writeHistory(fresh, shopOf(store.id))
+    const tooEarly = writing.then(() => assert.fail('it did not wait'))
+    await Promise.race([tooEarly, until('it has waited for six seconds', isWaiting)])
+    tooEarly.catch(() => {})
+    return { writing }
+  })
+  await writing
 })
 
 test('it is the same for everybody, and ends before today', () => {
