@@ -21,13 +21,17 @@ const old = [
       Number.parseInt(execFileSync(file, ['-p', 'process.versions.node'], { encoding: 'utf8' }), 10) < 24,
   )
 
-for (const name of ['dev', 'server', 'test', 'pack'])
-  test(`on an old Node, npm run ${name} says in one sentence what is needed`, { skip: !old }, () => {
+const commands = {
+  ...Object.fromEntries(['dev', 'test', 'pack'].map((name) => [`npm run ${name}`, scripts[name] ?? ''])),
+  'farthing-admin': 'server/farthing-admin.cjs --version',
+}
+for (const [name, command] of Object.entries(commands))
+  test(`on an old Node, ${name} says in one sentence what is needed`, { skip: !old }, () => {
     assert(old)
-    const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', scripts[name] ?? ''], {
+    const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', command], {
       cwd: root,
       encoding: 'utf8',
-      env: { PATH: dirname(old) },
+      env: { PATH: `${dirname(old)}:/usr/bin` },
     })
     assert.deepEqual([status, stdout], [1, ''])
     assert.match(stderr, /^Farthing needs Node 24 or later, and this is Node \d+\.\d+\.\d+: install it .*\n$/)
