@@ -47,7 +47,7 @@ export async function claimAuthorizations(
          where c.id = i.checkout_id and c.status = '${claiming.from}' and c.expires_at > clock()
          for no key update ${locking}) c
        where i.is_bound or not exists (select 1 from credits k where k.network = i.network and k.asset = i.asset
-         and k.payer = i.payer and k.nonce = i.nonce and k.orphaned_at is null)
+         and k.payer = i.payer and k.nonce = i.nonce and k.orphaned_at is null offset 0)
      ), claimed as (
        insert into authorizations (network, asset, payer, nonce, checkout_id, store_id, state, pay_to, amount,
          valid_after, valid_before, signature, is_contract, settler, payment_identifier, claimed_at)

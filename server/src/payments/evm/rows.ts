@@ -217,7 +217,7 @@ export async function findConcerns(
        a.sends = 0 and a.refund_id is null and a.nonce not like $4 and (
          exists (select 1 from wallets w where w.store_id = a.store_id and w.pay_to = a.pay_to and w.shared_elsewhere)
          or $6::timestamptz + ${blockSecond} <= a.claimed_at or exists (select 1 from credits o where o.network = $1 and o.asset = a.asset
-           and o.payer = a.payer and o.nonce = a.nonce and o.first_seen_block_time + ${blockSecond} <= a.claimed_at)) as is_foreign
+           and o.payer = a.payer and o.nonce = a.nonce and o.first_seen_block_time + ${blockSecond} <= a.claimed_at offset 0)) as is_foreign
      from json_to_recordset($2) as i (place integer, asset text, payer text, nonce text, pay_to text, amount numeric)
      left join ${authorizationOf('i', '$1')} on true
      cross join ${oursAt('i.pay_to', '$3')} o`)} order by place`,
