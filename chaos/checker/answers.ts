@@ -87,6 +87,13 @@ export function checkRepeats({ books, answers }: History): Violation[] {
       if (other.sent !== first?.sent) wrong.push(`${key} was answered 201 for two bodies`)
       else if (other.body !== first?.body) wrong.push(`${key} got two different answers`)
   }
+  const refunds = answers.filter(
+    ({ kind, key, status }) => kind === 'refund' && key !== undefined && status < 300,
+  )
+  for (const [key, group] of Map.groupBy(refunds, ({ storeId, key }) => `${storeId} ${key}`)) {
+    const made = new Set(group.map(({ body }) => (JSON.parse(body) as { id: string }).id))
+    if (made.size > 1) wrong.push(`${key} made ${made.size} refunds: ${[...made].join(', ')}`)
+  }
   for (const [order, made] of orders)
     if (made.length > 1) wrong.push(`${order} has ${made.length} checkouts: ${made.map(({ id }) => id)}`)
   return wrong.map((what) => ({ invariant: 'I11', what }))

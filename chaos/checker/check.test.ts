@@ -262,6 +262,139 @@ const broken: readonly [Invariant, string, Change][] = [
     'a wallet that is in two cells',
     (history) => ({ ...history, neighbours: [{ ...strangers(history), wallets: history.books.wallets }] }),
   ],
+  [
+    'I1',
+    'a payment called final with too few blocks on top of it',
+    credited(ids.paid, { finalizedAt: new Date(1_017_000) }),
+  ],
+  [
+    'I1',
+    'a payment called safe in a block that is not',
+    inBooks(({ credits }) => ({
+      credits: where(credits, ({ blockNumber }) => blockNumber === 14, { safeAt: new Date(1_014_000) }),
+    })),
+  ],
+  [
+    'I1',
+    'COMPLETED by a plain transfer of the price, which could be for any order',
+    (history) => ({
+      ...credited(ids.paid, { nonce: null })(history),
+      chain: {
+        ...history.chain,
+        transfers: where(history.chain.transfers, ({ nonce }) => nonce === '0x01', { nonce: null }),
+      },
+    }),
+  ],
+  [
+    'I5',
+    'a fee on record that nobody paid',
+    inBooks(({ costs }) => ({ costs: where(costs, ({ nonce }) => nonce === 1, { wei: 4n }) })),
+  ],
+  [
+    'I10',
+    'refund events that no endpoint gets',
+    (history) => {
+      const isRefund = (id: string) =>
+        history.books.events.some((row) => row.id === id && row.type.startsWith('refund.'))
+      const { deliveries } = history.books
+      return {
+        ...history,
+        books: { ...history.books, deliveries: deliveries.filter(({ eventId }) => !isRefund(eventId)) },
+        received: history.received.filter(({ id }) => !isRefund(id)),
+      }
+    },
+  ],
+  [
+    'I11',
+    'two refunds of one key',
+    (history) => {
+      const told = history.answers.find(({ kind }) => kind === 'refund')
+      assert(told)
+      const body = JSON.stringify({ ...JSON.parse(told.body), id: 'rf_twin' })
+      return { ...history, answers: [...history.answers, { ...told, body }] }
+    },
+  ],
+  [
+    'I13',
+    'events that name twice the amount',
+    inBooks(({ events }) => ({
+      events: events.map((row) => {
+        const { checkout } = row.data
+        if (!checkout?.payment) return row
+        return {
+          ...row,
+          data: { checkout: { ...checkout, payment: { ...checkout.payment, amount: '2000000' } } },
+        }
+      }),
+    })),
+  ],
+  [
+    'I13',
+    'a refund’s event that names another amount',
+    inBooks(({ refunds }) => ({
+      refunds: where(refunds, ({ id }) => id === ids.canceled, { amount: 1n }),
+    })),
+  ],
+  [
+    'I15',
+    'a refund that was signed while its payment was off the chain',
+    credited(ids.paid, { isOrphaned: true, orphanedAt: new Date(1_014_500) }),
+  ],
+  [
+    'I15',
+    'a payment that was accepted after it went back',
+    credited(ids.paid, { acceptedAt: new Date(1_017_000) }),
+  ],
+  [
+    'I17',
+    'a checkout that is paid into another store’s wallet',
+    inBooks(({ checkouts }) => ({
+      checkouts: where(checkouts, ({ id }) => id === ids.paid, {
+        options: [{ asset: '0xtoken', amount: '1000000', payTo: '0xwallet-b' }],
+      }),
+    })),
+  ],
+  [
+    'I17',
+    'a checkout that asks for half of what its store asked for',
+    inBooks(({ checkouts }) => ({
+      checkouts: where(checkouts, ({ id }) => id === ids.expired, {
+        options: [{ asset: '0xtoken', amount: '500000', payTo: '0xwallet-b' }],
+      }),
+    })),
+  ],
+  [
+    'I18',
+    'a checkout that is paid by a transfer that was on the chain before anybody presented it',
+    (history) => ({
+      ...history,
+      presented: where(history.presented, ({ nonce }) => nonce === '0x02', { sentAt: new Date(1_013_000) }),
+    }),
+  ],
+  [
+    'I18',
+    'a claim that its buyer presented for another checkout',
+    (history) => ({
+      ...history,
+      presented: where(history.presented, ({ nonce }) => nonce === '0x02', { checkoutId: ids.expired }),
+    }),
+  ],
+  [
+    'I18',
+    'a payment whose nonce names another checkout',
+    (history) => {
+      const named = `0x66746867${'0'.repeat(56)}`
+      const rename = <Row extends { readonly nonce: string | null }>(rows: readonly Row[]) =>
+        rows.map((row) => (row.nonce === '0x01' ? { ...row, nonce: named } : row))
+      const { books, chain, presented } = history
+      return {
+        ...history,
+        books: { ...books, credits: rename(books.credits), authorizations: rename(books.authorizations) },
+        chain: { ...chain, transfers: rename(chain.transfers) },
+        presented: rename(presented),
+      }
+    },
+  ],
   ['I14', 'work that is left', (history) => ({ ...history, undone: ['3 authorizations are unresolved'] })],
 ]
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { Event, History, Violation } from './history.ts'
+import type { Books, Event, History, Violation } from './history.ts'
 
 /** Which status change may follow which. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
@@ -106,10 +106,15 @@ function findBadDeliveries({ books, received }: History): string[] {
     if (state === 'delivered' && !taken.has(`${endpointId} ${eventId}`))
       wrong.push(`${eventId} is marked delivered but never arrived`)
   }
-  for (const { id, storeId } of books.endpoints)
-    for (const event of books.events)
-      if (event.storeId === storeId && event.checkoutId !== null && !made.has(`${id} ${event.id}`))
-        wrong.push(`${event.id} has no delivery to ${id}`)
+  for (const { id, storeId } of books.endpoints) {
+    // An endpoint gets everything that is written after it was made, of whatever kind.
+    const madeAt = books.events.findIndex(
+      ({ type, data }) => type === 'webhook_endpoint.created' && data.webhookEndpoint?.id === id,
+    )
+    for (const event of books.events.slice(madeAt + 1))
+      if (event.storeId === storeId && !made.has(`${id} ${event.id}`))
+        wrong.push(`${event.id} (${event.type}) has no delivery to ${id}`)
+  }
   return wrong
 }
 
@@ -144,7 +149,43 @@ export function checkReplay(history: History): Violation[] {
         `the events of ${id} name ${transaction}, but its credit is ${exact.get(id)?.transactionHash}`,
       )
   }
-  return wrong.map((what) => ({ invariant: 'I13', what }))
+  return [...wrong, ...findUntrue(history)].map((what) => ({ invariant: 'I13', what }))
+}
+
+/** What an event says of a payment or a refund is so. */
+function findUntrue({ books }: History): string[] {
+  const byTransaction = Map.groupBy(
+    books.credits,
+    ({ checkoutId, transactionHash }) => `${checkoutId} ${transactionHash}`,
+  )
+  const byId = Map.groupBy(books.credits, ({ paymentId }) => paymentId)
+  const refunds = new Map(books.refunds.map((refund) => [refund.id, refund]))
+  return books.events.flatMap(({ id, type, checkoutId, data: { checkout, payment, refund } }) => {
+    const wrong: string[] = []
+    const named = checkout?.payment
+    const isSame = (credit: Books['credits'][number], told: NonNullable<typeof named>) =>
+      `${credit.amount}` === told.amount &&
+      credit.payer === told.payer.toLowerCase() &&
+      credit.asset === told.asset.toLowerCase()
+    if (
+      named &&
+      !byTransaction.get(`${checkoutId} ${named.transaction}`)?.some((credit) => isSame(credit, named))
+    )
+      wrong.push(`${id} (${type}) says that ${named.payer} paid ${named.amount}, which is not so`)
+    if (
+      payment &&
+      !byId
+        .get(payment.id)
+        ?.some((credit) => isSame(credit, payment) && credit.payTo === payment.payTo.toLowerCase())
+    )
+      wrong.push(`${id} (${type}) says that ${payment.payer} paid ${payment.amount}, which is not so`)
+    const row = refund && refunds.get(refund.id)
+    if (refund && row && (`${row.amount}` !== refund.amount || row.paymentId !== refund.paymentId))
+      wrong.push(
+        `${id} (${type}) says that ${refund.amount} of ${refund.paymentId} goes back, which is not so`,
+      )
+    return wrong
+  })
 }
 
 const grouped = new WeakMap<History, Map<string, Event[]>>()

@@ -6,6 +6,8 @@ export type History = {
   readonly books: Books
   readonly chain: Scan
   readonly answers: readonly Answer[]
+  /** Every payment that a client sent for a checkout, answered or not. */
+  readonly presented: readonly Presented[]
   readonly received: readonly Received[]
   readonly sightings: readonly Sighting[]
   /** The work that was still left at the time limit after the last fault, in words. */
@@ -37,22 +39,24 @@ export type Restore = {
 export type Violation = { readonly invariant: Invariant; readonly what: string }
 
 export const invariants = {
-  I1: 'a COMPLETED checkout has one exact credit, and the chain has it at the required finality',
+  I1: 'a COMPLETED checkout has one exact credit, the chain has it at the required finality, and no payment is safe or final before its block is',
   I2: 'no transfer log and no authorization is credited twice, and no checkout has two exact credits',
   I3: 'every payment on the chain is credited',
   I4: 'a checkout has at most one unresolved payment, and its store is notified of a second charge',
-  I5: 'wallet balances and settlers’ gas equal the sum of what moved',
+  I5: 'wallet balances, settlers’ gas and the fees on record equal the sum of what moved',
   I6: 'a settler uses each nonce once, and its signed bytes are committed before any node sees them',
   I7: 'statuses change only as documented, and a payment declared dead can never pay',
   I8: 'a success answer stays true, unless a reorganisation undoes the payment and the store is notified',
   I9: 'nobody is asked to sign while an earlier signature may pay, or a reorganised payment may return',
   I10: 'every change has one event, in order, without gaps, delivered word for word',
-  I11: 'the same idempotency key and body get the same answer and create one checkout',
+  I11: 'the same idempotency key and body get the same answer and create one checkout or refund',
   I12: 'no store sees another store’s checkout by its id',
-  I13: 'the events alone give every checkout’s status and the payment that completed it',
+  I13: 'the events alone give every checkout’s status and payments, and the refunds, as the chain has them',
   I14: 'no work is left two minutes after the last fault, or seven after a restore',
-  I15: 'no refund is paid twice, above its payment, without its transfer or to another recipient',
+  I15: 'no refund is paid twice, above its payment, without its transfer, to another recipient, or for a payment that is gone; no payment is accepted once it went back',
   I16: 'no wallet, settler, checkout, authorization or transfer is in the books of two cells',
+  I17: 'a checkout asks for what its store asked for, at a wallet of that store',
+  I18: 'a checkout is paid by what was presented for it, or by what names it, and by no older transfer',
 } as const
 
 export type Invariant = keyof typeof invariants
@@ -67,6 +71,10 @@ export type Books = {
   readonly broadcasts: readonly Broadcast[]
   readonly settlers: readonly { readonly address: string; readonly nextNonce: number }[]
   readonly wallets: readonly string[]
+  /** Which stores have registered which of the wallets, now or before. */
+  readonly owners: readonly { readonly storeId: string; readonly wallet: string }[]
+  /** What mined transactions cost, as far as that was read. */
+  readonly costs: readonly { readonly settler: string; readonly nonce: number; readonly wei: bigint }[]
   /** In the order in which they were written. */
   readonly events: readonly Event[]
   readonly deliveries: readonly Delivery[]
@@ -123,7 +131,10 @@ export type Credit = {
   readonly includedAt: Date
   readonly orphanedAt: Date | null
   readonly reversedAt: Date | null
-  readonly isAccepted: boolean
+  readonly safeAt: Date | null
+  readonly finalizedAt: Date | null
+  /** When its store accepted it for a checkout that it did not match. */
+  readonly acceptedAt: Date | null
 }
 
 export type Broadcast = {
@@ -152,6 +163,8 @@ export type Refund = {
   readonly nonce: string | null
   readonly transactionHash: string | null
   readonly position: number | null
+  readonly createdAt: Date
+  readonly signedAt: Date | null
 }
 
 export type RefundTotal = {
@@ -173,10 +186,25 @@ export type Event = {
     readonly checkout?: {
       readonly id: string
       readonly status: string
-      readonly payment: { readonly transaction: string } | null
+      readonly payment: ToldPayment | null
     } | null
-    readonly refund?: { readonly id: string; readonly status: string }
+    readonly payment?: ToldPayment & { readonly id: string; readonly payTo: string }
+    readonly refund?: {
+      readonly id: string
+      readonly status: string
+      readonly paymentId: string
+      readonly amount: string
+      readonly recipient: string | null
+    }
+    readonly webhookEndpoint?: { readonly id: string }
   }
+}
+
+type ToldPayment = {
+  readonly transaction: string
+  readonly payer: string
+  readonly asset: string
+  readonly amount: string
 }
 
 type Delivery = { readonly eventId: string; readonly endpointId: string; readonly state: string }
@@ -186,6 +214,8 @@ type Endpoint = { readonly id: string; readonly storeId: string; readonly secret
 export type Transfer = {
   readonly blockHash: string
   readonly blockNumber: number
+  /** Its block's time, in seconds. */
+  readonly blockTime: number
   readonly transactionHash: string
   readonly logIndex: number
   readonly asset: string
@@ -201,6 +231,8 @@ export type Scan = {
   readonly headTime: number
   readonly safe: number
   readonly finalized: number
+  /** When the chain first was as long as this, in milliseconds; a reorganisation never makes it shorter. Empty if nobody looked. */
+  readonly reachedAt: ReadonlyMap<number, number>
   readonly transfers: readonly Transfer[]
   /** `payer nonce` of canceled authorizations. */
   readonly canceled: ReadonlySet<string>
@@ -231,6 +263,14 @@ export type Answer = {
   readonly sent?: string
   /** The transaction that a 200 to a payer named. */
   readonly transaction?: string
+}
+
+/** A payment by signature, as a client sent it. */
+export type Presented = {
+  readonly checkoutId: string
+  readonly payer: string
+  readonly nonce: string
+  readonly sentAt: Date
 }
 
 /** A delivery as the receiver got it, and the status that it answered. */

@@ -12,7 +12,11 @@ export function checkSoundness({ books, chain }: History): Violation[] {
     if (status !== 'COMPLETED') continue
     const [credit] = exact.get(id) ?? []
     if (!credit) wrong.push(`${id} is COMPLETED without an exact credit`)
-    else if (!credit.isAccepted && ![...options, ...reserved].some((terms) => fits(terms, credit)))
+    else if (
+      credit.acceptedAt === null &&
+      // Only a signature says that it pays this checkout: a plain transfer must be of an amount that only this one has.
+      !(credit.nonce === null ? reserved : [...options, ...reserved]).some((terms) => fits(terms, credit))
+    )
       wrong.push(`${id} is COMPLETED by ${credit.paymentId}, which does not match its terms`)
     else if (credit.blockNumber > (reached[finality as keyof typeof reached] ?? -1))
       wrong.push(`${id} is COMPLETED by ${credit.paymentId}, which is not ${finality} yet`)
@@ -30,7 +34,24 @@ export function checkSoundness({ books, chain }: History): Violation[] {
       transfer.nonce === credit.nonce
     if (!isSame) wrong.push(`credit ${credit.paymentId} at ${placeOf(credit)} differs from the chain`)
   }
-  return wrong.map((what) => ({ invariant: 'I1', what }))
+  return [...wrong, ...findFinalTooEarly(books, chain)].map((what) => ({ invariant: 'I1', what }))
+}
+
+/** A block is safe or final once so many others are on top of it: as many as at the end of the run. */
+function findFinalTooEarly(books: Books, chain: Scan): string[] {
+  return books.credits.flatMap(({ paymentId, blockNumber, safeAt, finalizedAt }) => {
+    const isEarly = (at: Date | null, depth: number) => {
+      const reachedAt = chain.reachedAt.get(blockNumber + depth)
+      if (at === null || chain.reachedAt.size === 0) return false
+      return reachedAt === undefined || at.getTime() < reachedAt
+    }
+    return [
+      ...(isEarly(safeAt, chain.head - chain.safe) ? [`${paymentId} was called safe too early`] : []),
+      ...(isEarly(finalizedAt, chain.head - chain.finalized)
+        ? [`${paymentId} was called final too early`]
+        : []),
+    ]
+  })
 }
 
 /** I2: no transfer log and no authorization is credited twice, and no checkout has two exact credits. */
@@ -125,6 +146,11 @@ export function checkConservation({ books, chain }: History): Violation[] {
       wrong.push(
         `settler ${address} spent ${funds.startWei - funds.endWei} wei, but its fees add up to ${spent}`,
       )
+  }
+  const fees = new Map(chain.mined.map(({ from, nonce, feeWei }) => [`${from} ${nonce}`, feeWei]))
+  for (const { settler, nonce, wei } of books.costs) {
+    const paid = fees.get(`${settler} ${nonce}`)
+    if (paid !== wei) wrong.push(`nonce ${nonce} of ${settler} cost ${paid} wei, but ${wei} are on record`)
   }
   return wrong.map((what) => ({ invariant: 'I5', what }))
 }

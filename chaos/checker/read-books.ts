@@ -64,7 +64,7 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
        block_number as "blockNumber", log_index as "logIndex", position, transaction_hash as "transactionHash", asset, payer,
        nonce, pay_to as "payTo", amount, disposition, orphaned_at is not null as "isOrphaned",
        included_at as "includedAt", orphaned_at as "orphanedAt", reversed_at as "reversedAt",
-       accepted_at is not null as "isAccepted"
+       safe_at as "safeAt", finalized_at as "finalizedAt", accepted_at as "acceptedAt"
      from credits where network = $1`,
     [network],
   )
@@ -79,6 +79,13 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
   const wallets = await read<{ address: string }>(
     "select distinct lower(address) as address from wallets where family = 'EVM'",
   )
+  const owners = await read<Books['owners'][number]>(
+    'select store_id as "storeId", pay_to as wallet from wallets',
+  )
+  const costs = await read<{ settler: string; nonce: string; wei: string }>(
+    'select settler, nonce, cost_wei as wei from transactions where network = $1 and cost_wei is not null',
+    [network],
+  )
   const events = await read<Omit<Event, 'sequence'> & { sequence: string | null }>(
     `select id, store_id as "storeId", sequence, type, checkout_id as "checkoutId",
        checkout_version as "checkoutVersion", data from events order by position`,
@@ -91,7 +98,8 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
   )
   const refunds = await read<Omit<Refund, 'amount'> & { amount: string }>(
     `select id, store_id as "storeId", payment_id as "paymentId", asset, identity, wallet, amount, recipient, way, status,
-       actor ->> 'type' as "actorType", nonce, transaction_hash as "transactionHash", position
+       actor ->> 'type' as "actorType", nonce, transaction_hash as "transactionHash", position,
+       created_at as "createdAt", signed_at as "signedAt"
      from refunds where network = $1`,
     [network],
   )
@@ -118,6 +126,8 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
     broadcasts: broadcasts.map(toBroadcast),
     settlers: settlers.map(({ address, nextNonce }) => ({ address, nextNonce: integer(nextNonce) })),
     wallets: wallets.map(({ address }) => address),
+    owners,
+    costs: costs.map(({ settler, nonce, wei }) => ({ settler, nonce: integer(nonce), wei: BigInt(wei) })),
     events: events.map((row) => ({ ...row, sequence: row.sequence === null ? null : integer(row.sequence) })),
     deliveries,
     endpoints: endpoints.map(({ id, storeId, secrets: [first] }) => ({

@@ -20,7 +20,7 @@ function log(index: number, topics: string[], transactionHash = '0xa') {
 
 test('a Transfer is by authorization only directly after its payer’s AuthorizationUsed in its transaction', () => {
   const noncesOf = (logs: Parameters<typeof readLogs>[0]) =>
-    readLogs(logs).transfers.map(({ nonce }) => nonce)
+    readLogs(logs, () => 0).transfers.map(({ nonce }) => nonce)
   const pay = [transfer, word('1'), word('2')]
   const use = [used, word('1'), word('9')]
   assert.deepEqual(noncesOf([log(4, pay), log(3, use)]), [word('9')])

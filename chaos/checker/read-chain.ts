@@ -54,6 +54,7 @@ export async function scanChain(
   url: string,
   token: string,
   accounts: { readonly settlers: readonly string[]; readonly wallets: readonly string[] },
+  reachedAt: Scan['reachedAt'] = new Map(),
 ): Promise<Scan> {
   const [latest = '0x0'] = await ask<string>(url, [['eth_blockNumber']])
   const head = integer(latest)
@@ -95,7 +96,8 @@ export async function scanChain(
     headTime: integer(blocks.at(-1)?.timestamp ?? '0x0'),
     safe: integer(safe?.number ?? '0x0'),
     finalized: integer(finalized?.number ?? '0x0'),
-    ...readLogs(logs),
+    reachedAt,
+    ...readLogs(logs, (number) => integer(blocks[number]?.timestamp ?? '0x0')),
     mined: sent.map(({ hash, from, nonce }, i) => ({
       hash,
       from: from.toLowerCase(),
@@ -110,7 +112,10 @@ export async function scanChain(
 }
 
 /** A Transfer is by authorization if the log directly before it is AuthorizationUsed of the same payer. */
-export function readLogs(raw: readonly RawLog[]): Pick<Scan, 'transfers' | 'canceled'> {
+export function readLogs(
+  raw: readonly RawLog[],
+  timeOf: (blockNumber: number) => number,
+): Pick<Scan, 'transfers' | 'canceled'> {
   const logs = raw.toSorted(
     (a, b) => integer(a.blockNumber) - integer(b.blockNumber) || integer(a.logIndex) - integer(b.logIndex),
   )
@@ -129,6 +134,7 @@ export function readLogs(raw: readonly RawLog[]): Pick<Scan, 'transfers' | 'canc
     transfers.push({
       blockHash: log.blockHash,
       blockNumber: integer(log.blockNumber),
+      blockTime: timeOf(integer(log.blockNumber)),
       transactionHash: log.transactionHash,
       logIndex: integer(log.logIndex),
       asset: log.address.toLowerCase(),

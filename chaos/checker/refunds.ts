@@ -19,6 +19,8 @@ export function checkRefunds(history: History): Violation[] {
     ...findWrongTotals(history),
     ...findChanged(history),
     ...findWrongEvents(history),
+    ...findBaseless(history),
+    ...findAcceptedAgain(history),
   ].map((what) => ({ invariant: 'I15', what }))
 }
 
@@ -141,6 +143,33 @@ function findChanged({ books, answers }: History): string[] {
       )
   }
   return wrong
+}
+
+/** None is signed for a payment that is not on the chain at that time. */
+function findBaseless({ books }: History): string[] {
+  const versions = Map.groupBy(books.credits, ({ paymentId }) => paymentId)
+  return books.refunds.flatMap(({ id, paymentId, status, signedAt, createdAt }) => {
+    if (!['SENT', 'COMPLETED'].includes(status)) return []
+    const at = signedAt ?? createdAt
+    const isThere = versions
+      .get(paymentId)
+      ?.some(({ includedAt, orphanedAt }) => includedAt <= at && (orphanedAt === null || orphanedAt > at))
+    return isThere ? [] : [`${id} is ${status}, but ${paymentId} was not on the chain when it was signed`]
+  })
+}
+
+/** Money that is on its way back pays for nothing any more. */
+function findAcceptedAgain({ books }: History): string[] {
+  const counted = Map.groupBy(
+    books.refunds.filter(({ status }) => !ended.includes(status)),
+    ({ paymentId }) => paymentId,
+  )
+  return books.credits.flatMap(({ paymentId, acceptedAt }) => {
+    const before = (counted.get(paymentId) ?? []).filter(
+      ({ createdAt }) => acceptedAt !== null && createdAt < acceptedAt,
+    )
+    return before.map(({ id }) => `${paymentId} was accepted for a checkout after ${id} returned it`)
+  })
 }
 
 const follows: Readonly<Record<string, readonly string[]>> = {

@@ -98,6 +98,7 @@ const bytes = { hash: '0xtx15', settler: '0xsettler', nonce: 5, call: 'pay 5', i
 const unmatched = (credit: Credit): Credit => ({
   ...credit,
   ...place,
+  safeAt: new Date(1_019_000),
   paymentId: 'pay_0x05',
   checkoutId: null,
   nonce: '0x05',

@@ -72,6 +72,7 @@ export function soundHistory(): History {
   const refundCredit: Credit = {
     ...{ ...refunded, ...placeAt(16), paymentId: 'pay_back', checkoutId: null, disposition: 'unmatched' },
     ...{ payer: payTo.st_a, payTo: '0xpayer', nonce: refundNonce, amount: quarter, includedAt: at(16) },
+    ...{ safeAt: at(20), finalizedAt: null },
   }
   const refundClaim: Authorization = {
     ...claimOf('', 'st_a', refundNonce, 16),
@@ -142,6 +143,8 @@ export function soundHistory(): History {
       ],
       settlers: [{ address: settler, nextNonce: 5 }],
       wallets: Object.values(payTo),
+      owners: Object.entries(payTo).map(([storeId, wallet]) => ({ storeId, wallet })),
+      costs: [0, 1, 2, 3].map((nonce) => ({ settler, nonce, wei: 5n })),
       events: numbered,
       deliveries,
       endpoints,
@@ -150,6 +153,7 @@ export function soundHistory(): History {
           ...refundOf(ids.refund, refunded),
           status: 'COMPLETED',
           nonce: refundNonce,
+          signedAt: at(15),
           transactionHash: '0xtx16',
         },
         { ...refundOf(ids.canceled, refunded), status: 'CANCELED' },
@@ -169,6 +173,7 @@ export function soundHistory(): History {
       headTime: 1_020,
       safe: 16,
       finalized: 12,
+      reachedAt: new Map(Array.from({ length: 21 }, (_, number) => [number, at(number).getTime()])),
       transfers,
       canceled: new Set(),
       mined: ['0xtx10', '0xtx12', '0xfill', '0xtx14', '0xtx16'].map((hash, nonce) => ({
@@ -194,6 +199,9 @@ export function soundHistory(): History {
       refundAnswer(ids.refund),
       refundAnswer(ids.refund),
     ],
+    presented: [...claims, dead].map(({ checkoutId, payer, nonce, claimedAt }) => ({
+      ...{ checkoutId: checkoutId ?? '', payer, nonce, sentAt: claimedAt },
+    })),
     received: numbered.map((event) => deliver(event.storeId === 'st_a' ? 'we_a' : 'we_b', event)),
     sightings: ['0xtx10-cheap', '0xtx10', '0xtx12', '0xdead', '0xfill', '0xtx14', '0xtx16'].map((hash) => ({
       hash,
@@ -219,6 +227,7 @@ function placeAt(block: number) {
   return {
     blockHash: `0xblock${block}`,
     blockNumber: block,
+    blockTime: 1_000 + block,
     transactionHash: `0xtx${block}`,
     logIndex: 1,
     position: 0,
@@ -240,7 +249,10 @@ function creditOf(payment: { checkoutId: string; storeId: StoreId; nonce: string
     includedAt: at(block),
     orphanedAt: null,
     reversedAt: null,
-    isAccepted: false,
+    // The chain ends at block 20, with 16 safe and 12 final: four and eight blocks later.
+    safeAt: block <= 16 ? at(block + 4) : null,
+    finalizedAt: block <= 12 ? at(block + 8) : null,
+    acceptedAt: null,
   }
 }
 
@@ -278,7 +290,10 @@ function eventOf(storeId: StoreId, type: string, checkoutId: string, checkoutVer
 
 function eventsOf(storeId: StoreId, checkoutId: string, moves: readonly string[], credit?: Credit): Event[] {
   return moves.map((move, i) => {
-    const payment = move === 'completed' && credit ? { transaction: credit.transactionHash } : null
+    const payment =
+      move === 'completed' && credit
+        ? { transaction: credit.transactionHash, payer: '0xPayer', asset, amount: `${credit.amount}` }
+        : null
     const checkout = { id: checkoutId, status: statuses[move] ?? '', payment }
     return { ...eventOf(storeId, `checkout.${move}`, checkoutId, i + 1), data: { checkout } }
   })
@@ -294,21 +309,23 @@ function createdAnswer(id: string): Answer {
     askedAt: at(0),
     answeredAt: at(1),
     key: `key of ${id}`,
-    sent: 'a body',
+    sent: JSON.stringify({ priceAmount: '1.00', priceCurrency: 'USD' }),
   }
 }
 
 function refundOf(id: string, payment: Credit): Omit<Refund, 'status'> {
   const { paymentId, payTo: wallet, payer: recipient } = payment
   const fixed = { way: 'signed', actorType: 'key', nonce: null, transactionHash: null, position: null }
+  const times = { createdAt: at(14), signedAt: null }
   const own = { id, storeId: 'st_a', paymentId, asset, identity: identityOf(payment), wallet, recipient }
-  return { ...own, ...fixed, amount: quarter }
+  return { ...own, ...fixed, ...times, amount: quarter }
 }
 
 function refundEvents(id: string, ...moves: readonly string[]): Event[] {
+  const asked = { paymentId: 'pay_0x01', amount: `${quarter}`, recipient: '0xpayer' }
   return moves.map((move) => ({
     ...eventOf('st_a', `refund.${move}`, '', 0),
-    ...{ checkoutId: null, checkoutVersion: null, data: { refund: { id, status: move } } },
+    ...{ checkoutId: null, checkoutVersion: null, data: { refund: { id, status: move, ...asked } } },
   }))
 }
 

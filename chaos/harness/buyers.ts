@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Hex, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import type { Answer } from '../checker/history.ts'
+import type { Answer, Presented } from '../checker/history.ts'
 import type { Authorized, ChaosChain } from './chain.ts'
 import type { Random } from './random.ts'
 
@@ -12,6 +12,7 @@ export type Load = {
   readonly ports: readonly number[]
   readonly chain: ChaosChain
   readonly answers: Answer[]
+  readonly presented: Presented[]
   readonly counts: {
     created: number
     paid: number
@@ -259,6 +260,8 @@ async function request(
 ): Promise<Asked | null> {
   const { store, headers, kind, key, sent } = what
   const askedAt = new Date()
+  const header = headers['payment-signature']
+  if (header && what.checkoutId !== null) load.presented.push(presentedIn(header, what.checkoutId, askedAt))
   try {
     const response = await fetch(`http://127.0.0.1:${random.pick(load.ports)}${path}`, {
       method: 'POST',
@@ -286,6 +289,14 @@ async function request(
     load.counts.unanswered++
     return null
   }
+}
+
+function presentedIn(header: string, checkoutId: string, sentAt: Date): Presented {
+  const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
+    payload: { authorization: Authorized }
+  }
+  const { from, nonce } = payload.authorization
+  return { checkoutId, payer: from.toLowerCase(), nonce, sentAt }
 }
 
 type Terms = {

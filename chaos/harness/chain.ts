@@ -75,13 +75,23 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
   }
   await untilListening(anvil, () => call('eth_chainId'))
   await placeContracts(call, place)
+  /** When the chain first had a block of this number, or a little before. */
+  const reachedAt = new Map<number, number>()
+  const noteLength = async (at: number) => {
+    const length = Number.parseInt(await call<string>('eth_blockNumber'), 16)
+    for (let number = length; number >= 0 && !reachedAt.has(number); number--) reachedAt.set(number, at)
+  }
   let isHalted = false
   let isMining = false
   const mining = setInterval(async () => {
     if (isHalted || isMining) return
     isMining = true
     // With our clock: anvil's own falls behind with every reorganised block.
-    await alone(() => call('evm_mine', Math.floor(Date.now() / 1_000))).catch(() => {})
+    await alone(async () => {
+      const at = Date.now()
+      await call('evm_mine', Math.floor(at / 1_000))
+      await noteLength(at)
+    }).catch(() => {})
     isMining = false
   }, blockMs)
 
@@ -89,6 +99,7 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
     url,
     place,
     call,
+    reachedAt,
     async mint(accounts: readonly string[], units: bigint): Promise<void> {
       for (const account of accounts) {
         const data = encodeFunctionData({ abi, functionName: 'mint', args: [account as Hex, units] })

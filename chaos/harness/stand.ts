@@ -178,7 +178,7 @@ export async function openStand(
       giveUpAt: Infinity,
     }
     const begunAt = Date.now()
-    const people = { answers: [], paid: [], guests: [], withdrawers: [] }
+    const people = { answers: [], presented: [], paid: [], guests: [], withdrawers: [] }
     const load: Load = { stores, ports, chain, begunAt, counts, ...people, ...course }
     const restores: Restore[] = []
     const episodes: Episode[] = []
@@ -248,8 +248,9 @@ export async function openStand(
           const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
           return {
             books,
-            chain: await scanChain(chain.url, place.token, accounts),
+            chain: await scanChain(chain.url, place.token, accounts, chain.reachedAt),
             answers: load.answers,
+            presented: load.presented,
             received: receiver.received,
             sightings: nodes.sightings,
             undone,
