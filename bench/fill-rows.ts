@@ -42,7 +42,7 @@ const steps = `
   ('stray', 2, 'payment.unmatched', null, null, 'safe', 'safe'),
   ('stray', 3, 'checkout.expired', 2, 'EXPIRED', 'ended', null)`
 
-/** Makes the schema, and stores that are as old as a year, each with a wallet of either family. */
+/** Makes the schema, and stores that are as old as a year, each with a key and a wallet of either family. */
 export async function makeStores(
   db: Database,
   plan: Plan,
@@ -66,6 +66,9 @@ export async function makeStores(
          select fill.id('wal', $1::bigint - 31536000000 + i, w.family), id, w.family, w.address, 'NON_CUSTODIAL',
            fill.at($1::bigint - 31536000000)
          from fill.stores cross join lateral (values ('EVM', evm), ('SOLANA', solana)) as w (family, address)
+       ), keys as (
+         insert into api_keys (id, store_id, secret_hash, created_at)
+         select '00' || right(id, 16), id, sha256(convert_to(id, 'utf8')), fill.at($1::bigint - 31536000000) from fill.stores
        ), counters as (
          insert into event_counters (store_id) select id from fill.stores
        ), settlers as (

@@ -320,7 +320,10 @@ function nodesOf(plan: PlanNode): PlanNode[] {
 async function measureCreates({ db, client, storeIds }: Filled) {
   await client.query('checkpoint')
   const cold = await explainCreates(client, storeIds, 1)
-  for (let i = 0; i < warmUpBatches; i++) await insertCheckouts(db, newCheckouts(batchRows, storeIds), 1_000)
+  for (let i = 0; i < warmUpBatches; i++) {
+    const made = await insertCheckouts(db, newCheckouts(batchRows, storeIds), 1_000)
+    assert.equal(made.size, batchRows, 'what is measured writes nothing')
+  }
   return { cold, warm: await explainCreates(client, storeIds, measuredBatches) }
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { NewCheckout } from '../../../src/checkouts/rows.ts'
 import { newId, type StoreId } from '../../../src/ids.ts'
 
-/** Checkouts as `create` writes them, of stores drawn by lot. */
+/** Checkouts as `create` writes them for the stores' keys, of stores drawn by lot out of those that `fill` made. */
 export function newCheckouts(count: number, storeIds: readonly StoreId[]): NewCheckout[] {
   return Array.from({ length: count }, () => {
     const storeId = storeIds[Math.floor(Math.random() * storeIds.length)] as StoreId
@@ -48,7 +48,7 @@ export function newCheckouts(count: number, storeIds: readonly StoreId[]): NewCh
       },
       revision: 1,
       eventId: newId('evt', '00', at),
-      actor: { type: 'key', id: '000123456789abcdef', name: 'shop server' },
+      actor: { type: 'key', id: keyOf(storeId), name: 'shop server' },
       idempotency: {
         route: 'POST /api/v1/checkouts',
         key: randomUUID(),
@@ -57,4 +57,9 @@ export function newCheckouts(count: number, storeIds: readonly StoreId[]): NewCh
       answer: JSON.stringify(answer),
     }
   })
+}
+
+/** The id of the key that `fill` made for a store. */
+function keyOf(storeId: StoreId): string {
+  return `00${storeId.slice(-16)}`
 }
