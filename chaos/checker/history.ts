@@ -250,7 +250,7 @@ export type Scan = {
 
 /** One request and its answer, as the client saw them. Unanswered requests prove nothing and are not recorded. */
 export type Answer = {
-  readonly kind: 'create' | 'pay' | 'read' | 'refund'
+  readonly kind: 'create' | 'pay' | 'read' | 'refund' | 'decide'
   /** The store whose key was used, or whose checkout is paid. */
   readonly storeId: string
   readonly checkoutId: string | null

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Hex, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -10,6 +11,10 @@ export type Store = { readonly id: string; readonly key: string }
 export type Load = {
   readonly stores: readonly Store[]
   readonly ports: readonly number[]
+  /** What checkouts cost, in dollars. */
+  readonly prices: readonly string[]
+  /** The amount that is reserved for plain transfers to a checkout; null if there is none. */
+  readonly readReserved: (checkoutId: string) => Promise<bigint | null>
   readonly chain: ChaosChain
   readonly answers: Answer[]
   readonly presented: Presented[]
@@ -22,6 +27,10 @@ export type Load = {
     /** Payments with enough money behind them that were refused for something that was not so. */
     wronged: number
     refundsAsked: number
+    /** Plain transfers, signatures that were copied from the chain, and payments that stores have accepted. */
+    plain: number
+    copied: number
+    decided: number
     refundsSigned: number
     refunded: number
   }
@@ -56,8 +65,11 @@ const leftShare = 0.5
 const claimMs = 150
 /** Reasons for a refusal that are never true of a buyer here, who has money and signs correctly. */
 const untrueReasons = /insufficient_balance|nonce_already_used|simulation_failed|signature$/
-/** The price of every checkout here. */
-const priceUnits = 1_000_000n
+/** What those cost that a payer has money for only once. */
+const poorPrice = '1.00'
+const poorUnits = 1_000_000n
+/** The share of signatures whose nonce names the checkout. */
+const boundShare = 0.3
 
 type Asked = {
   status: number
@@ -77,9 +89,10 @@ export async function buy(load: Load, name: string, key: Hex, random: Random): P
   const account = privateKeyToAccount(key)
   for (let turn = 0; !load.isOver; turn++) {
     const store = random.pick(load.stores)
-    const checkoutId = await create(load, store, `${name}-${turn}`, random)
+    const checkoutId = await create(load, store, `${name}-${turn}`, random, random.pick(load.prices))
     if (checkoutId === null) continue
-    if (random.isLucky(leftShare)) await create(load, store, `${name}-${turn}-left`, random, shortLifeSeconds)
+    if (random.isLucky(leftShare))
+      await create(load, store, `${name}-${turn}-left`, random, poorPrice, shortLifeSeconds)
     if (random.isLucky(0.03))
       await spendTwice(load, store, `${name}-${turn}-poor`, random.fork(`poor ${turn}`))
     for (let signatures = 0; signatures < signaturesMax; signatures++) {
@@ -124,11 +137,12 @@ async function create(
   store: Store,
   order: string,
   random: Random,
+  priceAmount = poorPrice,
   expiresInSeconds?: number,
 ): Promise<string | null> {
   const sent = JSON.stringify({
     orderId: order,
-    priceAmount: '1.00',
+    priceAmount,
     priceCurrency: 'USD',
     expiresInSeconds,
   })
@@ -136,7 +150,7 @@ async function create(
   const isConfused = random.isLucky(0.03)
   const first = await createOnce(load, store, order, sent, random)
   if (isRepeated) await createOnce(load, store, order, sent, random)
-  if (isConfused) await createOnce(load, store, order, sent.replace('1.00', '2.00'), random)
+  if (isConfused) await createOnce(load, store, order, sent.replace(priceAmount, '7.00'), random)
   if (first) load.counts.created++
   return first
 }
@@ -199,7 +213,7 @@ async function lookMeanwhile(load: Load, store: Store, checkoutId: string, rando
 
 /** Submits an accepted payment for a second checkout of the same store, which it must not pay too. */
 async function tryElsewhere(load: Load, store: Store, order: string, header: string, random: Random) {
-  const checkoutId = await create(load, store, order, random)
+  const checkoutId = await create(load, store, order, random, random.pick(load.prices))
   if (checkoutId !== null) await payUntilKnown(load, store, checkoutId, random, header)
 }
 
@@ -209,7 +223,7 @@ async function tryElsewhere(load: Load, store: Store, order: string, header: str
  */
 async function spendTwice(load: Load, store: Store, order: string, random: Random): Promise<void> {
   const account = privateKeyToAccount(randomBytes32(random))
-  await load.chain.fund(account.address, priceUnits).catch(() => {})
+  await load.chain.fund(account.address, poorUnits).catch(() => {})
   await Promise.all(
     ['a', 'b'].map(async (half) => {
       const draw = random.fork(half)
@@ -227,7 +241,7 @@ async function spendTwice(load: Load, store: Store, order: string, random: Rando
  */
 export async function prepareToWithdraw(load: Load, store: Store, order: string, random: Random) {
   const account = privateKeyToAccount(randomBytes32(random))
-  await load.chain.fund(account.address, priceUnits).catch(() => {})
+  await load.chain.fund(account.address, poorUnits).catch(() => {})
   const checkoutId = await create(load, store, order, random)
   const terms = checkoutId === null ? null : await payUntilKnown(load, store, checkoutId, random)
   return async (): Promise<void> => {
@@ -301,11 +315,11 @@ function presentedIn(header: string, checkoutId: string, sentAt: Date): Presente
 
 type Terms = {
   readonly accepts: readonly { amount: string; payTo: Hex; maxTimeoutSeconds: number }[]
-  resource: object
+  readonly resource: { readonly url: string }
 }
 
-/** Some payments are signed with a window of only a few seconds. */
-async function sign(
+/** Some payments are signed with a window of only a few seconds, and some with a nonce that names the checkout. */
+export async function sign(
   { chain, briefShare: usualShare }: Load,
   account: ReturnType<typeof privateKeyToAccount>,
   body: string,
@@ -323,7 +337,7 @@ async function sign(
     value: accepted.amount,
     validAfter: '0',
     validBefore: `${Math.floor(Date.now() / 1_000) + seconds}`,
-    nonce: randomBytes32(random),
+    nonce: random.isLucky(boundShare) ? nonceFor(resource.url, random) : randomBytes32(random),
   }
   const signature = await account.signTypedData({
     domain: chain.place.domain,
@@ -354,6 +368,14 @@ export function anyAddress(random: Random): string {
   return `203.${[0, 0, 0].map(() => random.between(0, 255)).join('.')}`
 }
 
-function randomBytes32(random: Random): Hex {
+/** As the protocol describes it: "fthg", 12 random bytes, and half of SHA-256(checkout id, those bytes). */
+function nonceFor(url: string, random: Random): Hex {
+  const [checkoutId = ''] = /ch_\w+/.exec(url) ?? []
+  const own = Buffer.from(randomBytes32(random).slice(2, 26), 'hex')
+  const hash = createHash('sha256').update(checkoutId).update(own).digest('hex')
+  return `0x66746867${own.toString('hex')}${hash.slice(0, 32)}`
+}
+
+export function randomBytes32(random: Random): Hex {
   return toHex(Uint8Array.from({ length: 32 }, () => random.between(0, 255)))
 }

@@ -34,6 +34,7 @@ const hand = mnemonicToAccount('test test test test test test test test test tes
 
 const abi = parseAbi([
   'function mint(address to, uint256 value) returns (bool)',
+  'function transfer(address to, uint256 value) returns (bool)',
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
 ])
 
@@ -101,7 +102,7 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
     call,
     reachedAt,
     async mint(accounts: readonly string[], units: bigint): Promise<void> {
-      for (const account of accounts) {
+      for (const account of [...accounts, hand]) {
         const data = encodeFunctionData({ abi, functionName: 'mint', args: [account as Hex, units] })
         await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
       }
@@ -112,6 +113,11 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
       const data = encodeFunctionData({ abi, functionName: 'mint', args: [account as Hex, units] })
       await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
       await wait(3 * blockMs)
+    },
+    /** Sends tokens without an authorization, from an account for which the node signs. Returns the transaction's hash. */
+    async transfer(from: string | null, to: string, units: bigint): Promise<string> {
+      const data = encodeFunctionData({ abi, functionName: 'transfer', args: [to as Hex, units] })
+      return await call('eth_sendTransaction', { from: from ?? hand, to: token, data, gas: '0x30d40' })
     },
     /** A third party submits a payment to the chain, before or after we do. */
     async frontRun(authorized: Authorized, signature: Hex): Promise<void> {

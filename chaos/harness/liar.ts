@@ -107,8 +107,8 @@ export const lies = {
 /** A payment by authorization has AuthorizationUsed and Transfer. */
 const logsPerPayment = 2
 const aheadBlocks = 40
-/** What every payment costs where these lies are told. */
-const onePayment = 1_000_000n
+/** What the dearest payment costs where these lies are told. */
+const onePayment = 2_500_000n
 const authorizationUsed = keccak256(toHex('AuthorizationUsed(address,bytes32)'))
 const authorizationState: Hex = '0xe94a0102'
 const balanceOf: Hex = '0x70a08231'

@@ -20,6 +20,7 @@ import { type ChaosChain, openChain, places, settlerKey } from './chain.ts'
 import { openFleet, openProgram, type Program } from './fleet.ts'
 import type { Episode } from './lies.ts'
 import { openNodeProxy } from './node-proxy.ts'
+import { copyFromChain, decide, transferPlainly } from './others.ts'
 import type { Random } from './random.ts'
 import { openReceiver } from './receiver.ts'
 import { proveWallet, type Refunder, refund } from './refunder.ts'
@@ -34,6 +35,8 @@ const accountsOfCells = [
 ]
 /** The share of buyers' signatures that are valid for less than half a minute. */
 const briefShareUsual = 0.1
+/** One is cheaper than another by a cent, and one is more than a payer who has money for one has. */
+const prices = ['1.00', '0.99', '2.50']
 /** The time limit of I14. */
 const quietMs = 120_000
 /** A payment that the backup holds as claimed and unsent is not sent after a restore: it waits until it expires. */
@@ -169,7 +172,7 @@ export async function openStand(
 
     const counts = {
       ...{ created: 0, paid: 0, refused: 0, signed: 0, unanswered: 0, wronged: 0 },
-      ...{ refundsAsked: 0, refundsSigned: 0, refunded: 0 },
+      ...{ refundsAsked: 0, refundsSigned: 0, refunded: 0, plain: 0, copied: 0, decided: 0 },
     }
     const course = {
       briefShare: cell?.briefShare ?? briefShareUsual,
@@ -178,13 +181,23 @@ export async function openStand(
       giveUpAt: Infinity,
     }
     const begunAt = Date.now()
+    const readReserved = async (checkoutId: string) => {
+      const rows = await observer.query<{ amount: string }>(
+        'select amount::text from reserved_amounts where checkout_id = $1 and network = $2',
+        [checkoutId, network],
+      )
+      return rows[0] ? BigInt(rows[0].amount) : null
+    }
     const people = { answers: [], presented: [], paid: [], guests: [], withdrawers: [] }
-    const load: Load = { stores, ports, chain, begunAt, counts, ...people, ...course }
+    const load: Load = { stores, ports, prices, readReserved, chain, begunAt, counts, ...people, ...course }
     const restores: Restore[] = []
     const episodes: Episode[] = []
     const busy = [
       ...keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`))),
       ...stores.map((store, i) => refund(load, store, random.fork(`refunds ${i}`))),
+      ...stores.map((store, i) => decide(load, store, random.fork(`decisions ${i}`))),
+      transferPlainly(load, random.fork('plain transfers')),
+      copyFromChain(load, random.fork('copied signatures')),
     ]
 
     return {
