@@ -6,7 +6,7 @@
  *   --seconds N       how long to inject faults (default 300)
  *   --seed N          repeats the same faults and buyers in the same order; their timing depends on the machine
  *   --plan A,B        only these kinds of fault; `failover`, `upgrade`, `restore` and `liar` run only if named here
- *   --providers N     for the plan `liar`, which runs alone: 2 or 3 (default: by the seed)
+ *   --providers N     for the plan `liar`, which runs alone: 2, 3 or 4 (default: by the seed)
  *   --episodes N      for the plan `liar`: ends after about so many lies instead of after a time; for the plan `cell`,
  *                     which runs alone too: how often a cell is killed (default 20)
  *   --points REGEXP   for the plan `points`: only crash points whose names match
@@ -73,10 +73,10 @@ const phaseMsMax = 15_000
 const injectorsPerTurn = 3
 /** These plans have a single injector, so one fault at a time. */
 const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore', 'liar']
-/** The gate runs lies with every third commit and takes the commits' number as the seed, so both get their turns. */
-const providers = ['a', 'b', 'c'].slice(
+/** The gate runs lies with every third commit and takes the commits' number as the seed, so all get their turns. */
+const providers = ['a', 'b', 'c', 'd'].slice(
   0,
-  Number.parseInt(values.providers ?? `${2 + (Math.floor(seed / 3) % 2)}`, 10),
+  Number.parseInt(values.providers ?? `${2 + (Math.floor(seed / 3) % 3)}`, 10),
 )
 /** How much slower honest payers may be while one of three providers lies. */
 const slowdownMax = 3

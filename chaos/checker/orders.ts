@@ -40,9 +40,17 @@ export function checkOrigins({ books, chain, presented }: History): Violation[] 
     const key = `${checkoutId} ${payer} ${nonce}`
     first.set(key, Math.min(first.get(key) ?? Infinity, sentAt.getTime()))
   }
-  for (const { checkoutId, payer, nonce } of books.authorizations)
-    if (checkoutId !== null && !first.has(`${checkoutId} ${payer} ${nonce}`))
+  // What a store has accepted for a checkout belongs to it by the store's word.
+  const accepted = new Set(
+    books.credits.flatMap(({ checkoutId, payer, nonce, acceptedAt }) =>
+      acceptedAt === null ? [] : [`${checkoutId} ${payer} ${nonce}`],
+    ),
+  )
+  for (const { checkoutId, payer, nonce } of books.authorizations) {
+    const key = `${checkoutId} ${payer} ${nonce}`
+    if (checkoutId !== null && !first.has(key) && !accepted.has(key))
       wrong.push(`${checkoutId} has a claim of ${payer} ${nonce}, which nobody presented for it`)
+  }
   const landed = new Map(chain.transfers.map((transfer) => [`${transfer.from} ${transfer.nonce}`, transfer]))
   for (const { checkoutId, paymentId, payer, nonce, isOrphaned, disposition, acceptedAt } of books.credits) {
     if (checkoutId === null || nonce === null || isOrphaned || disposition !== 'exact' || acceptedAt !== null)

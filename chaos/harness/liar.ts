@@ -89,7 +89,20 @@ export const lies = {
   'a forged credit': () => forgeCredits(false),
   'a forged credit and a bloom filter that has it': () => forgeCredits(true),
   'all logs omitted': () => changeLogs(() => []),
-  'one payment of several omitted': () => changeLogs((logs) => logs.slice(logsPerPayment)),
+  'the first payment of several omitted': () => changeLogs((logs) => logs.slice(logsPerPayment)),
+  'the last payment of several omitted': () => changeLogs((logs) => logs.slice(0, -logsPerPayment)),
+  'payments in another order': () => changeLogs(swapPlaces),
+  'transactions of another sender': () => changeSent((sent) => ({ ...sent, from: stranger })),
+  'transactions of another account nonce': () => changeSent((sent) => ({ ...sent, nonce: '0xffff' })),
+  'transactions of another content': () => changeSent((sent) => ({ ...sent, input: `${sent.input}00` })),
+  'transactions that nobody knows': () => (call, ask) =>
+    isOfTransaction(call.method) ? Promise.resolve(null) : tellTruth(call, ask),
+  'receipts of failures': () => changeReceipts((receipt) => ({ ...receipt, status: '0x0', logs: [] })),
+  'receipts of other costs': () =>
+    changeReceipts((receipt) => ({ ...receipt, gasUsed: '0xffffff', effectiveGasPrice: '0xffffffff' })),
+  'receipts of another block': () =>
+    changeReceipts((receipt) => ({ ...receipt, blockNumber: '0x1', blockHash: pad('0x01') })),
+  'a few blocks behind': lagBehind,
   'finality too high': () => moveTags(() => 'latest'),
   'finality too low': () => moveTags(() => '0x1'),
   'account nonces too high': () => changeNonces((nonce) => nonce + 3),
@@ -104,6 +117,9 @@ export const lies = {
   'a head far ahead': runAhead,
 } as const satisfies Record<string, () => Lie>
 
+/** An account that nothing here uses. */
+const stranger: Hex = '0x00000000000000000000000000000000000057a9'
+const lagBlocks = 2
 /** A payment by authorization has AuthorizationUsed and Transfer. */
 const logsPerPayment = 2
 const aheadBlocks = 40
@@ -250,6 +266,55 @@ function changeLogs(change: (logs: readonly Log[]) => readonly Log[]): Lie {
   return async (call, ask) => {
     const answer = await tellTruth(call, ask)
     return call.method === 'eth_getLogs' ? change(answer as Log[]) : answer
+  }
+}
+
+/** Each log has the place of the next one, and the last that of the first: equal payments change places. */
+function swapPlaces(logs: readonly Log[]): readonly Log[] {
+  return logs.map((log, i) => ({ ...log, logIndex: logs[(i + 1) % logs.length]?.logIndex ?? log.logIndex }))
+}
+
+type Sent = Readonly<Record<'from' | 'nonce' | 'input', Hex>>
+type Receipt = Readonly<
+  Record<'status' | 'gasUsed' | 'effectiveGasPrice' | 'blockNumber' | 'blockHash', Hex>
+> & {
+  readonly logs: readonly Log[]
+}
+
+function isOfTransaction(method: string): boolean {
+  return method === 'eth_getTransactionByHash' || method === 'eth_getTransactionReceipt'
+}
+
+function changeSent(change: (sent: Sent) => Sent): Lie {
+  return async (call, ask) => {
+    const sent = (await tellTruth(call, ask)) as Sent | null
+    return call.method === 'eth_getTransactionByHash' && sent ? change(sent) : sent
+  }
+}
+
+function changeReceipts(change: (receipt: Receipt) => Receipt): Lie {
+  return async (call, ask) => {
+    const receipt = (await tellTruth(call, ask)) as Receipt | null
+    return call.method === 'eth_getTransactionReceipt' && receipt ? change(receipt) : receipt
+  }
+}
+
+/** Honest, but always some blocks late: newer ones and what is in them do not exist, and state is as it was then. */
+function lagBehind(): Lie {
+  return async (call, ask) => {
+    const head = Math.max(0, (await numberAt(ask, 'latest')) - lagBlocks)
+    const { method, params } = call
+    const isNew = (at: unknown) =>
+      /^0x[0-9a-f]{1,12}$/.test(String(at)) && Number.parseInt(String(at), 16) > head
+    if (method === 'eth_blockNumber') return toHex(head)
+    if (method === 'eth_getBlockByNumber' && isNew(params[0])) return null
+    const then = params.map((param) => (param === 'latest' || param === 'pending' ? toHex(head) : param))
+    const answer = await ask<unknown>(method, ...then)
+    if (Array.isArray(answer)) {
+      if (!answer.some(({ blockNumber }) => isNew(blockNumber))) return answer
+      throw new RefusedError({ code: -32_000, message: 'unknown block' })
+    }
+    return isNew((answer as { blockNumber?: Hex } | null)?.blockNumber) ? null : answer
   }
 }
 

@@ -15,11 +15,13 @@ export type Episode = {
 }
 
 const kinds = Object.keys(lies) as (keyof typeof lies)[]
-const episodesPerRound = 10
+const episodesPerRound = 30
 /** After each round nobody lies for this long: with the payments of that time, those during lies are compared. */
 const quietMs = 10_000
 /** The share of lies and of quiet times in which a process is killed. */
 const killShare = 0.3
+/** The share of lies of one of two providers during which the other is silent. */
+const aloneShare = 0.25
 /** After this time nobody waits any longer for the first payment after a lie. */
 const recoveryMsMax = 60_000
 
@@ -42,9 +44,15 @@ export async function tellLies(
     const kind = random.pick(kinds)
     const falsehoods = nodes.falsehoods
     const begunAt = Date.now()
-    nodes.liars.set(random.pick(nodes.providers), lies[kind]())
-    await Promise.all([wait(random.between(800, 2_500)), mayDisturb()])
+    const liar = random.pick(nodes.providers)
+    nodes.liars.set(liar, lies[kind]())
+    // Of more than two, others would still be enough, and payments are expected to get through.
+    if (nodes.providers.length === 2 && random.isLucky(aloneShare))
+      for (const other of nodes.providers) if (other !== liar) nodes.silent.add(other)
+    await Promise.all([wait(random.between(600, 1_500)), mayDisturb()])
     nodes.liars.clear()
+    if (nodes.silent.size > 0) tally.count('lies of the only provider that answered')
+    nodes.silent.clear()
     const endedAt = Date.now()
     if (nodes.falsehoods === falsehoods) tally.count('lies that nobody heard')
     else {

@@ -61,6 +61,8 @@ export async function openNodeProxy(
     urls: [] as string[],
     /** The providers that lie, and how. */
     liars: new Map<string, Lie>(),
+    /** The providers that do not answer. */
+    silent: new Set<string>(),
     /** False answers of liars. */
     falsehoods: 0,
     /** Choose the fault of the next request. If there are several, the newest decides. */
@@ -103,7 +105,9 @@ export async function openNodeProxy(
     if (fault === 'limited') return void response.writeHead(429).end('slow down')
     if (fault === 'garbage') return void response.end('<html>502</html>')
     if (fault === 'internal') return fail('internal error')
-    const lie = proxy.liars.get(request.url?.slice(1) ?? '')
+    const provider = request.url?.slice(1) ?? ''
+    if (proxy.silent.has(provider)) return void response.destroy()
+    const lie = proxy.liars.get(provider)
     if (lie && fault === null) {
       const numbered = calls.map((call) => ({ ...call, jsonrpc: '2.0' as const }))
       const told = await answerAs(lie, numbered, (honest) => forward(target, honest))
