@@ -168,6 +168,7 @@ function mount(
   scope.route({
     method: route.method,
     url: route.path,
+    exposeHeadRoute: !hasStream(route),
     schema: { ...(route.body && { body: route.body }), ...(route.query && { querystring: route.query }) },
     config: { route },
     preValidation: [
@@ -176,6 +177,11 @@ function mount(
     ],
     handler: (request, reply) => route.handle(isChange ? act(caller(request), route) : ctx, request, reply),
   })
+}
+
+/** Without HEAD: there is no answer without its body. */
+function hasStream({ answers }: Route): boolean {
+  return Object.values(answers).some(({ stream }) => stream)
 }
 
 async function expectNothing(request: FastifyRequest): Promise<void> {

@@ -6,6 +6,7 @@ import type { Caller } from '../stores/authenticate.ts'
 import type { Health } from './operations.ts'
 import { type ProblemAnswer, renderProblem } from './problem.ts'
 import { refuseNul } from './refuse-nul.ts'
+import { dropUnread } from './unread.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -21,6 +22,12 @@ const headerBytesMax = 12_288
 /** A client that sends more slowly than this is holding a socket open, not making a request. */
 const headersTimeoutMs = 5_000
 const requestTimeoutMs = 15_000
+/**
+ * A connection on which nothing moves for this long is dropped, also in the middle of an answer: its client does not read.
+ * Twice as long as anything makes a client wait (`waitSeconds`, a payment's outcome), four times as long as a stream is
+ * silent. A client that reads slowly is safe as long as the kernel takes more from us once in this time.
+ */
+const unreadTimeoutMs = 60_000
 /** Longer than the 60 s after which common load balancers drop idle connections, so that they close them, not we. */
 const keepAliveTimeoutMs = 65_000
 const timeoutCheckMs = 1_000
@@ -32,7 +39,12 @@ const connectionsMax = 10_000
  * A server with our limits, one log line and one measurement per request, and nothing to serve yet. `url` is where it is
  * reached: if that is https, no answer lets a browser fall back to http, and no cookie goes there.
  */
-export function openServer(ctx: Context, health: Health, url: string = ctx.config.baseUrl): FastifyInstance {
+export function openServer(
+  ctx: Context,
+  health: Health,
+  url: string = ctx.config.baseUrl,
+  unreadMs: number = unreadTimeoutMs,
+): FastifyInstance {
   const isSecure = url.startsWith('https:')
   const app = Fastify({
     logger: false,
@@ -41,6 +53,7 @@ export function openServer(ctx: Context, health: Health, url: string = ctx.confi
     genReqId: () => newId('req', ctx.config.cell, ctx.now()),
     routerOptions: { maxParamLength: 200 },
     requestTimeout: requestTimeoutMs,
+    connectionTimeout: unreadMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     maxRequestsPerSocket: requestsPerSocketMax,
     http: {
@@ -59,6 +72,7 @@ export function openServer(ctx: Context, health: Health, url: string = ctx.confi
     },
   })
   app.server.maxConnections = connectionsMax
+  dropUnread(app.server, unreadMs)
   app.decorateRequest('caller', null)
   app.decorateRequest('problemCode', null)
   app.decorateRequest('bodyBytes')

@@ -127,7 +127,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     return sendJson(reply, 200, toState(await find(ctx, checkoutId)))
   })
 
-  app.get(`${path}/:checkoutId/live`, async (request, reply) => {
+  app.get(`${path}/:checkoutId/live`, { exposeHeadRoute: false }, async (request, reply) => {
     const { checkoutId } = request.params as { checkoutId: string }
     const leave = admit(request)
     try {

@@ -93,7 +93,8 @@ export function mountLive(scope: FastifyInstance, ctx: Context): void {
     for (const screens of open.values()) for (const { response } of screens) response.end()
   })
 
-  scope.get('/stores/:storeId/live', { config: { right: 'payments:read' } }, (request, reply) => {
+  const options = { config: { right: 'payments:read' }, exposeHeadRoute: false } as const
+  scope.get('/stores/:storeId/live', options, (request, reply) => {
     const { storeId, sequence } = storeOf(request)
     const mine = open.get(storeId) ?? new Set()
     if (mine.size >= screensPerStoreMax)

@@ -50,7 +50,8 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
     })
   })
 
-  scope.get(`${path}/export`, reading, async (request, reply) => {
+  // Without HEAD, which would read all rows and send none.
+  scope.get(`${path}/export`, { ...reading, exposeHeadRoute: false }, async (request, reply) => {
     const { storeId } = storeOf(request)
     const query = readQuery(request)
     const { timeZone } = readerOf(request)
