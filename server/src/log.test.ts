@@ -28,6 +28,23 @@ const canaries: readonly [what: string, text: string, secret: string][] = [
   ['a recipient in a list', '{"rejected":["jane.roe+tag@private.example"]}', 'jane.roe'],
   ['a recipient with a quoted name', 'RCPT TO:<"jane roe"@private.example>', 'jane roe'],
   ['a recipient in another alphabet', 'иван@почта.рф: unknown user', 'иван'],
+  [
+    'the token of a claim link',
+    'GET https://pay.example/c/refund/00_q7Jc2VwX_mS4-token4claim9f3kZtB1nRdLhYp5a?lang=es',
+    'token4claim',
+  ],
+  [
+    'the token of a claim link in a path',
+    '{"url":"/c/refund/00_q7Jc2VwX_mS4-token4claim9f3kZtB1nRdLhYp5a"}',
+    'token4claim',
+  ],
+  [
+    'the token of a claim link in a coded path',
+    '/c/refund/00%5Fq7Jc2VwX%5FmS4%2Dtoken4claim9f3kZtB1nRdLhYp5a',
+    'token4claim',
+  ],
+  ['the key of a claim link alone', 'no claim 00_q7Jc2VwX_mS4-token4claim9f3kZtB1nRdLhYp5aQ8', 'token4claim'],
+  ['the token of a claim link, cut short', 'no page at /c/refund/00_q7Jc2VwX_mS4-token4clai', 'token4clai'],
   ['an RPC key in a query', 'https://rpc.example/?apikey=zyx987secret', 'zyx987secret'],
 ]
 
@@ -55,13 +72,16 @@ test('ids, transaction hashes and page URLs stay readable', () => {
       written += line
     },
   })
-  const checkoutUrl = 'https://pay.example/ch_0001m7efap6069x0p9y7gc0ne5e7'
-  log.info({ txHash: hex(64), checkoutUrl, storeId: 'st_0001m7efak1kgh4wpwtpq3y5e84j' })
-  assert(
-    written.includes(hex(64)) &&
-      written.includes(checkoutUrl) &&
-      written.includes('st_0001m7efak1kgh4wpwtpq3y5e84j'),
-  )
+  const shown = [
+    hex(64),
+    'https://pay.example/ch_0001m7efap6069x0p9y7gc0ne5e7',
+    '/c/refund/rf_0001m7efap6069x0p9y7gc0ne5e7?lang=es',
+    '/c/refund/:key',
+    'st_0001m7efak1kgh4wpwtpq3y5e84j',
+  ]
+  const [txHash, checkoutUrl, page, route, storeId] = shown
+  log.info({ txHash, checkoutUrl, page, route, storeId })
+  for (const each of shown) assert(written.includes(each), written)
 })
 
 test('a line after a pause leaves at once, and those that follow leave together within 200 ms', (t) => {
