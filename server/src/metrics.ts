@@ -50,6 +50,18 @@ export function openMetrics(labels: Readonly<Record<'cell', string>> | null = nu
       labelNames: ['code'],
       registers,
     }),
+    turns: new Gauge<'listener' | 'of' | 'state'>({
+      name: 'farthing_turns',
+      help: 'Changes by keys (listener api) and requests of members (console) that have their turn in this process, or wait because enough of their store or member have. Those that wait hold no connection to the database.',
+      labelNames: ['listener', 'of', 'state'],
+      registers,
+    }),
+    shareRefusals: new Counter<'listener' | 'share'>({
+      name: 'farthing_share_refusals_total',
+      help: 'Requests refused because their store or member had used up its share: of requests per second, of turns (too many waited already), or of changes per hour before a wallet is proven. The log names who.',
+      labelNames: ['listener', 'share'],
+      registers,
+    }),
     payments: new Counter<'network' | 'outcome'>({
       name: 'farthing_payments_total',
       help: 'Payments by outcome: claimed; credited (in a block, and applied to its checkout); late, overpaid, underpaid, unmatched (in a block, and the store decides); refused (never sent); failed (sent or claimed, and can never be paid); reorged (its block was replaced); reversed (for good). One payment can have several, and credited again if a reorganisation moved it to another block.',

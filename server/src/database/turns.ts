@@ -2,60 +2,82 @@ import { Problem } from '../problems.ts'
 import type { Database } from './db.ts'
 
 /**
- * Lets few transactions of one store be under way at once. Those beyond wait here, before they take a connection: a store
- * that asks for a hundred changes at once would otherwise hold all connections while they wait for each other's locks, and
- * every other store would wait for the last of them. Each process counts for itself.
+ * Lets little of one name (a store, a member) be under way at once. What is beyond waits here, before it takes a
+ * connection: a store that asks for a hundred changes at once would otherwise hold all connections while they wait for
+ * each other's locks, and every other store would wait for the last of them. Each process counts for itself.
  */
 export type Turns = {
+  /** Does the work when it is its turn, which ends with the work, or before if the work says so. */
+  take<Result>(name: string, work: (end: () => void) => Promise<Result>): Promise<Result>
   /** The same database, in which every transaction of `name` waits for its turn. What is urgent does not. */
   of(db: Database, name: string, isUrgent: boolean): Database
   /** What is under way, and what waits. */
   count(name: string): { readonly underWay: number; readonly waiting: number }
 }
 
+/** Hears of what becomes of turns, for metrics and the log. */
+export type TurnsWatch = {
+  moved(state: 'underWay' | 'waiting', by: 1 | -1): void
+  refused(name: string): void
+}
+
 type Line = { underWay: number; readonly waiting: (() => void)[] }
 
-export function openTurns(atOnce: number, waitingMax: number): Turns {
+export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch): Turns {
   const lines = new Map<string, Line>()
 
-  async function take(name: string): Promise<void> {
+  async function begin(name: string): Promise<void> {
     const line = lines.get(name) ?? { underWay: 0, waiting: [] }
     lines.set(name, line)
     if (line.underWay < atOnce) {
       line.underWay++
+      watch?.moved('underWay', 1)
       return
     }
-    if (line.waiting.length >= waitingMax)
+    if (line.waiting.length >= waitingMax) {
+      watch?.refused(name)
       throw new Problem(
         'rate_limited',
-        `${waitingMax} changes of this store are waiting already. This one was not made.`,
+        `${waitingMax} requests of this store are waiting already. Nothing was done for this one.`,
         { retryAfterSeconds: 1 },
       )
+    }
+    watch?.moved('waiting', 1)
     // Whoever is done hands its turn over, so that nobody who comes later gets it.
     await new Promise<void>((resolve) => line.waiting.push(resolve))
+    watch?.moved('waiting', -1)
   }
 
   function handOver(name: string): void {
     const line = lines.get(name)
     if (!line) return
     const next = line.waiting.shift()
-    if (next) next()
-    else if (--line.underWay === 0) lines.delete(name)
+    if (next) {
+      next()
+      return
+    }
+    watch?.moved('underWay', -1)
+    if (--line.underWay === 0) lines.delete(name)
+  }
+
+  const take: Turns['take'] = async (name, work) => {
+    await begin(name)
+    let isOver = false
+    const end = () => {
+      if (!isOver) handOver(name)
+      isOver = true
+    }
+    try {
+      return await work(end)
+    } finally {
+      end()
+    }
   }
 
   return {
-    of(db, name, isUrgent) {
-      if (isUrgent) return db
-      const transaction: Database['transaction'] = async (work) => {
-        await take(name)
-        try {
-          return await db.transaction(work)
-        } finally {
-          handOver(name)
-        }
-      }
-      return { ...db, transaction }
-    },
+    take,
+    of: (db, name, isUrgent) =>
+      isUrgent ? db : { ...db, transaction: (work) => take(name, () => db.transaction(work)) },
     count: (name) => {
       const line = lines.get(name)
       return { underWay: line?.underWay ?? 0, waiting: line?.waiting.length ?? 0 }

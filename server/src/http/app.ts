@@ -6,7 +6,6 @@ import { openClaim } from '../checkouts/claim.ts'
 import { openCreateCheckout } from '../checkouts/create.ts'
 import { openPayViews, type PayEngine } from '../checkouts/pay.ts'
 import type { Context } from '../context.ts'
-import { openTurns } from '../database/turns.ts'
 import { openEventWaits } from '../events/wait.ts'
 import { openBudgets } from '../payments/budget.ts'
 import { openRails } from '../payments/rails.ts'
@@ -34,6 +33,7 @@ import { pagePathOf, payRoutes } from './pay.ts'
 import { publicRoutes } from './public-api.ts'
 import { caller, type Route } from './route.ts'
 import { openServer, sendProblem } from './server.ts'
+import { openShares, type Shares } from './shares.ts'
 import { storeRoutes } from './store-api.ts'
 import { mountCellCheck } from './wrong-cell.ts'
 
@@ -46,8 +46,9 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   )
 
   const authenticator = openAuthenticator(ctx)
-  const admit = openAdmission(ctx, authenticator)
-  const act = openAct(ctx)
+  const shares = openShares(ctx, 'api')
+  const admit = openAdmission(ctx, authenticator, shares)
+  const act = openAct(ctx, shares)
   const waits = openEventWaits(ctx)
   // Release clients that wait for events first, so that they don't delay the stop.
   app.addHook('preClose', async () => waits.close())
@@ -151,8 +152,8 @@ const preflight = {
 /** The context in which a caller changes things. */
 type Act = (who: Caller, route: Route) => Context
 
-function openAct(ctx: Context): Act {
-  const turns = openTurns(changesAtOnce, storeRequests(ctx))
+function openAct(ctx: Context, shares: Shares): Act {
+  const turns = shares.openTurns('store', changesAtOnce, storeRequests(ctx))
   return (who, { isUrgent = false }) => actWithKey(ctx, who, turns, isUrgent)
 }
 
@@ -206,10 +207,10 @@ function routeOf(request: FastifyRequest): Route | undefined {
 }
 
 /** Checks the rate limits, the key, and that the store in the path is the key's own. */
-function openAdmission(ctx: Context, authenticator: Authenticator) {
+function openAdmission(ctx: Context, authenticator: Authenticator, shares: Shares) {
   const keys = openLimiter('key', ctx.config.keyRequestsPerSecond, ctx.now)
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
-  const stores = openLimiter('store', storeRequests(ctx), ctx.now)
+  const takeRequest = shares.openRequests(storeRequests(ctx), 'one store')
   const perHour = ctx.config.unprovenCheckoutsPerHour
   const unproven = openLimiter('unproven', perHour, ctx.now, 3_600)
   return async (route: Route | undefined, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -225,10 +226,11 @@ function openAdmission(ctx: Context, authenticator: Authenticator) {
     refuseElsewhere(found, request.ip, limitAddress)
     keys.take(found.keyId, reply)
     const { id, isLimited } = found.holder.store
-    if (!stores.tryTake(id))
-      throw tooMany(`At most ${storeRequests(ctx)} requests per second are allowed for one store.`, 1)
+    takeRequest(id)
     if (isLimited && isLimitable(route) && !unproven.tryTake(id))
-      throw tooMany(
+      throw shares.refuse(
+        'changes',
+        id,
         `A store that has not proven a wallet makes at most ${perHour} changes per hour. Prove the wallet to lift the limit.`,
         Math.ceil(3_600 / perHour),
       )
@@ -256,10 +258,6 @@ function storeRequests(ctx: Context): number {
 
 /** Of one store and process. A change takes a few milliseconds, so this is hundreds per second. */
 const changesAtOnce = 2
-
-function tooMany(detail: string, retryAfterSeconds: number): Problem {
-  return new Problem('rate_limited', detail, { retryAfterSeconds })
-}
 
 /** Counts against the address, so that a stolen key cannot use up what its owner may ask for. */
 function refuseElsewhere({ holder: { key } }: Caller, address: string, limitAddress: () => void): void {

@@ -11,7 +11,19 @@ import { assertProblem, openStore, type StoreClient, send } from '../support/sto
 
 const perKey = 10
 const farthing = await openTestApp({ KEY_REQUESTS_PER_SECOND: String(perKey) })
-const { db } = farthing.ctx
+const { db, metrics } = farthing.ctx
+
+/** What has its turn, and what waits for it, as the metrics say. */
+async function turns(): Promise<[number, number]> {
+  const { values } = await metrics.turns.get()
+  const countIn = (state: string) => values.find(({ labels }) => labels.state === state)?.value ?? 0
+  return [countIn('under_way'), countIn('waiting')]
+}
+
+async function refusals(share: string): Promise<number> {
+  const { values } = await metrics.shareRefusals.get()
+  return values.find(({ labels }) => labels.listener === 'api' && labels.share === share)?.value ?? 0
+}
 
 /** Keys of a store, made at times far enough apart for no limit to apply. */
 async function makeKeys(shop: StoreClient, count: number): Promise<string[]> {
@@ -28,6 +40,7 @@ for (const count of [1, 20, 99])
   test(`with ${count} keys a store reads and changes no more in an instant than three keys may`, async () => {
     const shop = await openStore(farthing)
     const keys = await makeKeys(shop, count)
+    const before = await refusals('requests')
     const answers = await Promise.all(
       keys.flatMap((key) =>
         Array.from({ length: perKey + 5 }, () =>
@@ -39,6 +52,8 @@ for (const count of [1, 20, 99])
     assert.equal(taken, Math.min(count, 3) * perKey)
     for (const answer of answers.filter(({ statusCode }) => statusCode !== 200))
       assertProblem(answer, 429, 'rate_limited')
+    // Each key by itself is within its own limit for the first ten.
+    assert.equal((await refusals('requests')) - before, Math.max(0, count - 3) * perKey)
     farthing.clock.now = null
   })
 
@@ -68,11 +83,13 @@ test('of one store two changes are under way at once, the next wait without a co
        where datname = current_database() and application_name = 'small' and state <> 'idle'`,
     )
     assert.equal(waiting?.count, 2)
+    assert.deepEqual(await turns(), [2, 48])
     // What takes the keys of a flood away is not behind it: it waits for the store alone, as the two do.
     return { changes, revoked: hostile.call('DELETE', `/api/v1/keys/${stolen.id}`) }
   })
   assert.equal((await busy.revoked).statusCode, 200)
   for (const answer of await Promise.all(busy.changes)) assert.equal(answer.statusCode, 200, answer.body)
+  assert.deepEqual(await turns(), [0, 0])
 })
 
 test('a store without a proof makes as many changes per hour as checkouts, and can still prove its wallet and revoke keys', async () => {

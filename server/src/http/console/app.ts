@@ -30,11 +30,12 @@ import { mountOperator } from './operator/routes.ts'
 import { mountPayment } from './payment/routes.ts'
 import { mountPayments } from './payments/routes.ts'
 import { mountRefunds } from './refunds/routes.ts'
+import { openConsoleShares } from './shares.ts'
 import { mountSignIn } from './sign-in.ts'
 import { mountSignUp } from './sign-up/routes.ts'
 import { mountStart } from './start/routes.ts'
 import { mountTeam } from './team.ts'
-import { enterStore, meetVisitor, readCookie, refuseCrossSite } from './visitor.ts'
+import { meetVisitor, readCookie, refuseCrossSite } from './visitor.ts'
 import { mountWallets } from './wallets.ts'
 
 /** A passkey's answer is about 1 KiB, a new passkey with its statement up to 3. */
@@ -56,6 +57,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
   const addresses = openLimiter('address', ctx.config.addressRequestsPerSecond, ctx.now)
   const attempts = openLimiter('attempt', attemptsPerMinute, ctx.now, 60)
   app.decorateRequest('visitor')
+  app.decorateRequest('endTurn', null)
   app.setErrorHandler((error, request, reply) => sendError(ctx, error, request, reply))
   app.setNotFoundHandler({ preHandler: async () => {} }, () => {
     throw new Refusal('not_found')
@@ -71,14 +73,21 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     refuseCrossSite(ctx, request)
   })
   mountCellCheck(app, ctx)
+  const shares = openConsoleShares(ctx)
   app.addHook('preHandler', async (request) => {
     if (request.is404) return
     await meetVisitor(ctx, request)
-    enterStore(request)
+    shares.admit(request)
   })
-  app.addHook('onRoute', ({ url, config }) => {
+  app.addHook('onRoute', (route) => {
+    const { url, config, handler } = route
     assert(url.includes(':storeId') === (config?.right !== undefined), `${url} needs a right in its store`)
+    route.handler = function (request, reply) {
+      return shares.inTurn(request, async () => await handler.call(this, request, reply))
+    }
   })
+  // Whoever reads an answer slowly, or a long one, keeps nobody waiting meanwhile.
+  app.addHook('onSend', async (request) => request.endTurn?.())
   const identities = openIdentities(ctx)
   void app.register(async (scope) => {
     mountAssets(scope, '', openAssets('console'), { isOpen: true })

@@ -172,7 +172,7 @@ export const english: Language = {
     problems: {
       cross_site:
         'This was not submitted from the console, the page is too old, or your browser blocks cookies. Reload the page.',
-      rate_limited: 'Too many attempts from your address. Wait a minute.',
+      rate_limited: 'Too many requests. Wait a minute, then try again.',
       unavailable: 'The console cannot be reached right now. Try again in a moment.',
       wrong_cell: 'This belongs to another console. Check the address that you opened.',
       internal: 'Something went wrong here. Try again in a moment.',

@@ -211,7 +211,7 @@ export const spanish: Language = {
     problems: {
       cross_site:
         'Esto no se envió desde la consola, la página es demasiado antigua o el navegador no guarda cookies. Vuelva a cargar la página.',
-      rate_limited: 'Demasiados intentos desde su dirección. Espere un minuto.',
+      rate_limited: 'Demasiadas solicitudes. Espere un minuto y vuelva a intentarlo.',
       unavailable: 'No se puede acceder a la consola en este momento. Inténtelo de nuevo enseguida.',
       wrong_cell: 'Esto pertenece a otra consola. Compruebe la dirección que abrió.',
       internal: 'Algo ha fallado aquí. Inténtelo de nuevo enseguida.',

@@ -1,0 +1,62 @@
+import type { Context } from '../context.ts'
+import { openTurns, type Turns } from '../database/turns.ts'
+import { Problem } from '../problems.ts'
+import { openLimiter } from './limits.ts'
+
+/**
+ * What one store, or one member of stores, may take of a process, so that the others keep theirs. Whoever is refused is
+ * counted, without a name; the log names them, once a minute.
+ */
+export type Shares = {
+  /** As many requests per second of one name; beyond them throws a Problem. `whose` completes a sentence. */
+  openRequests(perSecond: number, whose: string): (name: string) => void
+  openTurns(of: 'store' | 'member', atOnce: number, waitingMax: number): Turns
+  /** Counts a refusal. */
+  refuse(share: Share, name: string, detail: string, retryAfterSeconds: number): Problem
+}
+
+type Share = 'requests' | 'turns' | 'changes'
+
+/** A store that is refused a thousand times is one line in the log. */
+const noteEverySeconds = 60
+
+export function openShares(ctx: Context, listener: 'api' | 'console'): Shares {
+  const notes = openLimiter('note', 1, ctx.now, noteEverySeconds)
+
+  function note(share: Share, name: string): void {
+    ctx.metrics.shareRefusals.inc({ listener, share })
+    if (notes.tryTake(`${share} ${name}`))
+      ctx.log.warn(
+        { share, of: name, listener },
+        'refused a request of somebody who asks for more than their share; the others are not held up',
+      )
+  }
+
+  function refuse(share: Share, name: string, detail: string, retryAfterSeconds: number): Problem {
+    note(share, name)
+    return new Problem('rate_limited', detail, { retryAfterSeconds })
+  }
+
+  return {
+    refuse,
+    openRequests(perSecond, whose) {
+      const limiter = openLimiter('share', perSecond, ctx.now)
+      return (name) => {
+        if (limiter.tryTake(name)) return
+        throw refuse(
+          'requests',
+          name,
+          `At most ${perSecond} requests per second are allowed for ${whose}.`,
+          1,
+        )
+      }
+    },
+    openTurns: (of, atOnce, waitingMax) =>
+      openTurns(atOnce, waitingMax, {
+        moved: (state, by) => ctx.metrics.turns.inc({ listener, of, state: states[state] }, by),
+        refused: (name) => note('turns', name),
+      }),
+  }
+}
+
+const states = { underWay: 'under_way', waiting: 'waiting' } as const
