@@ -1229,6 +1229,13 @@ CREATE TABLE public.mails (
     CONSTRAINT mails_tries_check CHECK ((tries >= 0))
 );
 
+CREATE TABLE public.member_mail_counts (
+    member_id text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    count integer NOT NULL,
+    CONSTRAINT member_mail_counts_count_check CHECK ((count > 0))
+);
+
 CREATE TABLE public.members (
     id text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL,
@@ -1716,6 +1723,9 @@ ALTER TABLE ONLY public.mail_counts
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.member_mail_counts
+    ADD CONSTRAINT member_mail_counts_pkey PRIMARY KEY (member_id);
+
 ALTER TABLE ONLY public.members
     ADD CONSTRAINT members_pkey PRIMARY KEY (id);
 
@@ -2094,6 +2104,9 @@ ALTER TABLE ONLY public.invitations
 
 ALTER TABLE ONLY public.mail_counts
     ADD CONSTRAINT mail_counts_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
+ALTER TABLE ONLY public.member_mail_counts
+    ADD CONSTRAINT member_mail_counts_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);
 
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.members(id);

@@ -41,6 +41,7 @@ export const owners: Readonly<Record<string, string>> = {
   invitations: 'members',
   mail_counts: 'mails',
   mails: 'mails',
+  member_mail_counts: 'mails',
   members: 'members',
   memberships: 'members',
   node_faults: 'chains',

@@ -1,3 +1,5 @@
+import type { StoreId } from '../ids.ts'
+
 /**
  * Mails are a convenience: every link is also shown to whoever made it, and every piece of news is also an event. A mail
  * is written as a row in the transaction of what it tells (write.ts), so there is none about what did not happen, and no
@@ -6,10 +8,19 @@
  */
 export type Mail = {
   readonly to: string
-  readonly subject: string
+  readonly subject: Subject
   /** Plain text. */
   readonly text: string
 }
+
+/**
+ * All subjects that there are. None has a word that a store or a member chose: the operator's server would send a
+ * phisher's headline to whatever address they enter.
+ */
+export type Subject =
+  | 'Your invitation to a store'
+  | 'Your link for a new passkey'
+  | `${'The members of your store changed' | 'The wallets of your store changed' | 'The operator decided about your store' | 'Payments to your store need a decision' | 'Webhooks of your store do not arrive'} (${StoreId})`
 
 /**
  * What a mail is about: a link for whoever is to open it, what needs somebody, what changed about members, or about the

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../database/db.ts'
-import type { StoreId } from '../ids.ts'
+import type { MemberId, StoreId } from '../ids.ts'
 import type { MailKind, WaitingMail } from './mail.ts'
 
 type MailRow = { id: string; about: string; key_id: string; sealed: string; tries: number }
@@ -20,6 +20,24 @@ export async function countMail(
     [storeId, kind, max],
   )
   return rows.length > 0
+}
+
+/** Counts one more link today for each of these members, unless one of them had so many. */
+export async function countMembersMail(
+  tx: Transaction,
+  memberIds: readonly MemberId[],
+  max: number,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into member_mail_counts as c (member_id, day, count)
+     select id, (clock() at time zone 'utc')::date, 1 from unnest($1::text[]) id order by id
+     on conflict (member_id) do update set day = excluded.day,
+       count = case when c.day = excluded.day then c.count + 1 else 1 end
+     where c.day <> excluded.day or c.count < $2
+     returning count`,
+    [memberIds, max],
+  )
+  return rows.length === memberIds.length
 }
 
 /** False if so many are waiting already; null takes it in any case. */

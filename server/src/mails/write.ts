@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
-import { newId, type StoreId } from '../ids.ts'
+import { type MemberId, newId, type StoreId } from '../ids.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { seal } from '../secrets/seal.ts'
 import { type Mail, type MailKind, placeOf } from './mail.ts'
-import { countMail, insertMail } from './rows.ts'
+import { countMail, countMembersMail, insertMail } from './rows.ts'
 
 /**
  * While the mail server is away no more links and alerts are written once so many mails wait: days of a busy deployment.
@@ -28,6 +28,8 @@ const perDayMax: Readonly<Record<MailKind, number>> = { link: 20, alert: 480, me
 type Cause = {
   readonly kind: MailKind
   readonly storeId: StoreId
+  /** Whose share of links it takes too: one share per member, however many stores they have. */
+  readonly memberIds?: readonly MemberId[]
   /** For the log, if it is not about the store as a whole. */
   readonly about?: string
 }
@@ -44,7 +46,7 @@ export function sendsMail({ config }: Context): boolean {
 export async function writeMail(
   ctx: Context,
   tx: Transaction,
-  { kind, storeId, about = storeId }: Cause,
+  { kind, storeId, memberIds = [], about = storeId }: Cause,
   mail: Mail,
   now: Date,
 ): Promise<boolean> {
@@ -53,6 +55,13 @@ export async function writeMail(
     ctx.log.warn(
       { about, storeId, kind, perDay: perDayMax[kind] },
       'the store has used up its mails of this kind for today, so this one was not written',
+    )
+    return false
+  }
+  if (memberIds.length > 0 && !(await countMembersMail(tx, memberIds, perDayMax[kind]))) {
+    ctx.log.warn(
+      { about, storeId, memberIds, perDay: perDayMax[kind] },
+      'the store’s owners, or who sends this mail, have used up their links for today, so this one was not written',
     )
     return false
   }

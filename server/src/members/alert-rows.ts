@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../database/db.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import type { AlertKind } from './member.ts'
+import { isKnown } from './rows.ts'
 
 /** What happened in a store since the last mail. */
 export type StoreNews = {
@@ -90,6 +91,7 @@ export async function lockNews(
 export async function listAddresses(tx: Transaction, storeId: StoreId, kind: AlertKind): Promise<string[]> {
   const found = await tx.query<{ email: string }>(
     `select distinct p.email from memberships m join members p on p.id = m.member_id
+     join stores s on s.id = m.store_id and ${isKnown}
      where m.store_id = $1 and m.role = 'owner' and p.email is not null and $2 <> all(m.muted_alerts) order by p.email`,
     [storeId, kind],
   )

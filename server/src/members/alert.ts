@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { StoreId } from '../ids.ts'
+import type { Subject } from '../mails/mail.ts'
 import { writeMail } from '../mails/write.ts'
 import * as rows from './alert-rows.ts'
 import type { AlertKind } from './member.ts'
@@ -20,6 +21,13 @@ const storesPerRun = 100
 /** Bounds one run; the rest is told by the next mail. */
 const eventsPerStore = 20_000
 
+type Alert = {
+  readonly kind: AlertKind
+  readonly subject: Subject
+  readonly text: string
+  readonly path: string
+}
+
 /** Returns whether there may be more. */
 export async function tellAlerts(ctx: Context, now: Date): Promise<boolean> {
   const waiting = await rows.storesWithNews(ctx.db, { quietHours, failingMinutes, limit: storesPerRun })
@@ -32,28 +40,32 @@ async function tellStore(ctx: Context, storeId: StoreId, now: Date): Promise<voi
     const news = await rows.lockNews(tx, storeId, eventsPerStore, failingMinutes)
     if (!news) return
     const { storeName, money, undelivered, failing } = news
-    const sentences: readonly { readonly kind: AlertKind; readonly text: string; readonly path: string }[] = [
+    const sentences: readonly Alert[] = [
       ...(money > 0
         ? [
             {
               kind: 'money' as const,
+              subject: `Payments to your store need a decision (${storeId})` as const,
               text: `${count(money, 'payment')} completed no checkout: late, short, too much or unexpected`,
               path: 'inbox',
             },
           ]
         : []),
       ...(failing.length > 0 || undelivered > 0
-        ? [{ kind: 'webhooks' as const, text: describeWebhooks(failing, undelivered), path: 'developers' }]
+        ? [
+            {
+              kind: 'webhooks' as const,
+              subject: `Webhooks of your store do not arrive (${storeId})` as const,
+              text: describeWebhooks(failing, undelivered),
+              path: 'developers',
+            },
+          ]
         : []),
     ]
     let isTold = false
-    for (const { kind, text, path } of sentences)
+    for (const { kind, subject, text, path } of sentences)
       for (const to of await rows.listAddresses(tx, storeId, kind)) {
-        const mail = {
-          to,
-          subject: `${storeName}: ${text}`,
-          text: letter(ctx, storeId, storeName, text, path),
-        }
+        const mail = { to, subject, text: letter(ctx, storeId, storeName, text, path) }
         isTold = (await writeMail(ctx, tx, { kind: 'alert', storeId }, mail, now)) || isTold
       }
     await rows.moveCursor(tx, storeId, news, isTold)

@@ -4,10 +4,17 @@ import type { Transaction } from '../database/db.ts'
 import { nameStore } from '../database/scope.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { MemberId, StoreId } from '../ids.ts'
-import type { MailKind } from '../mails/mail.ts'
+import type { MailKind, Subject } from '../mails/mail.ts'
 import { sendsMail, writeMail } from '../mails/write.ts'
 import { memberToWire, type Session, type StoreMember } from './member.ts'
 import { listMemberships, listOwnerAddresses } from './rows.ts'
+
+type News = {
+  readonly kind: MailKind
+  readonly storeId: StoreId
+  readonly actor: Actor
+  readonly subject: Subject
+}
 
 type MemberEvent = Extract<EventType, `member.${string}`>
 
@@ -31,7 +38,14 @@ export async function announce(
 ): Promise<void> {
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
-  await tellOwners(ctx, tx, 'member', storeId, describe[type](member, nameOf(actor)), member.id, now)
+  await tellOwners(
+    ctx,
+    tx,
+    { kind: 'member', storeId, actor, subject: `The members of your store changed (${storeId})` },
+    describe[type](member, nameOf(actor)),
+    member.id,
+    now,
+  )
 }
 
 /** The same in the logs of all stores of a member: how they sign in concerns each of them. */
@@ -61,8 +75,7 @@ export async function announceWallet(
   await tellOwners(
     ctx,
     tx,
-    'store',
-    storeId,
+    { kind: 'store', storeId, actor, subject: `The wallets of your store changed (${storeId})` },
     describeWallet[type](wallet.walletAddress, nameOf(actor)),
     null,
     now,
@@ -84,8 +97,7 @@ export async function announceStore(
   await tellOwners(
     ctx,
     tx,
-    'store',
-    storeId,
+    { kind: 'store', storeId, actor, subject: `The operator decided about your store (${storeId})` },
     describeStore[type](nameOf(actor), store.suspendedReason),
     null,
     now,
@@ -94,20 +106,21 @@ export async function announceStore(
 
 /**
  * Mails one sentence to all owners of a store and, if it is about a member, to them: an owner who was just removed has to
- * hear of it. Without a mail server nothing happens; the event in the log is what counts.
+ * hear of it. Nobody has checked whose addresses these are, so the subject has no word of the store's, and what becomes of
+ * a store that a stranger opened is mailed only if an operator did it, until the store is known. Without a mail server
+ * nothing happens; the event in the log is what counts.
  */
 async function tellOwners(
   ctx: Context,
   tx: Transaction,
-  kind: MailKind,
-  storeId: StoreId,
+  { kind, storeId, actor, subject }: News,
   sentence: string,
   memberId: MemberId | null,
   now: Date,
 ): Promise<void> {
   if (!sendsMail(ctx)) return
-  const { storeName, addresses } = await listOwnerAddresses(tx, storeId, memberId)
-  const subject = `${storeName}: ${sentence}`
+  const { storeName, isKnown, addresses } = await listOwnerAddresses(tx, storeId, memberId)
+  if (!isKnown && actor.type !== 'operator') return
   const text = `${sentence}
 
 Store: ${storeName} (${storeId})

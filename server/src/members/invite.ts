@@ -186,7 +186,7 @@ async function mail(
 ): Promise<boolean> {
   const { id, storeId, name, email: to, role, isRecovery, expiresAt, createdAt } = invitation
   if (to === null) return false
-  const { name: storeName, mayMail } = await rows.readMailing(tx, storeId)
+  const { name: storeName, ownerIds, mayMail } = await rows.readMailing(tx, storeId)
   if (!mayMail && actor.type !== 'operator') return false
   const subject = isRecovery ? 'Your link for a new passkey' : 'Your invitation to a store'
   const purpose = isRecovery
@@ -200,5 +200,7 @@ ${link}
 
 It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC. Whoever has it can use it, so forward it to nobody. If you did not expect it, ask an owner of the store before you open it.
 `
-  return await writeMail(ctx, tx, { kind: 'link', storeId, about: id }, { to, subject, text }, createdAt)
+  const memberIds = [...new Set([...ownerIds, ...(invitation.invitedBy ? [invitation.invitedBy] : [])])]
+  const cause = { kind: 'link', storeId, memberIds, about: id } as const
+  return await writeMail(ctx, tx, cause, { to, subject, text }, createdAt)
 }

@@ -56,14 +56,22 @@ export async function listStoreMembers(db: Reader, storeId: string): Promise<Sto
   }))
 }
 
+/** SQL: an operator opened or approved the store, or it has proven a wallet. Nobody looks at a stranger's test store. */
+export const isKnown =
+  "(not s.signed_up or s.proven_at is not null or (s.mode = 'live' and s.admission = 'approved'))"
+
 /** Where the store's owners can be written to, and the member whom it is about. */
 export async function listOwnerAddresses(
   tx: Transaction,
   storeId: StoreId,
   memberId: MemberId | null,
-): Promise<{ readonly storeName: string; readonly addresses: readonly string[] }> {
-  const [row] = await tx.query<{ name: string; addresses: string[] }>(
-    `select s.name, array(
+): Promise<{
+  readonly storeName: string
+  readonly isKnown: boolean
+  readonly addresses: readonly string[]
+}> {
+  const [row] = await tx.query<{ name: string; is_known: boolean; addresses: string[] }>(
+    `select s.name, ${isKnown} as is_known, array(
        select distinct m.email from members m
        where m.email is not null and (m.id = $2 or m.id in (
          select member_id from memberships where store_id = s.id and role = 'owner'))
@@ -71,24 +79,29 @@ export async function listOwnerAddresses(
      from stores s where s.id = $1`,
     [storeId, memberId],
   )
-  return { storeName: row?.name ?? '', addresses: row?.addresses ?? [] }
+  return {
+    storeName: row?.name ?? '',
+    isKnown: row?.is_known ?? false,
+    addresses: row?.addresses ?? [],
+  }
 }
 
 /**
- * A store's name, and whether its members may have links mailed to addresses that they enter: a live one that is in good
- * standing, and that an operator opened or that has proven a wallet.
+ * A store's name and owners, and whether its members may have links mailed to addresses that they enter: a live one that
+ * is in good standing, and that an operator opened or that has proven a wallet.
  */
 export async function readMailing(
   tx: Transaction,
   storeId: StoreId,
-): Promise<{ readonly name: string; readonly mayMail: boolean }> {
-  const [row] = await tx.query<{ name: string; may_mail: boolean }>(
-    `select name, mode = 'live' and suspended_at is null and (proven_at is not null
-       or (not signed_up and admission = 'approved')) as may_mail
-     from stores where id = $1`,
+): Promise<{ readonly name: string; readonly ownerIds: readonly MemberId[]; readonly mayMail: boolean }> {
+  const [row] = await tx.query<{ name: string; owner_ids: MemberId[]; may_mail: boolean }>(
+    `select name, array(select member_id from memberships where store_id = s.id and role = 'owner') as owner_ids,
+       mode = 'live' and suspended_at is null and (proven_at is not null
+         or (not signed_up and admission = 'approved')) as may_mail
+     from stores s where id = $1`,
     [storeId],
   )
-  return { name: row?.name ?? '', mayMail: row?.may_mail ?? false }
+  return { name: row?.name ?? '', ownerIds: row?.owner_ids ?? [], mayMail: row?.may_mail ?? false }
 }
 
 export async function listMemberships(db: Reader, memberId: MemberId): Promise<Membership[]> {

@@ -36,12 +36,15 @@ async function invite({ console, browser, authenticator }: Inviter, storeId: str
 }
 
 for (const policy of ['open', 'approval'])
-  test(`a store that a stranger opened mails no link before it is known (${policy})`, async () => {
+  test(`a store that a stranger opened mails nothing before it is known, and no link while it is suspended (${policy})`, async () => {
     const mallory = await signUp(policy)
     const { db } = mallory.console.farthing.ctx
     const stores = await db.query<{ id: string; mode: string }>('select id, mode from stores order by mode')
     assert(stores.length > 0)
+    // Nobody has checked whose address a member entered.
+    await db.query("update members set email = 'another-victim@bank.example'")
     for (const { id } of stores) assert.equal(await invite(mallory, id), 0)
+    assert.deepEqual(await db.query('select id from mails'), [], 'nor news of what they do')
     // It proves its wallet, and is suspended.
     await db.query('update stores set proven_at = clock(), suspended_at = clock(), suspended_reason = $1', [
       'spam',

@@ -44,7 +44,7 @@ async function happen(
   await assignWaitingSequences(ctx)
 }
 
-/** The subjects of the alerts for an address, oldest first. */
+/** The first sentences of the alerts for an address, oldest first. */
 async function mailsTo(email: string): Promise<string[]> {
   const keys = readSecretsKeys(ctx.config.secretsKeyFile)
   const waiting = await ctx.db.query<{ id: string; keyId: string; sealed: string }>(
@@ -53,7 +53,7 @@ async function mailsTo(email: string): Promise<string[]> {
   return waiting
     .map((row) => JSON.parse(unseal(keys, placeOf(row.id), row)) as Mail)
     .filter(({ to, text }) => to === email && text.includes('at most once per hour'))
-    .map(({ subject }) => subject)
+    .map(({ text }) => text.split('.\n')[0] ?? '')
 }
 
 const passAnHour = (storeId: string) =>
@@ -68,7 +68,7 @@ test('money that completes no checkout is told once, and what follows within the
   assert.deepEqual(await mailsTo(email), [])
   await happen(id, 'payment.unmatched')
   await Promise.all([tellAlerts(ctx, ctx.now()), tellAlerts(ctx, ctx.now()), tellAlerts(ctx, ctx.now())])
-  const first = 'Shop: 1 payment completed no checkout: late, short, too much or unexpected'
+  const first = '1 payment completed no checkout: late, short, too much or unexpected'
   assert.deepEqual(await mailsTo(email), [first])
   await happen(id, 'payment.unmatched')
   await happen(id, 'payment.unmatched')
@@ -78,8 +78,8 @@ test('money that completes no checkout is told once, and what follows within the
   await tellAlerts(ctx, ctx.now())
   await tellAlerts(ctx, ctx.now())
   assert.deepEqual(
-    (await mailsTo(email)).map((subject) => subject.split(':')[1]),
-    [' 1 payment completed no checkout', ' 2 payments completed no checkout'],
+    (await mailsTo(email)).map((sentence) => sentence.split(':')[0]),
+    ['1 payment completed no checkout', '2 payments completed no checkout'],
   )
 })
 
@@ -107,7 +107,7 @@ test('an endpoint that fails for a quarter of an hour is told once per failure',
     await tellAlerts(ctx, ctx.now())
     await passAnHour(id)
   }
-  assert.deepEqual(await mailsTo(email), ['Shop: hooks.shop.example has not taken webhooks for 15 minutes'])
+  assert.deepEqual(await mailsTo(email), ['hooks.shop.example has not taken webhooks for 15 minutes'])
 })
 
 test('an owner who switched a kind off is not mailed about it, and nobody switches for another', async () => {
