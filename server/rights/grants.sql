@@ -67,6 +67,7 @@ grant select (store_id, role, member_id) on memberships to farthing_serve;
 grant select (id, email) on members to farthing_serve;
 grant insert (id, about, key_id, sealed, due_at, created_at), select (id) on mails to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on mail_counts to farthing_serve, farthing_work, farthing_console;
+grant select, insert, update (hour, bytes) on event_bytes to farthing_serve, farthing_console;
 grant select, insert, update (day, count) on member_mail_counts to farthing_console;
 grant select, insert on wallet_changes to farthing_serve;
 grant update (ended_at, made, made_at, confirmed_by, previous_id, next_id) on wallet_changes to farthing_serve;

@@ -1125,6 +1125,14 @@ CREATE TABLE public.directory_state (
     CONSTRAINT directory_state_only_one_check CHECK (only_one)
 );
 
+CREATE TABLE public.event_bytes (
+    store_id text NOT NULL COLLATE pg_catalog."C",
+    slot integer NOT NULL,
+    hour timestamp with time zone NOT NULL,
+    bytes bigint NOT NULL,
+    CONSTRAINT event_bytes_bytes_check CHECK ((bytes > 0))
+);
+
 CREATE TABLE public.event_counters (
     store_id text NOT NULL COLLATE pg_catalog."C",
     last_sequence bigint DEFAULT 0 NOT NULL
@@ -1687,6 +1695,9 @@ ALTER TABLE ONLY public.delivery_attempts
 ALTER TABLE ONLY public.directory_state
     ADD CONSTRAINT directory_state_pkey PRIMARY KEY (only_one);
 
+ALTER TABLE ONLY public.event_bytes
+    ADD CONSTRAINT event_bytes_pkey PRIMARY KEY (store_id, slot);
+
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_pkey PRIMARY KEY (store_id);
 
@@ -2090,6 +2101,9 @@ ALTER TABLE ONLY public.deliveries
 ALTER TABLE ONLY public.delivery_attempts
     ADD CONSTRAINT delivery_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES public.deliveries(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.event_bytes
+    ADD CONSTRAINT event_bytes_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
+
 ALTER TABLE ONLY public.event_counters
     ADD CONSTRAINT event_counters_store_id_fkey FOREIGN KEY (store_id) REFERENCES public.stores(id);
 
@@ -2202,6 +2216,8 @@ CREATE POLICY all_rows ON public.decisions USING (true);
 
 CREATE POLICY all_rows ON public.deliveries USING (true);
 
+CREATE POLICY all_rows ON public.event_bytes USING (true);
+
 CREATE POLICY all_rows ON public.events USING (true);
 
 CREATE POLICY all_rows ON public.idempotency_keys USING (true);
@@ -2256,6 +2272,8 @@ ALTER TABLE public.decisions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.deliveries ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.event_bytes ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.events ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
@@ -2286,6 +2304,8 @@ CREATE POLICY one_store ON public.credits AS RESTRICTIVE TO farthing_console USI
 CREATE POLICY one_store ON public.decisions AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.deliveries AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
+
+CREATE POLICY one_store ON public.event_bytes AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 
 CREATE POLICY one_store ON public.events AS RESTRICTIVE TO farthing_console USING ((store_id = current_setting('farthing.store'::text, true))) WITH CHECK ((store_id = current_setting('farthing.store'::text, true)));
 

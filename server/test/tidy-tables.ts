@@ -30,6 +30,7 @@ export const owners: Readonly<Record<string, string>> = {
   deliveries: 'events',
   delivery_attempts: 'events',
   directory_state: 'directory',
+  event_bytes: 'events',
   event_counters: 'events',
   event_log: 'events',
   events: 'events',
