@@ -122,7 +122,7 @@ async function openPlace(url: string, db: Database): Promise<Place> {
 async function signIn({ ctx, storeId }: Place): Promise<string> {
   const id = newId('mem', ctx.config.cell, ctx.now())
   await insertOwner(ctx.db, storeId, { id, name: 'Bench' }, ctx.now())
-  const browser = { token: '', userAgent: 'bench', address: '127.0.0.1' }
+  const browser = { token: '', userAgent: 'bench', address: '127.0.0.1', network: '127.0' }
   const token = await ctx.db.transaction((tx) => openSession(ctx, tx, id, null, browser, ctx.now()))
   return `farthing=${token}`
 }

@@ -265,6 +265,8 @@ export type EventType =
   | 'member.passkey_removed'
   | 'member.identity_added'
   | 'member.identity_removed'
+  | 'member.signed_in'
+  | 'member.session_moved'
   | 'webhook_endpoint.created'
   | 'webhook_endpoint.updated'
   | 'webhook_endpoint.deleted'

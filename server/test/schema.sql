@@ -1249,7 +1249,8 @@ CREATE TABLE public.members (
     name text NOT NULL,
     email text,
     is_operator boolean DEFAULT false NOT NULL,
-    created_at timestamp with time zone NOT NULL
+    created_at timestamp with time zone NOT NULL,
+    places bytea[] DEFAULT '{}'::bytea[] NOT NULL
 );
 
 CREATE TABLE public.memberships (
@@ -1440,7 +1441,11 @@ CREATE TABLE public.sessions (
     created_at timestamp with time zone NOT NULL,
     seen_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
-    CONSTRAINT sessions_token_hash_check CHECK ((octet_length(token_hash) = 32))
+    uses jsonb DEFAULT '[]'::jsonb NOT NULL,
+    moves smallint DEFAULT 0 NOT NULL,
+    CONSTRAINT sessions_moves_check CHECK ((moves >= 0)),
+    CONSTRAINT sessions_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+    CONSTRAINT sessions_uses_check CHECK ((jsonb_typeof(uses) = 'array'::text))
 );
 
 CREATE TABLE public.settler_gas (

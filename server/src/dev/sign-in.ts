@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../context.ts'
-import { startSession } from '../http/console/visitor.ts'
+import { placedAt, startSession } from '../http/console/visitor.ts'
 import { type MemberId, newId, type StoreId } from '../ids.ts'
 import { insertOwner } from '../members/demo-rows.ts'
 import type { Invitation } from '../members/member.ts'
@@ -37,7 +37,7 @@ export async function makeDemoOwner(ctx: Context, storeId: StoreId): Promise<Mem
 /** A link that signs in as this member. */
 export async function makeSignInLink(ctx: Context, memberId: MemberId): Promise<string> {
   requireLocal(ctx)
-  const browser: Browser = { token: '', userAgent: 'dev', address: '127.0.0.1' }
+  const browser: Browser = { token: '', userAgent: 'dev', address: '127.0.0.1', network: '127.0' }
   const token = await ctx.db.transaction((tx) => openSession(ctx, tx, memberId, null, browser, ctx.now()))
   return `${ctx.config.consoleUrl}${path}?token=${token}`
 }
@@ -73,10 +73,9 @@ export function offerSignIn(console: FastifyInstance, ctx: Context): void {
   requireLocal(ctx)
   console.get(path, { config: { isOpen: true } }, async (request, reply) => {
     const { token = '' } = request.query as { token?: string }
-    const session = await readSession(ctx, token, ctx.now())
+    const session = await readSession(ctx, token)
     if (session) {
-      const { headers, ip } = request
-      const browser: Browser = { token: '', userAgent: headers['user-agent'] ?? '', address: ip }
+      const browser = placedAt(request, '')
       const own = await ctx.db.transaction(async (tx) => {
         // Of two who follow the link at once, one finds it used.
         const isFirst = await deleteSession(tx, session.member.id, session.id)

@@ -71,9 +71,18 @@ export function addressBucket(address: string): string {
 
 /** What one customer of a provider can have: an IPv4 /24 or an IPv6 /48. */
 export function addressBlock(address: string): string {
+  return firstParts(address, 3)
+}
+
+/** About what one provider has in one region, in which its customers' addresses change: an IPv4 /16 or an IPv6 /32. */
+export function addressNetwork(address: string): string {
+  return firstParts(address, 2)
+}
+
+function firstParts(address: string, count: number): string {
   const bucket = addressBucket(address)
   const separator = bucket.includes('.') ? '.' : ':'
-  return bucket.split(separator).slice(0, 3).join(separator)
+  return bucket.split(separator).slice(0, count).join(separator)
 }
 
 /** The IPv4 address inside an IPv4-mapped one, whether it is written ::ffff:192.0.2.7 or ::ffff:c000:207. */

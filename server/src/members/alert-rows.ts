@@ -122,15 +122,17 @@ export async function listMuted(
   return new Map(found.map((row) => [row.store_id, row.muted_alerts]))
 }
 
+/** False if they do not own the store. */
 export async function writeMuted(
-  db: Database,
+  tx: Transaction,
   storeId: StoreId,
   memberId: MemberId,
   muted: readonly AlertKind[],
-): Promise<void> {
-  await db.query('update memberships set muted_alerts = $3 where store_id = $1 and member_id = $2', [
-    storeId,
-    memberId,
-    muted,
-  ])
+): Promise<boolean> {
+  const rows = await tx.query(
+    `update memberships set muted_alerts = $3
+     where store_id = $1 and member_id = $2 and role = 'owner' returning store_id`,
+    [storeId, memberId, muted],
+  )
+  return rows.length > 0
 }

@@ -6,7 +6,7 @@ import { appendEvent, newEvent } from '../events/append.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import type { MailKind, Subject } from '../mails/mail.ts'
 import { sendsMail, writeMail } from '../mails/write.ts'
-import { memberToWire, type Session, type StoreMember } from './member.ts'
+import { type Member, memberToWire, type Session, type StoreMember } from './member.ts'
 import { listMemberships, listOwnerAddresses } from './rows.ts'
 
 type News = {
@@ -17,6 +17,7 @@ type News = {
 }
 
 type MemberEvent = Extract<EventType, `member.${string}`>
+export type PlaceEvent = Extract<MemberEvent, 'member.signed_in' | 'member.session_moved'>
 
 export function actorOf({ id, name }: { readonly id: MemberId; readonly name: string }): Actor {
   return { type: 'member', id, name }
@@ -58,6 +59,37 @@ export async function announceEverywhere(
 ): Promise<void> {
   for (const { storeId, role } of await listMemberships(tx, session.member.id))
     await announce(ctx, tx, storeId, actorOfSession(session), type, { ...session.member, role }, now)
+}
+
+/**
+ * Writes into the logs of all stores of a member that they are somewhere new, and mails it to them alone. The address is
+ * in the mail and not in the log, which is kept. What their browser calls itself is in neither: whoever has the session
+ * chooses it, and would write to them by it.
+ */
+export async function announcePlace(
+  ctx: Context,
+  tx: Transaction,
+  member: Member,
+  type: PlaceEvent,
+  address: string,
+  now: Date,
+): Promise<void> {
+  const sentence = describe[type]({ name: member.name, role: 'viewer' }, member.name)
+  for (const [place, { storeId, role }] of (await listMemberships(tx, member.id)).entries()) {
+    await nameStore(tx, storeId)
+    const data = { member: memberToWire({ ...member, role }) }
+    await appendEvent(tx, newEvent(ctx, storeId, actorOf(member), type, data, now))
+    if (place > 0 || member.email === null) continue
+    const text = `${sentence}
+
+Address: ${address}
+Time: ${timeOf(now)}
+
+If that was you, there is nothing to do. If not, end the session under “Where you are signed in”: ${ctx.config.consoleUrl}/account
+`
+    const mail = { to: member.email, subject: sentence, text }
+    await writeMail(ctx, tx, { kind: 'member', storeId, about: member.id }, mail, now)
+  }
 }
 
 /** Writes into a store's log what became of a wallet that it is paid to. All owners are told, whoever did it. */
@@ -124,12 +156,16 @@ async function tellOwners(
   const text = `${sentence}
 
 Store: ${storeName} (${storeId})
-Time: ${now.toISOString().slice(0, 16).replace('T', ' ')} UTC
+Time: ${timeOf(now)}
 
 If you do not know why, look at the store in the console: ${ctx.config.consoleUrl}
 You get this mail because you are an owner of the store, or because it is about you.
 `
   for (const to of addresses) await writeMail(ctx, tx, { kind, storeId }, { to, subject, text }, now)
+}
+
+function timeOf(now: Date): string {
+  return `${now.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
 function nameOf({ type, id, name }: Actor): string {
@@ -151,6 +187,8 @@ const describe: Readonly<
   'member.passkey_removed': ({ name }) => `${name} removed a passkey`,
   'member.identity_added': ({ name }) => `${name} connected an account to sign in with`,
   'member.identity_removed': ({ name }) => `${name} disconnected an account`,
+  'member.signed_in': ({ name }) => `${name} signed in from a browser or network that is new`,
+  'member.session_moved': ({ name }) => `A session of ${name} was used from another browser or network`,
 }
 
 const describeWallet: Readonly<

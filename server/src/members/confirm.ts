@@ -35,6 +35,8 @@ export const actions = [
   'wallet.confirm',
   'wallet.undo',
   'wallet.setting',
+  'wallet.known',
+  'alerts.choose',
   'store.create',
   'store.invite',
   'store.approve',

@@ -10,7 +10,7 @@ import * as rows from './identity-rows.ts'
 import type { Session } from './member.ts'
 import { Refusal } from './refusal.ts'
 import { lockMember } from './rows.ts'
-import { type Browser, openSession } from './session.ts'
+import { type Browser, noteSignIn, openSession } from './session.ts'
 import { deleteSessionsOf } from './session-rows.ts'
 import { hashToken } from './token.ts'
 
@@ -114,6 +114,7 @@ export function openIdentities(ctx: Context): Identities | null {
         // The lock makes a sign-in wait for a recovery or a removal, which delete the row.
         const memberId = await rows.lockIdentity(tx, issuer, subject)
         if (!memberId) throw new Refusal('identity')
+        await noteSignIn(ctx, tx, memberId, browser, now)
         return await openSession(ctx, tx, memberId, null, browser, now)
       })
     },

@@ -80,6 +80,9 @@ export type Session = {
   readonly seenAt: Date
 }
 
+/** A browser and an address that a session was used from, and when last, to a few minutes. */
+export type SessionUse = { readonly browser: string; readonly address: string; readonly at: Date }
+
 export function isRole(text: string): text is Role {
   return roles.some((role) => role === text)
 }

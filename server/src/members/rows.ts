@@ -117,7 +117,7 @@ export async function listMemberships(db: Reader, memberId: MemberId): Promise<M
 
 /** Notes what an owner has seen of the store's wallets, up to a time that is not in the future. */
 export async function noteWalletsSeen(
-  db: Database,
+  db: Reader,
   storeId: StoreId,
   memberId: MemberId,
   until: Date,

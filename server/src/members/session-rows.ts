@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../database/db.ts'
 import type { MemberId, PasskeyId, SessionId, StoreId } from '../ids.ts'
-import type { Role, Session } from './member.ts'
+import type { Role, Session, SessionUse } from './member.ts'
 import { toMember } from './rows.ts'
 
 type Reader = Database | Transaction
@@ -12,10 +12,22 @@ type SessionRow = {
   id: SessionId
   token_hash: Buffer
   seen_at: Date
+  browser: string
+  address: string
+  uses: readonly UseRow[]
   member_id: MemberId
   name: string
   email: string | null
   is_operator: boolean
+}
+
+type UseRow = { browser: string; address: string; at: string }
+
+/** A session, the browser and address that it was opened from, and those that it was used from. */
+export type UsedSession = Session & {
+  readonly browser: string
+  readonly address: string
+  readonly uses: readonly SessionUse[]
 }
 
 export type ListedSession = {
@@ -24,6 +36,7 @@ export type ListedSession = {
   readonly address: string
   readonly createdAt: Date
   readonly seenAt: Date
+  readonly uses: readonly SessionUse[]
 }
 
 /** SQL: the session has neither ended nor been left alone for too long. */
@@ -33,15 +46,16 @@ export async function readSession(
   db: Database,
   tokenHash: Buffer,
   idleHours: number,
-): Promise<Session | null> {
+): Promise<UsedSession | null> {
   const [row] = await db.query<SessionRow>(
-    `select s.id, s.token_hash, s.seen_at, s.member_id, m.name, m.email, m.is_operator
+    `select s.id, s.token_hash, s.seen_at, s.browser, s.address, s.uses, s.member_id, m.name, m.email, m.is_operator
      from sessions s join members m on m.id = s.member_id where s.token_hash = $1 and ${isOpen}`,
     [tokenHash, idleHours],
   )
   if (!row) return null
-  const { id, token_hash, seen_at, member_id, ...rest } = row
-  return { id, tokenHash: token_hash, seenAt: seen_at, member: toMember({ id: member_id, ...rest }) }
+  const { id, token_hash, seen_at, browser, address, uses, member_id, ...rest } = row
+  const member = toMember({ id: member_id, ...rest })
+  return { id, tokenHash: token_hash, seenAt: seen_at, browser, address, uses: uses.map(toUse), member }
 }
 
 export async function listSessions(
@@ -49,11 +63,16 @@ export async function listSessions(
   memberId: MemberId,
   idleHours: number,
 ): Promise<ListedSession[]> {
-  return await db.query<ListedSession>(
-    `select s.id, s.browser, s.address, s.created_at as "createdAt", s.seen_at as "seenAt"
+  const rows = await db.query<Omit<ListedSession, 'uses'> & { uses: readonly UseRow[] }>(
+    `select s.id, s.browser, s.address, s.created_at as "createdAt", s.seen_at as "seenAt", s.uses
      from sessions s where s.member_id = $1 and ${isOpen} order by s.id desc`,
     [memberId, idleHours],
   )
+  return rows.map((row) => ({ ...row, uses: row.uses.map(toUse) }))
+}
+
+function toUse({ at, ...use }: UseRow): SessionUse {
+  return { ...use, at: new Date(at) }
 }
 
 export type NewSession = {
@@ -77,8 +96,8 @@ export async function insertSession(tx: Transaction, session: NewSession, kept: 
        delete from sessions where id in (
          select id from sessions where member_id = $3 order by id desc offset $10)
      )
-     insert into sessions (id, token_hash, member_id, passkey_id, browser, address, created_at, seen_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $7, $8)`,
+     insert into sessions (id, token_hash, member_id, passkey_id, browser, address, created_at, seen_at, expires_at, uses)
+     values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $11)`,
     [
       session.id,
       session.tokenHash,
@@ -90,6 +109,7 @@ export async function insertSession(tx: Transaction, session: NewSession, kept: 
       session.expiresAt,
       clearedAtOnce,
       kept - 1,
+      JSON.stringify([{ browser: session.browser, address: session.address, at: session.createdAt }]),
     ],
   )
 }
@@ -109,8 +129,46 @@ export async function holdRole(tx: Transaction, id: SessionId, storeId: StoreId)
   return row?.role ?? null
 }
 
-export async function touchSession(db: Database, id: SessionId): Promise<void> {
-  await db.query('update sessions set seen_at = clock() where id = $1', [id])
+/**
+ * Where a session was used from, and how often its member was told that it is used elsewhere. Until the transaction is
+ * over nobody else notes a use of it.
+ */
+export async function holdUses(
+  tx: Transaction,
+  id: SessionId,
+): Promise<{ readonly uses: readonly SessionUse[]; readonly moves: number } | null> {
+  const [row] = await tx.query<{ uses: readonly UseRow[]; moves: number }>(
+    'select uses, moves from sessions where id = $1 for no key update',
+    [id],
+  )
+  return row ? { uses: row.uses.map(toUse), moves: row.moves } : null
+}
+
+/** Puts a use first among those of a session, of which it keeps so many. */
+export async function noteUse(
+  db: Reader,
+  id: SessionId,
+  use: SessionUse,
+  kept: number,
+  counts: boolean,
+): Promise<void> {
+  await db.query(
+    `update sessions set seen_at = case when $4 then clock() else seen_at end, uses = (
+       select jsonb_agg(use order by use->>'at' desc) from (
+         select use from (
+           select $2::jsonb as use
+           union all
+           select use from jsonb_array_elements(uses) use
+           where (use->>'browser', use->>'address') <> ($2::jsonb->>'browser', $2::jsonb->>'address')
+         ) every order by use->>'at' desc limit $3
+       ) newest
+     ) where id = $1`,
+    [id, JSON.stringify(use), kept, counts],
+  )
+}
+
+export async function countMove(tx: Transaction, id: SessionId): Promise<void> {
+  await tx.query('update sessions set moves = moves + 1 where id = $1', [id])
 }
 
 export async function deleteSession(db: Reader, memberId: MemberId, id: string): Promise<boolean> {

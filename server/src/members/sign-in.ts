@@ -3,7 +3,7 @@ import type { Transaction } from '../database/db.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
 import { advanceCounter, findPasskey } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
-import { type Browser, openSession } from './session.ts'
+import { type Browser, noteSignIn, openSession } from './session.ts'
 import { hashToken } from './token.ts'
 import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
 
@@ -19,6 +19,7 @@ export async function signIn(ctx: Context, browser: Browser, answer: unknown, no
     await takeChallenge(tx, assertion.challenge, 'sign_in', hashToken(browser.token), {})
     await notePasskeyUse(ctx, tx, assertion, now)
     const { id, memberId } = assertion.passkey
+    await noteSignIn(ctx, tx, memberId, browser, now)
     return await openSession(ctx, tx, memberId, id, browser, now)
   })
 }

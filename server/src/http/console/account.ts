@@ -1,16 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.ts'
 import { sendsMail } from '../../mails/write.ts'
-import { listMuted, writeMuted } from '../../members/alert-rows.ts'
+import { listMuted } from '../../members/alert-rows.ts'
 import { actions, openConfirmation, readTouch } from '../../members/confirm.ts'
 import type { Provider } from '../../members/identities.ts'
 import { hasIdentity } from '../../members/identity-rows.ts'
-import { alertKinds, type Membership, type Passkey } from '../../members/member.ts'
+import { alertKinds, type Membership, type Passkey, type SessionUse } from '../../members/member.ts'
 import { listPasskeys } from '../../members/passkey-rows.ts'
 import { addPasskey, openPasskey, removePasskey } from '../../members/passkeys.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { endSession, listSessions } from '../../members/session.ts'
 import type { ListedSession } from '../../members/session-rows.ts'
+import { muteAlerts } from '../../members/silence.ts'
 import { fill, type Html, html } from '../page/html.ts'
 import { describeBrowser } from './browser.ts'
 import { sendPage } from './document.ts'
@@ -92,8 +93,9 @@ ${sendsMail(ctx) && member.email !== null && request.visitor.stores.map((each) =
     const fields = fieldsOf(request)
     const store = request.visitor.stores.find(({ storeId }) => storeId === textOf(fields, 'storeId'))
     if (store?.role !== 'owner') throw new Refusal('not_found')
-    const muted = alertKinds.filter((kind) => textOf(fields, kind) !== 'yes')
-    await writeMuted(ctx.db, store.storeId, sessionOf(request).member.id, muted)
+    const wanted = alertKinds.filter((kind) => textOf(fields, kind) === 'yes')
+    const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
+    await muteAlerts(ctx, store.storeId, touch, wanted, ctx.now())
     return reply.code(303).header('location', '/account').send()
   })
 
@@ -159,15 +161,21 @@ function renderAlerts(
       html`<label class="check"><input type="checkbox" name="${kind}" value="yes"${!muted.includes(kind) && html` checked`}>${texts.alerts[kind]}</label>`,
   )
   return html`<section class="pane"><h2>${fill(texts.mails, { store: storeName })}</h2>
-<form class="fields" method="post" action="/account/alerts">${field}<input type="hidden" name="storeId" value="${storeId}">${boxes}<div><button class="quiet">${texts.saveMails}</button></div></form></section>`
+<form class="fields" method="post" action="/account/alerts" data-confirm="alerts.choose">${field}<input type="hidden" name="storeId" value="${storeId}">${boxes}<div><button class="quiet">${texts.saveMails}</button></div></form></section>`
 }
 
 function renderSession(session: ListedSession, isThis: boolean, field: Html, language: Language): Html {
   const { account: texts } = language.texts
-  const { id, browser, address, createdAt, seenAt } = session
+  const { id, browser, address, createdAt, seenAt, uses } = session
   const [since, seen] = [when(createdAt, language), when(seenAt, language)]
-  return html`<li><p>${describeBrowser(browser, language)}${isThis && html` <strong>${texts.here}</strong>`}<small>${fill(texts.session, { address, since, seen })}</small></p>${
+  const elsewhere = uses.filter((use) => use.browser !== browser || use.address !== address)
+  return html`<li><p>${describeBrowser(browser, language)}${isThis && html` <strong>${texts.here}</strong>`}<small>${fill(texts.session, { address, since, seen })}</small>${elsewhere.map((use) => renderUse(use, language))}</p>${
     !isThis &&
     html`<form method="post" action="/sessions/end">${field}<input type="hidden" name="sessionId" value="${id}"><button class="quiet">${texts.end}</button></form>`
   }</li>`
+}
+
+function renderUse({ browser, address, at }: SessionUse, language: Language): Html {
+  const parts = { browser: describeBrowser(browser, language), address, time: when(at, language) }
+  return html`<small>${fill(language.texts.account.usedFrom, parts)}</small>`
 }

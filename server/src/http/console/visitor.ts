@@ -8,9 +8,10 @@ import type { Membership, Session } from '../../members/member.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { type Right, requireRight } from '../../members/rights.ts'
 import { listMemberships } from '../../members/rows.ts'
-import { type Browser, readSession, sessionSeconds } from '../../members/session.ts'
+import { type Browser, sessionSeconds, useSession } from '../../members/session.ts'
 import { formTokenOf, isFormToken, isToken, newToken } from '../../members/token.ts'
 import { Problem } from '../../problems.ts'
+import { addressNetwork } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,7 +62,8 @@ export async function meetVisitor(ctx: Context, request: FastifyRequest): Promis
   }
   // A screen that loads itself again says nothing about whether anybody is there.
   const isByItself = request.headers['x-refresh'] !== undefined
-  const session = token === null ? null : await readSession(ctx, token, ctx.now(), isByItself)
+  const session =
+    token === null ? null : await useSession(ctx, placedAt(request, token), ctx.now(), isByItself)
   if (!session && !request.routeOptions.config.isOpen) throw new Refusal('signed_out')
   const stores = session ? await listMemberships(ctx.db, session.member.id) : []
   request.visitor = { token, session, stores, store: null }
@@ -118,9 +120,14 @@ export function storeOf({ visitor }: FastifyRequest): Membership {
   return visitor.store
 }
 
-export function browserOf({ visitor, headers, ip }: FastifyRequest): Browser {
-  if (visitor.token === null) throw new Refusal('signed_out')
-  return { token: visitor.token, userAgent: headers['user-agent'] ?? '', address: ip }
+export function browserOf(request: FastifyRequest): Browser {
+  const { token } = request.visitor
+  if (token === null) throw new Refusal('signed_out')
+  return placedAt(request, token)
+}
+
+export function placedAt({ headers, ip }: FastifyRequest, token: string): Browser {
+  return { token, userAgent: headers['user-agent'] ?? '', address: ip, network: addressNetwork(ip) }
 }
 
 export function startSession(ctx: Context, reply: FastifyReply, token: string): void {

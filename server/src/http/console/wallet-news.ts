@@ -34,7 +34,7 @@ function renderStore(news: readonly News[], field: Html, language: Language): Ht
   return html`<div class="note" role="status"><p><strong>${fill(texts.title, { store: storeName })}</strong></p>
 ${news.map((each) => html`<p>${describeChange(each, language)} <small>${when(each.at, language)}</small></p>`)}
 <div class="buttons"><a class="button" href="/stores/${storeId}/wallets">${texts.look}</a>
-<form method="post" action="/stores/${storeId}/wallets/seen">${field}<input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">${texts.known}</button></form></div></div>`
+<form method="post" action="/stores/${storeId}/wallets/seen" data-confirm="wallet.known">${field}<input type="hidden" name="storeId" value="${storeId}"><input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">${texts.known}</button></form></div></div>`
 }
 
 /** What was asked for, and what became of it. */

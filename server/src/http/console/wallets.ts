@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 import { readTouch } from '../../members/confirm.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { mayAct } from '../../members/rights.ts'
-import { noteWalletsSeen } from '../../members/rows.ts'
+import { putAwayNews } from '../../members/silence.ts'
 import { type Family, families } from '../../networks.ts'
 import { listChanges, type WalletChange } from '../../stores/change-rows.ts'
 import { confirmChange, confirmSetting, refuseChange } from '../../stores/confirm.ts'
@@ -108,9 +108,9 @@ ${renderSetting(page)}
 
   scope.post(`${path}/seen`, read, async (request, reply) => {
     const { storeId } = storeOf(request)
-    const until = new Date(textOf(fieldsOf(request), 'until'))
-    if (Number.isNaN(until.getTime())) throw new Refusal('invalid')
-    await noteWalletsSeen(ctx.db, storeId, sessionOf(request).member.id, until)
+    const fields = fieldsOf(request)
+    const touch = await readTouch(ctx, sessionOf(request), touchOf(fields))
+    await putAwayNews(ctx, storeId, touch, textOf(fields, 'until'), ctx.now())
     return reply.code(303).header('location', `/stores/${storeId}/wallets`).send()
   })
 }

@@ -280,8 +280,18 @@ test('every owner sees what happened to the wallets until they say so, or a day 
   await registerWallet(store, b)
   assert.deepEqual([await sees(owner, b), await sees(second, b), await sees(manager, b)], [true, true, false])
   const [, until] = /name="until" value="([^"]+)"/.exec(await read(owner.browser, '/account')) ?? []
-  await isStatus(owner.browser.post(`/stores/${store.id}/wallets/seen`, { until }), 303)
-  await isStatus(owner.browser.post(`/stores/${store.id}/wallets/seen`, { until: 'soon' }), 422)
+  const known = async (touched: { storeId: string; until: string | undefined }, sent: object) => {
+    const touch = await owner.browser.confirm(owner.authenticator, 'wallet.known', touched)
+    return await owner.browser.post(`/stores/${store.id}/wallets/seen`, { ...sent, touch })
+  }
+  const storeId = store.id
+  const [early, late] = ['2020-01-01T00:00:00.000Z', '2100-01-01T00:00:00.000Z']
+  await isStatus(known({ storeId, until: 'soon' }, { until: 'soon' }), 422)
+  await isStatus(known({ storeId, until: early }, { until: late }), 409)
+  await isStatus(known({ storeId: 'st_other', until: late }, { until: late }), 409)
+  await isStatus(owner.browser.post(`/stores/${store.id}/wallets/seen`, { until }), 403)
+  assert.equal(await sees(owner, b), true, 'nothing but a touch for exactly that puts it away')
+  await isStatus(known({ storeId, until }, { until }), 303)
   assert.deepEqual([await sees(owner, b), await sees(second, b)], [false, true])
   await isStatus(guarded.confirm(await guarded.newest()), 303)
   assert.deepEqual(

@@ -63,7 +63,8 @@ export const english: Language = {
       disconnect: 'Disconnect',
       sessions: 'Where you are signed in',
       here: '(here)',
-      session: 'From {address}, since {since}, last seen {seen}',
+      session: 'Opened from {address}, since {since}, last seen {seen}',
+      usedFrom: 'Also used with {browser} from {address}, {time}',
       end: 'End',
       mails: 'Mails about {store}',
       alerts: {

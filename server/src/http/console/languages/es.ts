@@ -63,7 +63,8 @@ export const spanish: Language = {
       disconnect: 'Desconectar',
       sessions: 'Sesiones abiertas',
       here: '(esta)',
-      session: 'Desde {address}, abierta el {since}, vista por última vez el {seen}',
+      session: 'Abierta desde {address} el {since}, vista por última vez el {seen}',
+      usedFrom: 'Usada también con {browser} desde {address}, el {time}',
       end: 'Cerrar',
       mails: 'Correos sobre {store}',
       alerts: {

@@ -67,6 +67,7 @@ type Texts = {
     readonly sessions: string
     readonly here: string
     readonly session: string
+    readonly usedFrom: string
     readonly end: string
     readonly mails: string
     readonly alerts: Readonly<Record<AlertKind, string>>

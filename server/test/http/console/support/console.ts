@@ -70,7 +70,9 @@ export class TestBrowser {
   formToken = ''
   readonly app: FastifyInstance
   readonly url: string
-  readonly remoteAddress: string
+  remoteAddress: string
+  /** What it calls itself, and other headers that it sends with every request. */
+  headers: Readonly<Record<string, string>> = {}
   constructor({ app, url }: TestConsole) {
     addresses++
     this.app = app
@@ -83,7 +85,7 @@ export class TestBrowser {
       method: 'GET',
       url: path,
       remoteAddress: this.remoteAddress,
-      headers: { cookie: this.cookie },
+      headers: { cookie: this.cookie, ...this.headers },
     })
     this.keep(answer)
     const [, formToken] = /<meta name="form-token" content="([^"]+)">/.exec(answer.body) ?? []
@@ -101,7 +103,7 @@ export class TestBrowser {
       url: path,
       remoteAddress: this.remoteAddress,
       payload: JSON.stringify({ formToken: this.formToken, ...fields }),
-      headers: { cookie: this.cookie, 'content-type': 'application/json', ...headers },
+      headers: { cookie: this.cookie, 'content-type': 'application/json', ...this.headers, ...headers },
     })
     this.keep(answer)
     return answer
@@ -142,8 +144,11 @@ export async function enrolWith(
   return { browser, authenticator }
 }
 
-export async function signInWith(console: TestConsole, authenticator: Authenticator): Promise<TestBrowser> {
-  const browser = new TestBrowser(console)
+export async function signInWith(
+  console: TestConsole,
+  authenticator: Authenticator,
+  browser = new TestBrowser(console),
+): Promise<TestBrowser> {
   await browser.get('/sign-in')
   const { options } = (await browser.done('/sign-in/options')).json()
   await browser.done('/sign-in', { answer: authenticator.touch(options) })

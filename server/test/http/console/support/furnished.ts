@@ -53,7 +53,7 @@ export async function openFurnished() {
   ] as const)
     await enrolWith(console, await inviteBy(owner, id, { name, role }))
   await inviteBy(owner, id, { name: 'Devi Rao', role: 'developer' })
-  await owner.browser.done(`/stores/${id}/wallets/seen`, { until: new Date().toISOString() })
+  await putAwayNews(owner, id)
   const limit = { ...byOperator, limit: null }
   await createKey(ctx, id, limit, { label: 'Till', scopes: ['checkouts:write'] }, ctx.now())
 
@@ -77,7 +77,7 @@ export async function openFurnished() {
   const ops = await enrolWith(console, waiting.token, openAuthenticator(console.url, false))
   const [{ id: operatorId } = assert.fail()] = await listStoreMembers(ctx.db, waiting.store.id)
   await setOperator(ctx, operator, operatorId, true, ctx.now())
-  await ops.browser.done(`/stores/${waiting.store.id}/wallets/seen`, { until: new Date().toISOString() })
+  await putAwayNews(ops, waiting.store.id)
   await ctx.db.query("update stores set admission = 'waiting' where id = $1", [waiting.store.id])
 
   /** One receiver takes everything, one is out of order. Only test stores may have them on this machine. */
@@ -207,4 +207,11 @@ export async function openSignedIn(
   const [name = '', value = ''] = browser.cookie.split('=')
   await context.addCookies([{ name, value, url }])
   return await context.newPage()
+}
+
+/** They know what happened to the store's wallets so far. */
+async function putAwayNews({ browser, authenticator }: Enrolled, storeId: string): Promise<void> {
+  const values = { storeId, until: new Date().toISOString() }
+  const touch = await browser.confirm(authenticator, 'wallet.known', values)
+  await browser.done(`/stores/${storeId}/wallets/seen`, { ...values, touch })
 }
