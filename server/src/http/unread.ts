@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** What had moved on a connection when it was first seen to stand still, and how often it has been looked at since. */
@@ -25,6 +25,13 @@ export function dropUnread(server: Server, limitMs: number): void {
   }, limitMs / looksMax)
   timer.unref()
   server.once('close', () => clearInterval(timer))
+}
+
+/** For an answer that may pause for longer than that. It ends only a connection whose client leaves something unread. */
+export function letPause(response: ServerResponse): void {
+  response.on('timeout', (socket: Socket) => {
+    if (socket.writableLength > 0) socket.destroy()
+  })
 }
 
 /** Null if nothing waits for the client. */

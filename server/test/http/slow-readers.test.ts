@@ -71,6 +71,22 @@ for (const [what, server, request] of [
     await until('the client is dropped', async () => (await countOpen(server)) === 0)
   })
 
+test('an export that has nothing to send for longer than that is not broken off', async () => {
+  const [arrived, answer] = await ctx.db.transaction(async (tx) => {
+    await tx.query('lock table checkouts in access exclusive mode')
+    const connection = once(screens, 'connection') as Promise<[Socket]>
+    const asked = fetch(`${console.url}/stores/${store.id}/payments/export`, {
+      headers: { cookie: browser.cookie, connection: 'close' },
+      signal: AbortSignal.timeout(patienceMs),
+    })
+    const [socket] = await connection
+    await once(socket, 'timeout')
+    return [socket, await asked] as const
+  })
+  assert.equal(arrived.destroyed, false)
+  assert.match(await answer.text(), /^checkout_id,.*k19.*\r\n$/s)
+})
+
 test('a client that gets a refusal before it has sent a request, and never hangs up, is dropped', async () => {
   const client = connect({
     port: (serve.address() as AddressInfo).port,

@@ -7,6 +7,7 @@ import type { Context } from '../../../context.ts'
 import { readPayment } from '../../../payments/credits/store-rows.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
+import { letPause } from '../../unread.ts'
 import { sendPage } from '../document.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
@@ -57,6 +58,8 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
     const { timeZone } = readerOf(request)
     const by = { memberId: sessionOf(request).member.id, storeId }
     const rows = startExport(by, exportRows(forStore(ctx, storeId), storeId, timeZone, query))
+    // With a filter that hardly anything fits, there may be nothing to send for minutes.
+    letPause(reply.raw)
     const name = `${query.show}-${ctx.now().toISOString().slice(0, 10)}.csv`
     return reply
       .headers({
