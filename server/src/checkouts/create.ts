@@ -4,6 +4,7 @@ import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import { openBatcher } from '../database/batch.ts'
 import { isLockTimeout, type Transaction } from '../database/db.ts'
+import { openTurns } from '../database/turns.ts'
 import { type CheckoutId, firstIdAt, newId } from '../ids.ts'
 import { type Decimal, parseDecimal, parsePrice } from '../money.ts'
 import { invalid, type Mistake, Problem } from '../problems.ts'
@@ -31,6 +32,12 @@ const furtherRowsMin = 32
 const batchLockTimeoutMs = 200
 /** How long a request waits for another one with the same Idempotency-Key. */
 const lockTimeoutMs = 5_000
+/**
+ * Creates that have a transaction of their own, per store and process: each may wait for the store's lock, or for that of
+ * an Idempotency-Key, and those of one store must not hold all connections meanwhile.
+ */
+const aloneAtOnce = 2
+const aloneWaitingMax = 100
 /** How often a create starts over because its store changed. Each time means another change by the store's owner. */
 const revisionTriesMax = 5
 
@@ -69,12 +76,14 @@ export function openCreateCheckout<Who extends Creator = Caller>(
   ctx: Context,
   { refresh }: { readonly refresh: (caller: Who) => Promise<Who> },
 ): CreateCheckoutVerb<Who> {
+  const turns = openTurns(aloneAtOnce, aloneWaitingMax)
+  const inTurn = ({ checkout }: NewCheckout) => ({ ...ctx, db: turns.of(ctx.db, checkout.storeId) })
   const insert = openBatcher<NewCheckout, boolean>({
     run: async (batch) => {
       const made = await insertCheckouts(ctx.db, batch, batchLockTimeoutMs)
       return batch.map(({ checkout }) => made.has(checkout.id))
     },
-    runAlone: (row) => insertAlone(ctx, row),
+    runAlone: (row) => insertAlone(inTurn(row), row),
     itemsMax: batchRowsMax,
     inFlightMax: batchesInFlightMax,
     furtherItemsMin: furtherRowsMin,
@@ -100,7 +109,7 @@ export function openCreateCheckout<Who extends Creator = Caller>(
           if (replay) return replay
         }
         crashPoint(ctx, 'create-before')
-        const isMade = store.isLimited ? await insertLimited(ctx, draft) : await insert(draft)
+        const isMade = store.isLimited ? await insertLimited(inTurn(draft), draft) : await insert(draft)
         crashPoint(ctx, 'create-after')
         if (isMade) return { id: draft.checkout.id, body: draft.answer, isReplay: false }
         const replay = await findReplay(ctx, store, idempotency)

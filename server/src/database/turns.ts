@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Problem } from '../problems.ts'
 import type { Database } from './db.ts'
 
@@ -9,8 +10,8 @@ import type { Database } from './db.ts'
 export type Turns = {
   /** Does the work when it is its turn, which ends with the work, or before if the work says so. */
   take<Result>(name: string, work: (end: () => void) => Promise<Result>): Promise<Result>
-  /** The same database, in which every transaction of `name` waits for its turn. What is urgent does not. */
-  of(db: Database, name: string, isUrgent: boolean): Database
+  /** The same database, in which every transaction of `name` waits for its turn. */
+  of(db: Database, name: string): Database
   /** What is under way, and what waits. */
   count(name: string): { readonly underWay: number; readonly waiting: number }
 }
@@ -23,7 +24,11 @@ export type TurnsWatch = {
 
 type Line = { underWay: number; readonly waiting: (() => void)[] }
 
-export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch): Turns {
+/**
+ * A turn lasts for `turnMs` at least, even if its work is done before: so `atOnce` turns per `turnMs` begin at most,
+ * however many wait, and what one name takes of the processor is bounded. Whoever asks gets the answer at once.
+ */
+export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch, turnMs = 0): Turns {
   const lines = new Map<string, Line>()
 
   async function begin(name: string): Promise<void> {
@@ -62,10 +67,13 @@ export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch
 
   const take: Turns['take'] = async (name, work) => {
     await begin(name)
+    const isLongEnough = turnMs < 1 ? null : pause(turnMs, undefined, { ref: false })
     let isOver = false
     const end = () => {
-      if (!isOver) handOver(name)
+      if (isOver) return
       isOver = true
+      if (isLongEnough) void isLongEnough.then(() => handOver(name))
+      else handOver(name)
     }
     try {
       return await work(end)
@@ -76,8 +84,7 @@ export function openTurns(atOnce: number, waitingMax: number, watch?: TurnsWatch
 
   return {
     take,
-    of: (db, name, isUrgent) =>
-      isUrgent ? db : { ...db, transaction: (work) => take(name, () => db.transaction(work)) },
+    of: (db, name) => ({ ...db, transaction: (work) => take(name, () => db.transaction(work)) }),
     count: (name) => {
       const line = lines.get(name)
       return { underWay: line?.underWay ?? 0, waiting: line?.waiting.length ?? 0 }

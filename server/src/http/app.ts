@@ -153,8 +153,10 @@ const preflight = {
 type Act = (who: Caller, route: Route) => Context
 
 function openAct(ctx: Context, shares: Shares): Act {
-  const turns = shares.openTurns('store', changesAtOnce, storeRequests(ctx))
-  return (who, { isUrgent = false }) => actWithKey(ctx, who, turns, isUrgent)
+  const turns = shares.openTurns('store', changesAtOnce, storeRequests(ctx), changeMs(ctx))
+  // A line of its own, so that what takes the keys of a flood away is not behind the flood.
+  const urgent = shares.openTurns('store', changesAtOnce, storeRequests(ctx))
+  return (who, { isUrgent = false }) => actWithKey(ctx, who, isUrgent ? urgent : turns)
 }
 
 function mount(
@@ -256,8 +258,16 @@ function storeRequests(ctx: Context): number {
   return keysWorth * ctx.config.keyRequestsPerSecond
 }
 
-/** Of one store and process. A change takes a few milliseconds, so this is hundreds per second. */
+/** Of one store and process. */
 const changesAtOnce = 2
+
+/**
+ * Each has its turn for so long: a store's changes are half as many per second as the requests of one key, so that they
+ * take a small part of a processor. The next wait; a change alone takes a few milliseconds as ever.
+ */
+function changeMs({ config }: Context): number {
+  return (changesAtOnce * 1_000) / (config.keyRequestsPerSecond / 2)
+}
 
 /** Counts against the address, so that a stolen key cannot use up what its owner may ask for. */
 function refuseElsewhere({ holder: { key } }: Caller, address: string, limitAddress: () => void): void {

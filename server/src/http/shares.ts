@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { openTurns, type Turns } from '../database/turns.ts'
+import { openTurns, type Turns, type TurnsWatch } from '../database/turns.ts'
 import { Problem } from '../problems.ts'
 import { openLimiter } from './limits.ts'
 
@@ -10,7 +10,7 @@ import { openLimiter } from './limits.ts'
 export type Shares = {
   /** As many requests per second of one name; beyond them throws a Problem. `whose` completes a sentence. */
   openRequests(perSecond: number, whose: string): (name: string) => void
-  openTurns(of: 'store' | 'member', atOnce: number, waitingMax: number): Turns
+  openTurns(of: 'store' | 'member', atOnce: number, waitingMax: number, turnMs?: number): Turns
   /** Counts a refusal. */
   refuse(share: Share, name: string, detail: string, retryAfterSeconds: number): Problem
 }
@@ -51,11 +51,13 @@ export function openShares(ctx: Context, listener: 'api' | 'console'): Shares {
         )
       }
     },
-    openTurns: (of, atOnce, waitingMax) =>
-      openTurns(atOnce, waitingMax, {
+    openTurns: (of, atOnce, waitingMax, turnMs) => {
+      const watch: TurnsWatch = {
         moved: (state, by) => ctx.metrics.turns.inc({ listener, of, state: states[state] }, by),
         refused: (name) => note('turns', name),
-      }),
+      }
+      return openTurns(atOnce, waitingMax, watch, turnMs)
+    },
   }
 }
 

@@ -46,16 +46,11 @@ export type Authenticator = {
  * In which a key changes things: each transaction waits for its store's turn, and nothing is committed unless the key is
  * valid at the end.
  */
-export function actWithKey(
-  ctx: Context,
-  { keyId, holder }: Caller,
-  turns: Turns,
-  isUrgent: boolean,
-): Context {
+export function actWithKey(ctx: Context, { keyId, holder }: Caller, turns: Turns): Context {
   const check = async (tx: Transaction) => {
     if (!(await holdKey(tx, keyId))) throw endedKey()
   }
-  return { ...ctx, db: checkAtEnd(turns.of(ctx.db, holder.store.id, isUrgent), check) }
+  return { ...ctx, db: checkAtEnd(turns.of(ctx.db, holder.store.id), check) }
 }
 
 export function openAuthenticator(ctx: Context): Authenticator {

@@ -29,19 +29,17 @@ function openWork() {
 test('of one name at most so many are under way; the others wait in their order, and another name does not wait', async () => {
   const { begun, work, untilBegun, end } = openWork()
   const turns = openTurns(2, 10)
-  const all = ['a1', 'a2', 'a3', 'a4'].map((each) => turns.of(db, 'a', false).transaction(work(each)))
+  const all = ['a1', 'a2', 'a3', 'a4'].map((each) => turns.of(db, 'a').transaction(work(each)))
   await untilBegun('a1', 'a2')
   assert.deepEqual(turns.count('a'), { underWay: 2, waiting: 2 })
-  all.push(turns.of(db, 'b', false).transaction(work('b1')))
+  all.push(turns.of(db, 'b').transaction(work('b1')))
   await untilBegun('a1', 'a2', 'b1')
-  all.push(turns.of(db, 'a', true).transaction(work('urgent')))
-  await untilBegun('a1', 'a2', 'b1', 'urgent')
   end()
-  await untilBegun('a1', 'a2', 'b1', 'urgent', 'a3')
+  await untilBegun('a1', 'a2', 'b1', 'a3')
   end()
-  await untilBegun('a1', 'a2', 'b1', 'urgent', 'a3', 'a4')
+  await untilBegun('a1', 'a2', 'b1', 'a3', 'a4')
   assert.equal(begun.at(-1), 'a4')
-  for (let i = 0; i < 4; i++) end()
+  for (let i = 0; i < 3; i++) end()
   await Promise.all(all)
   assert.deepEqual(turns.count('a'), { underWay: 0, waiting: 0 })
 })
@@ -49,7 +47,7 @@ test('of one name at most so many are under way; the others wait in their order,
 test('beyond those that may wait one is refused, and one that fails gives its turn to the next', async () => {
   const { work, untilBegun, end } = openWork()
   const turns = openTurns(1, 1)
-  const mine = turns.of(db, 'a', false)
+  const mine = turns.of(db, 'a')
   let fail: (() => void) | null = null
   const broken = mine.transaction(
     () =>
@@ -71,4 +69,23 @@ test('beyond those that may wait one is refused, and one that fails gives its tu
   end()
   await next
   assert.deepEqual(turns.count('a'), { underWay: 0, waiting: 0 })
+})
+
+test('a turn lasts as long as it must although its work is done: so many begin in a time, and whoever is first gets the answer at once', async () => {
+  const turnMs = 60
+  const turns = openTurns(2, 10, undefined, turnMs)
+  const began = performance.now()
+  const ended: number[] = []
+  const work = async () => {}
+  await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      await turns.take('a', work)
+      ended.push(performance.now() - began)
+    }),
+  )
+  // Timers may be a millisecond early.
+  const beginsAfter = (place: number) => Math.floor(place / 2) * (turnMs - 2)
+  for (const [place, ms] of ended.entries()) assert(ms >= beginsAfter(place), String(ended))
+  assert((ended[1] ?? turnMs) < (ended[2] ?? 0), 'the first two do not wait for the end of their turns')
+  await until('the last turns are over', async () => turns.count('a').underWay === 0)
 })

@@ -7,7 +7,8 @@ import { buildApp } from '../../src/http/app.ts'
 import { openTestApp } from '../support/app.ts'
 import { atEnd } from '../support/at-end.ts'
 import { urlAs } from '../support/database.ts'
-import { assertProblem, openStore, type StoreClient, send } from '../support/store.ts'
+import { assertProblem, openStore, order, type StoreClient, send } from '../support/store.ts'
+import { until } from '../support/until.ts'
 
 const perKey = 10
 const farthing = await openTestApp({ KEY_REQUESTS_PER_SECOND: String(perKey) })
@@ -90,6 +91,45 @@ test('of one store two changes are under way at once, the next wait without a co
   assert.equal((await busy.revoked).statusCode, 200)
   for (const answer of await Promise.all(busy.changes)) assert.equal(answer.statusCode, 200, answer.body)
   assert.deepEqual(await turns(), [0, 0])
+})
+
+test('neither a flood of what is urgent nor creates that count take more than two connections of their own', async () => {
+  // Six connections for transactions.
+  const small = openDatabase({ url: urlAs('serve', farthing.databaseUrl), connections: 12, name: 'urgent' })
+  const config = { ...farthing.ctx.config, keyRequestsPerSecond: 1_000 }
+  const app = buildApp({ ...farthing.ctx, config, db: small }, { isDraining: false })
+  atEnd(async () => {
+    await app.close()
+    await small.close()
+  })
+  const [hostile, other] = [await openStore(farthing, {}, app), await openStore(farthing, {}, app)]
+  const { id: keyId } = (await hostile.call('POST', '/api/v1/keys', {})).json<ApiKeySecret>()
+  await db.query("update stores set signed_up = true, admission = 'approved' where id = $1", [hostile.id])
+  const { id } = await other.create()
+  const busy = await db.transaction(async (tx) => {
+    await tx.query('select 1 as held from stores where id = $1 for no key update', [hostile.id])
+    await tx.query('select 1 as held from api_keys where id = $1 for update', [keyId])
+    const sent = Array.from({ length: 30 }, (_, i) => [
+      hostile.call('DELETE', `/api/v1/keys/${keyId}`),
+      hostile.call('POST', '/api/v1/checkouts', { ...order, orderId: `order ${i}` }),
+    ]).flat()
+    await until('four wait for locks', async () => {
+      const [row] = await db.query<{ count: number }>(
+        `select count(*)::integer as count from pg_stat_activity
+         where datname = current_database() and application_name = 'urgent' and wait_event_type = 'Lock'`,
+      )
+      assert((row?.count ?? 0) <= 4, String(row?.count))
+      return row?.count === 4
+    })
+    const canceled = await other.call('POST', `/api/v1/checkouts/${id}/cancel`)
+    assert.equal(canceled.statusCode, 200, canceled.body)
+    return sent
+  })
+  const statuses = (await Promise.all(busy)).map(({ statusCode }) => statusCode)
+  assert.deepEqual(
+    statuses.filter((status) => status >= 500),
+    [],
+  )
 })
 
 test('a store without a proof makes as many changes per hour as checkouts, and can still prove its wallet and revoke keys', async () => {
