@@ -10,6 +10,8 @@ export type Landed = {
   readonly time: Date
   readonly isFailed: boolean
   readonly transaction: SvmTransaction
+  /** Whether it names an account, be it only to be found by it. */
+  names(account: string): boolean
   /** How many units an account gained; negative if it lost some. */
   gainOf(account: string): bigint
   /** The wallet that owns a token account, if the node says so. One node alone says it: derive the account from it. */
@@ -94,6 +96,7 @@ function toLanded(outcome: RpcOutcome | undefined, hash: string): { landed: Land
       time: new Date(seconds * 1_000),
       isFailed,
       transaction,
+      names: (account: string) => gains.has(account),
       gainOf: (account: string) => gains.get(account) ?? 0n,
       ownerOf: (account: string) =>
         postTokenBalances.find(({ accountIndex }) => accounts[accountIndex] === account)?.owner ?? null,

@@ -33,30 +33,36 @@ export function openReferences(
   noteDoubt: (doubt: Doubt) => void,
 ): () => Promise<boolean> {
   const network = chain.network.caip2
-  /** Transactions that name a reference but paid nothing, so that they are read only once. */
+  /** Transactions that were listed for a reference but paid nothing for it, so that they are read only once. */
   const idle = new Set<string>()
 
   return async () => {
     const awaited = await listAwaited(ctx.db, network, pace, referencesPerRun)
     const named = await findNaming(chain, awaited)
-    const unknown = new Set(await listUnknown(ctx.db, network, [...named.keys()]))
-    const toRead = [...named].filter(
+    const unknown = new Set(
+      await listUnknown(
+        ctx.db,
+        network,
+        named.map(([hash]) => hash),
+      ),
+    )
+    const toRead = named.filter(
       ([hash, { reference }]) => unknown.has(hash) && !idle.has(`${hash} ${reference}`),
     )
-    let isCredited = false
-    const landed = await readLanded(
-      chain,
-      toRead.map(([hash]) => hash),
-    )
-    for (const [i, [hash, of]] of toRead.entries()) {
-      const one = landed[i]?.fact
-      if (!one) continue
-      if (await credit(ctx, network, hash, one, of, updateStatus)) isCredited = true
+    const hashes = [...new Set(toRead.map(([hash]) => hash))]
+    const landed = await readLanded(chain, hashes)
+    const found = new Map(hashes.map((hash, i) => [hash, landed[i]?.fact ?? null]))
+    const credited = new Set<string>()
+    for (const [hash, of] of toRead) {
+      const one = found.get(hash)
+      if (!one || credited.has(hash)) continue
+      if (await credit(ctx, network, hash, one, of, updateStatus)) credited.add(hash)
       else if (ctx.now().getTime() - one.time.getTime() > forkableMs) {
         if (idle.size >= idleMax) idle.clear()
         idle.add(`${hash} ${of.reference}`)
       }
     }
+    const isCredited = credited.size > 0
     const { isSettled, ...doubt } = await settleKnown(ctx, chain, updateStatus)
     noteDoubt(joinDoubts([...landed, doubt]))
     if (isCredited || isSettled) ctx.db.wakeUps.send('outcomes')
@@ -76,13 +82,19 @@ const settledPerRun = 200
 /** If a transfer was not included again by then, its blockhash has long expired. */
 const lostMinutes = 10
 
-/** The newest transactions of which any provider says that they name a reference, each with the one it names. */
-async function findNaming(chain: SvmChain, awaited: readonly Awaited[]): Promise<Map<string, Awaited>> {
+/**
+ * The newest transactions of which any provider says that they name a reference, each with every one that it is said to
+ * name. One provider's word is only a reason to read the transaction, which says itself what it names.
+ */
+async function findNaming(
+  chain: SvmChain,
+  awaited: readonly Awaited[],
+): Promise<(readonly [hash: string, of: Awaited])[]> {
   const lists = await listNaming(
     chain,
     awaited.map(({ reference }) => reference),
   )
-  return new Map(awaited.flatMap((one, i) => (lists[i] ?? []).map((hash) => [hash, one] as const)))
+  return awaited.flatMap((one, i) => [...new Set(lists[i])].map((hash) => [hash, one] as const))
 }
 
 async function credit(
@@ -90,12 +102,12 @@ async function credit(
   network: string,
   hash: string,
   landed: Landed,
-  { asset, payTo, checkoutId, storeId }: Awaited,
+  { asset, payTo, checkoutId, storeId, reference }: Awaited,
   updateStatus: UpdateStatus,
 ): Promise<boolean> {
   const account = await findTokenAccount(payTo, asset)
   const value = landed.gainOf(account)
-  if (landed.isFailed || value <= 0n) return false
+  if (landed.isFailed || value <= 0n || !landed.names(reference)) return false
   const payer = findPayer(landed, account)
   const place = { hash: `${landed.slot}/${hash}`, number: landed.slot, time: landed.time }
   const seen = { asset, payer, to: payTo, value, transactionHash: hash, logIndex: 0, position: 0 }

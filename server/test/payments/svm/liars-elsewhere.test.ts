@@ -53,6 +53,49 @@ test('a transfer by reference that one of two forges is not credited', async () 
   assert.equal((await shop.read(id)).status, 'OPEN')
 })
 
+/** Sends a transfer of the same amount that names these references, and returns its hash once it has arrived. */
+async function transferElsewhere(references: readonly string[]): Promise<string> {
+  const payer = await chain.payer()
+  await chain.fund(payer.address, { lamports: 1_000_000_000n })
+  const wire = await transferWire(chain, payer, svmPayTo, 1_000_000n, references, chain.mint)
+  const before = await shop.received()
+  const settings = { encoding: 'base64', preflightCommitment: 'processed' }
+  const hash = await chain.rpc<string>('sendTransaction', [wire, settings])
+  await until('the money has arrived', async () => (await shop.received()) > before)
+  return hash
+}
+
+test('a transfer of somebody else that one of two lists for a reference pays nothing', async () => {
+  const hash = await transferElsewhere([])
+  chain.mine(10)
+  const id = await shop.create()
+  const { reference } = await transferTo(id)
+  liar.lie = ({ method, params }, result) =>
+    method === 'getSignaturesForAddress' && params[0] === reference
+      ? [{ signature: hash, err: null }]
+      : result
+  await untilLooked(shop, 'getSignaturesForAddress', 2)
+  assert.deepEqual(await creditsOf(shop, id), [])
+  assert.equal((await shop.read(id)).status, 'OPEN')
+})
+
+test('a transfer that one of two also lists for other references pays the checkout whose reference it names', async () => {
+  const ids = [await shop.create(), await shop.create(), await shop.create()] as const
+  const references: string[] = []
+  for (const id of ids) references.push((await transferTo(id)).reference)
+  const hashes: string[] = []
+  liar.lie = ({ method, params }, result) =>
+    method === 'getSignaturesForAddress' && references.includes(String(params[0]))
+      ? hashes.map((signature) => ({ signature, err: null }))
+      : result
+  // Nobody reads transactions until the liar has a list to tell.
+  const release = liar.hold('getSignaturesForAddress')
+  hashes.push(await transferElsewhere([references[1] ?? assert.fail()]))
+  release()
+  await until('it is credited', async () => (await shop.read(ids[1])).status === 'COMPLETED')
+  assert.deepEqual([(await shop.read(ids[0])).status, (await shop.read(ids[2])).status], ['OPEN', 'OPEN'])
+})
+
 test('a transfer by reference that one of two hides is credited when the lie ends', async () => {
   const id = await shop.create()
   const { wire } = await transferTo(id)
