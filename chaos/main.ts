@@ -2,17 +2,18 @@
  * Injects faults into a deployment under load, then checks the invariants: `npm run chaos`. Options:
  *
  *   --short           90 seconds of all faults, for every commit; with `--plan liar`, 20 seconds of lies; with
- *                     `--plan cell`, two episodes
+ *                     `--plan cell`, two episodes; with `--plan solana`, one episode of each kind
  *   --seconds N       how long to inject faults (default 300)
  *   --seed N          repeats the same faults and buyers in the same order; their timing depends on the machine
  *   --plan A,B        only these kinds of fault; `failover`, `upgrade`, `restore` and `liar` run only if named here
- *   --providers N     for the plan `liar`, which runs alone: 2, 3 or 4 (default: by the seed)
- *   --episodes N      for the plan `liar`: ends after about so many lies instead of after a time; for the plan `cell`,
- *                     which runs alone too: how often a cell is killed (default 20)
+ *   --providers N     for the plans `liar` and `solana`, which run alone: 2, 3 or 4 (default: by the seed)
+ *   --episodes N      for the plan `liar`: ends after about so many lies instead of after a time; for the plan `solana`:
+ *                     after so many faults; for the plan `cell`, which runs alone too: how often a cell is killed
+ *                     (default 20)
  *   --points REGEXP   for the plan `points`: only crash points whose names match
  *   --after FOLDER    first arm the crash points that the runs stored there reached least often
  *   --together        all kinds of fault all the time; by default they take turns
- *   --buyers N        default 50; with `--plan cell` 10 in each cell, or 5 if it is short
+ *   --buyers N        default 50; with `--plan cell` 10 in each cell, or 5 if it is short; with `--plan solana` 12
  *   --out FOLDER      where the result and the plot are stored
  *
  * The last line is JSON. The exit code is 1 if an invariant is broken, or if too little happened to prove anything.
@@ -35,6 +36,7 @@ import { type Random, seededRandom } from './harness/random.ts'
 import { isCounted, keep, type Result, readKept, type Second, toLine, toTable } from './harness/report.ts'
 import { openStand, type Stand } from './harness/stand.ts'
 import { openTally, type Tally } from './harness/tally.ts'
+import { strikeSolana } from './svm/plan.ts'
 
 const { values } = parseArgs({
   options: {
@@ -53,12 +55,14 @@ const { values } = parseArgs({
 })
 const isLiar = values.plan === 'liar'
 const isCell = values.plan === 'cell'
+const isSolana = values.plan === 'solana'
 const buyers = Number.parseInt(values.buyers ?? (isCell ? (values.short ? '5' : '10') : '50'), 10)
 const episodesMax = values.episodes ? Number.parseInt(values.episodes, 10) : Infinity
 /** Longer than any number of lies takes. */
 const secondsOfEpisodes = '86400'
 const seconds = Number.parseInt(
-  values.seconds ?? (values.episodes ? secondsOfEpisodes : values.short ? (isLiar ? '20' : '90') : '300'),
+  values.seconds ??
+    (values.episodes ? secondsOfEpisodes : values.short ? (isLiar ? '20' : isSolana ? '25' : '90') : '300'),
   10,
 )
 const seed = Number.parseInt(values.seed ?? `${Date.now() % 1_000_000}`, 10)
@@ -102,6 +106,7 @@ const traces: Readonly<Record<Plan, RegExp>> = {
 }
 
 if (isCell) await playCells()
+if (isSolana) await playSolana()
 if (chosen.includes('liar') && !isLiar) {
   say('the plan liar needs a live network, so it runs alone')
   process.exit(1)
@@ -183,7 +188,33 @@ async function playCells(): Promise<never> {
     say,
   })
   const { timeline } = outcome
-  const result: Result = { commit: commitOf(), seed, plans: ['cell'], seconds: timeline.length, ...outcome }
+  return await report({ commit: commitOf(), seed, plans: ['cell'], seconds: timeline.length, ...outcome })
+}
+
+/** The plan `solana` has a ledger beside the chain, and faults that concern the ledger. */
+async function playSolana(): Promise<never> {
+  say(
+    `seed ${seed}, ${values.episodes ? `${episodesMax} episodes` : `${seconds} s`} of solana, ${providers.length} providers`,
+  )
+  const outcome = await strikeSolana(seededRandom(seed), {
+    seconds,
+    episodes: episodesMax,
+    providers,
+    buyers: Number.parseInt(values.buyers ?? '12', 10),
+    evmBuyers: 3,
+    say,
+  })
+  return await report({
+    commit: commitOf(),
+    seed,
+    plans: ['solana'],
+    seconds: outcome.timeline.length,
+    ...outcome,
+  })
+}
+
+/** Stores and prints the result of a plan that runs alone. */
+async function report(result: Result): Promise<never> {
   await keep(values.out, result)
   say(`\n${toTable(result)}\n`)
   say(toLine(result))

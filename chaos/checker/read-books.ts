@@ -77,7 +77,9 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
     [network],
   )
   const wallets = await read<{ address: string }>(
-    "select distinct lower(address) as address from wallets where family = 'EVM'",
+    isEvm(network)
+      ? "select distinct lower(address) as address from wallets where family = 'EVM'"
+      : "select distinct address from wallets where family = 'SOLANA'",
   )
   const owners = await read<Books['owners'][number]>(
     'select store_id as "storeId", pay_to as wallet from wallets',
@@ -123,7 +125,7 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
       amount: BigInt(row.amount),
       blockNumber: integer(row.blockNumber),
     })),
-    broadcasts: broadcasts.map(toBroadcast),
+    broadcasts: broadcasts.map(isEvm(network) ? toBroadcast : toSvmBroadcast),
     settlers: settlers.map(({ address, nextNonce }) => ({ address, nextNonce: integer(nextNonce) })),
     wallets: wallets.map(({ address }) => address),
     owners,
@@ -153,6 +155,16 @@ function toBroadcast(row: { hash: string; settler: string; nonce: string; bytes:
     call: `${to} ${data}`,
     isNoOp: data === '0x' && to?.toLowerCase() === row.settler,
   }
+}
+
+/** The call is the message, which follows a count and two signatures. */
+function toSvmBroadcast({ hash, settler, nonce, bytes }: Parameters<typeof toBroadcast>[0]): Broadcast {
+  const call = bytes.subarray(129).toString('base64')
+  return { hash, settler, nonce: integer(nonce), call, isNoOp: false }
+}
+
+function isEvm(network: string): boolean {
+  return network.startsWith('eip155:')
 }
 
 function integer(text: string): number {

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Hex, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Answer, Presented } from '../checker/history.ts'
+import { decode } from '../svm/transaction.ts'
 import type { Authorized, ChaosChain } from './chain.ts'
 import type { Random } from './random.ts'
 
@@ -305,9 +306,13 @@ async function request(
   }
 }
 
-function presentedIn(header: string, checkoutId: string, sentAt: Date): Presented {
+export function presentedIn(header: string, checkoutId: string, sentAt: Date): Presented {
   const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
-    payload: { authorization: Authorized }
+    payload: { authorization: Authorized } | { transaction: string }
+  }
+  if ('transaction' in payload) {
+    const { transfer, nonce } = decode(Buffer.from(payload.transaction, 'base64'))
+    return { checkoutId, payer: transfer?.by.toLowerCase() ?? '', nonce, sentAt }
   }
   const { from, nonce } = payload.authorization
   return { checkoutId, payer: from.toLowerCase(), nonce, sentAt }

@@ -41,7 +41,7 @@ function takeIdle({ fleet }: Stand, random: Random, command?: Member['command'])
   return member
 }
 
-async function kill(stand: Stand, random: Random, tally: Tally): Promise<void> {
+export async function kill(stand: Stand, random: Random, tally: Tally): Promise<void> {
   const member = takeIdle(stand, random)
   if (!member) return
   await stand.fleet.end(member, 'SIGKILL')

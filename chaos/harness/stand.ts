@@ -55,6 +55,13 @@ export type Cell = {
   readonly briefShare: number
 }
 
+/** A network of another family, which the fleet serves too, and its settlers. Whoever gives it opens its stores. */
+export type Beside = {
+  readonly id: string
+  readonly rpcUrls: string
+  readonly settlers: readonly { readonly key: string; readonly address: string }[]
+}
+
 export type Stand = Awaited<ReturnType<typeof openStand>>
 
 /**
@@ -73,9 +80,10 @@ export async function openStand(
     readonly providers: readonly string[] | null
     /** If given, the stand is one cell of several on a chain that somebody else closes. */
     readonly cell?: Cell
+    readonly beside?: Beside
   },
 ) {
-  const { providers, cell } = options
+  const { providers, cell, beside } = options
   const { settlers, wallets } = accountsOfCells[cell?.place ?? 0] ?? assert.fail('too many cells')
   const place = providers ? places.BASE_MAINNET : places.LOCAL
   const { network } = place
@@ -107,7 +115,8 @@ export async function openStand(
     closers.push(receiver.close)
 
     const keysFile = join(folder, 'settlers')
-    await writeFile(keysFile, settlers.map(({ key }) => key).join('\n'), { mode: 0o600 })
+    const settlerKeys = [...settlers, ...(beside?.settlers ?? [])].map(({ key }) => key)
+    await writeFile(keysFile, settlerKeys.join('\n'), { mode: 0o600 })
     const secretsKeyFile = join(folder, 'secrets.keys')
     await createKeyFile(secretsKeyFile)
     const environment = {
@@ -115,11 +124,12 @@ export async function openStand(
       DATABASE_URL: `postgres://farthing@127.0.0.1:${databaseProxy.port}/farthing`,
       DATABASE_CONNECTIONS: '8',
       BASE_URL: 'http://127.0.0.1:1',
-      NETWORKS: place.id,
+      NETWORKS: beside ? `${place.id},${beside.id}` : place.id,
       // Without labels, the nodes of the local network count as one provider.
       [`${place.id}_RPC_URLS`]: nodes.urls
         .map((url, i) => (providers ? `${providers[i]}=${url}` : url))
         .join(','),
+      ...(beside && { [`${beside.id}_RPC_URLS`]: beside.rpcUrls, SETTLER_SOL_PER_DAY: '' }),
       ...(receiver.certificateFile && {
         NODE_EXTRA_CA_CERTS: receiver.certificateFile,
         WEBHOOK_DANGEROUS_PRIVATE_NETWORKS: '127.0.0.0/8',
@@ -155,6 +165,8 @@ export async function openStand(
       stores.push({ id, key, walletKey: wallet.key })
     }
     for (const { address } of settlers) await fleet.run('settler', 'add', place.id, address)
+    for (const { address } of beside?.settlers ?? [])
+      await fleet.run('settler', 'add', beside?.id ?? '', address)
     const keys = Array.from({ length: options.buyers }, (_, i) =>
       keccak256(toHex(`buyer ${cell?.tag ?? ''}${i}`)),
     )
@@ -216,6 +228,7 @@ export async function openStand(
       load,
       observer,
       receiver,
+      secretsKeyFile,
       restores,
       /** The settlers of other cells on this chain. */
       strangers: new Set(

@@ -24,7 +24,7 @@ import {
 } from '@solana/kit'
 import { encodeTransaction } from '../../../src/chains/svm/message.ts'
 import { findTokenAccount, memoProgram, tokenProgram } from '../../../src/chains/svm/transfer.ts'
-import { readBlockhash, type TestSvm } from './svm.ts'
+import type { TestSvm } from './svm.ts'
 
 /** USDC's mint on devnet and on the local chain. */
 export const usdc = address('4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU')
@@ -72,6 +72,13 @@ export async function svmHeader(
   const transaction = await svmTransaction(accepted, payer, { ...changes, blockhash })
   const payload = { x402Version: 2, payload: { transaction }, resource: required.resource, accepted }
   return Buffer.from(JSON.stringify(payload)).toString('base64')
+}
+
+export async function readBlockhash(chain: TestSvm): Promise<string> {
+  const { value } = await chain.rpc<{ value: { blockhash: string } }>('getLatestBlockhash', [
+    { commitment: 'confirmed' },
+  ])
+  return value.blockhash
 }
 
 /** The transaction alone, in base64, signed only by the payer. */

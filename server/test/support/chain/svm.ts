@@ -78,10 +78,3 @@ export async function newSettler(chain: TestSvm, lamports = 10_000_000_000n): Pr
   await chain.fund(signer.address, { lamports })
   return { ...signer, secret }
 }
-
-export async function readBlockhash(chain: TestSvm): Promise<string> {
-  const { value } = await chain.rpc<{ value: { blockhash: string } }>('getLatestBlockhash', [
-    { commitment: 'confirmed' },
-  ])
-  return value.blockhash
-}
