@@ -77,10 +77,10 @@ const phaseMsMax = 15_000
 const injectorsPerTurn = 3
 /** These plans have a single injector, so one fault at a time. */
 const lonePlans: readonly Plan[] = ['failover', 'upgrade', 'restore', 'liar']
-/** The gate runs lies with every third commit and takes the commits' number as the seed, so all get their turns. */
+/** The gate runs a plan with every fourth commit and takes the commits' number as the seed, so all get their turns. */
 const providers = ['a', 'b', 'c', 'd'].slice(
   0,
-  Number.parseInt(values.providers ?? `${2 + (Math.floor(seed / 3) % 3)}`, 10),
+  Number.parseInt(values.providers ?? `${2 + (Math.floor(seed / 4) % 3)}`, 10),
 )
 /** How much slower honest payers may be while one of three providers lies. */
 const slowdownMax = 3
