@@ -494,4 +494,40 @@ export const catalog: readonly Planted[] = [
     file: `${payments}/adversity/attacks/false-sender.test.ts`,
     test: 'cannot have a reorganised transfer given up',
   },
+  {
+    name: 'svm-forked-payment-stays-credited',
+    about: 'On Solana, a payment that a fork took back still counts.',
+    chaos: ['--plan', 'solana', '--short', '--seed', '3', '--providers', '3'],
+    invariant: 'I1',
+  },
+  {
+    name: 'svm-sent-before-commit',
+    about: 'On Solana, signed bytes are sent before they are committed.',
+    chaos: ['--plan', 'solana', '--short', '--seed', '3', '--providers', '3'],
+    invariant: 'I6',
+  },
+  {
+    name: 'svm-one-provider-lands-it',
+    about: 'On Solana, one provider alone is believed that a transaction has landed.',
+    file: `${payments}/svm/liars.test.ts`,
+    test: 'forges completes nothing, and the payer may sign again when the lie ends',
+  },
+  {
+    name: 'svm-life-of-the-lowest',
+    about: 'On Solana, the life of a payment is taken from the provider that names the shortest.',
+    file: `${payments}/svm/liars.test.ts`,
+    test: 'buries no payment that can still land',
+  },
+  {
+    name: 'svm-one-provider-buries',
+    about: 'On Solana, one provider alone is believed that a payment is too old to land.',
+    file: `${payments}/svm/liars.test.ts`,
+    test: 'says only after the claim that its blockhash is too old, a payment is not given up',
+  },
+  {
+    name: 'svm-list-is-believed',
+    about: 'On Solana, one provider alone is believed that a transfer names a reference.',
+    file: `${payments}/svm/liars-elsewhere.test.ts`,
+    test: 'a transfer of somebody else that one of two lists for a reference pays nothing',
+  },
 ]

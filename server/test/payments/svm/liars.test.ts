@@ -179,6 +179,24 @@ function define(count: string, shop: Lying): void {
       assert.equal(answer.statusCode, 200, answer.body)
     })
 
+  test(`if one of ${count} says only after the claim that its blockhash is too old, a payment is not given up`, async () => {
+    const id = await shop.create()
+    const { paying, bytes } = await payInVain(shop, id, await chain.payer())
+    liar.lie = ({ method }, result) => {
+      if (method !== 'getEpochInfo') return result
+      const { absoluteSlot, blockHeight } = result as { absoluteSlot: number; blockHeight: number }
+      return { absoluteSlot: absoluteSlot + 140, blockHeight: blockHeight + 140 }
+    }
+    // By the liar's height its time is over, by the others' it is not.
+    chain.mine(120)
+    await untilLooked(shop)
+    assert.equal((await shop.read(id)).status, 'PROCESSING')
+    liar.lie = honest
+    chain.meddle(null)
+    await chain.rpc('sendTransaction', [bytes, { encoding: 'base64', skipPreflight: true }])
+    assert.equal((await paying).statusCode, 200)
+  })
+
   test(`a payer of whom one of ${count} says that the money is gone is not refused`, async () => {
     const empty: Lie = ({ method }, result) => {
       const found = result as { value: { data: [string, string] } | null }
