@@ -20,6 +20,7 @@ export type Mail = {
 export type Subject =
   | 'Your invitation to a store'
   | 'Your link for a new passkey'
+  | 'Your account was used from a new place'
   | `${'The members of your store changed' | 'The wallets of your store changed' | 'The operator decided about your store' | 'Payments to your store need a decision' | 'Webhooks of your store do not arrive'} (${StoreId})`
 
 /**

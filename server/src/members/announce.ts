@@ -87,7 +87,7 @@ Time: ${timeOf(now)}
 
 If that was you, there is nothing to do. If not, end the session under “Where you are signed in”: ${ctx.config.consoleUrl}/account
 `
-    const mail = { to: member.email, subject: sentence, text }
+    const mail = { to: member.email, subject: 'Your account was used from a new place', text } as const
     await writeMail(ctx, tx, { kind: 'member', storeId, about: member.id }, mail, now)
   }
 }

@@ -148,8 +148,11 @@ test('a sign-in from a browser or network that is new is in the store’s log an
   const { types, mails } = await told(owner)
   assert.deepEqual(types, ['member.signed_in', 'member.signed_in', 'member.signed_in'])
   assert.deepEqual(
-    mails.map(({ subject }) => subject),
-    Array(3).fill('Olga signed in from a browser or network that is new'),
+    mails.map(({ subject, text }) => [subject, text.split('\n')[0]]),
+    Array(3).fill([
+      'Your account was used from a new place',
+      'Olga signed in from a browser or network that is new',
+    ]),
   )
   assert.deepEqual(mails.map(({ text }) => /Address: (.*)/.exec(text)?.[1]).sort(), [
     '10.0.77.1',
