@@ -82,7 +82,7 @@ const providers = ['a', 'b', 'c', 'd'].slice(
   0,
   Number.parseInt(values.providers ?? `${2 + (Math.floor(seed / 4) % 3)}`, 10),
 )
-/** How much slower honest payers may be while one of three providers lies. */
+/** How much slower honest payers may be while one of more than two providers lies. */
 const slowdownMax = 3
 /** With fewer payments than this, a 99th percentile says nothing. */
 const samplesMin = 100
@@ -313,7 +313,7 @@ function shortcomingsOfLies(counts: Readonly<Record<string, number>>): string[] 
   return [
     ...(of('honest payers refused') > 0 ? [`${of('honest payers refused')} honest payers were refused`] : []),
     ...(providers.length > 2 && isMeasured && slowdown > slowdownMax
-      ? [`of three providers one lies, and the p99 of payments is ${slowdown.toFixed(1)} times as high`]
+      ? [`of more than two providers one lies, and the p99 of payments is ${slowdown.toFixed(1)} times as high`]
       : []),
     ...(longest > recoveryMsMax ? [`after a lie no payment got through for ${longest} ms`] : []),
   ]
