@@ -313,7 +313,9 @@ function shortcomingsOfLies(counts: Readonly<Record<string, number>>): string[] 
   return [
     ...(of('honest payers refused') > 0 ? [`${of('honest payers refused')} honest payers were refused`] : []),
     ...(providers.length > 2 && isMeasured && slowdown > slowdownMax
-      ? [`of more than two providers one lies, and the p99 of payments is ${slowdown.toFixed(1)} times as high`]
+      ? [
+          `of more than two providers one lies, and the p99 of payments is ${slowdown.toFixed(1)} times as high`,
+        ]
       : []),
     ...(longest > recoveryMsMax ? [`after a lie no payment got through for ${longest} ms`] : []),
   ]
