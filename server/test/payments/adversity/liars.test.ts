@@ -29,6 +29,16 @@ type Stage = {
 }
 type Paying = { readonly id: string; readonly header: string; status: number | null }
 
+/**
+ * Told only to whoever asks for a transaction, and nobody does for a signed payment that stays on the chain. Those who do
+ * ask are lied to in `attacks/false-sender.test.ts` and `attacks/false-marker.test.ts`.
+ */
+const unasked = new Set([
+  'transactions of another sender',
+  'transactions of another account nonce',
+  'transactions of another content',
+])
+
 // The two shops share nothing, so they run at the same time; within each, one lie follows the other.
 suite('one provider lies', { concurrency: 2 }, () => {
   for (const count of [2, 3])
@@ -57,7 +67,7 @@ suite('one provider lies', { concurrency: 2 }, () => {
       assert.equal(early.status, 200)
       for (let i = 0; i < blocksToFinal; i++) await shop.mine()
 
-      for (const [name, open] of Object.entries(lies))
+      for (const [name, open] of Object.entries(lies).filter(([lie]) => !unasked.has(lie)))
         test(name, { timeout: 120_000 }, () =>
           endure({ shop, endLie, isMajorityHonest: count > 2 }, early.id, open()),
         )
