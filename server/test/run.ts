@@ -59,6 +59,13 @@ const slow = [
   '/page/solana.test.ts',
   '/page/no-script.test.ts',
   '/page/ways.test.ts',
+  '/crash/reorgs.test.ts',
+  '/crash/rpc-faults.test.ts',
+  '/crash/takeover.test.ts',
+  '/console/every-screen.test.ts',
+  '/http/hostile-values.test.ts',
+  '/console/hostile-values.test.ts',
+  '/console/attacks.test.ts',
 ]
 const slowTurns = 3
 
