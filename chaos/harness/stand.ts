@@ -66,8 +66,7 @@ export type Stand = Awaited<ReturnType<typeof openStand>>
 
 /**
  * The stand: a whole deployment for fault injection. PostgreSQL behind a proxy that loses replies, a chain behind nodes
- * that misbehave, two `serve` and two `work`, three stores with webhooks (one waits for `safe`, and one gets its events in
- * order), and buyers.
+ * that misbehave, two `serve` and two `work`, two stores with webhooks (one waits for `safe`), and buyers.
  */
 export async function openStand(
   random: Random,
@@ -155,8 +154,7 @@ export async function openStand(
     // The cluster trusts everybody who connects by loopback, so they need no passwords.
     for (const role of ['serve', 'work']) await observer.query(`alter role farthing_${role} login`)
     const stores: Refunder[] = []
-    // The last one shares the first one's wallet without having proven it, so it can only sell.
-    for (const [i, wallet] of [...wallets, ...wallets.slice(0, 1)].entries()) {
+    for (const [i, wallet] of wallets.entries()) {
       const mode = providers ? [] : ['--test']
       const named = ['--name', `Shop ${i}`, ...mode, '--evm-wallet', wallet.address]
       const made = await fleet.run('store', 'create', ...named)
@@ -176,7 +174,7 @@ export async function openStand(
     )
     for (const member of fleet.members) fleet.start(member)
     const ports = fleet.members.filter(({ command }) => command === 'serve').map(({ port }) => port)
-    await prepareStores(stores, wallets.length, ports[0] ?? 0, receiver)
+    await prepareStores(stores, ports[0] ?? 0, receiver)
     await untilReady(observer)
     // Read now, because the server forgets old blocks.
     const [{ firstBlock } = { firstBlock: 0 }] = await observer.query<{ firstBlock: number }>(
@@ -208,12 +206,8 @@ export async function openStand(
     const episodes: Episode[] = []
     const busy = [
       ...keys.map((key, i) => buy(load, `order-${i}`, key, random.fork(`buyer ${i}`))),
-      ...stores
-        .slice(0, wallets.length)
-        .flatMap((store, i) => [
-          refund(load, store, random.fork(`refunds ${i}`)),
-          decide(load, store, random.fork(`decisions ${i}`)),
-        ]),
+      ...stores.map((store, i) => refund(load, store, random.fork(`refunds ${i}`))),
+      ...stores.map((store, i) => decide(load, store, random.fork(`decisions ${i}`))),
       transferPlainly(load, random.fork('plain transfers')),
       copyFromChain(load, random.fork('copied signatures')),
     ]
@@ -301,7 +295,6 @@ export async function openStand(
 
 async function prepareStores(
   stores: readonly Refunder[],
-  owners: number,
   port: number,
   receiver: Awaited<ReturnType<typeof openReceiver>>,
 ): Promise<void> {
@@ -320,13 +313,9 @@ async function prepareStores(
       }
     }
     const path = `/${i}`
-    const ordered = i >= owners
-    const endpoint = await send('POST', '/api/v1/webhook-endpoints', {
-      url: `${receiver.url}${path}`,
-      ordered,
-    })
+    const endpoint = await send('POST', '/api/v1/webhook-endpoints', { url: `${receiver.url}${path}` })
     receiver.endpoints.set(path, endpoint.id)
-    if (i < owners) await proveWallet(store, send)
+    await proveWallet(store, send)
     if (i === 1)
       await send('PATCH', `/api/v1/stores/${id}`, { finalityPolicy: [{ minAmount: '0', finality: 'safe' }] })
   }
