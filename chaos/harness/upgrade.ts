@@ -10,7 +10,7 @@ const here = new URL('../..', import.meta.url).pathname
 /** The next version of the server: the same program with one more migration. */
 export function makeNextVersion(folder: string): { readonly root: string; addMigration(): void } {
   const root = join(folder, 'next')
-  for (const part of ['server', 'sdk', 'page'])
+  for (const part of ['package.json', 'server', 'sdk', 'page'])
     cpSync(join(here, part), join(root, part), { recursive: true })
   mkdirSync(join(root, 'node_modules/@farthing'), { recursive: true })
   for (const name of readdirSync(join(here, 'node_modules')).filter((entry) => entry !== '@farthing'))
