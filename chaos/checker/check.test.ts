@@ -343,7 +343,13 @@ const broken: readonly [Invariant, string, Change][] = [
   [
     'I15',
     'a payment that was accepted after it went back',
-    credited(ids.paid, { acceptedAt: new Date(1_017_000) }),
+    inBooks(({ events, credits }) => {
+      const { paymentId: id = '' } = credits.find(({ checkoutId }) => checkoutId === ids.paid) ?? {}
+      const [first] = events
+      assert(first)
+      const accepted = { ...first, id: 'evt_accepted', type: 'payment.accepted', sequence: 900 }
+      return { events: [...events, { ...accepted, data: { payment: { id } as never } }] }
+    }),
   ],
   [
     'I17',

@@ -16,6 +16,8 @@ export type History = {
   readonly restores?: readonly Restore[]
   /** The books of the other cells on the same chain. */
   readonly neighbours?: readonly Books[]
+  /** How far two processes' clocks may have been apart, if they were not the same. */
+  readonly clocksDifferMs?: number
 }
 
 /** One restore, with the books before and after the changes that it undid. */

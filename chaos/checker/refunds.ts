@@ -146,30 +146,34 @@ function findChanged({ books, answers }: History): string[] {
 }
 
 /** None is signed for a payment that is not on the chain at that time. */
-function findBaseless({ books }: History): string[] {
+function findBaseless({ books, clocksDifferMs = 0 }: History): string[] {
   const versions = Map.groupBy(books.credits, ({ paymentId }) => paymentId)
   return books.refunds.flatMap(({ id, paymentId, status, signedAt, createdAt }) => {
     if (!['SENT', 'COMPLETED'].includes(status)) return []
-    const at = signedAt ?? createdAt
+    const at = (signedAt ?? createdAt).getTime()
     const isThere = versions
       .get(paymentId)
-      ?.some(({ includedAt, orphanedAt }) => includedAt <= at && (orphanedAt === null || orphanedAt > at))
+      ?.some(
+        ({ includedAt, orphanedAt }) =>
+          includedAt.getTime() <= at + clocksDifferMs &&
+          (orphanedAt === null || orphanedAt.getTime() > at - clocksDifferMs),
+      )
     return isThere ? [] : [`${id} is ${status}, but ${paymentId} was not on the chain when it was signed`]
   })
 }
 
-/** Money that is on its way back pays for nothing any more. */
+/** Money that is on its way back pays for nothing any more. The order is that of the store's log, not of clocks. */
 function findAcceptedAgain({ books }: History): string[] {
-  const counted = Map.groupBy(
-    books.refunds.filter(({ status }) => !ended.includes(status)),
-    ({ paymentId }) => paymentId,
-  )
-  return books.credits.flatMap(({ paymentId, acceptedAt }) => {
-    const before = (counted.get(paymentId) ?? []).filter(
-      ({ createdAt }) => acceptedAt !== null && createdAt < acceptedAt,
-    )
-    return before.map(({ id }) => `${paymentId} was accepted for a checkout after ${id} returned it`)
-  })
+  const counted = new Set(books.refunds.flatMap(({ id, status }) => (ended.includes(status) ? [] : [id])))
+  const returned = new Map<string, string>()
+  const wrong: string[] = []
+  for (const { type, data } of books.events.toSorted(bySequence)) {
+    const { refund, payment } = data
+    if (refund && counted.has(refund.id)) returned.set(refund.paymentId, refund.id)
+    const by = type === 'payment.accepted' && returned.get(payment?.id ?? '')
+    if (by) wrong.push(`${payment?.id} was accepted for a checkout after ${by} returned it`)
+  }
+  return wrong
 }
 
 const follows: Readonly<Record<string, readonly string[]>> = {

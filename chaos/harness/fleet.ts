@@ -74,11 +74,14 @@ export async function openFleet(
       })
 
   const falls: string[] = []
+  /** How wrong the processes' clocks were, in seconds; the right time is among them. */
+  const skews = [0]
   const start = (member: Member, options: { crashAt?: string; skewSeconds?: number; root?: string } = {}) => {
     const log = createWriteStream(join(folder, `${member.name}.log`), { flags: 'a' })
     const { SETTLER_KEYS_FILE = '', ...common } = environment
     const program = options.root ? join(options.root, 'server/src/main.ts') : main
     const skew = options.skewSeconds ? ['--import', skewModule] : []
+    skews.push(options.skewSeconds ?? 0)
     member.child = spawn(process.execPath, [...skew, program, member.command], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
@@ -138,6 +141,8 @@ export async function openFleet(
   }
 
   return {
+    /** How far two clocks may have been apart so far. */
+    clocksDifferMs: () => (Math.max(...skews) - Math.min(...skews)) * 1_000,
     members,
     /** Members that exited on their own while they were up. */
     falls,

@@ -281,6 +281,7 @@ export async function openStand(
             sightings: nodes.sightings,
             undone,
             restores,
+            clocksDifferMs: fleet.clocksDifferMs(),
           }
         } finally {
           await db.end()
