@@ -1,7 +1,8 @@
 import type { Authorization, Books, Credit, History, Scan, Terms, Transfer, Violation } from './history.ts'
 
 /** I1: a COMPLETED checkout was paid on the chain, by its terms and at its finality. */
-export function checkSoundness({ books, chain }: History): Violation[] {
+export function checkSoundness(history: History): Violation[] {
+  const { books, chain } = history
   const wrong: string[] = []
   const exact = Map.groupBy(
     live(books).filter(({ disposition }) => disposition === 'exact'),
@@ -34,16 +35,16 @@ export function checkSoundness({ books, chain }: History): Violation[] {
       transfer.nonce === credit.nonce
     if (!isSame) wrong.push(`credit ${credit.paymentId} at ${placeOf(credit)} differs from the chain`)
   }
-  return [...wrong, ...findFinalTooEarly(books, chain)].map((what) => ({ invariant: 'I1', what }))
+  return [...wrong, ...findFinalTooEarly(history)].map((what) => ({ invariant: 'I1', what }))
 }
 
 /** A block is safe or final once so many others are on top of it: as many as at the end of the run. */
-function findFinalTooEarly(books: Books, chain: Scan): string[] {
+function findFinalTooEarly({ books, chain, clocksDifferMs = 0 }: History): string[] {
   return books.credits.flatMap(({ paymentId, blockNumber, safeAt, finalizedAt }) => {
     const isEarly = (at: Date | null, depth: number) => {
       const reachedAt = chain.reachedAt.get(blockNumber + depth)
       if (at === null || chain.reachedAt.size === 0) return false
-      return reachedAt === undefined || at.getTime() < reachedAt
+      return reachedAt === undefined || at.getTime() + clocksDifferMs < reachedAt
     }
     return [
       ...(isEarly(safeAt, chain.head - chain.safe) ? [`${paymentId} was called safe too early`] : []),
