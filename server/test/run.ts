@@ -15,6 +15,11 @@ import { isTurn } from './support/turn.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+/** What node:test prints by default, and after it where the time went. */
+const reporters = ['spec', new URL('support/slowest.ts', import.meta.url).pathname].flatMap((reporter) => [
+  `--test-reporter=${reporter}`,
+  '--test-reporter-destination=stdout',
+])
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--') && argument !== '--long')
 const isLong = process.argv.includes('--long')
 /** Kills, reorganisations and attacks: minutes each, so they have their own command, `npm run test:long`. */
@@ -120,7 +125,7 @@ try {
     if (isEnded) return 1
     const child = spawn(
       process.execPath,
-      ['--test', `--test-concurrency=${concurrency}`, ...flags, ...some],
+      ['--test', `--test-concurrency=${concurrency}`, ...reporters, ...flags, ...some],
       {
         cwd: root,
         stdio: 'inherit',
