@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto'
+import { toSafeNumber } from './safe-number.ts'
 
 /**
  * An id is prefix + cell + 26 characters of lower-case Crockford base32: 48 bits of milliseconds, then 80 random bits.
@@ -60,7 +61,7 @@ export function idOfMarker<Prefix extends string>(prefix: Prefix, cell: string, 
   let value = BigInt(marker)
   let text = ''
   for (let i = 0; i < timeLength + randomLength; i++) {
-    text = alphabet[Number.parseInt((value % 32n).toString(), 10)] + text
+    text = alphabet[toSafeNumber(value % 32n)] + text
     value /= 32n
   }
   return `${prefix}_${cell}${text}`

@@ -15,12 +15,14 @@ import { isTurn } from './support/turn.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
-/** What node:test prints by default, and after it where the time went. */
-const reporters = ['spec', new URL('support/slowest.ts', import.meta.url).pathname].flatMap((reporter) => [
-  `--test-reporter=${reporter}`,
-  '--test-reporter-destination=stdout',
-])
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--') && argument !== '--long')
+/** Unless another one is asked for: what node:test prints by default, and after it where the time went. */
+const reporters = flags.some((flag) => flag.startsWith('--test-reporter'))
+  ? []
+  : ['spec', new URL('support/slowest.ts', import.meta.url).pathname].flatMap((reporter) => [
+      `--test-reporter=${reporter}`,
+      '--test-reporter-destination=stdout',
+    ])
 const isLong = process.argv.includes('--long')
 /** Kills, reorganisations and attacks: minutes each, so they have their own command, `npm run test:long`. */
 const long = '{server,sdk}/**/payments/{adversity,crash}/**/*.test.ts'

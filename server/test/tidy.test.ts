@@ -78,7 +78,7 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   ['a generic name', 'stores/store-service.ts', '', /generic name/],
   ['reading the environment', 'database/db.ts', 'process.env.HOME', /only config.ts/],
   ['reading a clock', 'checkouts/pay.ts', 'const now = new Date()', /clock/],
-  ['reading a clock in milliseconds', 'http/pay.ts', 'Date.now()', /clock/],
+  ['reading a clock in milliseconds', 'http/api/pay.ts', 'Date.now()', /clock/],
   ['parsing a float', 'money.ts', "parseFloat('1.5')", /float/],
   ['converting text to a number', 'rates/quote.ts', 'Number(rate)', /float/],
   [
@@ -95,7 +95,7 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   ],
   [
     'a chain’s rail in http/',
-    'http/pay.ts',
+    'http/api/pay.ts',
     "import { lookOnce } from '../payments/svm/watch.ts'",
     /depends on a chain/,
   ],
@@ -141,7 +141,8 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
     'await writeMoves(tx, moves)',
     /moveCheckouts/,
   ],
-  ['a file that is too long', 'ids.ts', '\n'.repeat(400), /lines/],
+  ['a bigint made a number unchecked', 'ids.ts', 'Number.parseInt((a % 32n).toString(), 10)', /toSafeNumber/],
+  ['a file that is too long', 'ids.ts', '\n'.repeat(800), /lines/],
 ]
 
 for (const [rule, path, text, complaint] of broken) {
@@ -189,9 +190,9 @@ const rooms = new Set(['payments', 'payments/evm'])
 const brokenTests: readonly [rule: string, path: string, text: string, complaint: RegExp][] = [
   ['a test folder without a counterpart in src', 'test/flows/pay.test.ts', '', /no folder flows/],
   ['a test folder at another path than its counterpart', 'test/evm/pay.test.ts', '', /no folder evm/],
-  ['a test file that is too long', 'test/payments/evm/pay.test.ts', '\n'.repeat(400), /401 lines/],
-  ['a test file next to its source that is too long', 'src/money.test.ts', '\n'.repeat(400), /401 lines/],
-  ['a support file that is too long', 'test/support/shop.ts', '\n'.repeat(400), /401 lines/],
+  ['a test file that is too long', 'test/payments/evm/pay.test.ts', '\n'.repeat(800), /801 lines/],
+  ['a test file next to its source that is too long', 'src/money.test.ts', '\n'.repeat(800), /801 lines/],
+  ['a support file that is too long', 'test/support/shop.ts', '\n'.repeat(800), /801 lines/],
 ]
 
 for (const [rule, path, text, complaint] of brokenTests) {

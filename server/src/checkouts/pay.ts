@@ -102,10 +102,10 @@ const lagsMax = 2
 const roundsMax = 20
 
 /**
- * Answers a request to pay. The cases are checked in a fixed order on fresh reads, and the first that matches decides.
- * After every wait, claim or refusal the checks start again from the top: a duplicate that was overtaken by its twin
- * must see the twin's outcome. A 402 invites the payer to sign, so it is sent only while the checkout is OPEN, which it
- * never is while anything committed for sending may still move money.
+ * Answers a request to pay. The steps are taken in a fixed order on fresh reads, and the first that applies decides.
+ * After every wait, claim or refusal they start again from the top: a duplicate that was overtaken by its twin must see
+ * the twin's outcome. A 402 invites the payer to sign, so it is sent only while the checkout is OPEN, which it never is
+ * while anything committed for sending may still move money.
  */
 export async function payCheckout(
   ctx: Context,
@@ -113,132 +113,198 @@ export async function payCheckout(
   checkoutId: string,
   request: PayRequest,
 ): Promise<PayAnswer> {
-  const slot: Slot = { free: null }
+  const attempt = openAttempt(ctx, request)
   try {
-    return await answer(ctx, engine, checkoutId, request, slot)
+    for (let round = 0; round < roundsMax; round++) {
+      const view = isId('ch', checkoutId) ? await engine.view({ checkoutId, payment: attempt.payment }) : null
+      if (!view) throw new Problem('not_found', 'No such checkout.')
+      const step =
+        (await answerByAuthorization(ctx, engine, view, attempt)) ??
+        (await answerByStatus(ctx, engine, view, attempt)) ??
+        (await answerWithTerms(ctx, engine, view, attempt)) ??
+        (await claimPayment(ctx, engine, view, attempt))
+      if (step !== again) return step
+    }
+    throw new Problem('unavailable', 'The checkout is busy. Repeat the same request with the same payment.', {
+      retryAfterSeconds: 1,
+    })
   } finally {
-    slot.free?.()
+    attempt.freeSlot?.()
   }
 }
 
-/** Taken before a payment is checked against the chain, and kept until its request is answered. */
-type Slot = { free: (() => void) | null }
+/** A step that changed something, or waited for a change: the next round starts from a fresh read. */
+const again = 'again'
 
-async function answer(
+/** An answer, or another round, or null: this step does not apply. */
+type Step = Promise<PayAnswer | typeof again | null>
+
+/** What one request to pay has been through so far. */
+type Attempt = {
+  readonly request: PayRequest
+  /** Null if the request has none, or one that cannot be read. */
+  readonly payment: Payment | null
+  readonly giveUpAt: number
+  /** How long to wait for another payment that is in progress. Null until one is. */
+  otherUntil: number | null
+  /** Why the payment cannot settle. The next round answers it, unless somebody else paid meanwhile. */
+  refused: Refused | null
+  hasClaimed: boolean
+  isFailureNoted: boolean
+  /** How often a node that we asked was behind the chain. */
+  lags: number
+  /** Set before a payment is checked against the chain, and called when its request is answered. */
+  freeSlot: (() => void) | null
+}
+
+function openAttempt(ctx: Context, request: PayRequest): Attempt {
+  return {
+    request,
+    payment: request.payment.kind === 'present' ? request.payment.payment : null,
+    giveUpAt: ctx.now().getTime() + settleTimeoutMs,
+    otherUntil: null,
+    refused: null,
+    hasClaimed: false,
+    isFailureNoted: false,
+    lags: 0,
+    freeSlot: null,
+  }
+}
+
+/** The same authorization was presented before, or its identifier names another one. */
+async function answerByAuthorization(ctx: Context, engine: PayEngine, view: PayView, attempt: Attempt): Step {
+  const { checkout, known, isIdentifierTaken } = view
+  const { payment } = attempt
+  if (payment && known?.checkoutId === checkout.id) {
+    const step = await answerByFate(ctx, engine, checkout, { known, payment }, attempt)
+    if (step) return step
+  } else if (known && !(known.checkoutId === null && payment && isBoundPayment(payment, checkout.id))) {
+    throw new Problem(
+      'authorization_used',
+      known.checkoutId === null
+        ? 'This authorization was already used, and we cannot tell for which checkout. Ask the store before you pay again.'
+        : 'This authorization was already presented for another checkout.',
+    )
+  }
+  if (isIdentifierTaken)
+    throw new Problem(
+      'payment_identifier_reused',
+      'This payment-identifier already names another payment to this store.',
+    )
+  return null
+}
+
+/** This authorization was claimed for this checkout: what became of it decides. */
+async function answerByFate(
   ctx: Context,
   engine: PayEngine,
-  checkoutId: string,
-  request: PayRequest,
-  slot: Slot,
-): Promise<PayAnswer> {
-  const payment = request.payment.kind === 'present' ? request.payment.payment : null
-  const start = ctx.now().getTime()
-  let otherUntil: number | null = null
-  let refused: Refused | null = null
-  let hasClaimed = false
-  let isFailureNoted = false
-  let lags = 0
-  const leftMs = () => start + settleTimeoutMs - ctx.now().getTime()
-  const waitForFate = async ({ id, finality }: Checkout, version: number) => {
-    crashPoint(ctx, 'wait-before')
-    const patienceMs = finality === 'included' ? leftMs() : Math.min(leftMs(), inclusionLookMs)
-    await engine.outcomes.waitForChange(id, version, patienceMs)
-    crashPoint(ctx, 'wait-after')
+  checkout: Checkout,
+  { known, payment }: { readonly known: NonNullable<PayView['known']>; readonly payment: Payment },
+  attempt: Attempt,
+): Step {
+  const noteFailure = () => engine.budgets.noteFailure(payment.payer, attempt.request.address)
+  const isLate = () => ctx.now().getTime() >= attempt.giveUpAt
+  if (known.hasFailed && !known.credit && attempt.hasClaimed && !attempt.isFailureNoted) {
+    attempt.isFailureNoted = true
+    noteFailure()
   }
-
-  for (let round = 0; round < roundsMax; round++) {
-    const view = isId('ch', checkoutId) ? await engine.view({ checkoutId, payment }) : null
-    if (!view) throw new Problem('not_found', 'No such checkout.')
-    const { checkout, known } = view
-
-    if (payment && known?.checkoutId === checkout.id) {
-      if (known.hasFailed && !known.credit && hasClaimed && !isFailureNoted) {
-        isFailureNoted = true
-        engine.budgets.noteFailure(payment.payer, request.address)
-      }
-      if (known.credit?.disposition === 'exact') {
-        if (checkout.status !== 'COMPLETED') {
-          // In a block, but not yet as final as the store requires, or reported by too few nodes.
-          if (known.credit.counts || leftMs() <= 0)
-            return pending(checkout, payment, known.credit.transaction)
-          await waitForFate(checkout, checkout.version)
-          continue
-        }
-        crashPoint(ctx, 'answer-before')
-        return { kind: 'paid', checkout, payment: toPayment(known.credit) }
-      }
-      if (known.credit) throw notApplied(toPayment(known.credit))
-      if (known.state === 'claimed' || known.state === 'sent') {
-        if (leftMs() <= 0) return pending(checkout, payment, known.transaction)
-        await waitForFate(checkout, checkout.version)
-        continue
-      }
-      if (hasClaimed) engine.budgets.noteFailure(payment.payer, request.address)
-      if (known.state === 'dead' || hasClaimed)
-        refused = refusal(payment, known.reason ?? 'authorization_expired')
-    } else if (known && !(known.checkoutId === null && payment && isBoundPayment(payment, checkout.id))) {
-      throw new Problem(
-        'authorization_used',
-        known.checkoutId === null
-          ? 'This authorization was already used, and we cannot tell for which checkout. Ask the store before you pay again.'
-          : 'This authorization was already presented for another checkout.',
-      )
+  if (known.credit?.disposition === 'exact') {
+    if (checkout.status !== 'COMPLETED') {
+      // In a block, but not yet as final as the store requires, or reported by too few nodes.
+      if (known.credit.counts || isLate()) return pending(checkout, payment, known.credit.transaction)
+      return await waitForFate(ctx, engine, checkout, checkout.version, attempt)
     }
-    if (view.isIdentifierTaken) {
-      throw new Problem(
-        'payment_identifier_reused',
-        'This payment-identifier already names another payment to this store.',
-      )
-    }
-
-    if (checkout.status === 'COMPLETED') {
-      if (request.payment.kind !== 'none') throw closedProblem(checkout)
-      if (view.payment) return { kind: 'paid', checkout, payment: toPayment(view.payment) }
-      throw inProgress()
-    }
-    if (checkout.status === 'PROCESSING') {
-      otherUntil ??= ctx.now().getTime() + otherTimeoutMs
-      const left = otherUntil - ctx.now().getTime()
-      if (!payment || left <= 0) throw inProgress()
-      await engine.outcomes.waitForChange(checkout.id, checkout.version, left)
-      continue
-    }
-    if (checkout.status !== 'OPEN' || view.isPastExpiry) throw closedProblem(checkout)
-    if (view.isRestoring) throw restoringProblem()
-
-    if (!payment || refused) {
-      const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
-      const required = await requirePayment(engine, view, request.resourceUrl, error)
-      if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
-      if (refused && !known) noteRefused(ctx, checkout, refused)
-      return { kind: 'required', required, refused }
-    }
-
-    crashPoint(ctx, 'verify-before')
-    const verified = await verify(ctx, engine, view, payment, request.address, slot)
-    if (!verified.isValid) {
-      if (!verified.isBehind) refused = refusal(payment, verified.reason, verified.message)
-      else if (++lags > lagsMax) throw unsettled('The node that we queried is behind the chain.')
-      continue
-    }
-    crashPoint(ctx, 'claim-before')
-    const processing = toStoreWire(ctx, { ...checkout, status: 'PROCESSING' }, null)
-    hasClaimed = await engine.claim({
-      checkoutId: checkout.id,
-      network: payment.network,
-      transfer: verified.transfer,
-      isBound: isBoundPayment(payment, checkout.id),
-      identifier: payment.identifier,
-      data: { checkout: processing },
-      now: ctx.now(),
-    })
-    crashPoint(ctx, 'claim-after')
-    // The claim created the next version. If a newer one exists already, the wait returns at once.
-    if (hasClaimed) await waitForFate(checkout, checkout.version + 1)
+    crashPoint(ctx, 'answer-before')
+    return { kind: 'paid', checkout, payment: toPayment(known.credit) }
   }
-  throw new Problem('unavailable', 'The checkout is busy. Repeat the same request with the same payment.', {
-    retryAfterSeconds: 1,
+  if (known.credit) throw notApplied(toPayment(known.credit))
+  if (known.state === 'claimed' || known.state === 'sent') {
+    if (isLate()) return pending(checkout, payment, known.transaction)
+    return await waitForFate(ctx, engine, checkout, checkout.version, attempt)
+  }
+  if (attempt.hasClaimed) noteFailure()
+  if (known.state === 'dead' || attempt.hasClaimed)
+    attempt.refused = refusal(payment, known.reason ?? 'authorization_expired')
+  return null
+}
+
+async function waitForFate(
+  ctx: Context,
+  engine: PayEngine,
+  { id, finality }: Checkout,
+  version: number,
+  { giveUpAt }: Attempt,
+): Promise<typeof again> {
+  crashPoint(ctx, 'wait-before')
+  const leftMs = giveUpAt - ctx.now().getTime()
+  const patienceMs = finality === 'included' ? leftMs : Math.min(leftMs, inclusionLookMs)
+  await engine.outcomes.waitForChange(id, version, patienceMs)
+  crashPoint(ctx, 'wait-after')
+  return again
+}
+
+/** The checkout is paid, being paid by somebody else, or closed. */
+async function answerByStatus(ctx: Context, engine: PayEngine, view: PayView, attempt: Attempt): Step {
+  const { checkout } = view
+  if (checkout.status === 'COMPLETED') {
+    if (attempt.request.payment.kind !== 'none') throw closedProblem(checkout)
+    if (view.payment) return { kind: 'paid', checkout, payment: toPayment(view.payment) }
+    throw inProgress()
+  }
+  if (checkout.status === 'PROCESSING') {
+    attempt.otherUntil ??= ctx.now().getTime() + otherTimeoutMs
+    const leftMs = attempt.otherUntil - ctx.now().getTime()
+    if (!attempt.payment || leftMs <= 0) throw inProgress()
+    await engine.outcomes.waitForChange(checkout.id, checkout.version, leftMs)
+    return again
+  }
+  if (checkout.status !== 'OPEN' || view.isPastExpiry) throw closedProblem(checkout)
+  if (view.isRestoring) throw restoringProblem()
+  return null
+}
+
+/** The checkout is open. Without a payment that may settle, the answer is what to pay, and why this one does not. */
+async function answerWithTerms(ctx: Context, engine: PayEngine, view: PayView, attempt: Attempt): Step {
+  const { refused, request } = attempt
+  if (attempt.payment && !refused) return null
+  const error = refused?.reason ?? (request.payment.kind === 'none' ? request.payment.error : undefined)
+  const required = await requirePayment(engine, view, request.resourceUrl, error)
+  if (request.payment.kind === 'unreadable') throw new MalformedPayment(required, request.payment.why)
+  if (refused && !view.known) noteRefused(ctx, view.checkout, refused)
+  return { kind: 'required', required, refused }
+}
+
+/** Checks the payment and claims it for the checkout. What became of it is for the next round. */
+async function claimPayment(
+  ctx: Context,
+  engine: PayEngine,
+  view: PayView,
+  attempt: Attempt,
+): Promise<typeof again> {
+  const { checkout } = view
+  const { payment } = attempt
+  assert(payment, 'a request without a payment is answered with the terms')
+  crashPoint(ctx, 'verify-before')
+  const verified = await verify(ctx, engine, view, payment, attempt)
+  if (!verified.isValid) {
+    if (!verified.isBehind) attempt.refused = refusal(payment, verified.reason, verified.message)
+    else if (++attempt.lags > lagsMax) throw unsettled('The node that we queried is behind the chain.')
+    return again
+  }
+  crashPoint(ctx, 'claim-before')
+  const processing = toStoreWire(ctx, { ...checkout, status: 'PROCESSING' }, null)
+  attempt.hasClaimed = await engine.claim({
+    checkoutId: checkout.id,
+    network: payment.network,
+    transfer: verified.transfer,
+    isBound: isBoundPayment(payment, checkout.id),
+    identifier: payment.identifier,
+    data: { checkout: processing },
+    now: ctx.now(),
   })
+  crashPoint(ctx, 'claim-after')
+  // The claim created the next version. If a newer one exists already, the wait returns at once.
+  return attempt.hasClaimed ? await waitForFate(ctx, engine, checkout, checkout.version + 1, attempt) : again
 }
 
 /** Checks whether a payment would settle. A failure on our side becomes a 503, never a refusal of the payment. */
@@ -247,9 +313,9 @@ async function verify(
   engine: PayEngine,
   { checkout, storeCost, isStoreLimited, restsUntil, inFlight: inFlightBefore, isUsed, headNumber }: PayView,
   payment: Payment,
-  address: string,
-  slot: Slot,
+  attempt: Attempt,
 ) {
+  const { address } = attempt.request
   const rail = engine.rails.get(payment.network)
   const isOffered = checkout.options.some(({ network }) => network === payment.network)
   if (!isOffered) {
@@ -277,7 +343,7 @@ async function verify(
     ? await readInFlight(ctx.db, payment.network, payment.asset, payment.payer)
     : inFlightBefore
   if (inFlight.payments > inFlightMax) throw tooManyInFlight()
-  slot.free ??= engine.slots.take()
+  attempt.freeSlot ??= engine.slots.take()
   const known = { inFlightUnits: inFlight.units, isUsed, headNumber }
   const verified = await orUnsettled(
     rail.verifier.verify(checkout.id, checkout.options, payment, known, ctx.now()),

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { buildTestWallet } from '@farthing/page/test-wallet'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../context.ts'
-import { pagePathOf } from '../http/pay.ts'
+import { pagePathOf } from '../http/api/pay.ts'
 import { networks } from '../networks.ts'
 import { chainIdOf, testPayer } from './chain.ts'
 

@@ -17,6 +17,11 @@ import { Problem } from '../problems.ts'
 import { isInside } from '../stores/addresses.ts'
 import { type Authenticator, actWithKey, type Caller, openAuthenticator } from '../stores/authenticate.ts'
 import { mayDo } from '../stores/scopes.ts'
+import { eventRoutes } from './api/events.ts'
+import { publicRoutes } from './api/networks.ts'
+import { pagePathOf, payRoutes } from './api/pay.ts'
+import { keyedRoutes } from './api/routes.ts'
+import { webhookRoutes } from './api/webhooks.ts'
 import { parseBody } from './body.ts'
 import { mountForms } from './buyer/forms.ts'
 import { mountLive } from './buyer/live.ts'
@@ -24,17 +29,12 @@ import { mountPrepare } from './buyer/prepare.ts'
 import { mountClaims } from './claims/mount.ts'
 import { mountDid } from './did.ts'
 import { mountDocs } from './docs/mount.ts'
-import { eventRoutes } from './events/log.ts'
-import { webhookRoutes } from './events/webhooks.ts'
 import { addressBucket, openLimiter } from './limits.ts'
 import { type Health, openReadyCheck } from './operations.ts'
 import { mountPage } from './page/page.ts'
-import { pagePathOf, payRoutes } from './pay.ts'
-import { publicRoutes } from './public-api.ts'
 import { caller, type Route } from './route.ts'
 import { openServer, sendProblem } from './server.ts'
 import { openShares, type Shares } from './shares.ts'
-import { storeRoutes } from './store-api.ts'
 import { mountCellCheck } from './wrong-cell.ts'
 
 /** Builds the HTTP application without listening, so that tests can call it without a socket. */
@@ -53,7 +53,7 @@ export function buildApp(ctx: Context, health: Health): FastifyInstance {
   // Release clients that wait for events first, so that they don't delay the stop.
   app.addHook('preClose', async () => waits.close())
   const store = [
-    ...storeRoutes(ctx, openCreateCheckout(ctx, authenticator)),
+    ...keyedRoutes(ctx, openCreateCheckout(ctx, authenticator)),
     ...eventRoutes(waits, authenticator),
     ...webhookRoutes(),
     ...publicRoutes(),

@@ -5,12 +5,12 @@ import { readConfig } from '../../src/config.ts'
 import type { Context } from '../../src/context.ts'
 import { openDatabase } from '../../src/database/db.ts'
 import { openEventWaits } from '../../src/events/wait.ts'
-import { eventRoutes } from '../../src/http/events/log.ts'
-import { webhookRoutes } from '../../src/http/events/webhooks.ts'
-import { payRoutes } from '../../src/http/pay.ts'
-import { publicRoutes } from '../../src/http/public-api.ts'
+import { eventRoutes } from '../../src/http/api/events.ts'
+import { publicRoutes } from '../../src/http/api/networks.ts'
+import { payRoutes } from '../../src/http/api/pay.ts'
+import { keyedRoutes } from '../../src/http/api/routes.ts'
+import { webhookRoutes } from '../../src/http/api/webhooks.ts'
 import { describeApi } from '../../src/http/reference/openapi.ts'
-import { storeRoutes } from '../../src/http/store-api.ts'
 import { openLog } from '../../src/log.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { openAuthenticator } from '../../src/stores/authenticate.ts'
@@ -42,7 +42,7 @@ export function generateOpenApi(): string {
   const ctx: Context = { config, db, log: openLog('silent'), metrics: openMetrics(), now: () => new Date() }
   const unused = () => Promise.reject(new Error('described, not called'))
   const routes = [
-    ...storeRoutes(ctx, unused),
+    ...keyedRoutes(ctx, unused),
     ...eventRoutes(openEventWaits(ctx), openAuthenticator(ctx)),
     ...webhookRoutes(),
     ...publicRoutes(),

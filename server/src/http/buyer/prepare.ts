@@ -5,7 +5,7 @@ import { isPayable } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
 import { toTerms } from '../../payments/terms.ts'
 import { Problem } from '../../problems.ts'
-import { pagePathOf } from '../pay.ts'
+import { pagePathOf } from '../api/pay.ts'
 import { fieldOf, findView, takeForms } from './form.ts'
 
 /**

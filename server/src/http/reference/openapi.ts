@@ -1,8 +1,7 @@
 import { type ProblemCode, problems } from '../../problems.ts'
-import { components as otherComponents } from '../components.ts'
-import { eventComponents } from '../events/schemas.ts'
+import { eventComponents, components as otherComponents } from '../api/components.ts'
+import { ProblemDetails } from '../api/shapes.ts'
 import type { Route } from '../route.ts'
-import { ProblemDetails } from '../schemas.ts'
 import { type Example, type Examples, readExamples } from './examples.ts'
 
 /** Schemas that the document lists by name. */

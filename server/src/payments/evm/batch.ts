@@ -5,6 +5,7 @@ import { aggregateCalldata, multicall } from '../../chains/evm/multicall.ts'
 import type { Unsigned } from '../../chains/evm/policy.ts'
 import { contractGas } from '../../chains/evm/simulate.ts'
 import { markerOf } from '../../ids.ts'
+import { toSafeNumber } from '../../safe-number.ts'
 import type { Authorized } from '../rows.ts'
 
 /** EIP-7825: a chain with this cap refuses a transaction whose gas limit is higher. Base has it. */
@@ -39,7 +40,7 @@ export function countFitting(hasBatcher: boolean): number {
   const fitting = hasBatcher
     ? (transactionGasMax - batchGas) / (callGas + callOverheadGas)
     : (transactionGasMax - sharedBatchGas) / sharedCallGas
-  return Number.parseInt(fitting.toString(), 10)
+  return toSafeNumber(fitting)
 }
 
 /** Whether an authorization can share a transaction with others. */

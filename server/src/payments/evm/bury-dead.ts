@@ -6,6 +6,7 @@ import { readUses } from '../../chains/evm/transactions.ts'
 import type { Hex } from '../../chains/hex.ts'
 import { isWitnessedUpTo, readFollower, readStoredBlocks, readStoredRange } from '../../chains/rows.ts'
 import type { Context } from '../../context.ts'
+import { toSafeNumber } from '../../safe-number.ts'
 import { bury } from '../credits/bury.ts'
 import type { UpdateStatus } from '../rail.ts'
 import { finishReconciling } from '../restores/reconcile.ts'
@@ -103,7 +104,7 @@ async function findUses(
   const { asset, authorization } = transfer
   const { from, nonce, validBefore } = authorization
   const network = chain.network.caip2
-  const end = Number.parseInt(validBefore.toString(), 10)
+  const end = toSafeNumber(validBefore)
   const start = refundId === null ? end - searchedSeconds : claimedAt.getTime() / 1_000 - earlierSeconds
   const range = await readStoredRange(ctx.db, network, new Date(start * 1_000), new Date(end * 1_000))
   // Not a proof that it was unused: we do not know which blocks to search.

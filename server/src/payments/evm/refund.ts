@@ -13,6 +13,7 @@ import type { Context } from '../../context.ts'
 import { unitsToText } from '../../money.ts'
 import type { EvmNetwork } from '../../networks.ts'
 import { Problem } from '../../problems.ts'
+import { toSafeNumber } from '../../safe-number.ts'
 import type { CommitHandOut, Handed, Presented, RefundOrder, RefundRail, Refusal, ToSign } from '../rail.ts'
 import { giveUpSpent, hasFailedLately, type WrittenHandOut, writeHandOut } from '../refund-rows.ts'
 import { readRestoredAt } from '../restores/rows.ts'
@@ -172,12 +173,12 @@ function toSign(
   const { name, version } = domainOf(chain.network, asset)
   const uint = 'uint256'
   return {
-    expiresAt: new Date(Number.parseInt(validBefore.toString(), 10) * 1_000),
+    expiresAt: new Date(toSafeNumber(validBefore) * 1_000),
     typedData: {
       domain: {
         name,
         version,
-        chainId: Number.parseInt(chain.chainId.toString(), 10),
+        chainId: chain.chainId,
         verifyingContract: showEvmAddress(asset),
       },
       types: {

@@ -1,5 +1,5 @@
 import type { EventType, WebhookEndpoint } from '@farthing/sdk'
-import { eventTypes } from '../../events/schemas.ts'
+import { eventTypes } from '../../api/event-types.ts'
 import { type Html, html } from '../../page/html.ts'
 import { renderSelect, type Screen } from './screen.ts'
 

@@ -13,7 +13,7 @@ import {
 import { actAs, actWithTouch } from '../../../members/act.ts'
 import { type Action, readTouch } from '../../../members/confirm.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { checkUrl } from '../../events/webhooks.ts'
+import { checkUrl } from '../../api/webhooks.ts'
 import { fill, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { fieldsOf, textOf, touchOf } from '../fields.ts'

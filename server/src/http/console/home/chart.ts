@@ -1,5 +1,6 @@
 import { scaleBand, scaleLinear } from 'd3-scale'
 import type { Takings } from '../../../checkouts/rollups/takings.ts'
+import { toSafeNumber } from '../../../safe-number.ts'
 import { type Html, html } from '../../page/html.ts'
 
 /** In the SVG's own units, which are pixels. Days are laid out in percent, so that it fits every width. */
@@ -53,7 +54,7 @@ ${days.map(({ day, amount, before }, i) => {
 
 /** Whole units and cents of a currency, which is all that a bar can show. */
 export function toNumber(millionths: bigint): number {
-  return Number.parseInt((millionths / 10_000n).toString(), 10) / 100
+  return toSafeNumber(millionths / 10_000n) / 100
 }
 
 function percent(share: number): string {

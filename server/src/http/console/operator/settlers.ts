@@ -5,6 +5,7 @@ import { type Network, networks } from '../../../networks.ts'
 import type { Rails } from '../../../payments/rail.ts'
 import { listSettlers, type Settler } from '../../../payments/settlers/rows.ts'
 import { type Runway, readRunways } from '../../../payments/settlers/runway.ts'
+import { toSafeNumber } from '../../../safe-number.ts'
 import { type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { readerOf, showCount, showDuration, showShort, showUnits } from '../formats.ts'
@@ -78,6 +79,6 @@ const shownDecimals = 6
 
 function showLasting(reader: ReturnType<typeof readerOf>, hours: bigint): string {
   const shown = hours > hoursShownMax ? hoursShownMax : hours
-  const text = showDuration(reader, Number.parseInt((shown * hourMs).toString(), 10))
+  const text = showDuration(reader, toSafeNumber(shown * hourMs))
   return hours > hoursShownMax ? `> ${text}` : text
 }

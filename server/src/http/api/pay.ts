@@ -1,15 +1,63 @@
-import type { Settlement } from '@farthing/sdk'
+import type * as Wire from '@farthing/sdk'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isFinal, toWire } from '../checkouts/checkout.ts'
-import { type PayAnswer, type PayEngine, payCheckout } from '../checkouts/pay.ts'
-import { MalformedPayment } from '../checkouts/refusals.ts'
-import type { Context } from '../context.ts'
-import { readPaymentHeader } from '../payments/payload.ts'
-import { Problem } from '../problems.ts'
-import { Checkout } from './checkout-schemas.ts'
-import { addressBucket } from './limits.ts'
-import { type Route, sendJson, sendText } from './route.ts'
-import { TermsSchema } from './terms-schemas.ts'
+import Type from 'typebox'
+import { isFinal, toWire } from '../../checkouts/checkout.ts'
+import { type PayAnswer, type PayEngine, payCheckout } from '../../checkouts/pay.ts'
+import { MalformedPayment } from '../../checkouts/refusals.ts'
+import type { Context } from '../../context.ts'
+import { readPaymentHeader } from '../../payments/payload.ts'
+import { Problem } from '../../problems.ts'
+import { addressBucket } from '../limits.ts'
+import { type Route, sendJson, sendText } from '../route.ts'
+import { Checkout } from './checkouts.ts'
+import { closed, of } from './shapes.ts'
+
+const SignedOffer = Type.Object(
+  { format: Type.Literal('jws'), acceptIndex: Type.Integer(), signature: Type.String() },
+  closed,
+)
+const SignedOffers = Type.Object(
+  { info: Type.Object({ offers: Type.Array(SignedOffer) }, closed), schema: Type.Object({}) },
+  closed,
+)
+
+export const TermsSchema = of<Wire.PaymentRequired>()(
+  Type.Object(
+    {
+      x402Version: Type.Literal(2),
+      error: Type.Optional(Type.String()),
+      resource: Type.Object(
+        { url: Type.String(), description: Type.String(), mimeType: Type.String() },
+        closed,
+      ),
+      accepts: Type.Array(
+        Type.Object(
+          {
+            scheme: Type.Literal('exact'),
+            network: Type.String({ description: 'CAIP-2 identifier.' }),
+            asset: Type.String({ description: 'Token contract address.' }),
+            amount: Type.String({ description: 'Integer amount in the token’s smallest unit.' }),
+            payTo: Type.String(),
+            maxTimeoutSeconds: Type.Integer(),
+            extra: Type.Union(
+              [
+                Type.Object({ name: Type.String(), version: Type.String() }, closed),
+                Type.Object({ feePayer: Type.String(), memo: Type.String() }, closed),
+              ],
+              {
+                description:
+                  'What else the payer signs. EVM: the token’s EIP-712 domain. Solana: the fee payer and a memo.',
+              },
+            ),
+          },
+          closed,
+        ),
+      ),
+      extensions: Type.Optional(Type.Object({ 'offer-receipt': SignedOffers }, closed)),
+    },
+    closed,
+  ),
+)
 
 const answers = {
   200: {
@@ -191,6 +239,6 @@ function render(
 /** Two blocks on Base: by then the payment has most likely settled. */
 const pendingRetrySeconds = 4
 
-function encodeSettlement(settlement: Settlement): string {
+function encodeSettlement(settlement: Wire.Settlement): string {
   return encode(JSON.stringify(settlement))
 }

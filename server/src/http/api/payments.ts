@@ -1,12 +1,94 @@
 import type * as Wire from '@farthing/sdk'
 import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
-import { listPayments, readPayment } from '../checkouts/payments/list.ts'
-import { type Decided, openDecisions } from '../checkouts/payments/request-decision.ts'
-import type { Context } from '../context.ts'
-import { Payment, PaymentQuery } from './checkout-schemas.ts'
-import { actorOf, limitDefault, param, type Route, sendJson, storeOf, timesOf } from './route.ts'
-import { closed, nextCursor, nullable, of } from './schemas.ts'
+import { listPayments, readPayment } from '../../checkouts/payments/list.ts'
+import { type Decided, openDecisions } from '../../checkouts/payments/request-decision.ts'
+import type { Context } from '../../context.ts'
+import { actorOf, limitDefault, param, type Route, sendJson, storeOf, timesOf } from '../route.ts'
+import { Actor, closed, cursor, limit, nextCursor, nullable, of, timestamp } from './shapes.ts'
+
+const paymentFields = {
+  transaction: Type.String(),
+  payer: Type.String(),
+  network: Type.String({ description: 'CAIP-2 identifier.' }),
+  asset: Type.String(),
+  amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
+  finality: Type.Enum(['included', 'safe', 'finalized', 'reversed']),
+}
+
+export const CheckoutPayment = of<Wire.CheckoutPayment>()(Type.Object(paymentFields, closed))
+
+const dispositions = ['late', 'underpaid', 'overpaid', 'unmatched'] as const
+
+export const PaymentHint = of<Wire.PaymentHint>()(
+  Type.Object({ checkoutId: Type.String(), disposition: Type.Enum([...dispositions]) }, closed),
+)
+
+const PaymentNote = of<Wire.PaymentNote>()(
+  Type.Object(
+    { text: Type.String(), actor: Actor, notedAt: timestamp() },
+    { ...closed, description: 'What the store has noted about it, for itself; absent if nothing.' },
+  ),
+)
+
+export const Payment = of<Wire.Payment>()(
+  Type.Object(
+    {
+      ...paymentFields,
+      id: Type.String({ description: 'Begins with pay_.' }),
+      checkoutId: nullable(Type.String()),
+      payTo: Type.String(),
+      disposition: Type.Enum(['exact', ...dispositions]),
+      includedAt: timestamp(),
+      safeAt: nullable(timestamp()),
+      finalizedAt: nullable(timestamp()),
+      acceptedAt: nullable(timestamp()),
+      dismissedAt: nullable(timestamp()),
+      hints: Type.Array(PaymentHint, {
+        description:
+          'For a payment without a checkout: the checkouts whose buyers named its transaction. A hint proves nothing.',
+      }),
+      note: Type.Optional(PaymentNote),
+      refundedAmount: Type.Optional(
+        Type.String({
+          description:
+            'What completed refunds have returned, in the asset’s smallest unit. Only when the payment is read by its id, and absent if it has had no refunds.',
+        }),
+      ),
+      refundable: Type.Optional(
+        Type.String({
+          description:
+            'What can still be refunded: refunds that are on their way have taken theirs. Present like refundedAmount.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+
+const units = (about: string) =>
+  Type.Optional(Type.String({ pattern: '^(0|[1-9]\\d{0,77})$', description: about }))
+
+const PaymentQuery = Type.Object(
+  {
+    limit,
+    cursor,
+    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
+    disposition: Type.Optional(Type.Enum(['exact', ...dispositions])),
+    network: Type.Optional(Type.String({ maxLength: 100, description: 'CAIP-2 identifier.' })),
+    payer: Type.Optional(Type.String({ maxLength: 100, description: 'The sender’s address.' })),
+    transaction: Type.Optional(Type.String({ maxLength: 100, description: 'The transaction’s hash.' })),
+    minAmount: units('Only payments of this many smallest units of their asset or more.'),
+    maxAmount: units('Only payments of this many smallest units of their asset or less.'),
+    createdFrom: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Only payments first seen at this time or later.' }),
+    ),
+    createdBefore: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Only payments first seen before this time.' }),
+    ),
+  },
+  closed,
+)
 
 const PaymentPage = of<Wire.Page<Wire.Payment>>()(
   Type.Object({ data: Type.Array(Payment), nextCursor }, closed),
@@ -38,7 +120,10 @@ const waiting = {
 
 /** The payments that reached a store's wallets, and the store's decision on those that didn't match a checkout. */
 export function paymentRoutes(ctx: Context): Route[] {
-  const decide = openDecisions(ctx)
+  return [...readingRoutes(), ...decidingRoutes(ctx)]
+}
+
+function readingRoutes(): Route[] {
   return [
     {
       method: 'GET',
@@ -80,6 +165,12 @@ export function paymentRoutes(ctx: Context): Route[] {
         return sendJson(reply, 200, await readPayment(ctx, storeOf(request), param(request, 'paymentId')))
       },
     },
+  ]
+}
+
+function decidingRoutes(ctx: Context): Route[] {
+  const decide = openDecisions(ctx)
+  return [
     {
       method: 'POST',
       path: '/api/v1/payments/:paymentId/accept',

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { IdempotencyKey } from '../checkouts/create.ts'
-import { invalid } from '../problems.ts'
+import type { IdempotencyKey } from '../../checkouts/create.ts'
+import { invalid } from '../../problems.ts'
 
 /**
  * Reads a request's Idempotency-Key, which is scoped to the store and route. It comes with a hash of the body's bytes:

@@ -1,11 +1,5 @@
-import type {
-  CreateWebhookEndpoint,
-  Redeliver,
-  RollSecret,
-  StoreMode,
-  UpdateWebhookEndpoint,
-} from '@farthing/sdk'
-import type { Static } from 'typebox'
+import type * as Wire from '@farthing/sdk'
+import Type, { type Static } from 'typebox'
 import type { Context } from '../../context.ts'
 import { reachOf } from '../../events/webhooks/address.ts'
 import { listDeliveries, readDelivery, redeliver, redeliverSince } from '../../events/webhooks/deliveries.ts'
@@ -21,14 +15,194 @@ import {
 import { invalid } from '../../problems.ts'
 import { checkWebUrl } from '../../stores/check-text.ts'
 import { actorOf, caller, limitDefault, param, parseTime, type Route, sendJson, storeOf } from '../route.ts'
-import { PageQuery } from '../schemas.ts'
-import * as schemas from './schemas.ts'
+import { eventType, eventTypes } from './event-types.ts'
+import { closed, cursor, limit, nextCursor, nullable, of, PageQuery, timestamp } from './shapes.ts'
+
+const types = Type.Array(eventType(), {
+  maxItems: eventTypes.length,
+  description: 'The event types to deliver. An empty list means every type.',
+})
+
+const ordered = Type.Boolean({
+  description:
+    'Deliver one event at a time, in the order of the log. A failing delivery holds up all later ones until it succeeds or is given up.',
+})
+
+const url = Type.String({
+  maxLength: 2048,
+  description:
+    'An https URL on port 443 or 8443, at a public address. Test stores of a local deployment may also use http to localhost.',
+})
+
+const status = Type.Enum(['enabled', 'disabled'])
+
+export const WebhookEndpoint = of<Wire.WebhookEndpoint>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with we_.' }),
+      url: Type.String(),
+      types,
+      ordered,
+      status,
+      disabledReason: nullable(
+        Type.Enum(['store', 'gone', 'failing'], {
+          description:
+            'store: the store disabled it. gone: the receiver answered 410. failing: no delivery succeeded for three days.',
+        }),
+      ),
+      failingSince: nullable(timestamp()),
+      createdAt: timestamp(),
+    },
+    closed,
+  ),
+)
+
+const WebhookEndpointSecret = of<Wire.WebhookEndpointSecret>()(
+  Type.Object(
+    {
+      ...WebhookEndpoint.properties,
+      secret: Type.String({
+        description:
+          'Signs the deliveries, as defined by Standard Webhooks 1.0. Shown only when it is created.',
+        examples: ['whsec_…'],
+      }),
+    },
+    closed,
+  ),
+)
+
+export const CreateWebhookEndpoint = of<Wire.CreateWebhookEndpoint>()(
+  Type.Object({ url, types: Type.Optional(types), ordered: Type.Optional(ordered) }, closed),
+)
+
+export const UpdateWebhookEndpoint = of<Wire.UpdateWebhookEndpoint>()(
+  Type.Object(
+    {
+      url: Type.Optional(url),
+      types: Type.Optional(types),
+      ordered: Type.Optional(ordered),
+      status: Type.Optional(status),
+    },
+    { ...closed, minProperties: 1 },
+  ),
+)
+
+const RollSecret = of<Wire.RollSecret>()(
+  Type.Object(
+    {
+      overlapSeconds: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 604_800,
+          default: 86_400,
+          description: 'How long deliveries are also signed with the old secret.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+
+const TestEvent = of<{ eventId: string }>()(Type.Object({ eventId: Type.String() }, closed))
+
+export const DeliveryAttempt = of<Wire.DeliveryAttempt>()(
+  Type.Object(
+    {
+      attempt: Type.Integer(),
+      startedAt: timestamp(),
+      durationMs: nullable(
+        Type.Integer({ description: 'Null if the attempt was interrupted; it may or may not have arrived.' }),
+      ),
+      status: nullable(
+        Type.Integer({ description: 'The receiver’s HTTP status; null if it did not answer.' }),
+      ),
+      error: nullable(Type.String({ description: 'Why there was no answer.' })),
+      answer: nullable(Type.String({ description: 'The first 4 KiB of the receiver’s answer.' })),
+    },
+    closed,
+  ),
+)
+
+const deliveryState = Type.Enum(['pending', 'delivered', 'undeliverable'])
+
+export const Delivery = of<Wire.Delivery>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with dlv_.' }),
+      endpointId: Type.String(),
+      eventId: Type.String(),
+      eventType: eventType(),
+      sequence: Type.Integer(),
+      state: deliveryState,
+      tries: Type.Integer({
+        description: 'Attempts finished since the delivery was created or last redelivered.',
+      }),
+      nextTryAt: nullable(timestamp()),
+      attempts: Type.Array(DeliveryAttempt, { description: 'Newest first, at most 20.' }),
+    },
+    closed,
+  ),
+)
+
+const after = Type.String({
+  maxLength: 40,
+  description: 'Start after this cursor of the event log. Send either after or since.',
+})
+
+export const Redeliver = of<Wire.Redeliver>()(
+  Type.Object(
+    {
+      after: Type.Optional(after),
+      since: Type.Optional(
+        Type.String({ format: 'date-time', description: 'Start at this time. Send either after or since.' }),
+      ),
+      include: Type.Optional(
+        Type.Enum(['undelivered', 'all'], {
+          default: 'undelivered',
+          description:
+            'undelivered: only events that were never delivered, including those that happened while the endpoint was disabled.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+
+export const Redelivered = of<Wire.Redelivered>()(
+  Type.Object(
+    {
+      count: Type.Integer({ description: 'How many deliveries are sent again now.' }),
+      cursor: Type.String({ description: 'Pass it as after to continue.' }),
+      hasMore: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+
+const WebhookEndpointPage = of<Wire.Page<Wire.WebhookEndpoint>>()(
+  Type.Object({ data: Type.Array(WebhookEndpoint), nextCursor }, closed),
+)
+
+const DeliveryPage = of<Wire.Page<Wire.Delivery>>()(
+  Type.Object({ data: Type.Array(Delivery), nextCursor }, closed),
+)
+
+const DeliveryQuery = Type.Object(
+  {
+    limit,
+    cursor,
+    state: Type.Optional(deliveryState),
+    type: Type.Optional(eventType()),
+    eventId: Type.Optional(Type.String({ maxLength: 40 })),
+  },
+  closed,
+)
 
 const one = '/api/v1/webhook-endpoints/:endpointId'
 
 /** A store's webhook endpoints and the deliveries to them. */
 export function webhookRoutes(): Route[] {
-  return [...endpointRoutes(), ...deliveryRoutes()]
+  return [...endpointRoutes(), ...secretRoutes(), ...deliveryRoutes()]
 }
 
 function endpointRoutes(): Route[] {
@@ -41,11 +215,11 @@ function endpointRoutes(): Route[] {
       description:
         'Events that happen from now on are delivered to its URL. The secret is shown only in this answer.',
       scope: 'webhooks:write',
-      body: schemas.CreateWebhookEndpoint,
-      answers: { 201: { description: 'Registered and enabled.', schema: schemas.WebhookEndpointSecret } },
+      body: CreateWebhookEndpoint,
+      answers: { 201: { description: 'Registered and enabled.', schema: WebhookEndpointSecret } },
       problems: ['endpoint_exists', 'endpoint_limit'],
       async handle(ctx, request, reply) {
-        const body = request.body as CreateWebhookEndpoint
+        const body = request.body as Wire.CreateWebhookEndpoint
         checkUrl(ctx, caller(request).holder.store.mode, body.url)
         return sendJson(
           reply,
@@ -61,7 +235,7 @@ function endpointRoutes(): Route[] {
       summary: 'List the store’s webhook endpoints, newest first',
       scope: 'webhooks:read',
       query: PageQuery,
-      answers: { 200: { description: 'One page.', schema: schemas.WebhookEndpointPage } },
+      answers: { 200: { description: 'One page.', schema: WebhookEndpointPage } },
       problems: [],
       async handle(ctx, request, reply) {
         const { limit = limitDefault, cursor = null } = request.query as Static<typeof PageQuery>
@@ -74,7 +248,7 @@ function endpointRoutes(): Route[] {
       operationId: 'getWebhookEndpoint',
       summary: 'Read a webhook endpoint',
       scope: 'webhooks:read',
-      answers: { 200: { description: 'The endpoint.', schema: schemas.WebhookEndpoint } },
+      answers: { 200: { description: 'The endpoint.', schema: WebhookEndpoint } },
       problems: ['not_found'],
       async handle(ctx, request, reply) {
         return sendJson(reply, 200, await readEndpoint(ctx, storeOf(request), param(request, 'endpointId')))
@@ -88,11 +262,11 @@ function endpointRoutes(): Route[] {
       description:
         'Fields that you leave out stay unchanged. Disabling an endpoint gives up its pending deliveries. After enabling it again, redeliver from the last event you received.',
       scope: 'webhooks:write',
-      body: schemas.UpdateWebhookEndpoint,
-      answers: { 200: { description: 'The changed endpoint.', schema: schemas.WebhookEndpoint } },
+      body: UpdateWebhookEndpoint,
+      answers: { 200: { description: 'The changed endpoint.', schema: WebhookEndpoint } },
       problems: ['not_found', 'endpoint_exists', 'endpoint_limit'],
       async handle(ctx, request, reply) {
-        const body = request.body as UpdateWebhookEndpoint
+        const body = request.body as Wire.UpdateWebhookEndpoint
         if (body.url !== undefined) checkUrl(ctx, caller(request).holder.store.mode, body.url)
         const endpointId = param(request, 'endpointId')
         return sendJson(
@@ -109,7 +283,7 @@ function endpointRoutes(): Route[] {
       summary: 'Delete a webhook endpoint',
       scope: 'webhooks:write',
       answers: {
-        200: { description: 'The deleted endpoint, shown as disabled.', schema: schemas.WebhookEndpoint },
+        200: { description: 'The deleted endpoint, shown as disabled.', schema: WebhookEndpoint },
       },
       problems: ['not_found'],
       async handle(ctx, request, reply) {
@@ -121,6 +295,11 @@ function endpointRoutes(): Route[] {
         )
       },
     },
+  ]
+}
+
+function secretRoutes(): Route[] {
+  return [
     {
       method: 'POST',
       path: `${one}/roll-secret`,
@@ -129,13 +308,13 @@ function endpointRoutes(): Route[] {
       description:
         'Deliveries are signed with both secrets during the overlap. Rolling again within it ends the oldest secret at once.',
       scope: 'webhooks:write',
-      body: schemas.RollSecret,
+      body: RollSecret,
       answers: {
-        200: { description: 'The endpoint with its new secret.', schema: schemas.WebhookEndpointSecret },
+        200: { description: 'The endpoint with its new secret.', schema: WebhookEndpointSecret },
       },
       problems: ['not_found'],
       async handle(ctx, request, reply) {
-        const { overlapSeconds } = request.body as RollSecret
+        const { overlapSeconds } = request.body as Wire.RollSecret
         const endpointId = param(request, 'endpointId')
         return sendJson(
           reply,
@@ -151,7 +330,7 @@ function endpointRoutes(): Route[] {
       summary: 'Send a test event to a webhook endpoint',
       description: 'Sends an event of type webhook_endpoint.test to this endpoint only.',
       scope: 'webhooks:write',
-      answers: { 202: { description: 'The event is on its way.', schema: schemas.TestEvent } },
+      answers: { 202: { description: 'The event is on its way.', schema: TestEvent } },
       problems: ['not_found', 'endpoint_disabled'],
       async handle(ctx, request, reply) {
         const endpointId = param(request, 'endpointId')
@@ -175,11 +354,11 @@ function deliveryRoutes(): Route[] {
       description:
         'Each delivery shows its last 20 attempts: when, how long, and what the receiver answered. Kept for 30 days after it is finished.',
       scope: 'webhooks:read',
-      query: schemas.DeliveryQuery,
-      answers: { 200: { description: 'One page.', schema: schemas.DeliveryPage } },
+      query: DeliveryQuery,
+      answers: { 200: { description: 'One page.', schema: DeliveryPage } },
       problems: ['not_found'],
       async handle(ctx, request, reply) {
-        const query = request.query as Static<typeof schemas.DeliveryQuery>
+        const query = request.query as Static<typeof DeliveryQuery>
         const page = await listDeliveries(ctx, storeOf(request), param(request, 'endpointId'), {
           state: query.state ?? null,
           type: query.type ?? null,
@@ -198,11 +377,11 @@ function deliveryRoutes(): Route[] {
       description:
         'Each request covers up to 5,000 events of the log. While hasMore is true, continue with the returned cursor.',
       scope: 'webhooks:write',
-      body: schemas.Redeliver,
-      answers: { 202: { description: 'The deliveries are on their way.', schema: schemas.Redelivered } },
+      body: Redeliver,
+      answers: { 202: { description: 'The deliveries are on their way.', schema: Redelivered } },
       problems: ['not_found', 'endpoint_disabled', 'log_restarted'],
       async handle(ctx, request, reply) {
-        const body = request.body as Redeliver
+        const body = request.body as Wire.Redeliver
         const answer = await redeliverSince(ctx, storeOf(request), param(request, 'endpointId'), {
           after: body.after ?? null,
           since: body.since === undefined ? null : parseTime('/since', body.since),
@@ -217,7 +396,7 @@ function deliveryRoutes(): Route[] {
       operationId: 'getDelivery',
       summary: 'Read a delivery',
       scope: 'webhooks:read',
-      answers: { 200: { description: 'The delivery and its attempts.', schema: schemas.Delivery } },
+      answers: { 200: { description: 'The delivery and its attempts.', schema: Delivery } },
       problems: ['not_found'],
       async handle(ctx, request, reply) {
         return sendJson(reply, 200, await readDelivery(ctx, storeOf(request), param(request, 'deliveryId')))
@@ -231,7 +410,7 @@ function deliveryRoutes(): Route[] {
       description:
         'Sends it at once, with a full set of attempts ahead of it. A delivery that is in progress is left alone.',
       scope: 'webhooks:write',
-      answers: { 202: { description: 'The delivery is on its way.', schema: schemas.Delivery } },
+      answers: { 202: { description: 'The delivery is on its way.', schema: Delivery } },
       problems: ['not_found', 'endpoint_disabled'],
       async handle(ctx, request, reply) {
         return sendJson(reply, 202, await redeliver(ctx, storeOf(request), param(request, 'deliveryId')))
@@ -240,7 +419,7 @@ function deliveryRoutes(): Route[] {
   ]
 }
 
-export function checkUrl(ctx: Context, mode: StoreMode, url: string): void {
+export function checkUrl(ctx: Context, mode: Wire.StoreMode, url: string): void {
   const mistakes = checkWebUrl('/url', url, mode)
   const all = mistakes.length > 0 ? mistakes : reachOf(ctx.config, mode).check('/url', new URL(url))
   if (all.length > 0) throw invalid(...all)

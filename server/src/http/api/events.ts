@@ -1,0 +1,176 @@
+import type * as Wire from '@farthing/sdk'
+import type { FastifyRequest } from 'fastify'
+import Type, { type Static } from 'typebox'
+import { readEvents, sequenceOf } from '../../events/read.ts'
+import type { EventWaits } from '../../events/wait.ts'
+import type { Authenticator } from '../../stores/authenticate.ts'
+import { limitDefault, type Route, sendJson, storeOf } from '../route.ts'
+import { StoreCheckout } from './checkouts.ts'
+import { streamEvents } from './event-stream.ts'
+import { eventType, eventTypes } from './event-types.ts'
+import { ApiKey } from './keys.ts'
+import { Payment } from './payments.ts'
+import { Refund } from './refunds.ts'
+import { Actor, closed, limit, nullable, of, timestamp } from './shapes.ts'
+import { Store } from './store.ts'
+import { Wallet } from './wallets.ts'
+import { WebhookEndpoint } from './webhooks.ts'
+
+const Member = of<Wire.Member>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with mem_.' }),
+      name: Type.String(),
+      role: Type.Enum(['owner', 'manager', 'developer', 'viewer']),
+    },
+    closed,
+  ),
+)
+
+export const Event = of<Wire.Event>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with evt_.' }),
+      type: eventType(),
+      sequence: Type.Integer({ description: '1, 2, 3 … per store, without gaps.' }),
+      createdAt: timestamp(),
+      checkoutId: nullable(Type.String()),
+      checkoutVersion: nullable(Type.Integer({ description: 'Counts the changes to that checkout.' })),
+      actor: nullable(Actor),
+      data: Type.Union([
+        Type.Object({ checkout: StoreCheckout }, closed),
+        Type.Object({ checkout: nullable(StoreCheckout), payment: Payment }, closed),
+        Type.Object({ refund: Refund }, closed),
+        Type.Object({ wallet: Wallet }, closed),
+        Type.Object({ key: ApiKey }, closed),
+        Type.Object({ store: Store }, closed),
+        Type.Object({ member: Member }, closed),
+        Type.Object({ webhookEndpoint: WebhookEndpoint }, closed),
+        Type.Object({ webhookEndpoint: WebhookEndpoint, eventId: Type.String() }, closed),
+      ]),
+    },
+    closed,
+  ),
+)
+
+const EventPage = of<Wire.EventPage>()(
+  Type.Object(
+    {
+      data: Type.Array(Event),
+      cursor: Type.String({ description: 'Pass it as after to read what happens next.' }),
+      hasMore: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+
+/** The audit log is the event log, by type. */
+const eventPrefixes = [...new Set(eventTypes.map((type) => `${type.slice(0, type.indexOf('.'))}.*` as const))]
+
+const EventQuery = Type.Object(
+  {
+    limit,
+    after: Type.Optional(
+      Type.String({
+        maxLength: 40,
+        description: 'The cursor of the previous page. Without it, the log is read from the start.',
+      }),
+    ),
+    type: Type.Optional(
+      Type.Enum([...eventTypes, ...eventPrefixes], {
+        description: 'One type, or all types that begin like this: wallet.* for example.',
+      }),
+    ),
+    checkoutId: Type.Optional(Type.String({ maxLength: 40 })),
+    actor: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        // PostgreSQL takes no zero character.
+        pattern: '^[^\\u0000]+$',
+        description: 'The id of a key, member or operator: only what it caused.',
+      }),
+    ),
+    waitSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 30,
+        default: 0,
+        description: 'How long to wait for a new event if there is none yet.',
+      }),
+    ),
+  },
+  closed,
+)
+
+/** The event log: clients read it page by page, wait for new events, or stream them. */
+export function eventRoutes(waits: EventWaits, authenticator: Authenticator): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/events',
+      operationId: 'listEvents',
+      summary: 'Read the store’s event log, oldest first',
+      description:
+        'Sequence numbers have no gaps, so a store that continues from its last cursor cannot miss an event. With waitSeconds, an empty page waits until something happens. With Accept: text/event-stream, the answer is a stream.',
+      scope: 'webhooks:read',
+      query: EventQuery,
+      requestHeaders: {
+        'Last-Event-ID': 'For streams: the id of the last event received. Takes precedence over after.',
+      },
+      answers: {
+        200: {
+          description: 'One page.',
+          schema: EventPage,
+          stream: {
+            contentType: 'text/event-stream',
+            description:
+              'In each message, id is the cursor, event is the event’s type, and data is the event as JSON.',
+          },
+        },
+      },
+      problems: ['log_restarted'],
+      async handle(ctx, request, reply) {
+        const query = request.query as Static<typeof EventQuery>
+        const filter = {
+          type: query.type ?? null,
+          checkoutId: query.checkoutId ?? null,
+          actor: query.actor ?? null,
+        }
+        const storeId = storeOf(request)
+        const checkKey = () => authenticator.authenticate(String(request.headers['x-api-key']), () => {})
+        if (wantsStream(request)) {
+          const after = lastEventId(request) ?? query.after ?? null
+          return await streamEvents(ctx, waits, storeId, { ...filter, after }, request, reply, checkKey)
+        }
+        const limit = query.limit ?? limitDefault
+        let page = await readEvents(ctx, storeId, { ...filter, after: query.after ?? null, limit })
+        const end = ctx.now().getTime() + (query.waitSeconds ?? 0) * 1_000
+        if (page.data.length > 0 || end <= ctx.now().getTime()) return sendJson(reply, 200, page)
+        const place = waits.enter(storeId)
+        const gone = new AbortController()
+        reply.raw.once('close', () => gone.abort())
+        try {
+          for (;;) {
+            const leftMs = end - ctx.now().getTime()
+            if (page.data.length > 0 || leftMs <= 0 || waits.isClosed || gone.signal.aborted) break
+            await place.until(sequenceOf(page.cursor), leftMs, gone.signal)
+            await checkKey()
+            page = await readEvents(ctx, storeId, { ...filter, after: page.cursor, limit })
+          }
+        } finally {
+          place.leave()
+        }
+        return sendJson(reply, 200, page)
+      },
+    },
+  ]
+}
+
+function wantsStream(request: FastifyRequest): boolean {
+  return /\btext\/event-stream\b/.test(request.headers.accept ?? '')
+}
+
+function lastEventId(request: FastifyRequest): string | undefined {
+  const header = request.headers['last-event-id']
+  return typeof header === 'string' && header !== '' ? header : undefined
+}

@@ -1,0 +1,481 @@
+import type * as Wire from '@farthing/sdk'
+import type { FastifyReply } from 'fastify'
+import Type, { type Static } from 'typebox'
+import type { Context } from '../../context.ts'
+import type { Rails } from '../../payments/rail.ts'
+import { cancelRefund } from '../../refunds/cancel.ts'
+import { makeClaim } from '../../refunds/claims/make.ts'
+import { createRefund } from '../../refunds/create.ts'
+import { declareRefund } from '../../refunds/declare.ts'
+import { nameTransaction } from '../../refunds/name-transaction.ts'
+import { prepareRefund } from '../../refunds/prepare.ts'
+import { listRefunds, readRefund } from '../../refunds/read.ts'
+import { signRefund } from '../../refunds/sign.ts'
+import { openRefundWaits } from '../../refunds/wait.ts'
+import { actorOf, limitDefault, param, type Route, sendJson, storeOf } from '../route.ts'
+import { readIdempotencyKey } from './idempotency.ts'
+import { closed, cursor, limit, nextCursor, nullable, of, timestamp } from './shapes.ts'
+
+const refundStatuses = ['REQUESTED', 'SIGNED', 'SENT', 'COMPLETED', 'DECLARED', 'FAILED', 'CANCELED'] as const
+
+const RefundClaim = of<Wire.RefundClaim>()(
+  Type.Object(
+    {
+      status: Type.Enum(['OPEN', 'NAMED', 'CONFIRMED', 'EXPIRED'], {
+        description:
+          'OPEN: the buyer has not answered. NAMED: a member of the store has to confirm the code that the buyer tells.',
+      }),
+      expiresAt: timestamp(),
+      address: Type.Optional(Type.String({ description: 'What the buyer named.' })),
+      code: Type.Optional(
+        Type.String({ description: 'Besides here, only the browser that named the address shows it.' }),
+      ),
+    },
+    { ...closed, description: 'The link with which the buyer names an address. Absent if none was made.' },
+  ),
+)
+
+export const Refund = of<Wire.Refund>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with rf_.' }),
+      paymentId: Type.String(),
+      checkoutId: nullable(Type.String({ description: 'The checkout that the payment belongs to.' })),
+      orderId: nullable(Type.String()),
+      status: Type.Enum([...refundStatuses]),
+      way: Type.Enum(['signed', 'sent'], {
+        description:
+          'signed: the wallet that was paid signs, and Farthing sends it. sent: the store sends it by itself.',
+      }),
+      network: Type.String({ description: 'CAIP-2 identifier.' }),
+      asset: Type.String(),
+      amount: Type.String({ description: 'Integer amount in the asset’s smallest unit.' }),
+      from: Type.String({ description: 'The store’s wallet that was paid.' }),
+      recipient: nullable(Type.String({ description: 'Null until the buyer has named an address.' })),
+      reason: nullable(Type.String()),
+      transaction: nullable(Type.String()),
+      finality: nullable(Type.Enum(['included', 'safe', 'finalized'])),
+      failure: nullable(Type.String({ description: 'Why it failed, or why it is not done yet.' })),
+      isCanceling: Type.Boolean({
+        description: 'Whether it was canceled, but what was handed out to be signed could still move money.',
+      }),
+      declared: Type.Optional(
+        Type.String({ description: 'What the store says about a payment that cannot be proven.' }),
+      ),
+      createdAt: timestamp(),
+      completedAt: nullable(timestamp()),
+      claim: Type.Optional(RefundClaim),
+    },
+    closed,
+  ),
+)
+
+const RefundPage = of<Wire.Page<Wire.Refund>>()(Type.Object({ data: Type.Array(Refund), nextCursor }, closed))
+
+const RefundQuery = Type.Object(
+  {
+    limit,
+    cursor,
+    paymentId: Type.Optional(Type.String({ maxLength: 40, description: 'Only refunds of this payment.' })),
+    checkoutId: Type.Optional(
+      Type.String({ maxLength: 40, description: 'Only refunds of this checkout’s payments.' }),
+    ),
+    status: Type.Optional(Type.Enum([...refundStatuses])),
+  },
+  closed,
+)
+
+export const CreateRefund = of<Wire.CreateRefund>()(
+  Type.Object(
+    {
+      amount: Type.Optional(
+        Type.String({
+          pattern: '^[1-9]\\d{0,77}$',
+          description:
+            'Integer amount in the asset’s smallest unit. Default: all that is left of the payment.',
+          examples: ['5000000'],
+        }),
+      ),
+      recipient: Type.Optional(
+        Type.String({
+          maxLength: 100,
+          description:
+            'Whoever signed the payment, which is the default. A key cannot choose anybody else; a member of the store can, in the console.',
+        }),
+      ),
+      reason: Type.Optional(
+        Type.String({
+          description: '1 to 500 bytes of plain text, which the buyer reads.',
+          examples: ['One cup was broken'],
+        }),
+      ),
+      way: Type.Optional(
+        Type.Enum(['signed', 'sent'], {
+          default: 'signed',
+          description:
+            'signed: the wallet that was paid signs, and Farthing sends it. sent: the store sends it by itself and names the transaction. It stays as it is.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+
+const RefundTypedData = of<Wire.RefundTypedData>()(
+  Type.Object(
+    {
+      domain: Type.Object(
+        {
+          name: Type.String(),
+          version: Type.String(),
+          chainId: Type.Integer(),
+          verifyingContract: Type.String(),
+        },
+        closed,
+      ),
+      types: Type.Record(
+        Type.String(),
+        Type.Array(Type.Object({ name: Type.String(), type: Type.String() }, closed)),
+      ),
+      primaryType: Type.String(),
+      message: Type.Object(
+        {
+          from: Type.String(),
+          to: Type.String(),
+          value: Type.String(),
+          validAfter: Type.String(),
+          validBefore: Type.String(),
+          nonce: Type.String(),
+        },
+        closed,
+      ),
+    },
+    {
+      ...closed,
+      description:
+        'EIP-712 typed data as eth_signTypedData_v4 takes it. Compare recipient and amount before you sign.',
+    },
+  ),
+)
+
+const expiresAt = Type.String({
+  format: 'date-time',
+  description: 'Until when it can be signed and presented.',
+})
+
+export const PreparedRefund = of<Wire.PreparedRefund>()(
+  Type.Union([
+    Type.Object({ refund: Refund, typedData: RefundTypedData, expiresAt }, closed),
+    Type.Object(
+      {
+        refund: Refund,
+        transaction: Type.String({
+          description: 'Where wallets sign whole transactions: the one to sign, in base64.',
+        }),
+        expiresAt,
+      },
+      closed,
+    ),
+  ]),
+)
+
+const oneOfBoth = { ...closed, minProperties: 1, maxProperties: 1 }
+
+export const PresentRefund = of<Wire.PresentRefund>()(
+  Type.Object(
+    {
+      signature: Type.Optional(
+        Type.String({
+          maxLength: 20_000,
+          description:
+            'Hex, up to 4,096 bytes: the signature of typedData, or what a contract wallet accepts by ERC-1271, also wrapped by ERC-6492.',
+        }),
+      ),
+      transaction: Type.Optional(
+        Type.String({
+          maxLength: 4_000,
+          description: 'Where wallets sign whole transactions: the signed one, in base64.',
+        }),
+      ),
+    },
+    oneOfBoth,
+  ),
+)
+
+export const NameTransaction = of<Wire.NameTransaction>()(
+  Type.Object(
+    {
+      transaction: Type.Optional(
+        Type.String({ maxLength: 200, description: 'The hash of the transaction that paid the refund.' }),
+      ),
+      reference: Type.Optional(
+        Type.String({
+          description:
+            'Instead of a transaction, if no chain shows it here: 1 to 500 bytes. The refund is DECLARED for good.',
+          examples: ['Withdrawal 4711 at the exchange'],
+        }),
+      ),
+    },
+    oneOfBoth,
+  ),
+)
+
+const RefundClaimLink = of<Wire.RefundClaimLink>()(
+  Type.Object(
+    {
+      url: Type.String({ description: 'For the buyer. Shown only in this answer.' }),
+      expiresAt: timestamp(),
+    },
+    closed,
+  ),
+)
+
+const oneRefund = '/api/v1/refunds/:refundId'
+const retryAfter = { 'Retry-After': 'Seconds to wait before the refund is read again.' }
+
+/** Money that goes back: the store asks for it, its wallet signs it, Farthing sends it and tells what became of it. */
+export function refundRoutes(ctx: Context, rails: Rails): Route[] {
+  return [...requestRoutes(), ...signingRoutes(ctx, rails), ...otherWayRoutes(rails)]
+}
+
+function requestRoutes(): Route[] {
+  return [createRoute(), ...readingRoutes()]
+}
+
+function createRoute(): Route {
+  return {
+    method: 'POST',
+    path: '/api/v1/payments/:paymentId/refunds',
+    operationId: 'createRefund',
+    summary: 'Create a refund of a payment',
+    description:
+      'Reserves the amount, so that no other refund can return it too. Nothing moves until the wallet that was paid has signed. The payment must be final.',
+    scope: 'refunds:write',
+    body: CreateRefund,
+    isBodyOptional: true,
+    requestHeaders: {
+      'Idempotency-Key':
+        '1 to 255 visible ASCII characters. A repeat with the same bytes gets the same refund, as it is by then.',
+    },
+    answers: {
+      201: {
+        description: 'Created, with status REQUESTED.',
+        schema: Refund,
+        headers: { Location: 'The URL to read the refund at.' },
+      },
+    },
+    problems: [
+      'not_found',
+      'recipient_needs_member',
+      'wallet_unproven',
+      'payment_not_open',
+      'payment_not_final',
+      'payment_refunded',
+      'refund_exceeds_payment',
+      'idempotency_key_reused',
+    ],
+    async handle(ctx, request, reply) {
+      const { amount, recipient, reason, way } = (request.body ?? {}) as Wire.CreateRefund
+      const refund = await createRefund(
+        ctx,
+        storeOf(request),
+        { actor: actorOf(request), mayChooseRecipient: false },
+        {
+          paymentId: param(request, 'paymentId'),
+          amount: amount === undefined ? null : BigInt(amount),
+          recipient: recipient ?? null,
+          reason: reason ?? null,
+          way: way ?? 'signed',
+          idempotency: readIdempotencyKey(request, 'POST /api/v1/payments/:paymentId/refunds'),
+        },
+        ctx.now(),
+      )
+      reply.header('location', `${ctx.config.baseUrl}/api/v1/refunds/${refund.id}`)
+      return sendJson(reply, 201, refund)
+    },
+  }
+}
+
+function readingRoutes(): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/refunds',
+      operationId: 'listRefunds',
+      summary: 'List refunds, newest first',
+      scope: 'refunds:read',
+      query: RefundQuery,
+      answers: { 200: { description: 'One page.', schema: RefundPage } },
+      problems: [],
+      async handle(ctx, request, reply) {
+        const { limit = limitDefault, ...query } = request.query as Static<typeof RefundQuery>
+        return sendJson(reply, 200, await listRefunds(ctx, storeOf(request), { limit, ...query }))
+      },
+    },
+    {
+      method: 'GET',
+      path: oneRefund,
+      operationId: 'getRefund',
+      summary: 'Read a refund',
+      scope: 'refunds:read',
+      answers: { 200: { description: 'The refund.', schema: Refund } },
+      problems: ['not_found'],
+      async handle(ctx, request, reply) {
+        return sendJson(reply, 200, await readRefund(ctx, storeOf(request), param(request, 'refundId')))
+      },
+    },
+    {
+      method: 'POST',
+      path: `${oneRefund}/cancel`,
+      operationId: 'cancelRefund',
+      summary: 'Cancel a refund that nobody has signed',
+      description:
+        'If something was handed out to be signed, a signature may exist: then the refund counts until that can no longer be used, and is CANCELED by itself after that. Canceling it again changes nothing.',
+      scope: 'refunds:write',
+      answers: {
+        200: { description: 'Canceled.', schema: Refund },
+        202: {
+          description:
+            'It will be canceled once what was handed out to be signed has expired. No signature is taken for it any more.',
+          schema: Refund,
+          headers: retryAfter,
+        },
+      },
+      problems: ['not_found', 'refund_in_progress'],
+      async handle(ctx, request, reply) {
+        const refund = await cancelRefund(
+          ctx,
+          storeOf(request),
+          actorOf(request),
+          param(request, 'refundId'),
+          ctx.now(),
+        )
+        return send(reply, refund, refund.status === 'CANCELED', 60)
+      },
+    },
+  ]
+}
+
+/** The wallet signs, and Farthing sends. */
+function signingRoutes(ctx: Context, rails: Rails): Route[] {
+  const waitForOutcome = openRefundWaits(ctx)
+  return [
+    {
+      method: 'POST',
+      path: `${oneRefund}/prepare`,
+      operationId: 'prepareRefund',
+      summary: 'Get what the wallet has to sign',
+      description:
+        'Ask for it when the signer is ready. Asking again gives the same nonce, amount and recipient. From the first time on, the refund counts until that can no longer move money, even if it is canceled.',
+      scope: 'refunds:write',
+      answers: { 200: { description: 'What to sign.', schema: PreparedRefund } },
+      problems: [
+        'not_found',
+        'refund_canceled',
+        'refund_in_progress',
+        'refund_slots_used',
+        'refund_exceeds_payment',
+        'payment_not_open',
+        'payment_not_final',
+      ],
+      async handle(ctx, request, reply) {
+        const { expiresAt, ...prepared } = await prepareRefund(
+          ctx,
+          rails,
+          storeOf(request),
+          param(request, 'refundId'),
+        )
+        return sendJson(reply, 200, { ...prepared, expiresAt: expiresAt.toISOString() })
+      },
+    },
+    {
+      method: 'POST',
+      path: `${oneRefund}/signature`,
+      operationId: 'signRefund',
+      summary: 'Present what the wallet signed',
+      description:
+        'The refund is sent from here, at no cost for the store. Waits a few seconds for its outcome. Presenting it again changes nothing.',
+      scope: 'refunds:write',
+      body: PresentRefund,
+      answers: {
+        200: { description: 'Completed: its transfer is on the chain.', schema: Refund },
+        202: { description: 'Signed, and on its way.', schema: Refund, headers: retryAfter },
+      },
+      problems: [
+        'not_found',
+        'refund_canceled',
+        'refund_in_progress',
+        'payment_not_open',
+        'payment_not_final',
+        'settlement_unavailable',
+      ],
+      async handle(ctx, request, reply) {
+        const { signature, transaction } = request.body as Wire.PresentRefund
+        const id = param(request, 'refundId')
+        const presented = signature === undefined ? { transaction: transaction ?? '' } : { signature }
+        const signed = await signRefund(ctx, rails, storeOf(request), id, presented)
+        const refund = signed.status === 'COMPLETED' ? signed : await waitForOutcome(storeOf(request), id)
+        return send(reply, refund, refund.status === 'COMPLETED', 2)
+      },
+    },
+  ]
+}
+
+/** The store sends by itself, or the buyer first says where to. */
+function otherWayRoutes(rails: Rails): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: `${oneRefund}/transaction`,
+      operationId: 'nameRefundTransaction',
+      summary: 'Say how the store has sent a refund by itself',
+      description:
+        'For refunds whose way is sent. A transaction proves the refund once it is final: a transfer of exactly this amount of the same token to the recipient, from a wallet that the store has proven. A reference is recorded as the store’s word, for good.',
+      scope: 'refunds:write',
+      body: NameTransaction,
+      answers: {
+        200: { description: 'COMPLETED or DECLARED.', schema: Refund },
+        202: {
+          description: 'The transaction is being looked for, and not final yet.',
+          schema: Refund,
+          headers: retryAfter,
+        },
+      },
+      problems: ['not_found', 'refund_canceled', 'refund_in_progress'],
+      async handle(ctx, request, reply) {
+        const { transaction, reference } = request.body as Wire.NameTransaction
+        const [storeId, actor, id] = [storeOf(request), actorOf(request), param(request, 'refundId')]
+        const refund =
+          transaction === undefined
+            ? await declareRefund(ctx, storeId, actor, id, reference ?? '')
+            : await nameTransaction(ctx, rails, storeId, actor, id, transaction)
+        return send(reply, refund, refund.status !== 'SENT', 30)
+      },
+    },
+    {
+      method: 'POST',
+      path: `${oneRefund}/claim`,
+      operationId: 'createRefundClaim',
+      summary: 'Make a link at which the buyer names an address',
+      description:
+        'For payments whose sender may be an exchange. A member of the store confirms the address in the console. Another link replaces the one before and what was named with it.',
+      scope: 'refunds:write',
+      answers: { 201: { description: 'The link.', schema: RefundClaimLink } },
+      problems: ['not_found', 'claim_closed'],
+      async handle(ctx, request, reply) {
+        const [storeId, actor] = [storeOf(request), actorOf(request)]
+        return sendJson(reply, 201, await makeClaim(ctx, storeId, actor, param(request, 'refundId')))
+      },
+    },
+  ]
+}
+
+function send(
+  reply: FastifyReply,
+  refund: Wire.Refund,
+  isDone: boolean,
+  retryAfterSeconds: number,
+): FastifyReply {
+  if (isDone) return sendJson(reply, 200, refund)
+  return sendJson(reply.header('retry-after', String(retryAfterSeconds)), 202, refund)
+}

@@ -1,0 +1,185 @@
+import type * as Wire from '@farthing/sdk'
+import Type from 'typebox'
+import type { Context } from '../../context.ts'
+import type { Rails } from '../../payments/rail.ts'
+import { readQuotas } from '../../payments/settlers/quota.ts'
+import { type Store as StoreRow, storeToWire } from '../../stores/store.ts'
+import { updateStore } from '../../stores/update.ts'
+import { actorOf, caller, type Route, sendJson, storeOf } from '../route.ts'
+import { closed, nullable, of, timestamp, webUrl } from './shapes.ts'
+
+export const FinalityRule = of<Wire.FinalityRule>()(
+  Type.Object(
+    {
+      minAmount: Type.String({ pattern: '^(0|[1-9]\\d{0,14})(\\.\\d{1,6})?$', description: 'In USDC.' }),
+      finality: Type.Enum(['included', 'safe', 'finalized']),
+    },
+    closed,
+  ),
+)
+
+const storeSettings = {
+  logoUrl: nullable(
+    Type.String({
+      maxLength: 12_288,
+      description:
+        'A PNG, JPEG, WebP or SVG as data:image/…;base64,… is shown on the payment page. An https URL is stored but not shown, because the page loads nothing from other hosts.',
+    }),
+  ),
+  supportEmail: nullable(
+    Type.String({
+      maxLength: 254,
+      description: 'Where buyers can write to the store. Shown on its payment pages.',
+      examples: ['help@shop.example'],
+    }),
+  ),
+  supportUrl: webUrl('The store’s page for questions, an https URL. Linked on its payment pages.'),
+  finalityPolicy: Type.Array(FinalityRule, {
+    minItems: 1,
+    maxItems: 10,
+    description: 'The finality that a payment must reach before its checkout is COMPLETED, by amount.',
+  }),
+  timeZone: Type.String({
+    maxLength: 64,
+    description: 'The IANA name of the time zone in which the store’s days begin and end.',
+    examples: ['Europe/Madrid'],
+  }),
+  reportCurrency: Type.String({
+    maxLength: 3,
+    description: 'ISO 4217: the currency in which takings are summed up.',
+    examples: ['EUR'],
+  }),
+}
+
+const GasQuota = of<Wire.GasQuota>()(
+  Type.Object(
+    {
+      network: Type.String({ description: 'CAIP-2 identifier.' }),
+      currency: Type.String({ description: 'The network’s native currency, in which the amounts are.' }),
+      spent: Type.String(),
+      perDay: Type.String(),
+      resetsAt: timestamp(),
+    },
+    {
+      ...closed,
+      description:
+        'What settlements for the store have cost today, failed ones included. Once spent reaches perDay, payments to the store get 503 settlement_unavailable until resetsAt.',
+    },
+  ),
+)
+
+export const Store = of<Wire.Store>()(
+  Type.Object(
+    {
+      id: Type.String({ description: 'Begins with st_.' }),
+      mode: Type.Enum(['live', 'test']),
+      name: Type.String(),
+      ...storeSettings,
+      accentColor: nullable(Type.String()),
+      walletChanges: Type.Enum(['key', 'member'], {
+        description:
+          'What it takes to change the wallet that new checkouts are paid to: a key, or also an owner who confirms it in the console. Owners set it there; the default is member for live stores that have an owner.',
+      }),
+      managerRefundLimit: Type.String({
+        description:
+          'What each manager may refund within 24 hours, in whole tokens. With 0 only owners refund. Owners set it in the console.',
+        examples: ['250'],
+      }),
+      standing: Type.Enum(['waiting', 'unproven', 'approved', 'suspended'], {
+        description:
+          'Whether the store may create checkouts: only if approved. waiting: the operator has to approve it first. unproven: it has to prove a wallet first. Everything else works in each of them.',
+      }),
+      suspendedReason: nullable(
+        Type.String({ description: 'What the operator says; null unless the store is suspended.' }),
+      ),
+      createdAt: timestamp(),
+      gas: Type.Optional(
+        Type.Array(GasQuota, { description: 'One per network with a limit; absent if there is none.' }),
+      ),
+    },
+    closed,
+  ),
+)
+
+export const UpdateStore = of<Wire.UpdateStore>()(
+  Type.Object(
+    {
+      name: Type.Optional(Type.String({ description: '1 to 100 bytes.' })),
+      logoUrl: Type.Optional(storeSettings.logoUrl),
+      accentColor: Type.Optional(nullable(Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }))),
+      supportEmail: Type.Optional(storeSettings.supportEmail),
+      supportUrl: Type.Optional(storeSettings.supportUrl),
+      finalityPolicy: Type.Optional(storeSettings.finalityPolicy),
+      timeZone: Type.Optional(storeSettings.timeZone),
+      reportCurrency: Type.Optional(storeSettings.reportCurrency),
+    },
+    { ...closed, minProperties: 1 },
+  ),
+)
+
+/** The store's own settings. */
+export function storeRoutes(rails: Rails): Route[] {
+  const readStore = async (ctx: Context, store: StoreRow) => {
+    const gas = await readQuotas(ctx, rails, store, ctx.now())
+    return { ...storeToWire(store), ...(gas.length > 0 && { gas }) }
+  }
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/store',
+      operationId: 'getOwnStore',
+      // A store that was just updated must not come from the cache.
+      needsFreshCaller: true,
+      summary: 'Read the store that the key belongs to',
+      description: 'Use it to find the store’s id if all you have is a key.',
+      scope: 'any',
+      answers: { 200: { description: 'The store.', schema: Store } },
+      problems: [],
+      async handle(ctx, request, reply) {
+        return sendJson(reply, 200, await readStore(ctx, caller(request).holder.store))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/stores/:storeId',
+      operationId: 'getStore',
+      // A store that was just updated must not come from the cache.
+      needsFreshCaller: true,
+      summary: 'Read the store',
+      scope: 'any',
+      answers: { 200: { description: 'The store.', schema: Store } },
+      problems: ['not_found'],
+      async handle(ctx, request, reply) {
+        return sendJson(reply, 200, await readStore(ctx, caller(request).holder.store))
+      },
+    },
+    {
+      method: 'PATCH',
+      path: '/api/v1/stores/:storeId',
+      operationId: 'updateStore',
+      summary: 'Change the store’s name, appearance or finality policy',
+      description:
+        'Fields that you leave out stay unchanged. Existing checkouts keep the policy they were created with.',
+      scope: 'wallets:write',
+      body: UpdateStore,
+      answers: { 200: { description: 'The changed store.', schema: Store } },
+      problems: ['not_found'],
+      async handle(ctx, request, reply) {
+        return sendJson(
+          reply,
+          200,
+          await readStore(
+            ctx,
+            await updateStore(
+              ctx,
+              storeOf(request),
+              actorOf(request),
+              request.body as Wire.UpdateStore,
+              ctx.now(),
+            ),
+          ),
+        )
+      },
+    },
+  ]
+}
