@@ -173,3 +173,29 @@ export function findStatusChanges({ path }: Pick<Source, 'path'>, code: string):
     found.push('calls writeMoves: call moveCheckouts instead, which checks the arrow first')
   return found
 }
+
+/** The only file that writes refunds, their totals and their events. */
+const refundWriter = 'refunds/change.ts'
+/** Columns of `refunds` from which no status follows: any file of the room may set them. */
+const bookkeeping = new Set(['idempotency_key', 'body_hash', 'looked_at'])
+
+/** A refund's facts, status, total and events are written in one place, which computes the status from the facts. */
+export function findRefundWrites({ path }: Pick<Source, 'path'>, code: string): string[] {
+  if (path === refundWriter) return []
+  const found: string[] = []
+  const other = `call addRefund or changeRefund of ${refundWriter} instead`
+  if (tablesWritten(code).includes('refund_totals')) found.push(`writes refund_totals: ${other}`)
+  if (/\b(?:insert into|delete from) refunds\b/.test(code))
+    found.push(`adds or deletes rows of refunds: ${other}`)
+  const sets = code.matchAll(/\bupdate refunds\b(?:\s+(?:as\s+)?(?!set\b)\w+)?\s+set\b([^`'"]*)/g)
+  for (const [, rest = ''] of sets) {
+    const [assignments = ''] = rest.split(/\b(?:from|where|returning)\b/)
+    for (const [, column = ''] of assignments.matchAll(/(?:^|,)\s*\(?([\w$]*)/g))
+      if (!bookkeeping.has(column)) found.push(`sets a refund's ${column}: ${other}`)
+  }
+  const isTold = path.startsWith('refunds/')
+    ? /\b(appendEvent|newEvent)\b/.test(code)
+    : /\bnewEvent\([^;]{0,150}?'refund\./.test(code)
+  if (isTold) found.push(`writes a refund's event: ${other}`)
+  return found
+}

@@ -141,6 +141,61 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
     'await writeMoves(tx, moves)',
     /moveCheckouts/,
   ],
+  [
+    'setting a refund’s status outside change.ts',
+    'refunds/cancel.ts',
+    "q(`update refunds set looked_at = clock(), status = 'CANCELED' where id = $1`)",
+    /sets a refund's status/,
+  ],
+  [
+    'setting a refund’s status from a parameter',
+    'refunds/rows.ts',
+    'q(`update refunds r set status = $2 from ended e where r.id = e.id`)',
+    /sets a refund's status/,
+  ],
+  [
+    'setting a fact of a refund outside change.ts',
+    'refunds/sign.ts',
+    "q('update refunds as r set signed_at = clock() where id = $1')",
+    /sets a refund's signed_at/,
+  ],
+  [
+    'setting several columns of a refund at once',
+    'refunds/sign.ts',
+    'q(`update refunds set (status, version) = ($2, 2) where id = $1`)',
+    /sets a refund's status/,
+  ],
+  [
+    'setting columns of a refund that a program chooses',
+    'refunds/sign.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source that is checked has a placeholder
+    'q(`update refunds set ${sets} where id = $1`)',
+    /sets a refund's/,
+  ],
+  [
+    'creating a refund outside change.ts',
+    'refunds/create.ts',
+    "q(`insert into refunds (id, status) values ($1, 'REQUESTED')`)",
+    /adds or deletes rows of refunds/,
+  ],
+  [
+    'lowering a refund’s total outside change.ts',
+    'refunds/cancel.ts',
+    'q(`update refund_totals t set reserved = t.reserved - $1`)',
+    /writes refund_totals: call addRefund or changeRefund/,
+  ],
+  [
+    'writing a refund’s event in its room, outside change.ts',
+    'refunds/claims/name.ts',
+    "import { appendEvent } from '../../events/append.ts'",
+    /writes a refund's event/,
+  ],
+  [
+    'writing a refund’s event in another room',
+    'dev/returns.ts',
+    "newEvent(ctx, storeId, actor, 'refund.requested', data, now)",
+    /writes a refund's event/,
+  ],
   ['a bigint made a number unchecked', 'ids.ts', 'Number.parseInt((a % 32n).toString(), 10)', /toSafeNumber/],
   ['a file that is too long', 'ids.ts', '\n'.repeat(800), /lines/],
 ]
@@ -184,6 +239,12 @@ test('code that follows the rules is not reported', () => {
   const text =
     "import { db } from '../database/db.ts'\n// new Date() in a comment\nconst q = 'select 1 from stores'"
   assert.deepEqual(findViolations([{ path: 'stores/read.ts', text }]), [])
+})
+
+test('what says nothing about a refund’s status may be set next to the verb that needs it', () => {
+  const text =
+    'q(`update refunds r set looked_at = clock() from (select id from refunds) due where r.id = due.id`)'
+  assert.deepEqual(findViolations([{ path: 'refunds/prove-sent.ts', text }]), [])
 })
 
 const rooms = new Set(['payments', 'payments/evm'])

@@ -4,14 +4,12 @@ import type { Payment } from '@farthing/sdk'
 import { toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
-import { appendEvent, newEvent } from '../events/append.ts'
 import { newId } from '../ids.ts'
 import { advancePlaces } from '../payments/credits/rows.ts'
 import { writeCredits } from '../payments/credits/write.ts'
-import { insertRefund, readRefundable } from '../refunds/create-rows.ts'
+import { addRefund, changeRefund, type NewRefund } from '../refunds/change.ts'
+import { readRefundable } from '../refunds/create-rows.ts'
 import { identityOf, noncesOf } from '../refunds/identity.ts'
-import { toWire } from '../refunds/refund.ts'
-import { readRefund } from '../refunds/rows.ts'
 import { watchRefunds } from '../refunds/watch.ts'
 import type { Order, Step } from './orders.ts'
 import type { Shop } from './shop.ts'
@@ -45,18 +43,16 @@ export function openRefunder(past: Context, tx: Transaction, { storeId, actor, .
       await advancePlaces(tx, network, [place.hash], 'finalized')
     }
     const id = newId('rf', past.config.cell, now)
-    const isWritten = await insertRefund(tx, {
+    const added: NewRefund = {
       ...{ id, storeId, paymentId: payment.id, checkoutId: payment.checkoutId },
       ...{ network, asset, identity, wallet, received, amount, recipient, way: 'signed', actor, now },
       reason: does === 'refund' ? 'Returned within 14 days' : 'One piece was broken',
       idempotency: null,
-      found: does === 'ask-refund' ? null : { slot: 0, nonce, transaction, at: now },
-    })
-    assert(isWritten, 'an order of the demo store is refunded twice')
-    const refund = await readRefund(tx, storeId, id)
-    assert(refund)
-    const asked = { ...toWire(refund), status: 'REQUESTED', transaction: null } as const
-    await appendEvent(tx, newEvent(past, storeId, actor, 'refund.requested', { refund: asked }, now))
+    }
+    const refund = await addRefund(past, tx, added, 'refund.requested')
+    assert(refund, 'an order of the demo store is refunded twice')
+    const facts = { handOut: { slot: 0, nonce }, signedAt: now }
+    if (does !== 'ask-refund') await changeRefund(past, tx, refund, facts, { actor: null, now })
     // At that time, not when somebody starts the demo: the store would be told of all of them then.
     while (await watchRefunds(past, { after: '' }));
   }

@@ -1,7 +1,9 @@
-import type { Actor, RefundWay } from '@farthing/sdk'
 import { holdCheckout, queryBoth } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { RefundId, StoreId } from '../ids.ts'
+import type { NewRefund } from './change.ts'
+import type { Refund } from './refund.ts'
+import { type RefundRow, refundColumns, toRefund } from './rows.ts'
 
 /** What the chain knows of a payment, and what is left of it. */
 export type Refundable = {
@@ -104,26 +106,18 @@ export async function findForgotten(
   return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }))
 }
 
-/**
- * Records that a refund which nothing was handed out for, as far as the database knows, is the one that the chain shows:
- * the same amount for the same recipient. False if there is none.
- */
-export async function noteLanded(
+/** Locks a refund of the same amount for the same recipient for which nothing was handed out; null if there is none. */
+export async function lockUnprepared(
   tx: Transaction,
   { paymentId, amount, recipient }: Pick<NewRefund, 'paymentId' | 'amount' | 'recipient'>,
-  { slot, nonce, transaction, at }: NonNullable<NewRefund['found']>,
-): Promise<boolean> {
-  const rows = await tx.query(
-    `update refunds set slot = $4, nonce = $5, transaction_hash = $6, signed_at = $7, status = 'SENT',
-       version = version + 1, is_watched = true
-     where id = (
-       select id from refunds where payment_id = $1 and amount = $2::numeric and recipient = $3 and way = 'signed'
-         and status = 'REQUESTED' and nonce is null
-       order by id limit 1 for update)
-     returning id`,
-    [paymentId, amount.toString(), recipient, slot, nonce, transaction, at],
+): Promise<Refund | null> {
+  const [row] = await tx.query<RefundRow>(
+    `select ${refundColumns} from refunds r where r.payment_id = $1 and r.amount = $2::numeric and r.recipient = $3
+       and r.way = 'signed' and r.status = 'REQUESTED' and r.nonce is null
+     order by r.id limit 1 for no key update of r`,
+    [paymentId, amount.toString(), recipient],
   )
-  return rows.length > 0
+  return row ? toRefund(row) : null
 }
 
 /**
@@ -144,83 +138,6 @@ export async function takeFound(
     [paymentId, amount.toString(), recipient, key, bodyHash],
   )
   return row?.id ?? null
-}
-
-/** A refund about to be written. Addresses are in stored form. */
-export type NewRefund = {
-  readonly id: RefundId
-  readonly storeId: StoreId
-  readonly paymentId: string
-  readonly checkoutId: string | null
-  readonly network: string
-  readonly asset: string
-  readonly identity: string
-  readonly wallet: string
-  /** The payment's own amount. */
-  readonly received: bigint
-  readonly amount: bigint
-  readonly recipient: string | null
-  readonly way: RefundWay
-  readonly reason: string | null
-  readonly actor: Actor
-  readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
-  readonly now: Date
-  /** A refund that the chain shows and the database has forgotten. */
-  readonly found: {
-    readonly slot: number
-    readonly nonce: string
-    readonly transaction: string
-    readonly at: Date
-  } | null
-}
-
-/**
- * Raises the payment's total and writes the refund, in one statement: two at once cannot take more than the payment, and
- * the row's own constraint says so too. One that was found on the chain is SENT until `work` confirms it. False if less
- * than that is left, or another store refunds the payment.
- */
-export async function insertRefund(tx: Transaction, refund: NewRefund): Promise<boolean> {
-  const rows = await tx.query(
-    `with raised as (
-       insert into refund_totals as t (network, asset, identity, payment_id, store_id, amount, reserved)
-       select $1, $2, $3, $4, $5, $6::numeric, $7::numeric where $7::numeric <= $6::numeric
-       on conflict (network, asset, identity) do update set reserved = t.reserved + excluded.reserved,
-         payment_id = excluded.payment_id, store_id = excluded.store_id
-         where (t.store_id = excluded.store_id or t.reserved = 0) and t.reserved + excluded.reserved <= t.amount
-       returning t.network
-     )
-     insert into refunds (id, store_id, payment_id, checkout_id, network, asset, identity, wallet, amount, recipient, way,
-       reason, status, version, actor, idempotency_key, body_hash, created_at, slot, nonce, signed_at, transaction_hash,
-       is_watched)
-     select $8, $5, $4, $9, $1, $2, $3, $10, $7::numeric, $11, $12, $13,
-       case when $18::text is null then 'REQUESTED' else 'SENT' end, 1, $14, $15, $16, $17, $19, $18, $21, $20,
-       $18::text is not null
-     from raised returning id`,
-    [
-      refund.network,
-      refund.asset,
-      refund.identity,
-      refund.paymentId,
-      refund.storeId,
-      refund.received.toString(),
-      refund.amount.toString(),
-      refund.id,
-      refund.checkoutId,
-      refund.wallet,
-      refund.recipient,
-      refund.way,
-      refund.reason,
-      JSON.stringify(refund.actor),
-      refund.idempotency?.key ?? null,
-      refund.idempotency?.bodyHash ?? null,
-      refund.now,
-      refund.found?.nonce ?? null,
-      refund.found?.slot ?? null,
-      refund.found?.transaction ?? null,
-      refund.found?.at ?? null,
-    ],
-  )
-  return rows.length > 0
 }
 
 /** The payments with a slot whose nonce has moved money on the chain. */

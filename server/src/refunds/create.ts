@@ -4,7 +4,6 @@ import { toShown, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import { systemActor } from '../events/actor.ts'
-import { appendEvent, newEvent } from '../events/append.ts'
 import { isId, newId, type StoreId } from '../ids.ts'
 import { unitsToText } from '../money.ts'
 import { networks } from '../networks.ts'
@@ -13,13 +12,12 @@ import { readPayment, type StorePayment } from '../payments/credits/store-rows.t
 import { ownRecovered } from '../payments/refund-rows.ts'
 import { invalid, Problem } from '../problems.ts'
 import { checkText } from '../stores/check-text.ts'
+import { addRefund, changeRefund, type NewRefund } from './change.ts'
 import {
   countRefundsOf,
   findForgotten,
-  insertRefund,
   lockCheckoutOf,
-  type NewRefund,
-  noteLanded,
+  lockUnprepared,
   readRefundable,
   readTotal,
   takeFound,
@@ -198,22 +196,10 @@ async function create(
       `The payment has had ${refundsPerPaymentMax} refunds, with those that were canceled: it cannot have more.`,
     )
   const id = newId('rf', ctx.config.cell, now)
-  const isWritten = await insertRefund(tx, {
-    ...base,
-    id,
-    amount,
-    recipient: asked.recipient,
-    way: asked.way,
-    reason: asked.reason,
-    actor,
-    idempotency: asked.idempotency,
-    now,
-    found: null,
-  })
-  if (!isWritten) throw await explainUnwritten(tx, base)
-  const refund = await readRefund(tx, storeId, id)
-  if (!refund) throw new Problem('not_found', 'No such refund.')
-  await appendEvent(tx, newEvent(ctx, storeId, actor, 'refund.requested', { refund: toWire(refund) }, now))
+  const added = { ...base, id, amount, recipient: asked.recipient, way: asked.way, reason: asked.reason }
+  const { idempotency } = asked
+  const refund = await addRefund(ctx, tx, { ...added, actor, idempotency, now }, 'refund.requested')
+  if (!refund) throw await explainUnwritten(tx, base)
   return refund
 }
 
@@ -244,30 +230,34 @@ type Base = Pick<
 async function adoptForgotten(ctx: Context, tx: Transaction, base: Base, now: Date): Promise<bigint> {
   const forgotten = await findForgotten(tx, base, noncesOf(base.network, base.asset, base.identity))
   let sum = 0n
-  for (const { recipient, amount, ...found } of forgotten) {
-    if (await noteLanded(tx, { ...base, amount, recipient }, found)) continue
-    const id = newId('rf', ctx.config.cell, now)
-    const isWritten = await insertRefund(tx, {
-      ...base,
-      id,
-      amount,
-      recipient,
-      way: 'signed',
-      reason: null,
-      actor: systemActor,
-      idempotency: null,
-      now,
-      found,
-    })
-    if (!isWritten) throw await explainUnwritten(tx, base)
-    await ownRecovered(tx, base, id, found.nonce)
+  for (const { recipient, amount, slot, nonce, transaction, at } of forgotten) {
+    const terms = { ...base, amount, recipient }
+    const waiting = await lockUnprepared(tx, terms)
+    const refund = waiting ?? (await addForgotten(ctx, tx, terms, now))
+    await ownRecovered(tx, base, refund.id, nonce)
+    const facts = { handOut: { slot, nonce }, signedAt: at }
+    await changeRefund(ctx, tx, refund, facts, { actor: null, now })
+    if (waiting) continue
     sum += amount
     ctx.log.warn(
-      { refundId: id, paymentId: base.paymentId, txHash: found.transaction },
+      { refundId: refund.id, paymentId: base.paymentId, txHash: transaction },
       'refund found on the chain that the database had forgotten; it counts',
     )
   }
   return sum
+}
+
+async function addForgotten(
+  ctx: Context,
+  tx: Transaction,
+  terms: Base & Pick<NewRefund, 'amount' | 'recipient'>,
+  now: Date,
+): Promise<Refund> {
+  const id = newId('rf', ctx.config.cell, now)
+  const rest = { way: 'signed', reason: null, actor: systemActor, idempotency: null, now } as const
+  const refund = await addRefund(ctx, tx, { ...terms, id, ...rest }, null)
+  if (!refund) throw await explainUnwritten(tx, terms)
+  return refund
 }
 
 /** By when a payment is final, if the chain goes on as usual. */

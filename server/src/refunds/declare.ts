@@ -3,9 +3,9 @@ import type { Context } from '../context.ts'
 import type { StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import { checkText } from '../stores/check-text.ts'
+import { changeRefund } from './change.ts'
 import { lockSent } from './name-transaction.ts'
 import { toWire } from './refund.ts'
-import { writeDeclared } from './sent-rows.ts'
 
 /** A transfer's number at an exchange, and a sentence about it. */
 const referenceBytesMax = 500
@@ -28,9 +28,9 @@ export async function declareRefund(
     const found = await lockSent(tx, storeId, id)
     // A repeat of the same words has happened already.
     if (found.status === 'DECLARED' && found.declared === reference) return found
-    if (!(await writeDeclared(tx, found.id, reference, actor)))
+    if (found.status !== 'REQUESTED')
       throw new Problem('refund_in_progress', `The refund is ${found.status}.`)
-    return await lockSent(tx, storeId, id)
+    return await changeRefund(ctx, tx, found, { declared: reference }, { actor, now: ctx.now() })
   })
   ctx.log.info(
     { refundId: id, storeId, actor: actor.id },

@@ -4,9 +4,9 @@ import type { Transaction } from '../database/db.ts'
 import { isId, type StoreId } from '../ids.ts'
 import type { Rails } from '../payments/rail.ts'
 import { invalid, Problem } from '../problems.ts'
+import { changeRefund } from './change.ts'
 import { type Refund, toWire } from './refund.ts'
 import { lockRefund } from './rows.ts'
-import { writeNamed } from './sent-rows.ts'
 
 /**
  * The store names the transaction with which it paid a refund by itself. From then on it is SENT, and `work` looks for
@@ -42,9 +42,9 @@ export async function nameTransaction(
         code: 'transaction',
         detail: 'Must be the hash of a transaction on the refund’s network.',
       })
-    if (!(await writeNamed(tx, found.id, transaction, actor)))
-      throw new Problem('refund_in_progress', `The refund is ${found.status}.`)
-    return await lockSent(tx, storeId, id)
+    const isOpen = (found.status === 'REQUESTED' || found.status === 'SENT') && found.position === null
+    if (!isOpen) throw new Problem('refund_in_progress', `The refund is ${found.status}.`)
+    return await changeRefund(ctx, tx, found, { named: transaction }, { actor, now: ctx.now() })
   })
   ctx.db.wakeUps.send('decisions')
   return toWire(refund)

@@ -7,11 +7,11 @@ import { isId, type StoreId } from '../ids.ts'
 import type { Rails, RefundOrder, RefundRail, ToSign } from '../payments/rail.ts'
 import { readHandOut } from '../payments/refund-rows.ts'
 import { Problem } from '../problems.ts'
+import { changeRefund } from './change.ts'
 import { findForgotten, readRefundable } from './create-rows.ts'
-import { listEnded, noteHandOut } from './hand-out-rows.ts'
 import { noncesOf } from './identity.ts'
 import { type Refund, toWire } from './refund.ts'
-import { lockRefund, readRefund } from './rows.ts'
+import { listEnded, lockRefund, readRefund } from './rows.ts'
 
 export type PreparedRefund = { readonly refund: Wire } & ToSign
 
@@ -42,7 +42,8 @@ export async function prepareRefund(
         const nonce = await write(tx, order)
         // Where nonces are not a payment's own, all of its refunds share the first slot.
         const slot = Math.max(0, order.nonces.indexOf(nonce ?? ''))
-        await noteHandOut(tx, refund.id, nonce === null ? null : { slot, nonce })
+        const handOut = nonce === null ? null : { slot, nonce }
+        await changeRefund(ctx, tx, refund, { handOut }, { actor: null, now: ctx.now() })
         crashPoint(ctx, 'prepare-before-commit')
       })
       crashPoint(ctx, 'prepare-after-commit')

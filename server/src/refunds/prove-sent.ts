@@ -1,8 +1,12 @@
 import { lockFollower } from '../chains/rows.ts'
 import type { Context } from '../context.ts'
+import type { Database, Transaction } from '../database/db.ts'
+import type { RefundId, StoreId } from '../ids.ts'
 import type { Rail, SentRefusal } from '../payments/rail.ts'
+import { changeRefund } from './change.ts'
 import { listProven } from './recipient-rows.ts'
-import { type Named, takeNamed, writeProof, writeRefuted } from './sent-rows.ts'
+import type { Refund } from './refund.ts'
+import { lockRefund } from './rows.ts'
 
 /** At first every two blocks or so, later every minute: a transfer proves a refund only once it is final. */
 const again = { secondsMin: 3, secondsMax: 60 }
@@ -38,28 +42,62 @@ async function prove(ctx: Context, sent: NonNullable<Rail['sent']>, named: Named
     await lockFollower(tx, named.network)
     let why: Why = 'taken'
     for (const place of found.places) {
-      const outcome = await writeProof(tx, named, {
-        block: found.block,
-        place,
-        logIndex: found.creditedAs ?? place,
-      })
+      const transfer = { block: found.block, place, logIndex: found.creditedAs ?? place }
+      const outcome = await proveBy(ctx, tx, named, transfer)
       // Somebody named another transaction meanwhile.
       if (outcome === 'changed') return false
       if (outcome === 'proven') return true
       why = outcome
     }
-    await writeRefuted(tx, named, reasons[why])
+    await forget(ctx, tx, named, why)
     return false
   })
   if (isProven) ctx.db.wakeUps.send('outcomes')
 }
 
-async function refute(ctx: Context, named: Named, why: Why): Promise<void> {
-  if (!(await writeRefuted(ctx.db, named, reasons[why]))) return
+/** A transfer in the named transaction. */
+type Place = { readonly block: string; readonly place: number; readonly logIndex: number }
+
+/**
+ * Records that a transfer proves the refund, unless it is a payment to some store or proves another refund. The caller
+ * holds the follower's lock, under which credits are written, so the answer stays true.
+ */
+export async function proveBy(
+  ctx: Context,
+  tx: Transaction,
+  named: Named,
+  transfer: Place,
+): Promise<'proven' | 'credited' | 'taken' | 'changed'> {
+  const refund = await lockNamed(tx, named)
+  if (!refund) return 'changed'
+  const use = await findUse(tx, named, transfer)
+  if (use) return use
+  await changeRefund(ctx, tx, refund, { position: transfer.place }, { actor: null, now: ctx.now() })
+  return 'proven'
+}
+
+/** Gives up on a transaction that does not prove the refund, and says why. Another can be named. */
+export async function refute(ctx: Context, named: Named, why: Why): Promise<void> {
+  if (!(await ctx.db.transaction((tx) => forget(ctx, tx, named, why)))) return
   ctx.log.info(
     { refundId: named.id, txHash: named.transaction, why },
     'named transaction does not prove its refund; the store can name another',
   )
+}
+
+async function forget(ctx: Context, tx: Transaction, named: Named, why: Why): Promise<boolean> {
+  const refund = await lockNamed(tx, named)
+  if (!refund) return false
+  const facts = { named: null, failure: reasons[why] }
+  await changeRefund(ctx, tx, refund, facts, { actor: null, now: ctx.now() })
+  return true
+}
+
+/** Locks the refund; null if the transaction is not what it waits for any more. */
+async function lockNamed(tx: Transaction, { storeId, id, transaction }: Named): Promise<Refund | null> {
+  const refund = await lockRefund(tx, storeId, id)
+  const isWaiting = refund?.status === 'SENT' && refund.way === 'sent' && refund.position === null
+  return isWaiting && refund.transaction === transaction ? refund : null
 }
 
 type Why = SentRefusal | 'unknown' | 'not_final' | 'taken'
@@ -78,4 +116,80 @@ const reasons: Readonly<Record<Why, string>> = {
   too_old: 'The transfer is older than the refund, so it was for something else.',
   credited: 'The transfer is recorded as a payment to a store.',
   taken: 'The transfer proves another refund already.',
+}
+
+type Named = {
+  readonly id: RefundId
+  readonly storeId: StoreId
+  readonly network: string
+  readonly asset: string
+  readonly recipient: string
+  readonly amount: bigint
+  readonly transaction: string
+  readonly createdAt: Date
+  /** How long ago the store named it. */
+  readonly ageSeconds: number
+}
+
+/**
+ * Named transactions that are due for a look, least recently looked for first. Each is looked for again after as long as
+ * it has been named already, within bounds.
+ */
+export async function takeNamed(
+  db: Database,
+  network: string,
+  again: { readonly secondsMin: number; readonly secondsMax: number },
+  limit: number,
+): Promise<Named[]> {
+  const rows = await db.query<{
+    id: RefundId
+    store_id: StoreId
+    network: string
+    asset: string
+    recipient: string
+    amount: string
+    transaction_hash: string
+    created_at: Date
+    age: number
+  }>(
+    `update refunds r set looked_at = clock()
+     from (select id from refunds where network = $1 and status = 'SENT' and way = 'sent' and position is null
+             and transaction_hash is not null and recipient is not null
+             and (looked_at is null or looked_at + least(make_interval(secs => $3),
+               greatest(make_interval(secs => $2), looked_at - named_at)) <= clock())
+           order by looked_at nulls first limit $4 for update skip locked) due
+     where r.id = due.id
+     returning r.id, r.store_id, r.network, r.asset, r.recipient, r.amount, r.transaction_hash, r.created_at,
+       extract(epoch from clock() - r.named_at)::float8 as age`,
+    [network, again.secondsMin, again.secondsMax, limit],
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    storeId: row.store_id,
+    network: row.network,
+    asset: row.asset,
+    recipient: row.recipient,
+    amount: BigInt(row.amount),
+    transaction: row.transaction_hash,
+    createdAt: row.created_at,
+    ageSeconds: row.age,
+  }))
+}
+
+/** What else a transfer is: a payment to some store, or the proof of another refund. */
+async function findUse(
+  tx: Transaction,
+  { network, asset, transaction }: Named,
+  { block, place, logIndex }: Place,
+): Promise<'credited' | 'taken' | null> {
+  const [row] = await tx.query<{ use: 'credited' | 'taken' | null }>(
+    `select case
+       when exists (select 1 from credits k where k.network = $1 and k.block_hash = $4 and k.log_index = $6
+         and k.orphaned_at is null) or exists (select 1 from archived_credits k where k.transaction_hash = $3
+         and k.network = $1 and k.block_hash = $4 and k.log_index = $6 and k.orphaned_at is null) then 'credited'
+       when exists (select 1 from refunds o where o.transaction_hash = $3 and o.network = $1 and o.asset = $2
+         and o.position = $5) then 'taken' end as use`,
+    [network, asset, transaction, block, place, logIndex],
+  )
+  return row?.use ?? null
 }

@@ -42,11 +42,15 @@ export type Refund = {
   readonly signedAt: Date | null
   readonly cancelAskedAt: Date | null
   readonly transaction: string | null
+  /** The place in it of the transfer that proves a refund which the store sent by itself. */
+  readonly position: number | null
   readonly finality: Finality | null
   readonly declared: string | null
   readonly failure: string | null
   readonly completedAt: Date | null
   readonly endedAt: Date | null
+  /** Whether lanes, followers or proofs of death may still change its status. */
+  readonly isWatched: boolean
   /** The link with which the buyer names an address, if one was made. */
   readonly claim: Claim | null
 }

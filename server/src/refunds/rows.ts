@@ -5,7 +5,7 @@ import { authorizationOf, liveCreditOf } from '../payments/rows.ts'
 import { type ClaimJson, claimJson, toClaim } from './claims/rows.ts'
 import type { Refund, RefundFacts } from './refund.ts'
 
-type RefundRow = {
+export type RefundRow = {
   id: RefundId
   store_id: StoreId
   payment_id: string
@@ -28,15 +28,17 @@ type RefundRow = {
   signed_at: Date | null
   cancel_asked_at: Date | null
   transaction_hash: string | null
+  position: number | null
   finality: Finality | null
   declared: string | null
   failure: string | null
   completed_at: Date | null
   ended_at: Date | null
+  is_watched: boolean
   claim: ClaimJson | null
 }
 
-function toRefund(row: RefundRow): Refund {
+export function toRefund(row: RefundRow): Refund {
   return {
     id: row.id,
     storeId: row.store_id,
@@ -60,16 +62,19 @@ function toRefund(row: RefundRow): Refund {
     signedAt: row.signed_at,
     cancelAskedAt: row.cancel_asked_at,
     transaction: row.transaction_hash,
+    position: row.position,
     finality: row.finality,
     declared: row.declared,
     failure: row.failure,
     completedAt: row.completed_at,
     endedAt: row.ended_at,
+    isWatched: row.is_watched,
     claim: row.claim && toClaim(row.claim),
   }
 }
 
-const columns = `r.*, (select c.order_id from all_checkouts c where c.id = r.checkout_id) as order_id,
+/** SQL: what `toRefund` reads of a row `r`. */
+export const refundColumns = `r.*, (select c.order_id from all_checkouts c where c.id = r.checkout_id) as order_id,
   (select ${claimJson('m')} from refund_claims m where m.refund_id = r.id) as claim`
 
 export async function readRefund(
@@ -78,7 +83,7 @@ export async function readRefund(
   id: string,
 ): Promise<Refund | null> {
   const [row] = await db.query<RefundRow>(
-    `select ${columns} from refunds r where r.id = $2 and r.store_id = $1`,
+    `select ${refundColumns} from refunds r where r.id = $2 and r.store_id = $1`,
     [storeId, id],
   )
   return row ? toRefund(row) : null
@@ -87,7 +92,7 @@ export async function readRefund(
 /** Every transaction that changes a refund locks it first. */
 export async function lockRefund(tx: Transaction, storeId: StoreId, id: string): Promise<Refund | null> {
   const [row] = await tx.query<RefundRow>(
-    `select ${columns} from refunds r where r.id = $2 and r.store_id = $1 for no key update of r`,
+    `select ${refundColumns} from refunds r where r.id = $2 and r.store_id = $1 for no key update of r`,
     [storeId, id],
   )
   return row ? toRefund(row) : null
@@ -107,7 +112,7 @@ export async function readByIdempotencyKey(
   key: string,
 ): Promise<{ readonly refund: Refund; readonly bodyHash: string } | null> {
   const [row] = await db.query<RefundRow & { body_hash: string }>(
-    `select ${columns} from refunds r where r.store_id = $1 and r.idempotency_key = $2`,
+    `select ${refundColumns} from refunds r where r.store_id = $1 and r.idempotency_key = $2`,
     [storeId, key],
   )
   return row ? { refund: toRefund(row), bodyHash: row.body_hash } : null
@@ -132,7 +137,7 @@ export async function listRefunds(
   const index =
     paymentId !== null ? 'r.payment_id = $5' : checkoutId !== null ? 'r.checkout_id = $5' : '$5::text is null'
   const rows = await db.query<RefundRow>(
-    `select ${columns} from refunds r where r.store_id = $1 and r.id < $2 and ${index} order by r.id desc
+    `select ${refundColumns} from refunds r where r.store_id = $1 and r.id < $2 and ${index} order by r.id desc
      limit case when $4::text is null then $3 else ${windowRows} end`,
     [storeId, before, limit, status, paymentId ?? checkoutId],
   )
@@ -142,129 +147,101 @@ export async function listRefunds(
   return { refunds: found.slice(0, limit), endedAt: isCut ? (seen.at(-1)?.id ?? null) : null }
 }
 
+/** Refunds of a payment that can no longer move money. */
+export async function listEnded(tx: Transaction, paymentId: string): Promise<RefundId[]> {
+  const rows = await tx.query<{ id: RefundId }>(
+    'select id from refunds where payment_id = $1 and ended_at is not null order by id',
+    [paymentId],
+  )
+  return rows.map(({ id }) => id)
+}
+
 /** The refunds of these checkouts' payments, oldest first. */
 export async function listByCheckouts(
   db: Database | Transaction,
   checkoutIds: readonly string[],
 ): Promise<Refund[]> {
   const rows = await db.query<RefundRow>(
-    `select ${columns} from refunds r where r.checkout_id = any($1) order by r.id`,
+    `select ${refundColumns} from refunds r where r.checkout_id = any($1) order by r.id`,
     [checkoutIds],
   )
   return rows.map(toRefund)
 }
 
-/** A refund whose facts may have changed, and these facts. */
-export type Watched = Refund & {
-  /** Whether facts may still change its status. */
-  readonly isWatched: boolean
-  readonly facts: RefundFacts
-  /** Its transfer on the chain. */
-  readonly transfer: { readonly transaction: string; readonly finality: Finality } | null
+/** What lanes, followers and proofs of death have written about a refund's nonce, without knowing of refunds. */
+export type Findings = {
+  readonly authorization: RefundFacts['authorization']
   /** Why its authorization was refused or died. */
-  readonly authorizationReason: string | null
+  readonly reason: string | null
+  /** Its own transfer on the chain, and whether enough nodes tell of it. */
+  readonly transfer: {
+    readonly transaction: string
+    readonly finality: Finality
+    readonly counts: boolean
+  } | null
 }
 
-type WatchedRow = RefundRow & {
-  is_watched: boolean
-  position: number | null
-  state: RefundFacts['authorization']
+/** About a refund of which nothing was handed out. */
+export const nothingFound: Findings = { authorization: null, reason: null, transfer: null }
+
+type FindingsRow = {
+  state: Findings['authorization']
   authorization_reason: string | null
   transfer_hash: string | null
-  transfer_finality: Finality | null
-  counts: boolean | null
+  transfer_finality: Finality
+  counts: boolean
 }
 
-/**
- * What a signed refund's status is computed from: its authorization, and the transfer that it made. A nonce that expired
- * unused may belong to another refund since then, and so does what it moves.
- */
-const facts = `${columns}, a.state, a.reason as authorization_reason, k.transaction_hash as transfer_hash, k.counts,
+const findingsColumns = `a.state, a.reason as authorization_reason, k.transaction_hash as transfer_hash, k.counts,
   case when k.finalized_at is not null then 'finalized' when k.safe_at is not null then 'safe'
-    when k.network is not null then 'included' end as transfer_finality
-  from refunds r
+    when k.network is not null then 'included' end as transfer_finality`
+
+/**
+ * SQL: the authorization of a refund `r`, and the transfer that it made. A nonce that expired unused may belong to another
+ * refund since then, and so does the transfer.
+ */
+const findingsJoins = `
   left join lateral (select r.network, r.asset, r.wallet as payer, r.nonce) key on r.nonce is not null
   left join ${authorizationOf('key')} on a.refund_id = r.id
   left join ${liveCreditOf('key')} on k.pay_to = r.recipient and k.amount = r.amount
     and not exists (select 1 from authorizations o where o.network = r.network and o.asset = r.asset
       and o.payer = r.wallet and o.nonce = r.nonce and o.refund_id <> r.id)`
 
-function toWatched(row: WatchedRow): Watched {
-  const refund = toRefund(row)
-  const isProven = row.way === 'sent' && row.position !== null
+function toFindings(row: FindingsRow): Findings {
+  const { transfer_hash: transaction, transfer_finality: finality, counts } = row
   return {
-    ...refund,
-    isWatched: row.is_watched,
-    authorizationReason: row.authorization_reason,
-    transfer:
-      row.transfer_hash !== null && row.transfer_finality !== null
-        ? { transaction: row.transfer_hash, finality: row.transfer_finality }
-        : null,
-    facts: {
-      status: row.status,
-      way: row.way,
-      isSigned: row.signed_at !== null,
-      isCancelAsked: row.cancel_asked_at !== null,
-      isDeclared: row.declared !== null,
-      isNamed: row.way === 'sent' && row.transaction_hash !== null,
-      authorization: row.state,
-      isTransferred: isProven || row.counts === true,
-    },
+    authorization: row.state,
+    reason: row.authorization_reason,
+    transfer: transaction === null ? null : { transaction, finality, counts },
   }
 }
 
+/** Read after the refund was locked: every transaction that changes its status holds that lock. */
+export async function readFindings(
+  tx: Transaction,
+  { id, network, asset, wallet, nonce, recipient, amount }: Refund,
+): Promise<Findings> {
+  const [row] = await tx.query<FindingsRow>(
+    `select ${findingsColumns}
+     from (select $1::text as id, $2::text as network, $3::text as asset, $4::text as wallet, $5::text as nonce,
+       $6::text as recipient, $7::numeric as amount) r ${findingsJoins}`,
+    [id, network, asset, wallet, nonce, recipient, amount.toString()],
+  )
+  return row ? toFindings(row) : nothingFound
+}
+
 /** The watched refunds after this id, in order. */
-export async function listWatched(db: Database, after: string, limit: number): Promise<Watched[]> {
-  const rows = await db.query<WatchedRow>(
-    `select ${facts} where r.is_watched and r.id > $1 order by r.id limit $2`,
+export async function listWatched(
+  db: Database,
+  after: string,
+  limit: number,
+): Promise<{ readonly refund: Refund; readonly findings: Findings }[]> {
+  const rows = await db.query<RefundRow & FindingsRow>(
+    `select ${refundColumns}, ${findingsColumns} from refunds r ${findingsJoins}
+     where r.is_watched and r.id > $1 order by r.id limit $2`,
     [after, limit],
   )
-  return rows.map(toWatched)
-}
-
-/** Locks a refund, then reads its facts: whoever changes its status holds that lock. */
-export async function lockWatched(tx: Transaction, id: RefundId): Promise<Watched | null> {
-  await tx.query('select 1 as one from refunds where id = $1 for no key update', [id])
-  const [row] = await tx.query<WatchedRow>(`select ${facts} where r.id = $1`, [id])
-  return row ? toWatched(row) : null
-}
-
-/** Writes what was computed from a refund's facts. Its total is lowered in the same statement if it has ended. */
-export async function writeStatus(
-  tx: Transaction,
-  { id, status }: Pick<Refund, 'id' | 'status'>,
-  change: {
-    readonly status: RefundStatus
-    readonly transaction: string | null
-    readonly finality: Finality | null
-    readonly failure: string | null
-    readonly isWatched: boolean
-    readonly hasEnded: boolean
-    readonly hasCompleted: boolean
-  },
-): Promise<void> {
-  await tx.query(
-    `with changed as (
-       update refunds r set status = $3, version = r.version + 1, transaction_hash = $4, finality = $5, failure = $6,
-         is_watched = $7, ended_at = case when $8 then clock() end,
-         completed_at = case when $9 then coalesce(r.completed_at, clock()) end
-       where r.id = $1 and r.status = $2
-       returning r.network, r.asset, r.identity, r.amount
-     )
-     update refund_totals t set reserved = t.reserved - c.amount from changed c
-     where $8 and t.network = c.network and t.asset = c.asset and t.identity = c.identity`,
-    [
-      id,
-      status,
-      change.status,
-      change.transaction,
-      change.finality,
-      change.failure,
-      change.isWatched,
-      change.hasEnded,
-      change.hasCompleted,
-    ],
-  )
+  return rows.map((row) => ({ refund: toRefund(row), findings: toFindings(row) }))
 }
 
 /** What was refunded by this store's managers since a time, by asset, in whole tokens. */

@@ -8,7 +8,7 @@ import { inFlightMax, readInFlight } from '../payments/rows.ts'
 import { readStoreGas } from '../payments/settlers/gas-rows.ts'
 import { nextDay } from '../payments/settlers/quota.ts'
 import { invalid, Problem } from '../problems.ts'
-import { noteSigned } from './hand-out-rows.ts'
+import { changeRefund } from './change.ts'
 import { orUnavailable, railOf, refuseUnpaid, refuseUnsignable } from './prepare.ts'
 import { type Refund, toWire } from './refund.ts'
 import { lockRefund, readRefund } from './rows.ts'
@@ -57,10 +57,10 @@ async function take(ctx: Context, rails: Rails, refund: Refund, presented: Prese
     refuseUnsignable(current)
     await refuseUnpaid(tx, current)
     if (!(await claimHandOut(tx, current.network, current.id, transfer))) throw outdated()
-    await noteSigned(tx, current.id)
-    const after = await readRefund(tx, storeId, id)
+    const by = { actor: null, now: ctx.now() }
+    const after = await changeRefund(ctx, tx, current, { signedAt: 'now' }, by)
     crashPoint(ctx, 'sign-before-commit')
-    return { refund: after ?? current, isNews: true }
+    return { refund: after, isNews: true }
   })
   if (signed.isNews) {
     crashPoint(ctx, 'sign-after-commit')

@@ -1,12 +1,11 @@
-import type { EventType, RefundStatus } from '@farthing/sdk'
+import type { EventType } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import { appendEvent, newEvent } from '../events/append.ts'
-import type { RefundId } from '../ids.ts'
 import { refundOutcomes } from '../metrics.ts'
 import { networks } from '../networks.ts'
-import { evaluateRefund, eventOf, isCounted, type Refund, toWire } from './refund.ts'
-import { listWatched, lockWatched, readRefund, type Watched, writeStatus } from './rows.ts'
+import { changeRefund, isOutdated } from './change.ts'
+import { eventOf, type Refund } from './refund.ts'
+import { listWatched, lockRefund } from './rows.ts'
 
 const watchedPerRun = 500
 
@@ -17,55 +16,22 @@ const watchedPerRun = 500
  */
 export async function watchRefunds(ctx: Context, turn: { after: string }): Promise<boolean> {
   const watched = await listWatched(ctx.db, turn.after, watchedPerRun)
-  for (const refund of watched) if (isChanged(refund)) await update(ctx, refund.id)
+  for (const { refund, findings } of watched) if (isOutdated(refund, findings)) await update(ctx, refund)
   const isMore = watched.length === watchedPerRun
-  turn.after = isMore ? (watched.at(-1)?.id ?? '') : ''
+  turn.after = isMore ? (watched.at(-1)?.refund.id ?? '') : ''
   return isMore
 }
 
-function isChanged(watched: Watched): boolean {
-  return (
-    evaluateRefund(watched.facts) !== watched.status ||
-    (watched.transfer !== null && watched.transfer.finality !== watched.finality) ||
-    (watched.status === 'SIGNED' && watched.authorizationReason !== watched.failure) ||
-    isDone(watched)
-  )
-}
-
-/** Whether no fact can change it any more: what is finalized stays, and so does what has ended or was declared. */
-function isDone({ facts, transfer, finality }: Watched): boolean {
-  const status = evaluateRefund(facts)
-  if (status === 'COMPLETED') return (transfer?.finality ?? finality) === 'finalized'
-  return !isCounted(status) || status === 'DECLARED'
-}
-
-/** Why it has failed or is not done yet: of no use to anybody once it is on its way or over. */
-function failureOf({ authorizationReason, failure }: Watched, status: RefundStatus): string | null {
-  if (status === 'FAILED' || status === 'SIGNED') return authorizationReason
-  return status === 'REQUESTED' ? failure : null
-}
-
-async function update(ctx: Context, id: RefundId): Promise<void> {
+async function update(ctx: Context, { storeId, id }: Refund): Promise<void> {
   const changed = await ctx.db.transaction(async (tx) => {
-    const watched = await lockWatched(tx, id)
+    const before = await lockRefund(tx, storeId, id)
     // Since it was listed, another `work` may have written its last change, or `serve` may have canceled it.
-    if (!watched?.isWatched || !isChanged(watched)) return null
-    const status = evaluateRefund(watched.facts)
-    const event = status === watched.status ? null : eventOf(watched.status, status)
-    await writeStatus(tx, watched, {
-      status,
-      transaction: watched.transfer?.transaction ?? (watched.way === 'sent' ? watched.transaction : null),
-      finality: status === 'COMPLETED' ? (watched.transfer?.finality ?? watched.finality) : null,
-      failure: failureOf(watched, status),
-      isWatched: !isDone(watched),
-      hasEnded: !isCounted(status) && isCounted(watched.status),
-      hasCompleted: status === 'COMPLETED',
-    })
-    const refund = await readRefund(tx, watched.storeId, id)
-    if (refund && event)
-      await appendEvent(tx, newEvent(ctx, refund.storeId, null, event, { refund: toWire(refund) }, ctx.now()))
+    if (!before?.isWatched) return null
+    const by = { actor: null, now: ctx.now(), mayComplete: true }
+    const refund = await changeRefund(ctx, tx, before, {}, by)
     crashPoint(ctx, 'watch-before-commit')
-    return refund && status !== watched.status ? { refund, event } : null
+    if (refund.status === before.status) return null
+    return { refund, event: eventOf(before.status, refund.status) }
   })
   crashPoint(ctx, 'watch-after-commit')
   if (!changed) return

@@ -4,13 +4,13 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { Refund } from '@farthing/sdk'
 import { applyDecisions } from '../../src/checkouts/payments/apply-decisions.ts'
-import type { Database } from '../../src/database/db.ts'
+import type { Database, Transaction } from '../../src/database/db.ts'
 import { newId } from '../../src/ids.ts'
 import { claimHandOut, writeHandOut } from '../../src/payments/refund-rows.ts'
 import { cancelRefund } from '../../src/refunds/cancel.ts'
-import { noteHandOut, noteSigned } from '../../src/refunds/hand-out-rows.ts'
+import { changeRefund, type NewFacts } from '../../src/refunds/change.ts'
 import { noncesOf } from '../../src/refunds/identity.ts'
-import { readRefund } from '../../src/refunds/rows.ts'
+import { lockRefund, readRefund } from '../../src/refunds/rows.ts'
 import { watchRefunds } from '../../src/refunds/watch.ts'
 import { openTestApp } from '../support/app.ts'
 import { creditByHand } from '../support/by-hand.ts'
@@ -29,6 +29,12 @@ async function orderOf(wire: Refund, endedIds: readonly string[] = []) {
   return { id, network, order: { ...order, taken: null, endedIds } }
 }
 
+async function change(tx: Transaction, id: string, facts: NewFacts): Promise<void> {
+  const refund = await lockRefund(tx, storeId, id)
+  assert(refund)
+  await changeRefund(ctx, tx, refund, facts, { actor: null, now: new Date() })
+}
+
 /** Hands a refund out as prepare does, with the payment's nonce of this slot. Null if the nonce is not free. */
 async function handOut(wire: Refund, validBefore: bigint, slot = 0, endedIds: readonly string[] = []) {
   const { id, network, order } = await orderOf(wire, endedIds)
@@ -36,7 +42,7 @@ async function handOut(wire: Refund, validBefore: bigint, slot = 0, endedIds: re
   return await ctx.db.transaction(async (tx) => {
     const window = { nonce, validBefore, renewedBefore: validBefore - 1n, isContract: false }
     const written = await writeHandOut(tx, network, order, window)
-    if (written) await noteHandOut(tx, id, { slot, nonce })
+    if (written) await change(tx, id, { handOut: { slot, nonce } })
     return written
   })
 }
@@ -57,7 +63,7 @@ async function sign(wire: Refund, validBefore: bigint, to?: Refund): Promise<boo
   const signed = { asset, authorization, signature: '0x01', isContract: false } as const
   return await ctx.db.transaction(async (tx) => {
     const isClaimed = await claimHandOut(tx, network, to?.id ?? id, signed)
-    if (isClaimed) await noteSigned(tx, id)
+    if (isClaimed) await change(tx, id, { signedAt: 'now' })
     return isClaimed
   })
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { openRails } from '../../src/payments/rails.ts'
 import { cancelRefund } from '../../src/refunds/cancel.ts'
 import { nameTransaction } from '../../src/refunds/name-transaction.ts'
-import { takeNamed, writeProof, writeRefuted } from '../../src/refunds/sent-rows.ts'
+import { proveBy, refute, takeNamed } from '../../src/refunds/prove-sent.ts'
 import { openTestApp } from '../support/app.ts'
 import { actor, openShopOfPaid } from './support/paid.ts'
 import { assertRefuses } from './support/refunds.ts'
@@ -29,7 +29,7 @@ test('once a transfer proves the refund no other transaction can be named, also 
   await name(id, hash())
   const named = await take(id, network)
   assert.equal(
-    await work.db.transaction((tx) => writeProof(tx, named, { block: hash(), place: 3, logIndex: 3 })),
+    await work.db.transaction((tx) => proveBy(work, tx, named, { block: hash(), place: 3, logIndex: 3 })),
     'proven',
   )
   const readRow = () => farthing.ctx.db.query('select * from refunds where id = $1', [id])
@@ -42,7 +42,7 @@ test('a canceled refund does not say why the transaction that was named for it d
   const { ask } = await openPaid()
   const { id, network } = await ask({ way: 'sent' })
   await name(id, hash())
-  await writeRefuted(work.db, await take(id, network), 'The transaction moved none of this token.')
+  await refute(work, await take(id, network), 'no_transfer')
   const canceled = await cancelRefund(ctx, shop.store.id, actor, id, new Date())
   assert.deepEqual([canceled.status, canceled.failure], ['CANCELED', null])
 })

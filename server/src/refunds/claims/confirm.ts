@@ -1,8 +1,8 @@
 import type { Actor, Refund as Wire } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
-import { appendEvent, newEvent } from '../../events/append.ts'
 import { isId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
+import { changeRefund } from '../change.ts'
 import { requireRecipient } from '../recipient.ts'
 import { toWire } from '../refund.ts'
 import { lockRefund, readRefund } from '../rows.ts'
@@ -50,12 +50,11 @@ export async function confirmClaim(
     if (refund.claim.isConfirmed) return toWire(refund)
     if (refund.claim.named.address !== judged || refund.status !== 'REQUESTED')
       throw new Problem('claim_closed', `The refund is ${refund.status}.`)
-    if (!(await writeConfirmed(tx, refund.id, refund.claim.named.code, actor)))
+    const isOpen = refund.recipient === null && refund.cancelAskedAt === null
+    const { address, code: named } = refund.claim.named
+    if (!isOpen || !(await writeConfirmed(tx, refund.id, named, actor)))
       throw new Problem('claim_closed', 'The refund is being canceled, or has a recipient already.')
-    const confirmed = await readRefund(tx, storeId, refund.id)
-    if (!confirmed) throw new Problem('not_found', 'No such refund.')
-    const wire = toWire(confirmed)
-    await appendEvent(tx, newEvent(ctx, storeId, actor, 'refund.claimed', { refund: wire }, now))
-    return wire
+    const by = { actor, now, event: 'refund.claimed' } as const
+    return toWire(await changeRefund(ctx, tx, refund, { recipient: address }, by))
   })
 }

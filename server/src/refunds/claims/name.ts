@@ -1,9 +1,8 @@
 import type { Context } from '../../context.ts'
-import { appendEvent, newEvent } from '../../events/append.ts'
 import { hashToken } from '../../members/token.ts'
+import { changeRefund } from '../change.ts'
 import { judgeRecipient } from '../recipient.ts'
-import { toWire } from '../refund.ts'
-import { lockRefund, readRefund } from '../rows.ts'
+import { lockRefund } from '../rows.ts'
 import { newCode } from './claim.ts'
 import { type Opened, readClaim, stateOf } from './open.ts'
 import { writeNamed } from './rows.ts'
@@ -33,9 +32,7 @@ export async function nameAddress(
     if (stateOf(refund, refund.claim, opened.secret) !== 'open') return 'closed'
     const named = { address: judged.recipient, code: newCode(), browserHash: hashToken(opened.secret) }
     if (!(await writeNamed(tx, id, hashToken(opened.token), named))) return 'closed'
-    const changed = await readRefund(tx, storeId, id)
-    if (changed)
-      await appendEvent(tx, newEvent(ctx, storeId, null, 'refund.claimed', { refund: toWire(changed) }, now))
+    await changeRefund(ctx, tx, refund, {}, { actor: null, now, event: 'refund.claimed' })
     return 'named'
   })
 }

@@ -81,7 +81,7 @@ export async function writeNamed(
   return rows.length > 0
 }
 
-/** Makes the address that has this code the refund's recipient. False if either has changed meanwhile. */
+/** Confirms the address that has this code. False if another was named meanwhile, or it was confirmed before. */
 export async function writeConfirmed(
   tx: Transaction,
   refundId: RefundId,
@@ -89,13 +89,8 @@ export async function writeConfirmed(
   actor: Actor,
 ): Promise<boolean> {
   const rows = await tx.query(
-    `with confirmed as (
-       update refund_claims set confirmed_at = clock(), confirmed_by = $3
-       where refund_id = $1 and code = $2 and confirmed_at is null returning refund_id, address
-     )
-     update refunds r set recipient = c.address, version = r.version + 1 from confirmed c
-     where r.id = c.refund_id and r.recipient is null and r.status = 'REQUESTED' and r.cancel_asked_at is null
-     returning r.id`,
+    `update refund_claims set confirmed_at = clock(), confirmed_by = $3
+     where refund_id = $1 and code = $2 and confirmed_at is null returning refund_id`,
     [refundId, code, JSON.stringify(actor)],
   )
   return rows.length > 0

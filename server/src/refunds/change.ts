@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import type { Actor, EventType, RefundWay } from '@farthing/sdk'
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { appendEvent, newEvent } from '../events/append.ts'
+import type { RefundId, StoreId } from '../ids.ts'
+import { evaluateRefund, eventOf, isCounted, type Refund, toWire } from './refund.ts'
+import { type Findings, nothingFound, type RefundRow, readFindings, refundColumns, toRefund } from './rows.ts'
+
+/**
+ * The only file that writes a refund: its facts, the status that follows from them, its payment's total and its events.
+ *
+ * `addRefund` creates one, `changeRefund` adds facts to one whose lock the caller holds. Each writes facts, status and
+ * total in one statement, and the event in the same transaction. Two things are bookkeeping and written elsewhere: which
+ * idempotency key a refund belongs to, and when a named transaction was last looked up.
+ */
+
+/** A refund about to be written. Addresses are in stored form. */
+export type NewRefund = {
+  readonly id: RefundId
+  readonly storeId: StoreId
+  readonly paymentId: string
+  readonly checkoutId: string | null
+  readonly network: string
+  readonly asset: string
+  readonly identity: string
+  readonly wallet: string
+  /** The payment's own amount. */
+  readonly received: bigint
+  readonly amount: bigint
+  readonly recipient: string | null
+  readonly way: RefundWay
+  readonly reason: string | null
+  readonly actor: Actor
+  readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
+  readonly now: Date
+}
+
+/**
+ * Raises the payment's total and writes the refund in one statement, so two requests at once cannot take more than the
+ * payment; the total's own constraint says so too. Returns null if less than the amount is left, or if another store
+ * refunds the payment.
+ */
+export async function addRefund(
+  ctx: Context,
+  tx: Transaction,
+  added: NewRefund,
+  event: 'refund.requested' | null,
+): Promise<Refund | null> {
+  const [row] = await tx.query<RefundRow>(
+    `with raised as (
+       insert into refund_totals as t (network, asset, identity, payment_id, store_id, amount, reserved)
+       select $1, $2, $3, $4, $5, $6::numeric, $7::numeric where $7::numeric <= $6::numeric
+       on conflict (network, asset, identity) do update set reserved = t.reserved + excluded.reserved,
+         payment_id = excluded.payment_id, store_id = excluded.store_id
+         where (t.store_id = excluded.store_id or t.reserved = 0) and t.reserved + excluded.reserved <= t.amount
+       returning t.network
+     ), added as (
+       insert into refunds (id, store_id, payment_id, checkout_id, network, asset, identity, wallet, amount, recipient,
+         way, reason, status, version, actor, idempotency_key, body_hash, created_at)
+       select $8, $5, $4, $9, $1, $2, $3, $10, $7::numeric, $11, $12, $13, 'REQUESTED', 1, $14, $15, $16, $17
+       from raised returning *
+     )
+     select ${refundColumns} from added r`,
+    [
+      added.network,
+      added.asset,
+      added.identity,
+      added.paymentId,
+      added.storeId,
+      added.received.toString(),
+      added.amount.toString(),
+      added.id,
+      added.checkoutId,
+      added.wallet,
+      added.recipient,
+      added.way,
+      added.reason,
+      JSON.stringify(added.actor),
+      added.idempotency?.key ?? null,
+      added.idempotency?.bodyHash ?? null,
+      added.now,
+    ],
+  )
+  if (!row) return null
+  const refund = toRefund(row)
+  if (event) await announce(ctx, tx, refund, event, added)
+  return refund
+}
+
+/** Facts about a refund. Those that are left out stay as they are. */
+export type NewFacts = {
+  readonly recipient?: string
+  /** Which of the payment's nonces was handed out to be signed; null if none is left. */
+  readonly handOut?: { readonly slot: number; readonly nonce: string } | null
+  readonly signedAt?: Date | 'now'
+  readonly isCancelAsked?: true
+  /** The transaction that the store names; null if it does not prove the refund. */
+  readonly named?: string | null
+  /** The place in the named transaction of the transfer that proves the refund. */
+  readonly position?: number
+  readonly declared?: string
+  readonly failure?: string
+}
+
+export type ChangedBy = {
+  /** Who asked for the change; null if nobody did. */
+  readonly actor: Actor | null
+  readonly now: Date
+  /** An event that does not come with a change of status. */
+  readonly event?: 'refund.claimed'
+  /**
+   * Whether the refund may become COMPLETED. Only `work` may say that money went back (rights/refunds.sql), so every
+   * other caller leaves that to `watch.ts`.
+   */
+  readonly mayComplete?: boolean
+}
+
+/**
+ * Adds facts to a refund, computes its status from all facts, and writes both, with the total if the refund has ended
+ * and with the event of the status change. Writes nothing if nothing changes. The caller holds the refund's lock, so a
+ * version mismatch is a bug.
+ */
+export async function changeRefund(
+  ctx: Context,
+  tx: Transaction,
+  before: Refund,
+  added: NewFacts,
+  by: ChangedBy,
+): Promise<Refund> {
+  assert(isCounted(before.status), `${before.id} has ended and cannot change`)
+  const after = addFacts(before, added, by.now)
+  const findings = after.nonce === null ? nothingFound : await readFindings(tx, after)
+  const outcome = concludeFrom(after, findings, by.mayComplete ?? false)
+  if (Object.keys(added).length === 0 && !by.event && !differs(before, outcome)) return before
+  const moved = outcome.status === before.status ? null : eventOf(before.status, outcome.status)
+  assert(!moved || !by.event, 'a change of status has its own event')
+  const refund = await writeChange(tx, before, added, outcome, by)
+  const event = by.event ?? moved
+  if (event) await announce(ctx, tx, refund, event, by)
+  return refund
+}
+
+async function announce(
+  ctx: Context,
+  tx: Transaction,
+  refund: Refund,
+  event: EventType,
+  { actor, now }: Pick<ChangedBy, 'actor' | 'now'>,
+): Promise<void> {
+  await appendEvent(tx, newEvent(ctx, refund.storeId, actor, event, { refund: toWire(refund) }, now))
+}
+
+/** The refund with the new facts, to evaluate it. The database's clock says when they were written. */
+function addFacts(refund: Refund, added: NewFacts, now: Date): Refund {
+  const { handOut, signedAt, named } = added
+  return {
+    ...refund,
+    recipient: added.recipient ?? refund.recipient,
+    slot: handOut === undefined ? refund.slot : (handOut?.slot ?? null),
+    nonce: handOut === undefined ? refund.nonce : (handOut?.nonce ?? null),
+    signedAt: signedAt === 'now' ? now : (signedAt ?? refund.signedAt),
+    cancelAskedAt: added.isCancelAsked ? now : refund.cancelAskedAt,
+    transaction: named === undefined ? refund.transaction : named,
+    position: added.position ?? refund.position,
+    declared: added.declared ?? refund.declared,
+    failure: added.failure ?? refund.failure,
+  }
+}
+
+/** What follows from a refund's facts. */
+type Outcome = Pick<Refund, 'status' | 'transaction' | 'finality' | 'failure' | 'isWatched'>
+
+function concludeFrom(
+  refund: Refund,
+  { authorization, reason, transfer }: Findings,
+  mayComplete: boolean,
+): Outcome {
+  const { way, nonce, position } = refund
+  const isProven = way === 'sent' && position !== null
+  const status = evaluateRefund({
+    status: refund.status,
+    way,
+    isSigned: refund.signedAt !== null,
+    isCancelAsked: refund.cancelAskedAt !== null,
+    isDeclared: refund.declared !== null,
+    isNamed: way === 'sent' && refund.transaction !== null,
+    // A transfer that the chain shows was sent, also if a restored database has forgotten by which authorization.
+    authorization: authorization ?? (transfer ? 'sent' : null),
+    isTransferred: mayComplete && (isProven || transfer?.counts === true),
+  })
+  const transaction = transfer?.transaction ?? (way === 'sent' ? refund.transaction : null)
+  const shown = status === 'COMPLETED' ? (transfer?.finality ?? null) : null
+  const finality = isProven ? 'finalized' : shown
+  const isDone =
+    status === 'COMPLETED' ? finality === 'finalized' : !isCounted(status) || status === 'DECLARED'
+  return {
+    status,
+    transaction,
+    finality,
+    // Why a refund failed or waits is of no use once it is on its way or over.
+    failure:
+      status === 'FAILED' || status === 'SIGNED' ? reason : status === 'REQUESTED' ? refund.failure : null,
+    isWatched: !isDone && (nonce !== null || transaction !== null),
+  }
+}
+
+function differs(refund: Refund, outcome: Outcome): boolean {
+  return (
+    outcome.status !== refund.status ||
+    outcome.transaction !== refund.transaction ||
+    outcome.finality !== refund.finality ||
+    outcome.failure !== refund.failure ||
+    outcome.isWatched !== refund.isWatched
+  )
+}
+
+/** Whether the chain and the lanes have changed what a refund should say. */
+export function isOutdated(refund: Refund, findings: Findings): boolean {
+  return differs(refund, concludeFrom(refund, findings, true))
+}
+
+/** Sets only the columns that change: `serve` has no right to write those that say money went back. */
+async function writeChange(
+  tx: Transaction,
+  { id, version }: Refund,
+  added: NewFacts,
+  outcome: Outcome,
+  { actor, mayComplete }: ChangedBy,
+): Promise<Refund> {
+  const { handOut, signedAt, named, position, declared } = added
+  const hasEnded = !isCounted(outcome.status)
+  const values: unknown[] = [id, version]
+  const to = (value: unknown) => `$${values.push(value)}`
+  const sets = [
+    `status = ${to(outcome.status)}, version = r.version + 1, transaction_hash = ${to(outcome.transaction)}`,
+    `failure = ${to(outcome.failure)}, is_watched = ${to(outcome.isWatched)}`,
+    `ended_at = ${hasEnded ? 'clock()' : 'null'}`,
+  ]
+  if (added.recipient !== undefined) sets.push(`recipient = ${to(added.recipient)}`)
+  if (handOut !== undefined)
+    sets.push(`slot = ${to(handOut?.slot ?? null)}, nonce = ${to(handOut?.nonce ?? null)}`)
+  if (signedAt) sets.push(`signed_at = ${signedAt === 'now' ? 'clock()' : to(signedAt)}`)
+  if (added.isCancelAsked) sets.push('cancel_asked_at = clock()')
+  if (named) sets.push('named_at = clock(), looked_at = null')
+  if (declared !== undefined) sets.push(`declared = ${to(declared)}`)
+  if (named || declared !== undefined) sets.push(`said_by = ${to(JSON.stringify(actor))}`)
+  if (position !== undefined) sets.push(`position = ${to(position)}`)
+  if (position !== undefined || mayComplete) sets.push(`finality = ${to(outcome.finality)}`)
+  if (mayComplete)
+    sets.push(
+      `completed_at = ${outcome.status === 'COMPLETED' ? 'coalesce(r.completed_at, clock())' : 'null'}`,
+    )
+  const lowered = `, lowered as (
+       update refund_totals t set reserved = t.reserved - c.amount from changed c
+       where t.network = c.network and t.asset = c.asset and t.identity = c.identity
+     )`
+  const [row] = await tx.query<RefundRow>(
+    `with changed as (
+       update refunds r set ${sets.join(', ')} where r.id = $1 and r.version = $2 returning r.*
+     )${hasEnded ? lowered : ''}
+     select ${refundColumns} from changed r`,
+    values,
+  )
+  assert(row, `${id} was changed by somebody who does not hold its lock`)
+  return toRefund(row)
+}
