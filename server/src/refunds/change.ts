@@ -4,8 +4,9 @@ import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { RefundId, StoreId } from '../ids.ts'
+import { type Findings, nothingFound, readFindings } from './findings.ts'
 import { evaluateRefund, eventOf, isCounted, type Refund, toWire } from './refund.ts'
-import { type Findings, nothingFound, type RefundRow, readFindings, refundColumns, toRefund } from './rows.ts'
+import { type RefundRow, refundColumns, toRefund } from './rows.ts'
 
 /**
  * The only file that writes a refund: its facts, the status that follows from them, its payment's total and its events.
@@ -35,6 +36,12 @@ export type NewRefund = {
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
   readonly now: Date
 }
+
+/** What all refunds of a payment have in common. */
+export type RefundBase = Pick<
+  NewRefund,
+  'storeId' | 'paymentId' | 'checkoutId' | 'network' | 'asset' | 'identity' | 'wallet' | 'received'
+>
 
 /**
  * Raises the payment's total and writes the refund in one statement, so two requests at once cannot take more than the

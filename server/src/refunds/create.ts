@@ -1,31 +1,23 @@
 import type { Actor, RefundWay, Refund as Wire } from '@farthing/sdk'
 import { isErased } from '../archive/archive.ts'
+import { holdCheckout } from '../archive/rows.ts'
 import { toShown, toStored } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import type { Database, Transaction } from '../database/db.ts'
-import { systemActor } from '../events/actor.ts'
 import { isId, newId, type StoreId } from '../ids.ts'
 import { unitsToText } from '../money.ts'
 import { networks } from '../networks.ts'
 import { finalityOf } from '../payments/credits/credit.ts'
 import { readPayment, type StorePayment } from '../payments/credits/store-rows.ts'
-import { ownRecovered } from '../payments/refund-rows.ts'
 import { invalid, Problem } from '../problems.ts'
 import { checkText } from '../stores/check-text.ts'
-import { addRefund, changeRefund, type NewRefund } from './change.ts'
-import {
-  countRefundsOf,
-  findForgotten,
-  lockCheckoutOf,
-  lockUnprepared,
-  readRefundable,
-  readTotal,
-  takeFound,
-} from './create-rows.ts'
-import { identityOf, noncesOf } from './identity.ts'
+import { adoptForgotten, takeFound } from './adopt.ts'
+import { addRefund, type RefundBase } from './change.ts'
+import { identityOf } from './identity.ts'
 import { requireRecipient } from './recipient.ts'
-import { type Refund, reasonBytesMax, refundsPerPaymentMax, toWire } from './refund.ts'
-import { lockIdempotencyKey, lockRefundsOf, readByIdempotencyKey, readRefund } from './rows.ts'
+import { decimalsOf, type Refund, reasonBytesMax, refundsPerPaymentMax, toWire } from './refund.ts'
+import { exceeds, explainUnwritten, refundedElsewhere } from './refusals.ts'
+import { findRefund, lockRefundsOf, type RefundRow, readRefundable, refundColumns, toRefund } from './rows.ts'
 
 export type AskedRefund = {
   readonly paymentId: string
@@ -82,7 +74,8 @@ export async function createRefundTo(
     if (replayed) return replayed
     await lockRefundsOf(tx, asked.paymentId)
     const payment = await readKnown(tx, storeId, asked.paymentId)
-    if (payment.checkoutId !== null) await lockCheckoutOf(tx, payment.checkoutId)
+    // Nobody evaluates the checkout meanwhile: a payment that is being refunded does not become exact.
+    if (payment.checkoutId !== null) await holdCheckout(tx, payment.checkoutId)
     return await create(ctx, tx, storeId, actor, { ...asked, recipient }, payment, now)
   })
   return toWire(refund)
@@ -170,7 +163,7 @@ async function create(
     nonce: known.nonce,
     position: known.position,
   })
-  const base = {
+  const base: RefundBase = {
     storeId,
     paymentId: payment.paymentId,
     checkoutId: payment.checkoutId,
@@ -185,7 +178,7 @@ async function create(
     asked.idempotency && asked.amount !== null
       ? await takeFound(tx, { ...base, amount: asked.amount, recipient: asked.recipient }, asked.idempotency)
       : null
-  const paidBefore = foundId && (await readRefund(tx, storeId, foundId))
+  const paidBefore = foundId && (await findRefund(tx, storeId, foundId))
   if (paidBefore) return paidBefore
   const left = payment.amount - (known.reserved ?? 0n) - found
   const amount = asked.amount ?? left
@@ -200,63 +193,6 @@ async function create(
   const { idempotency } = asked
   const refund = await addRefund(ctx, tx, { ...added, actor, idempotency, now }, 'refund.requested')
   if (!refund) throw await explainUnwritten(tx, base)
-  return refund
-}
-
-function refundedElsewhere(): Problem {
-  return new Problem(
-    'payment_refunded',
-    'Another store that has registered the same wallet refunds this payment.',
-  )
-}
-
-/** Why a refund does not fit although there seemed to be room: a restore may have given the payment another id. */
-async function explainUnwritten(tx: Transaction, base: Base): Promise<Problem> {
-  const { storeId, reserved } = (await readTotal(tx, base)) ?? { storeId: base.storeId, reserved: 0n }
-  if (storeId !== base.storeId && reserved > 0n) return refundedElsewhere()
-  return exceeds(base.network, base.asset, base.received - reserved)
-}
-
-/** What all refunds of a payment have in common. */
-type Base = Pick<
-  NewRefund,
-  'storeId' | 'paymentId' | 'checkoutId' | 'network' | 'asset' | 'identity' | 'wallet' | 'received'
->
-
-/**
- * Refunds that the chain shows and the database does not, because it was restored. Returns what they take of the payment
- * beyond what is reserved.
- */
-async function adoptForgotten(ctx: Context, tx: Transaction, base: Base, now: Date): Promise<bigint> {
-  const forgotten = await findForgotten(tx, base, noncesOf(base.network, base.asset, base.identity))
-  let sum = 0n
-  for (const { recipient, amount, slot, nonce, transaction, at } of forgotten) {
-    const terms = { ...base, amount, recipient }
-    const waiting = await lockUnprepared(tx, terms)
-    const refund = waiting ?? (await addForgotten(ctx, tx, terms, now))
-    await ownRecovered(tx, base, refund.id, nonce)
-    const facts = { handOut: { slot, nonce }, signedAt: at }
-    await changeRefund(ctx, tx, refund, facts, { actor: null, now })
-    if (waiting) continue
-    sum += amount
-    ctx.log.warn(
-      { refundId: refund.id, paymentId: base.paymentId, txHash: transaction },
-      'refund found on the chain that the database had forgotten; it counts',
-    )
-  }
-  return sum
-}
-
-async function addForgotten(
-  ctx: Context,
-  tx: Transaction,
-  terms: Base & Pick<NewRefund, 'amount' | 'recipient'>,
-  now: Date,
-): Promise<Refund> {
-  const id = newId('rf', ctx.config.cell, now)
-  const rest = { way: 'signed', reason: null, actor: systemActor, idempotency: null, now } as const
-  const refund = await addRefund(ctx, tx, { ...terms, id, ...rest }, null)
-  if (!refund) throw await explainUnwritten(tx, terms)
   return refund
 }
 
@@ -279,17 +215,31 @@ function checkAmount(network: string, asset: string, amount: bigint, left: bigin
   }
 }
 
-function exceeds(network: string, asset: string, left: bigint): Problem {
-  const detail =
-    left > 0n
-      ? `${unitsToText(left, decimalsOf(network, asset))} is left of the payment.`
-      : 'Nothing is left of the payment: refunds that exist have taken all of it.'
-  return new Problem('refund_exceeds_payment', detail, {
-    members: { left: (left > 0n ? left : 0n).toString() },
-  })
+/** How many refunds a payment has had. Counted up to `max`. */
+async function countRefundsOf(tx: Transaction, paymentId: string, max: number): Promise<number> {
+  const [row] = await tx.query<{ count: number }>(
+    'select count(*)::integer as count from (select 1 from refunds where payment_id = $1 limit $2) r',
+    [paymentId, max],
+  )
+  return row?.count ?? 0
 }
 
-export function decimalsOf(network: string, asset: string): number {
-  const assets = networks.find(({ caip2 }) => caip2 === network)?.assets ?? []
-  return assets.find(({ address }) => toStored(network, address) === asset)?.decimals ?? 6
+/** Of requests with the same key, one goes first and the others find what it made. */
+async function lockIdempotencyKey(tx: Transaction, storeId: StoreId, key: string): Promise<void> {
+  await tx.query("select pg_advisory_xact_lock(hashtextextended('refund ' || $1 || ' ' || $2, 0))", [
+    storeId,
+    key,
+  ])
+}
+
+async function readByIdempotencyKey(
+  db: Database | Transaction,
+  storeId: StoreId,
+  key: string,
+): Promise<{ readonly refund: Refund; readonly bodyHash: string } | null> {
+  const [row] = await db.query<RefundRow & { body_hash: string }>(
+    `select ${refundColumns} from refunds r where r.store_id = $1 and r.idempotency_key = $2`,
+    [storeId, key],
+  )
+  return row ? { refund: toRefund(row), bodyHash: row.body_hash } : null
 }

@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
 import { firstIdAt, type StoreId } from '../ids.ts'
 import { parseDecimal } from '../money.ts'
-import { decimalsOf } from './create.ts'
-import { sumSince } from './rows.ts'
+import { decimalsOf } from './refund.ts'
 
 /** Not the store's calendar day: whoever waits for midnight would refund twice as much. */
 const dayMs = 24 * 3_600_000
@@ -28,4 +28,20 @@ export async function isAboveLimit(
   )
   const { coefficient, scale } = parseDecimal(limit)
   return refunded > coefficient * 10n ** BigInt(decimalsMax - scale)
+}
+
+/** What was refunded by this store's managers since a time, by asset, in whole tokens. */
+async function sumSince(
+  db: Database,
+  storeId: StoreId,
+  actorIds: readonly string[],
+  since: string,
+): Promise<{ readonly network: string; readonly asset: string; readonly units: bigint }[]> {
+  const rows = await db.query<{ network: string; asset: string; units: string }>(
+    `select r.network, r.asset, sum(r.amount)::text as units from refunds r
+     where r.store_id = $1 and r.id >= $3 and r.actor ->> 'id' = any($2) and r.status not in ('FAILED', 'CANCELED')
+     group by r.network, r.asset`,
+    [storeId, actorIds, since],
+  )
+  return rows.map(({ network, asset, units }) => ({ network, asset, units: BigInt(units) }))
 }

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
 import { refundOutcomes } from '../metrics.ts'
 import type { Network } from '../networks.ts'
-import { countOnTheWay } from './rows.ts'
 
 /** Counting more would say nothing else, and takes long. */
 const waitingMax = 10_000
@@ -16,4 +16,19 @@ export function openRefundMeasure(ctx: Context, networks: readonly Network[]): (
       for (const [status, count] of Object.entries(await countOnTheWay(ctx.db, caip2, waitingMax)))
         ctx.metrics.refundsWaiting.set({ network: id, status }, count)
   }
+}
+
+/** How many refunds of a network wait for a transaction, and for a block. Counted up to `max`. */
+async function countOnTheWay(
+  db: Database,
+  network: string,
+  max: number,
+): Promise<{ readonly SIGNED: number; readonly SENT: number }> {
+  const [row] = await db.query<{ signed: number; sent: number }>(
+    `select count(*) filter (where status = 'SIGNED')::integer as signed,
+       count(*) filter (where status = 'SENT')::integer as sent
+     from (select status from refunds where is_watched and network = $1 and status in ('SIGNED', 'SENT') limit $2) waiting`,
+    [network, max],
+  )
+  return { SIGNED: row?.signed ?? 0, SENT: row?.sent ?? 0 }
 }

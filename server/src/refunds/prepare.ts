@@ -3,15 +3,14 @@ import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
 import type { Transaction } from '../database/db.ts'
-import { isId, type StoreId } from '../ids.ts'
+import { isId, type RefundId, type StoreId } from '../ids.ts'
 import type { Rails, RefundOrder, RefundRail, ToSign } from '../payments/rail.ts'
 import { readHandOut } from '../payments/refund-rows.ts'
 import { Problem } from '../problems.ts'
 import { changeRefund } from './change.ts'
-import { findForgotten, readRefundable } from './create-rows.ts'
 import { noncesOf } from './identity.ts'
 import { type Refund, toWire } from './refund.ts'
-import { listEnded, lockRefund, readRefund } from './rows.ts'
+import { findForgotten, findRefund, lockRefund, readRefundable } from './rows.ts'
 
 export type PreparedRefund = { readonly refund: Wire } & ToSign
 
@@ -26,7 +25,7 @@ export async function prepareRefund(
   storeId: StoreId,
   id: string,
 ): Promise<PreparedRefund> {
-  const asked = isId('rf', id) ? await readRefund(ctx.db, storeId, id) : null
+  const asked = isId('rf', id) ? await findRefund(ctx.db, storeId, id) : null
   if (!asked) throw new Problem('not_found', 'No such refund.')
   refuseUnsignable(asked)
   const rail = railOf(rails, asked)
@@ -49,7 +48,7 @@ export async function prepareRefund(
       crashPoint(ctx, 'prepare-after-commit')
     }),
   )
-  const refund = await readRefund(ctx.db, storeId, id)
+  const refund = await findRefund(ctx.db, storeId, id)
   if (!refund) throw new Problem('not_found', 'No such refund.')
   return { refund: toWire(refund), ...toSign }
 }
@@ -123,4 +122,13 @@ export async function orUnavailable<Answer>(asking: Promise<Answer>): Promise<An
       cause: error,
     })
   })
+}
+
+/** Refunds of a payment that can no longer move money. */
+async function listEnded(tx: Transaction, paymentId: string): Promise<RefundId[]> {
+  const rows = await tx.query<{ id: RefundId }>(
+    'select id from refunds where payment_id = $1 and ended_at is not null order by id',
+    [paymentId],
+  )
+  return rows.map(({ id }) => id)
 }

@@ -4,7 +4,6 @@ import type { Database, Transaction } from '../database/db.ts'
 import type { RefundId, StoreId } from '../ids.ts'
 import type { Rail, SentRefusal } from '../payments/rail.ts'
 import { changeRefund } from './change.ts'
-import { listProven } from './recipient-rows.ts'
 import type { Refund } from './refund.ts'
 import { lockRefund } from './rows.ts'
 
@@ -192,4 +191,13 @@ async function findUse(
     [network, asset, transaction, block, place, logIndex],
   )
   return row?.use ?? null
+}
+
+/** The wallets that the store has proven to hold, retired ones too, in stored form. */
+async function listProven(db: Database, storeId: StoreId): Promise<string[]> {
+  const rows = await db.query<{ pay_to: string }>(
+    'select distinct pay_to from wallets where store_id = $1 and proven_at is not null',
+    [storeId],
+  )
+  return rows.map(({ pay_to }) => pay_to)
 }

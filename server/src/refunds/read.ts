@@ -1,12 +1,13 @@
 import type { Page, RefundStatus, Refund as Wire } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import { isId, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
 import { type Refund, toWire } from './refund.ts'
-import * as rows from './rows.ts'
+import { findRefund, type RefundRow, refundColumns, toRefund } from './rows.ts'
 
 export async function readRefund(ctx: Context, storeId: StoreId, id: string): Promise<Wire> {
-  const refund = isId('rf', id) ? await rows.readRefund(ctx.db, storeId, id) : null
+  const refund = isId('rf', id) ? await findRefund(ctx.db, storeId, id) : null
   if (!refund) throw new Problem('not_found', 'No such refund.')
   return toWire(refund)
 }
@@ -19,6 +20,9 @@ export type RefundQuery = {
   readonly limit: number
 }
 
+/** A status is looked for among this many of a store's newest refunds, so that a rare one does not read all of them. */
+const windowRows = 500
+
 /** Newest first. A page can be short although another follows: a status is looked for among a bounded number. */
 export async function listRefunds(
   ctx: Context,
@@ -27,13 +31,30 @@ export async function listRefunds(
 ): Promise<Page<Wire>> {
   if (cursor !== null && !isId('rf', cursor))
     throw invalid({ pointer: 'cursor', code: 'cursor', detail: 'Must be a cursor from an earlier answer.' })
-  const filter = { paymentId, checkoutId, status }
-  const { refunds, endedAt } = await rows.listRefunds(ctx.db, storeId, filter, cursor ?? 'rf~', limit + 1)
-  const page = refunds.slice(0, limit)
-  return {
-    data: page.map(toWire),
-    nextCursor: refunds.length > limit ? (page.at(-1)?.id ?? null) : endedAt,
-  }
+  const index =
+    paymentId !== null ? 'r.payment_id = $5' : checkoutId !== null ? 'r.checkout_id = $5' : '$5::text is null'
+  const rows = await ctx.db.query<RefundRow>(
+    `select ${refundColumns} from refunds r where r.store_id = $1 and r.id < $2 and ${index} order by r.id desc
+     limit case when $4::text is null then $3 else ${windowRows} end`,
+    [storeId, cursor ?? 'rf~', limit + 1, status, paymentId ?? checkoutId],
+  )
+  const found = rows.map(toRefund).filter((refund) => status === null || refund.status === status)
+  const page = found.slice(0, limit)
+  const isCut = status !== null && rows.length === windowRows
+  const last = found.length > limit ? page.at(-1) : isCut ? rows.at(-1) : null
+  return { data: page.map(toWire), nextCursor: last?.id ?? null }
+}
+
+/** How many of a store's newest refunds wait for it: to sign, to name a transaction, or to confirm an address. */
+export async function countForStore(db: Database | Transaction, storeId: StoreId): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    `select count(*)::integer as count from (
+       select * from refunds r where r.store_id = $1 order by r.id desc limit ${windowRows}
+     ) r where r.status = 'REQUESTED' and r.cancel_asked_at is null and (r.recipient is not null
+       or exists (select 1 from refund_claims m where m.refund_id = r.id and m.address is not null))`,
+    [storeId],
+  )
+  return row?.count ?? 0
 }
 
 /** What a store's view of a checkout gains by refunds of its payments: nothing if there are none. */

@@ -1,10 +1,10 @@
 import { findPayeeRefusal, parseWalletAddress, toStored } from '../chains/families.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
 import { networks } from '../networks.ts'
 import { invalid, Problem } from '../problems.ts'
-import { readOwnerOf } from './recipient-rows.ts'
 
 /** An address that may receive a refund, in stored form, or why it may not. */
 export type JudgedRecipient =
@@ -56,4 +56,18 @@ function refuseUnavailable(cause: unknown): never {
     'The chain could not be asked whether the address can be paid. Nothing was changed.',
     { retryAfterSeconds: 5, cause },
   )
+}
+
+/** Whose address this is, in stored form: the store's own, whether or not it is still paid there, or a settler's. */
+async function readOwnerOf(
+  db: Database,
+  storeId: StoreId,
+  address: string,
+): Promise<'store' | 'settler' | null> {
+  const [row] = await db.query<{ owner: 'store' | 'settler' | null }>(
+    `select case when exists (select 1 from wallets w where w.store_id = $1 and w.pay_to = $2) then 'store'
+       when exists (select 1 from settlers s where s.address = $2) then 'settler' end as owner`,
+    [storeId, address],
+  )
+  return row?.owner ?? null
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Actor, EventType, Finality, RefundStatus, RefundWay, Refund as Wire } from '@farthing/sdk'
-import { toShown } from '../chains/families.ts'
+import { toShown, toStored } from '../chains/families.ts'
 import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
+import { networks } from '../networks.ts'
 import { type Claim, claimToWire } from './claims/claim.ts'
 
 /**
@@ -165,4 +166,10 @@ export function toWire(refund: Refund): Wire {
     completedAt: refund.completedAt?.toISOString() ?? null,
     ...(refund.claim && { claim: claimToWire(network, refund.claim) }),
   }
+}
+
+/** Of a token that is not known any more, as many as most have. */
+export function decimalsOf(network: string, asset: string): number {
+  const assets = networks.find(({ caip2 }) => caip2 === network)?.assets ?? []
+  return assets.find(({ address }) => toStored(network, address) === asset)?.decimals ?? 6
 }

@@ -1,9 +1,9 @@
 import type { Actor, Finality, RefundStatus, RefundWay } from '@farthing/sdk'
+import { queryBoth } from '../archive/rows.ts'
 import type { Database, Transaction } from '../database/db.ts'
 import type { CheckoutId, RefundId, StoreId } from '../ids.ts'
-import { authorizationOf, liveCreditOf } from '../payments/rows.ts'
 import { type ClaimJson, claimJson, toClaim } from './claims/rows.ts'
-import type { Refund, RefundFacts } from './refund.ts'
+import type { Refund } from './refund.ts'
 
 export type RefundRow = {
   id: RefundId
@@ -77,7 +77,8 @@ export function toRefund(row: RefundRow): Refund {
 export const refundColumns = `r.*, (select c.order_id from all_checkouts c where c.id = r.checkout_id) as order_id,
   (select ${claimJson('m')} from refund_claims m where m.refund_id = r.id) as claim`
 
-export async function readRefund(
+/** A store's refund; null if it has none with this id. */
+export async function findRefund(
   db: Database | Transaction,
   storeId: StoreId,
   id: string,
@@ -98,64 +99,6 @@ export async function lockRefund(tx: Transaction, storeId: StoreId, id: string):
   return row ? toRefund(row) : null
 }
 
-/** Of requests with the same key, one goes first and the others find what it made. */
-export async function lockIdempotencyKey(tx: Transaction, storeId: StoreId, key: string): Promise<void> {
-  await tx.query("select pg_advisory_xact_lock(hashtextextended('refund ' || $1 || ' ' || $2, 0))", [
-    storeId,
-    key,
-  ])
-}
-
-export async function readByIdempotencyKey(
-  db: Database | Transaction,
-  storeId: StoreId,
-  key: string,
-): Promise<{ readonly refund: Refund; readonly bodyHash: string } | null> {
-  const [row] = await db.query<RefundRow & { body_hash: string }>(
-    `select ${refundColumns} from refunds r where r.store_id = $1 and r.idempotency_key = $2`,
-    [storeId, key],
-  )
-  return row ? { refund: toRefund(row), bodyHash: row.body_hash } : null
-}
-
-export type RefundFilter = {
-  readonly paymentId: string | null
-  readonly checkoutId: string | null
-  readonly status: RefundStatus | null
-}
-
-/** A store's refunds, newest first, before the id `before`. A status is looked for among the newest `windowRows`. */
-const windowRows = 500
-
-export async function listRefunds(
-  db: Database | Transaction,
-  storeId: StoreId,
-  { paymentId, checkoutId, status }: RefundFilter,
-  before: string,
-  limit: number,
-): Promise<{ readonly refunds: Refund[]; readonly endedAt: RefundId | null }> {
-  const index =
-    paymentId !== null ? 'r.payment_id = $5' : checkoutId !== null ? 'r.checkout_id = $5' : '$5::text is null'
-  const rows = await db.query<RefundRow>(
-    `select ${refundColumns} from refunds r where r.store_id = $1 and r.id < $2 and ${index} order by r.id desc
-     limit case when $4::text is null then $3 else ${windowRows} end`,
-    [storeId, before, limit, status, paymentId ?? checkoutId],
-  )
-  const seen = rows.map(toRefund)
-  const found = seen.filter((refund) => status === null || refund.status === status)
-  const isCut = status !== null && seen.length === windowRows && found.length < limit
-  return { refunds: found.slice(0, limit), endedAt: isCut ? (seen.at(-1)?.id ?? null) : null }
-}
-
-/** Refunds of a payment that can no longer move money. */
-export async function listEnded(tx: Transaction, paymentId: string): Promise<RefundId[]> {
-  const rows = await tx.query<{ id: RefundId }>(
-    'select id from refunds where payment_id = $1 and ended_at is not null order by id',
-    [paymentId],
-  )
-  return rows.map(({ id }) => id)
-}
-
 /** The refunds of these checkouts' payments, oldest first. */
 export async function listByCheckouts(
   db: Database | Transaction,
@@ -166,110 +109,6 @@ export async function listByCheckouts(
     [checkoutIds],
   )
   return rows.map(toRefund)
-}
-
-/** What lanes, followers and proofs of death have written about a refund's nonce, without knowing of refunds. */
-export type Findings = {
-  readonly authorization: RefundFacts['authorization']
-  /** Why its authorization was refused or died. */
-  readonly reason: string | null
-  /** Its own transfer on the chain, and whether enough nodes tell of it. */
-  readonly transfer: {
-    readonly transaction: string
-    readonly finality: Finality
-    readonly counts: boolean
-  } | null
-}
-
-/** About a refund of which nothing was handed out. */
-export const nothingFound: Findings = { authorization: null, reason: null, transfer: null }
-
-type FindingsRow = {
-  state: Findings['authorization']
-  authorization_reason: string | null
-  transfer_hash: string | null
-  transfer_finality: Finality
-  counts: boolean
-}
-
-const findingsColumns = `a.state, a.reason as authorization_reason, k.transaction_hash as transfer_hash, k.counts,
-  case when k.finalized_at is not null then 'finalized' when k.safe_at is not null then 'safe'
-    when k.network is not null then 'included' end as transfer_finality`
-
-/**
- * SQL: the authorization of a refund `r`, and the transfer that it made. A nonce that expired unused may belong to another
- * refund since then, and so does the transfer.
- */
-const findingsJoins = `
-  left join lateral (select r.network, r.asset, r.wallet as payer, r.nonce) key on r.nonce is not null
-  left join ${authorizationOf('key')} on a.refund_id = r.id
-  left join ${liveCreditOf('key')} on k.pay_to = r.recipient and k.amount = r.amount
-    and not exists (select 1 from authorizations o where o.network = r.network and o.asset = r.asset
-      and o.payer = r.wallet and o.nonce = r.nonce and o.refund_id <> r.id)`
-
-function toFindings(row: FindingsRow): Findings {
-  const { transfer_hash: transaction, transfer_finality: finality, counts } = row
-  return {
-    authorization: row.state,
-    reason: row.authorization_reason,
-    transfer: transaction === null ? null : { transaction, finality, counts },
-  }
-}
-
-/** Read after the refund was locked: every transaction that changes its status holds that lock. */
-export async function readFindings(
-  tx: Transaction,
-  { id, network, asset, wallet, nonce, recipient, amount }: Refund,
-): Promise<Findings> {
-  const [row] = await tx.query<FindingsRow>(
-    `select ${findingsColumns}
-     from (select $1::text as id, $2::text as network, $3::text as asset, $4::text as wallet, $5::text as nonce,
-       $6::text as recipient, $7::numeric as amount) r ${findingsJoins}`,
-    [id, network, asset, wallet, nonce, recipient, amount.toString()],
-  )
-  return row ? toFindings(row) : nothingFound
-}
-
-/** The watched refunds after this id, in order. */
-export async function listWatched(
-  db: Database,
-  after: string,
-  limit: number,
-): Promise<{ readonly refund: Refund; readonly findings: Findings }[]> {
-  const rows = await db.query<RefundRow & FindingsRow>(
-    `select ${refundColumns}, ${findingsColumns} from refunds r ${findingsJoins}
-     where r.is_watched and r.id > $1 order by r.id limit $2`,
-    [after, limit],
-  )
-  return rows.map((row) => ({ refund: toRefund(row), findings: toFindings(row) }))
-}
-
-/** What was refunded by this store's managers since a time, by asset, in whole tokens. */
-export async function sumSince(
-  db: Database | Transaction,
-  storeId: StoreId,
-  actorIds: readonly string[],
-  since: string,
-): Promise<{ readonly network: string; readonly asset: string; readonly units: bigint }[]> {
-  const rows = await db.query<{ network: string; asset: string; units: string }>(
-    `select r.network, r.asset, sum(r.amount)::text as units from refunds r
-     where r.store_id = $1 and r.id >= $3 and r.actor ->> 'id' = any($2) and r.status not in ('FAILED', 'CANCELED')
-     group by r.network, r.asset`,
-    [storeId, actorIds, since],
-  )
-  return rows.map(({ network, asset, units }) => ({ network, asset, units: BigInt(units) }))
-}
-
-/** How many of a store's newest refunds wait for it: to sign, to name a transaction, or to confirm an address. */
-export async function countForStore(db: Database | Transaction, storeId: StoreId): Promise<number> {
-  const [row] = await db.query<{ count: number }>(
-    `select count(*)::integer as count from (
-       select * from refunds r where r.store_id = $1 order by r.id desc limit ${windowRows}
-     ) r where r.status = 'REQUESTED' and r.cancel_asked_at is null and (r.recipient is not null
-       or exists (select 1 from refund_claims m where m.refund_id = r.id and m.address is not null))`,
-    [storeId],
-  )
-  return row?.count ?? 0
 }
 
 /**
@@ -317,17 +156,77 @@ export async function sumReturned(
   return new Map(rows.map(({ payment_id, units }) => [payment_id, BigInt(units)]))
 }
 
-/** How many refunds of a network wait for a transaction, and for a block. Counted up to `max`. */
-export async function countOnTheWay(
-  db: Database,
-  network: string,
-  max: number,
-): Promise<{ readonly SIGNED: number; readonly SENT: number }> {
-  const [row] = await db.query<{ signed: number; sent: number }>(
-    `select count(*) filter (where status = 'SIGNED')::integer as signed,
-       count(*) filter (where status = 'SENT')::integer as sent
-     from (select status from refunds where is_watched and network = $1 and status in ('SIGNED', 'SENT') limit $2) waiting`,
-    [network, max],
+/** What the chain knows of a payment, and what is left of it. */
+export type Refundable = {
+  readonly nonce: string | null
+  readonly position: number
+  readonly isFinal: boolean
+  /** Whether the store has proven that it holds the key of the wallet that was paid. */
+  readonly isProven: boolean
+  /** What refunds have taken; null if there has been none. */
+  readonly reserved: bigint | null
+  /** The store of the refunds that count. */
+  readonly ownerId: StoreId | null
+}
+
+/** Of a payment that is part of the chain; null if it is not. */
+export async function readRefundable(
+  tx: Database | Transaction,
+  storeId: StoreId,
+  paymentId: string,
+): Promise<Refundable | null> {
+  const [row] = await queryBoth<{
+    nonce: string | null
+    position: number
+    is_final: boolean
+    is_proven: boolean
+    reserved: string | null
+    owner_id: StoreId | null
+  }>(
+    tx,
+    `select k.nonce, k.position, k.finalized_at is not null as is_final, t.reserved,
+       case when t.reserved > 0 then t.store_id end as owner_id, exists (select 1 from wallets w
+         where w.store_id = $1 and w.pay_to = k.pay_to and w.proven_at is not null) as is_proven
+     from credits k left join refund_totals t on t.payment_id = k.payment_id
+     where k.payment_id = $2 and k.orphaned_at is null`,
+    [storeId, paymentId],
   )
-  return { SIGNED: row?.signed ?? 0, SENT: row?.sent ?? 0 }
+  if (!row) return null
+  return {
+    nonce: row.nonce,
+    position: row.position,
+    isFinal: row.is_final,
+    isProven: row.is_proven,
+    reserved: row.reserved === null ? null : BigInt(row.reserved),
+    ownerId: row.owner_id,
+  }
+}
+
+/** Transfers that refunds of the payment made and that no refund accounts for: a restored database has forgotten them. */
+export async function findForgotten(
+  tx: Database | Transaction,
+  { network, asset, wallet }: { network: string; asset: string; wallet: string },
+  nonces: readonly string[],
+): Promise<
+  { slot: number; nonce: string; recipient: string; amount: bigint; transaction: string; at: Date }[]
+> {
+  const rows = await tx.query<{
+    slot: number
+    nonce: string
+    recipient: string
+    amount: string
+    transaction: string
+    at: Date
+  }>(
+    `select i.slot::integer - 1 as slot, k.nonce, k.pay_to as recipient, k.amount, k.transaction_hash as transaction,
+       k.included_at as at
+     from unnest($4::text[]) with ordinality as i (nonce, slot)
+     cross join lateral (select * from credits k where k.nonce = i.nonce and k.payer = $3 and k.asset = $2
+       and k.network = $1 and k.orphaned_at is null offset 0) k
+     where not exists (select 1 from refunds r where r.nonce = i.nonce and r.ended_at is null
+       and r.recipient = k.pay_to and r.amount = k.amount)
+     order by i.slot`,
+    [network, asset, wallet, nonces],
+  )
+  return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }))
 }

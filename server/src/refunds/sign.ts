@@ -11,7 +11,7 @@ import { invalid, Problem } from '../problems.ts'
 import { changeRefund } from './change.ts'
 import { orUnavailable, railOf, refuseUnpaid, refuseUnsignable } from './prepare.ts'
 import { type Refund, toWire } from './refund.ts'
-import { lockRefund, readRefund } from './rows.ts'
+import { findRefund, lockRefund } from './rows.ts'
 
 /**
  * Takes the wallet's signature of what was prepared. Once it is committed a lane sends it, and nobody needs to ask again:
@@ -26,7 +26,7 @@ export async function signRefund(
   presented: Presented,
 ): Promise<Wire> {
   for (;;) {
-    const refund = isId('rf', id) ? await readRefund(ctx.db, storeId, id) : null
+    const refund = isId('rf', id) ? await findRefund(ctx.db, storeId, id) : null
     if (!refund) throw new Problem('not_found', 'No such refund.')
     if (isTaken(refund)) return toWire(refund)
     refuseUnsignable(refund)

@@ -1,9 +1,9 @@
 import type { Refund } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
 import { openLook } from '../database/look.ts'
 import type { StoreId } from '../ids.ts'
 import { readRefund } from './read.ts'
-import { listWithOutcome } from './wait-rows.ts'
 
 /** Long enough for a block or two of most networks, shorter than any client's patience. */
 const patienceMs = 5_000
@@ -52,4 +52,13 @@ export function openRefundWaits(ctx: Context): (storeId: StoreId, id: string) =>
     })
     return await readRefund(ctx, storeId, id)
   }
+}
+
+/** Which of these refunds have an outcome. */
+async function listWithOutcome(db: Database, ids: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from refunds where id = any($1) and status in ('COMPLETED', 'DECLARED', 'FAILED', 'CANCELED')`,
+    [ids],
+  )
+  return rows.map(({ id }) => id)
 }

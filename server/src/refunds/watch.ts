@@ -4,8 +4,9 @@ import { crashPoint } from '../crash.ts'
 import { refundOutcomes } from '../metrics.ts'
 import { networks } from '../networks.ts'
 import { changeRefund, isOutdated } from './change.ts'
+import { listWatched } from './findings.ts'
 import { eventOf, type Refund } from './refund.ts'
-import { listWatched, lockRefund } from './rows.ts'
+import { lockRefund } from './rows.ts'
 
 const watchedPerRun = 500
 

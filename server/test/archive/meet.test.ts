@@ -1,7 +1,7 @@
 /** Those who move checkouts to the archive and back, when they meet, and what strangers can make of it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bringBack, moveEnded, openMonth } from '../../src/archive/rows.ts'
+import { bringBack, holdCheckout, moveEnded, openMonth } from '../../src/archive/rows.ts'
 import { erasePayer } from '../../src/checkouts/erase-payer.ts'
 import { readPayViews } from '../../src/checkouts/pay-rows.ts'
 import { notePayment } from '../../src/checkouts/payments/decide.ts'
@@ -12,7 +12,6 @@ import type { Database, Transaction } from '../../src/database/db.ts'
 import { holdEvents, lastSequenceBefore } from '../../src/events/webhooks/delivery-rows.ts'
 import { type CheckoutId, newId } from '../../src/ids.ts'
 import type { Payment } from '../../src/payments/payload.ts'
-import { lockCheckoutOf } from '../../src/refunds/create-rows.ts'
 import { openTestApp } from '../support/app.ts'
 import { openAs } from '../support/database.ts'
 import { operator } from '../support/operator.ts'
@@ -64,7 +63,7 @@ test('of those who bring back a checkout at once, all find it', async () => {
     async (tx) => (await lockCheckout(tx, storeId, id)) !== null,
     async (tx) => (await lockCheckouts(tx, [id])).length === 1,
     async (tx) => {
-      await lockCheckoutOf(tx, id)
+      await holdCheckout(tx, id)
       const locked = await ctx.db.query(
         'select 1 as one from checkouts where id = $1 for update skip locked',
         [id],

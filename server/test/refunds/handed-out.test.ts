@@ -10,7 +10,7 @@ import { claimHandOut, writeHandOut } from '../../src/payments/refund-rows.ts'
 import { cancelRefund } from '../../src/refunds/cancel.ts'
 import { changeRefund, type NewFacts } from '../../src/refunds/change.ts'
 import { noncesOf } from '../../src/refunds/identity.ts'
-import { lockRefund, readRefund } from '../../src/refunds/rows.ts'
+import { findRefund, lockRefund } from '../../src/refunds/rows.ts'
 import { watchRefunds } from '../../src/refunds/watch.ts'
 import { openTestApp } from '../support/app.ts'
 import { creditByHand } from '../support/by-hand.ts'
@@ -21,7 +21,7 @@ const { ctx, work, shop, openPaid, readTotals } = await openShopOfPaid(farthing)
 const storeId = shop.store.id
 
 async function orderOf(wire: Refund, endedIds: readonly string[] = []) {
-  const refund = await readRefund(ctx.db, storeId, wire.id)
+  const refund = await findRefund(ctx.db, storeId, wire.id)
   assert(refund)
   const { id, network, asset, wallet, identity, amount, recipient } = refund
   const nonces = noncesOf(network, asset, identity)
@@ -99,7 +99,7 @@ async function land(wire: Refund, change: { to?: string; amount?: bigint } = {})
 
 async function statusOf(wire: Refund): Promise<string> {
   while (await watchRefunds(work, { after: '' }));
-  return (await readRefund(ctx.db, storeId, wire.id))?.status ?? ''
+  return (await findRefund(ctx.db, storeId, wire.id))?.status ?? ''
 }
 
 const soon = 2_000_000_000n
@@ -148,7 +148,7 @@ for (const outcome of ['FAILED', 'CANCELED', 'COMPLETED'])
       await land(refund)
       await farthing.ctx.db.query('update credits set safe_at = clock(), finalized_at = clock()')
     } else await die(refund)
-    const read = () => readRefund(ctx.db, storeId, refund.id)
+    const read = () => findRefund(ctx.db, storeId, refund.id)
     let written: Awaited<ReturnType<typeof read>> = null
     const db: Database = {
       ...work.db,

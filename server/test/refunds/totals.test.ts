@@ -4,16 +4,19 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { newId } from '../../src/ids.ts'
+import { openRails } from '../../src/payments/rails.ts'
 import { Problem } from '../../src/problems.ts'
 import { cancelRefund } from '../../src/refunds/cancel.ts'
 import { noncesOf } from '../../src/refunds/identity.ts'
-import { readRefund } from '../../src/refunds/rows.ts'
+import { prepareRefund } from '../../src/refunds/prepare.ts'
+import { findRefund } from '../../src/refunds/rows.ts'
+import { watchRefunds } from '../../src/refunds/watch.ts'
 import { trials } from '../payments/adversity/size.ts'
 import { openTestApp } from '../support/app.ts'
 import { actor, openShopOfPaid, paid } from './support/paid.ts'
 
 const farthing = await openTestApp()
-const { ctx, shop, openPaid, readTotals } = await openShopOfPaid(farthing)
+const { ctx, work, shop, openPaid, readTotals } = await openShopOfPaid(farthing)
 
 const anyAsked = fc.record({
   amount: fc.option(fc.bigInt({ min: 10_000n, max: paid })),
@@ -87,7 +90,25 @@ test('a refund of which a restore has forgotten only the preparation is found pa
   const first = await ask({ amount: 4_000_000n })
   await landByHand(paymentId, 0, 4_000_000n)
   assert.equal((await ask({ amount: 5_000_000n })).status, 'REQUESTED')
-  const found = await readRefund(ctx.db, shop.store.id, first.id)
+  const found = await findRefund(ctx.db, shop.store.id, first.id)
   assert.deepEqual([found?.status, found?.slot], ['SENT', 0])
   assert.deepEqual(await readTotals(paymentId), { reserved: 9_000_000n, counted: 9_000_000n, refunds: 2 })
+})
+
+test('a refund that a restore has forgotten stays SENT while its transfer is in a block that too few nodes tell of', async () => {
+  const { paymentId, ask } = await openPaid()
+  const first = await ask({ amount: 4_000_000n })
+  await landByHand(paymentId, 0, 4_000_000n)
+  await farthing.ctx.db.query('update credits set counts = false where transaction_hash = block_hash')
+  const second = await ask({ amount: 4_000_000n })
+  while (await watchRefunds(work, { after: '' }));
+  const read = async () => (await findRefund(ctx.db, shop.store.id, first.id))?.status
+  assert.equal(await read(), 'SENT')
+  await assert.rejects(prepareRefund(ctx, openRails(ctx), shop.store.id, first.id), {
+    code: 'refund_in_progress',
+  })
+  assert.equal(second.status, 'REQUESTED')
+  await farthing.ctx.db.query('update credits set counts = true where transaction_hash = block_hash')
+  while (await watchRefunds(work, { after: '' }));
+  assert.equal(await read(), 'COMPLETED')
 })

@@ -13,7 +13,7 @@ import type { RefundOrder } from '../../src/payments/rail.ts'
 import { writeHandOut } from '../../src/payments/refund-rows.ts'
 import { cancelRefund } from '../../src/refunds/cancel.ts'
 import { noncesOf } from '../../src/refunds/identity.ts'
-import { readRefund } from '../../src/refunds/rows.ts'
+import { findRefund } from '../../src/refunds/rows.ts'
 import { openTestApp } from '../support/app.ts'
 import { newPayer } from '../support/chain/evm-payment.ts'
 import { openAs } from '../support/database.ts'
@@ -79,7 +79,7 @@ test('in the console too, a store refunds what another had refunded and canceled
   const { stores, paymentId } = await openSharing()
   const [first, second] = stores
   const { id, network } = await ask(second, paymentId)
-  const asked = (await readRefund(serve.db, second.store.id, id)) ?? assert.fail()
+  const asked = (await findRefund(serve.db, second.store.id, id)) ?? assert.fail()
   const order = (storeId: string, refundId: string) => ({
     ...{ refundId, storeId, asset: asked.asset, wallet: asked.wallet, amount: asked.amount },
     ...{ recipient: asked.recipient ?? '', taken: null, endedIds: [] },

@@ -1,20 +1,20 @@
 import type { Actor, Refund as Wire } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
-import { isId, type StoreId } from '../../ids.ts'
+import type { Transaction } from '../../database/db.ts'
+import { isId, type RefundId, type StoreId } from '../../ids.ts'
 import { invalid, Problem } from '../../problems.ts'
 import { changeRefund } from '../change.ts'
 import { requireRecipient } from '../recipient.ts'
 import { toWire } from '../refund.ts'
-import { lockRefund, readRefund } from '../rows.ts'
+import { findRefund, lockRefund } from '../rows.ts'
 import { readCode } from './claim.ts'
-import { writeConfirmed } from './rows.ts'
 
 /**
  * The address that the buyer named, if it can still be paid: since then it may have been registered or blocked. Asks
  * nodes, so it comes before the transaction in which the address is confirmed.
  */
 export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: string): Promise<string> {
-  const found = isId('rf', refundId) ? await readRefund(ctx.db, storeId, refundId) : null
+  const found = isId('rf', refundId) ? await findRefund(ctx.db, storeId, refundId) : null
   if (!found) throw new Problem('not_found', 'No such refund.')
   if (!found.claim?.named) throw new Problem('claim_closed', 'The buyer has not named an address.')
   return await requireRecipient(ctx, storeId, found, found.claim.named.address)
@@ -57,4 +57,19 @@ export async function confirmClaim(
     const by = { actor, now, event: 'refund.claimed' } as const
     return toWire(await changeRefund(ctx, tx, refund, { recipient: address }, by))
   })
+}
+
+/** Confirms the address that has this code. False if another was named meanwhile, or it was confirmed before. */
+async function writeConfirmed(
+  tx: Transaction,
+  refundId: RefundId,
+  code: string,
+  actor: Actor,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `update refund_claims set confirmed_at = clock(), confirmed_by = $3
+     where refund_id = $1 and code = $2 and confirmed_at is null returning refund_id`,
+    [refundId, code, JSON.stringify(actor)],
+  )
+  return rows.length > 0
 }

@@ -1,11 +1,11 @@
 import type { Actor, RefundClaimLink } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
-import { isId, type StoreId } from '../../ids.ts'
+import type { Transaction } from '../../database/db.ts'
+import { isId, type RefundId, type StoreId } from '../../ids.ts'
 import { hashToken, newToken } from '../../members/token.ts'
 import { Problem } from '../../problems.ts'
 import { lockRefund } from '../rows.ts'
 import { claimDays, toLinkKey } from './claim.ts'
-import { writeLink } from './rows.ts'
 
 /**
  * Makes the link with which the buyer says where a refund should go. Another one replaces it, with whatever was named by
@@ -36,4 +36,28 @@ export async function makeClaim(
   if (!expiresAt) throw new Problem('claim_closed', 'An address was confirmed already.')
   const { checkoutPageUrl, cell } = ctx.config
   return { url: `${checkoutPageUrl}/refund/${toLinkKey(cell, token)}`, expiresAt: expiresAt.toISOString() }
+}
+
+/** A new link replaces the one before and what was named with it. A link whose address was confirmed stays. */
+async function writeLink(
+  tx: Transaction,
+  link: {
+    readonly refundId: RefundId
+    readonly storeId: StoreId
+    readonly tokenHash: Buffer
+    readonly actor: Actor
+    readonly days: number
+  },
+): Promise<Date | null> {
+  const [row] = await tx.query<{ expires_at: Date }>(
+    `insert into refund_claims as m (refund_id, store_id, token_hash, actor, made_at, expires_at)
+     values ($1, $2, $3, $4, clock(), clock() + make_interval(days => $5))
+     on conflict (refund_id) do update set token_hash = excluded.token_hash, actor = excluded.actor,
+       made_at = excluded.made_at, expires_at = excluded.expires_at, address = null, browser_hash = null, code = null,
+       named_at = null
+       where m.confirmed_at is null
+     returning expires_at`,
+    [link.refundId, link.storeId, link.tokenHash, JSON.stringify(link.actor), link.days],
+  )
+  return row?.expires_at ?? null
 }

@@ -1,11 +1,12 @@
 import type { Context } from '../../context.ts'
+import type { Transaction } from '../../database/db.ts'
+import type { RefundId } from '../../ids.ts'
 import { hashToken } from '../../members/token.ts'
 import { changeRefund } from '../change.ts'
 import { judgeRecipient } from '../recipient.ts'
 import { lockRefund } from '../rows.ts'
 import { newCode } from './claim.ts'
 import { type Opened, readClaim, stateOf } from './open.ts'
-import { writeNamed } from './rows.ts'
 
 /** `closed`: the link is not open any more, for whatever reason; reading the claim says why. */
 export type NameOutcome = 'named' | 'closed' | 'malformed' | 'refused'
@@ -35,4 +36,19 @@ export async function nameAddress(
     await changeRefund(ctx, tx, refund, {}, { actor: null, now, event: 'refund.claimed' })
     return 'named'
   })
+}
+
+/** Takes an address once, from whoever has the link that is current. False if it is too late for that. */
+async function writeNamed(
+  tx: Transaction,
+  refundId: RefundId,
+  tokenHash: Buffer,
+  named: { readonly address: string; readonly code: string; readonly browserHash: Buffer },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `update refund_claims set address = $3, code = $4, browser_hash = $5, named_at = clock()
+     where refund_id = $1 and token_hash = $2 and address is null and expires_at > clock() returning refund_id`,
+    [refundId, tokenHash, named.address, named.code, named.browserHash],
+  )
+  return rows.length > 0
 }

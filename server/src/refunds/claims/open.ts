@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Context } from '../../context.ts'
-import type { RefundId } from '../../ids.ts'
+import type { Database } from '../../database/db.ts'
+import type { RefundId, StoreId } from '../../ids.ts'
 import { hashToken } from '../../members/token.ts'
 import { readStore } from '../../stores/rows.ts'
 import type { Store } from '../../stores/store.ts'
 import type { Refund } from '../refund.ts'
-import { readRefund } from '../rows.ts'
+import { findRefund } from '../rows.ts'
 import type { Claim } from './claim.ts'
-import { findByToken } from './rows.ts'
 
 /** What a browser that has opened a link keeps: the link's token, and a secret of its own. */
 export type Opened = { readonly token: string; readonly secret: string }
@@ -39,7 +39,7 @@ export async function readClaim(
   const found = await findByToken(ctx.db, hashToken(token))
   if (!found || found.refundId !== refundId) return null
   const [refund, store] = await Promise.all([
-    readRefund(ctx.db, found.storeId, found.refundId),
+    findRefund(ctx.db, found.storeId, found.refundId),
     readStore(ctx.db, found.storeId),
   ])
   if (!refund?.claim || !store) return null
@@ -53,4 +53,16 @@ export function stateOf({ status, cancelAskedAt }: Refund, claim: Claim, secret:
   if (['CANCELED', 'FAILED', 'DECLARED'].includes(status) || cancelAskedAt !== null) return 'canceled'
   if (named) return claim.isConfirmed ? 'confirmed' : 'named'
   return claim.isExpired ? 'expired' : 'open'
+}
+
+/** The refund that a link is for. */
+async function findByToken(
+  db: Database,
+  tokenHash: Buffer,
+): Promise<{ readonly refundId: RefundId; readonly storeId: StoreId } | null> {
+  const [row] = await db.query<{ refund_id: RefundId; store_id: StoreId }>(
+    'select refund_id, store_id from refund_claims where token_hash = $1',
+    [tokenHash],
+  )
+  return row ? { refundId: row.refund_id, storeId: row.store_id } : null
 }

@@ -12,7 +12,7 @@ import { makeClaim } from '../../../refunds/claims/make.ts'
 import { declareRefund } from '../../../refunds/declare.ts'
 import { nameTransaction } from '../../../refunds/name-transaction.ts'
 import { readRefund } from '../../../refunds/read.ts'
-import { readRefund as readOwn } from '../../../refunds/rows.ts'
+import { findRefund } from '../../../refunds/rows.ts'
 import { fieldsOf, textOf, touchOf } from '../fields.ts'
 import { pick } from '../languages/pick.ts'
 import { forStore, sessionOf, storeOf } from '../visitor.ts'
@@ -103,7 +103,7 @@ async function requireTheirs(
   request: FastifyRequest,
   id: string,
 ): Promise<void> {
-  const refund = await readOwn(ctx.db, storeOf(request).storeId, id)
+  const refund = await findRefund(ctx.db, storeOf(request).storeId, id)
   if (refund && !isTheirs(role, actor.id, refund))
     throw new Refusal('role', { detail: pick(refundTexts, request).notTheirs })
 }

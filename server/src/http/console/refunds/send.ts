@@ -3,7 +3,7 @@ import type { Context } from '../../../context.ts'
 import { isId } from '../../../ids.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { toWire } from '../../../refunds/refund.ts'
-import { readRefund } from '../../../refunds/rows.ts'
+import { findRefund } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { formField } from '../form-field.ts'
@@ -42,7 +42,7 @@ export async function readOne(
 ): Promise<One> {
   const { storeId, role } = storeOf(request)
   const { refundId } = request.params as { refundId: string }
-  const refund = isId('rf', refundId) ? await readRefund(forStore(ctx, storeId).db, storeId, refundId) : null
+  const refund = isId('rf', refundId) ? await findRefund(forStore(ctx, storeId).db, storeId, refundId) : null
   if (!refund) throw new Refusal('not_found')
   const field = formField(giveFormToken(ctx, request, reply))
   return {

@@ -1,0 +1,86 @@
+import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
+import { systemActor } from '../events/actor.ts'
+import { newId, type RefundId } from '../ids.ts'
+import { ownRecovered } from '../payments/refund-rows.ts'
+import { addRefund, changeRefund, type NewRefund, type RefundBase } from './change.ts'
+import { noncesOf } from './identity.ts'
+import type { Refund } from './refund.ts'
+import { explainUnwritten } from './refusals.ts'
+import { findForgotten, type RefundRow, refundColumns, toRefund } from './rows.ts'
+
+/**
+ * Refunds that the chain shows and the database does not, because it was restored. Returns what they take of the payment
+ * beyond what is reserved.
+ */
+export async function adoptForgotten(
+  ctx: Context,
+  tx: Transaction,
+  base: RefundBase,
+  now: Date,
+): Promise<bigint> {
+  const forgotten = await findForgotten(tx, base, noncesOf(base.network, base.asset, base.identity))
+  let sum = 0n
+  for (const { recipient, amount, slot, nonce, transaction, at } of forgotten) {
+    const terms = { ...base, amount, recipient }
+    const waiting = await lockUnprepared(tx, terms)
+    const refund = waiting ?? (await addForgotten(ctx, tx, terms, now))
+    await ownRecovered(tx, base, refund.id, nonce)
+    const facts = { handOut: { slot, nonce }, signedAt: at }
+    await changeRefund(ctx, tx, refund, facts, { actor: null, now })
+    if (waiting) continue
+    sum += amount
+    ctx.log.warn(
+      { refundId: refund.id, paymentId: base.paymentId, txHash: transaction },
+      'refund found on the chain that the database had forgotten; it counts',
+    )
+  }
+  return sum
+}
+
+async function addForgotten(
+  ctx: Context,
+  tx: Transaction,
+  terms: RefundBase & Pick<NewRefund, 'amount' | 'recipient'>,
+  now: Date,
+): Promise<Refund> {
+  const id = newId('rf', ctx.config.cell, now)
+  const rest = { way: 'signed', reason: null, actor: systemActor, idempotency: null, now } as const
+  const refund = await addRefund(ctx, tx, { ...terms, id, ...rest }, null)
+  if (!refund) throw await explainUnwritten(tx, terms)
+  return refund
+}
+
+/**
+ * Gives a refund that was found on the chain, and that nobody has asked for since, to a key that asks for the same: the
+ * key was forgotten with it. Returns its id; null if there is none.
+ */
+export async function takeFound(
+  tx: Transaction,
+  { paymentId, amount, recipient }: Pick<NewRefund, 'paymentId' | 'amount' | 'recipient'>,
+  { key, bodyHash }: { readonly key: string; readonly bodyHash: string },
+): Promise<RefundId | null> {
+  const [row] = await tx.query<{ id: RefundId }>(
+    `update refunds set idempotency_key = $4, body_hash = $5 where id = (
+       select id from refunds where payment_id = $1 and amount = $2::numeric and recipient = $3
+         and idempotency_key is null and actor ->> 'type' = 'system' and ended_at is null
+       order by id limit 1 for update)
+     returning id`,
+    [paymentId, amount.toString(), recipient, key, bodyHash],
+  )
+  return row?.id ?? null
+}
+
+/** Locks a refund of the same amount for the same recipient for which nothing was handed out; null if there is none. */
+async function lockUnprepared(
+  tx: Transaction,
+  { paymentId, amount, recipient }: Pick<NewRefund, 'paymentId' | 'amount' | 'recipient'>,
+): Promise<Refund | null> {
+  const [row] = await tx.query<RefundRow>(
+    `select ${refundColumns} from refunds r where r.payment_id = $1 and r.amount = $2::numeric and r.recipient = $3
+       and r.way = 'signed' and r.status = 'REQUESTED' and r.nonce is null
+     order by r.id limit 1 for no key update of r`,
+    [paymentId, amount.toString(), recipient],
+  )
+  return row ? toRefund(row) : null
+}
