@@ -10,8 +10,8 @@ import { explainUnwritten } from './refusals.ts'
 import { findForgotten, type RefundRow, refundColumns, toRefund } from './rows.ts'
 
 /**
- * Refunds that the chain shows and the database does not, because it was restored. Returns what they take of the payment
- * beyond what is reserved.
+ * Records refunds that the chain shows and a restored database has forgotten. A refund that still waits with the same
+ * terms has lost only its preparation; otherwise one is added. Returns how much the added ones take of the payment.
  */
 export async function adoptForgotten(
   ctx: Context,
@@ -52,8 +52,8 @@ async function addForgotten(
 }
 
 /**
- * Gives a refund that was found on the chain, and that nobody has asked for since, to a key that asks for the same: the
- * key was forgotten with it. Returns its id; null if there is none.
+ * Gives an adopted refund to an idempotency key that asks for the same terms, because the database has forgotten the key
+ * together with the refund. Returns its id; null if there is no such refund.
  */
 export async function takeFound(
   tx: Transaction,
@@ -71,7 +71,7 @@ export async function takeFound(
   return row?.id ?? null
 }
 
-/** Locks a refund of the same amount for the same recipient for which nothing was handed out; null if there is none. */
+/** Locks a refund with these terms for which nothing was handed out; null if there is none. */
 async function lockUnprepared(
   tx: Transaction,
   { paymentId, amount, recipient }: Pick<NewRefund, 'paymentId' | 'amount' | 'recipient'>,

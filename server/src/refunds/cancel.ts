@@ -7,8 +7,8 @@ import { toWire } from './refund.ts'
 import { lockRefund } from './rows.ts'
 
 /**
- * Cancels a refund that nobody has signed. If something was handed out to be signed, a signature may exist: then the
- * refund counts until that can no longer move money, and is canceled by itself after that (`isCanceling`).
+ * Cancels a refund that nobody has signed. If something was handed out to be signed, a signature may exist. Then the
+ * refund is `isCanceling`: it counts until the signature can no longer move money, and is CANCELED after that.
  */
 export async function cancelRefund(
   ctx: Context,

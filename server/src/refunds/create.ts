@@ -23,26 +23,26 @@ export type AskedRefund = {
   readonly paymentId: string
   /** In the asset's smallest unit; null for all that is left. */
   readonly amount: bigint | null
-  /** As it was typed; null for whoever signed the payment. */
+  /** As it was typed; null for the payer who signed. */
   readonly recipient: string | null
   readonly reason: string | null
   readonly way: RefundWay
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | null
 }
 
-/** On whose behalf, and what they may choose. */
+/** Who asks for a refund, and whether they may choose its recipient. */
 export type Requester = {
   readonly actor: Actor
-  /** A key cannot send money elsewhere than where it came from: whoever steals it could. */
+  /** An API key may not: a thief could use it to send money to an address of their own. */
   readonly mayChooseRecipient: boolean
 }
 
-/** The most that the chain has ever needed until a payment was final, in seconds. */
+/** The longest that any chain has needed to make a payment final. */
 const finalSeconds = 20 * 60
 
 /**
- * Creates a refund: reserves its amount of the payment. Nothing moves, and nothing can, until what `prepare` hands out is
- * signed. Asking again with the same Idempotency-Key returns the same refund.
+ * Creates a refund and reserves its amount of the payment. No money can move until the wallet signs what `prepare` hands
+ * out. The same Idempotency-Key returns the same refund.
  */
 export async function createRefund(
   ctx: Context,
@@ -57,7 +57,7 @@ export async function createRefund(
   return await createRefundTo(ctx, storeId, requester.actor, asked, recipient, now)
 }
 
-/** The same for a recipient that was chosen before: within a transaction that locks something, no node may be asked. */
+/** Creates a refund whose recipient was chosen before. Asks no nodes, so a transaction that holds locks may call it. */
 export async function createRefundTo(
   ctx: Context,
   storeId: StoreId,
@@ -74,7 +74,7 @@ export async function createRefundTo(
     if (replayed) return replayed
     await lockRefundsOf(tx, asked.paymentId)
     const payment = await readKnown(tx, storeId, asked.paymentId)
-    // Nobody evaluates the checkout meanwhile: a payment that is being refunded does not become exact.
+    // Until we commit, nobody evaluates the checkout: a payment that is being refunded must not become exact.
     if (payment.checkoutId !== null) await holdCheckout(tx, payment.checkoutId)
     return await create(ctx, tx, storeId, actor, { ...asked, recipient }, payment, now)
   })
@@ -82,8 +82,8 @@ export async function createRefundTo(
 }
 
 /**
- * Who receives it, in stored form: whoever signed the payment, unless a member names another. Null if nobody is known.
- * Asks nodes whether they can be paid.
+ * Chooses the recipient, in stored form: the payer who signed, unless a member names another. Null for a plain transfer
+ * without a named recipient. Asks nodes whether the recipient can be paid.
  */
 export async function chooseRecipient(
   ctx: Context,
@@ -98,7 +98,7 @@ export async function chooseRecipient(
   const wanted = asked.recipient ?? signer
   if (wanted === null) return null
   if (toStored(network, wanted.trim()) !== signer && !mayChooseRecipient)
-    throw new Problem('recipient_needs_member', 'The recipient is not whoever signed the payment.')
+    throw new Problem('recipient_needs_member', 'The recipient is not the wallet that signed the payment.')
   return await requireRecipient(ctx, storeId, payment, wanted)
 }
 
@@ -121,7 +121,7 @@ async function readKnown(
 ): Promise<StorePayment> {
   const payment = isId('pay', paymentId) ? await readPayment(tx, storeId, paymentId) : null
   if (!payment) throw new Problem('not_found', 'No such payment.')
-  // What was refunded of a payment is known by its payer.
+  // Refunds of a payment are counted by its payer's address.
   if (isErased(payment.payer))
     throw new Problem('payment_not_open', 'The payer’s data was erased, so it cannot be refunded.')
   return payment
@@ -196,7 +196,7 @@ async function create(
   return refund
 }
 
-/** By when a payment is final, if the chain goes on as usual. */
+/** When a payment is final at the latest, if the chain runs normally. */
 export function expectedFinalAt({ includedAt }: Pick<StorePayment, 'includedAt'>): Date {
   return new Date(includedAt.getTime() + finalSeconds * 1_000)
 }
@@ -215,7 +215,7 @@ function checkAmount(network: string, asset: string, amount: bigint, left: bigin
   }
 }
 
-/** How many refunds a payment has had. Counted up to `max`. */
+/** Counts a payment's refunds, canceled ones too, up to `max`. */
 async function countRefundsOf(tx: Transaction, paymentId: string, max: number): Promise<number> {
   const [row] = await tx.query<{ count: number }>(
     'select count(*)::integer as count from (select 1 from refunds where payment_id = $1 limit $2) r',
@@ -224,7 +224,7 @@ async function countRefundsOf(tx: Transaction, paymentId: string, max: number): 
   return row?.count ?? 0
 }
 
-/** Of requests with the same key, one goes first and the others find what it made. */
+/** Serialises requests with the same key, so that later ones find the refund of the first. */
 async function lockIdempotencyKey(tx: Transaction, storeId: StoreId, key: string): Promise<void> {
   await tx.query("select pg_advisory_xact_lock(hashtextextended('refund ' || $1 || ' ' || $2, 0))", [
     storeId,

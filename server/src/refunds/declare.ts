@@ -11,9 +11,9 @@ import { toWire } from './refund.ts'
 const referenceBytesMax = 500
 
 /**
- * Records the store's word that it paid a refund in a way that no chain shows here, with its own reference. It counts
- * against the payment for good, and is never called completed. It cannot be undone: nothing here could tell whether the
- * money went.
+ * Records the store's statement that it paid a refund outside of the chains we see, with its own reference. The refund
+ * counts against the payment for good and never becomes COMPLETED. It cannot be undone, because we cannot check whether
+ * the money went.
  */
 export async function declareRefund(
   ctx: Context,
@@ -26,7 +26,7 @@ export async function declareRefund(
   if (mistakes.length > 0) throw invalid(...mistakes)
   const refund = await ctx.db.transaction(async (tx) => {
     const found = await lockSent(tx, storeId, id)
-    // A repeat of the same words has happened already.
+    // The same request again.
     if (found.status === 'DECLARED' && found.declared === reference) return found
     if (found.status !== 'REQUESTED')
       throw new Problem('refund_in_progress', `The refund is ${found.status}.`)

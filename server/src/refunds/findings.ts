@@ -4,12 +4,12 @@ import { authorizationOf, liveCreditOf } from '../payments/rows.ts'
 import type { Refund, RefundFacts } from './refund.ts'
 import { type RefundRow, refundColumns, toRefund } from './rows.ts'
 
-/** What lanes, followers and proofs of death have written about a refund's nonce, without knowing of refunds. */
+/** The state of a refund's nonce, which lanes, followers and proofs of death write without knowing of refunds. */
 export type Findings = {
   readonly authorization: RefundFacts['authorization']
   /** Why its authorization was refused or died. */
   readonly reason: string | null
-  /** Its own transfer on the chain, and whether enough nodes tell of it. */
+  /** The refund's own transfer on the chain. It counts once enough nodes report it. */
   readonly transfer: {
     readonly transaction: string
     readonly finality: Finality
@@ -17,7 +17,7 @@ export type Findings = {
   } | null
 }
 
-/** About a refund of which nothing was handed out. */
+/** For a refund of which nothing was handed out. */
 export const nothingFound: Findings = { authorization: null, reason: null, transfer: null }
 
 type FindingsRow = {
@@ -33,8 +33,8 @@ const findingsColumns = `a.state, a.reason as authorization_reason, k.transactio
     when k.network is not null then 'included' end as transfer_finality`
 
 /**
- * SQL: the authorization of a refund `r`, and the transfer that it made. A nonce that expired unused may belong to another
- * refund since then, and so does the transfer.
+ * SQL: the authorization `a` of a refund `r`, and its transfer `k`. A nonce that expired unused may have been handed out
+ * again for another refund; then the transfer belongs to that one.
  */
 const findingsJoins = `
   left join lateral (select r.network, r.asset, r.wallet as payer, r.nonce) key on r.nonce is not null
@@ -52,7 +52,7 @@ function toFindings(row: FindingsRow): Findings {
   }
 }
 
-/** Read after the refund was locked: every transaction that changes its status holds that lock. */
+/** Call this under the refund's lock: every transaction that changes its status holds it. */
 export async function readFindings(
   tx: Transaction,
   { id, network, asset, wallet, nonce, recipient, amount }: Refund,

@@ -1,7 +1,7 @@
 import { refundNonce } from '../payments/refund-nonce.ts'
 import { slotsPerPayment } from './refund.ts'
 
-/** What the chain knows a payment by. Addresses and hashes in stored form. */
+/** The facts that identify a payment on the chain. Addresses and hashes are in stored form. */
 type OnChain = {
   readonly payer: string
   /** Null for a plain transfer. */
@@ -13,8 +13,9 @@ type OnChain = {
 }
 
 /**
- * The identity of a payment, which does not depend on our ids: payer and nonce, which can pay once; or a transaction and
- * the place of the transfer in it. It survives inclusion in another block and a restored database.
+ * The identity of a payment: payer and nonce of an authorization, which can pay once, or the transaction of a plain
+ * transfer and the transfer's place in it. It does not depend on our ids, so it survives inclusion in another block and
+ * a restored database.
  */
 export function identityOf({ payer, nonce, transaction, payTo, amount, position }: OnChain): string {
   return nonce === null ? `${transaction} ${payer} ${payTo} ${amount} ${position}` : `${payer} ${nonce}`

@@ -4,14 +4,14 @@ import { firstIdAt, type StoreId } from '../ids.ts'
 import { parseDecimal } from '../money.ts'
 import { decimalsOf } from './refund.ts'
 
-/** Not the store's calendar day: whoever waits for midnight would refund twice as much. */
+/** The last 24 hours. With calendar days, a manager could refund twice the limit around midnight. */
 const dayMs = 24 * 3_600_000
 /** No token has more, so sums of different tokens are exact. */
 const decimalsMax = 18
 
 /**
- * Whether somebody has refunded more than `limit` whole tokens within a day. Asked in the transaction that created a
- * refund, which is undone if it did.
+ * Whether a member has refunded more than `limit` whole tokens within a day. The transaction that creates a refund asks
+ * this after creating it, and rolls back if so.
  */
 export async function isAboveLimit(
   ctx: Context,
@@ -30,7 +30,7 @@ export async function isAboveLimit(
   return refunded > coefficient * 10n ** BigInt(decimalsMax - scale)
 }
 
-/** What was refunded by this store's managers since a time, by asset, in whole tokens. */
+/** Sums the refunds of these members since the id `since`, by asset, in its smallest unit. */
 async function sumSince(
   db: Database,
   storeId: StoreId,

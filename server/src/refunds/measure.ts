@@ -3,10 +3,10 @@ import type { Database } from '../database/db.ts'
 import { refundOutcomes } from '../metrics.ts'
 import type { Network } from '../networks.ts'
 
-/** Counting more would say nothing else, and takes long. */
+/** A larger count would tell operators nothing more, and takes long. */
 const waitingMax = 10_000
 
-/** Tells operators how many refunds wait. Those that nobody has signed wait for their store, not for us. */
+/** Measures how many signed refunds wait. Unsigned ones are not counted: they wait for their store, not for us. */
 export function openRefundMeasure(ctx: Context, networks: readonly Network[]): () => Promise<void> {
   // A counter that appears with its first increase hides that increase from Prometheus.
   for (const { id } of networks)
@@ -18,7 +18,7 @@ export function openRefundMeasure(ctx: Context, networks: readonly Network[]): (
   }
 }
 
-/** How many refunds of a network wait for a transaction, and for a block. Counted up to `max`. */
+/** Counts a network's refunds that wait for a transaction (SIGNED) or for a block (SENT), up to `max`. */
 async function countOnTheWay(
   db: Database,
   network: string,

@@ -9,8 +9,8 @@ import { type Refund, toWire } from './refund.ts'
 import { lockRefund } from './rows.ts'
 
 /**
- * The store names the transaction with which it paid a refund by itself. From then on it is SENT, and `work` looks for
- * the transfer (prove-sent.ts). Until that is proven, another transaction can be named in its place.
+ * Takes the transaction with which the store paid a refund by itself. The refund is SENT, and `work` looks for the
+ * transfer (prove-sent.ts). The store can name another transaction until the transfer is proven.
  */
 export async function nameTransaction(
   ctx: Context,
@@ -50,7 +50,7 @@ export async function nameTransaction(
   return toWire(refund)
 }
 
-/** Locks a refund that the store pays by itself, unless it is over. */
+/** Locks a refund that the store pays by itself. Throws a Problem if it was canceled. */
 export async function lockSent(tx: Transaction, storeId: StoreId, id: string): Promise<Refund> {
   const found = isId('rf', id) ? await lockRefund(tx, storeId, id) : null
   if (!found) throw new Problem('not_found', 'No such refund.')

@@ -15,9 +15,8 @@ import { findForgotten, findRefund, lockRefund, readRefundable } from './rows.ts
 export type PreparedRefund = { readonly refund: Wire } & ToSign
 
 /**
- * Hands out what the store's wallet is to sign. Asking again gives the same nonce, amount and recipient, and never a
- * window that ends before one that was handed out. From here on the refund counts until that nonce is dead, whether or
- * not anybody signs.
+ * Hands out the transfer for the store's wallet to sign. Later calls return the same nonce, amount and recipient, and
+ * never a window that ends earlier. From the first call on, the refund counts until its nonce is dead, signed or not.
  */
 export async function prepareRefund(
   ctx: Context,
@@ -39,7 +38,7 @@ export async function prepareRefund(
         await refuseUnpaid(tx, refund)
         const order = await toOrder(tx, refund)
         const nonce = await write(tx, order)
-        // Where nonces are not a payment's own, all of its refunds share the first slot.
+        // On networks where nonces do not follow from the payment, all of its refunds share the first slot.
         const slot = Math.max(0, order.nonces.indexOf(nonce ?? ''))
         const handOut = nonce === null ? null : { slot, nonce }
         await changeRefund(ctx, tx, refund, { handOut }, { actor: null, now: ctx.now() })
@@ -64,7 +63,7 @@ export function railOf(rails: Rails, { network }: Refund): RefundRail {
   return rail.refunds
 }
 
-/** Nothing is handed out, and no signature is taken, for a refund that is not waiting for one. */
+/** Throws a Problem unless the refund waits for a signature. */
 export function refuseUnsignable(refund: Refund): void {
   if (refund.status === 'CANCELED' || refund.cancelAskedAt !== null)
     throw new Problem('refund_canceled', 'The refund was canceled, so nothing is signed for it any more.')
@@ -78,7 +77,7 @@ export function refuseUnsignable(refund: Refund): void {
     throw new Problem('refund_in_progress', 'Nobody has said yet who receives the refund.')
 }
 
-/** The store must have the money that it gives back. */
+/** Throws a Problem unless the payment is final: the store must have the money that it gives back. */
 export async function refuseUnpaid(tx: Transaction, { storeId, paymentId }: Refund): Promise<void> {
   const payment = await readRefundable(tx, storeId, paymentId)
   if (!payment) throw new Problem('payment_not_open', 'The chain took the payment back.')
@@ -91,7 +90,7 @@ export async function refuseUnpaid(tx: Transaction, { storeId, paymentId }: Refu
 async function toOrder(tx: Transaction, refund: Refund): Promise<RefundOrder> {
   const { network, asset, wallet, identity, amount, recipient, storeId, paymentId } = refund
   const nonces = noncesOf(network, asset, identity)
-  // After a restore, the follower may find a refund only after this one was created.
+  // After a restore, the follower may find a forgotten refund only after this one was created.
   if ((await findForgotten(tx, { network, asset, wallet }, nonces)).length > 0)
     throw new Problem(
       'refund_exceeds_payment',
@@ -113,7 +112,7 @@ async function toOrder(tx: Transaction, refund: Refund): Promise<RefundOrder> {
   }
 }
 
-/** Nodes that do not answer are our trouble, and say nothing about the refund. */
+/** Turns a failure of nodes into a Problem that can be retried: it says nothing about the refund. */
 export async function orUnavailable<Answer>(asking: Promise<Answer>): Promise<Answer> {
   return await asking.catch((error) => {
     if (!(error instanceof RpcUnavailableError) && !(error instanceof RpcAnswerError)) throw error
@@ -124,7 +123,7 @@ export async function orUnavailable<Answer>(asking: Promise<Answer>): Promise<An
   })
 }
 
-/** Refunds of a payment that can no longer move money. */
+/** The payment's refunds that can no longer move money. */
 async function listEnded(tx: Transaction, paymentId: string): Promise<RefundId[]> {
   const rows = await tx.query<{ id: RefundId }>(
     'select id from refunds where payment_id = $1 and ended_at is not null order by id',

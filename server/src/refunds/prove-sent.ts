@@ -7,19 +7,19 @@ import { changeRefund } from './change.ts'
 import type { Refund } from './refund.ts'
 import { lockRefund } from './rows.ts'
 
-/** At first every two blocks or so, later every minute: a transfer proves a refund only once it is final. */
+/** Looks every two blocks or so at first and every minute later, because a transfer must be final to prove a refund. */
 const again = { secondsMin: 3, secondsMax: 60 }
 const lookedForPerRun = 20
-/** A transaction that no node knows after this long was never sent, or was mistyped. */
+/** Gives up on a transaction that no node knows after an hour: it was never sent, or its hash is mistyped. */
 const unknownSeconds = 60 * 60
-/** What is not final in enough nodes' eyes after a day is not for us to wait for. */
+/** Gives up on a transaction that is not final after a day. */
 const waitingSeconds = 24 * 60 * 60
 
 /**
- * Looks for the transfers with which stores say they paid refunds by themselves. One proves its refund if it is a plain
- * transfer of exactly the amount, to the recipient, from a wallet that this store has proven, in a final block that is
- * not older than the request, and if it is neither a payment to some store nor the proof of another refund. Anything
- * else is forgotten, with the reason, and another transaction can be named. Returns whether anything was due.
+ * Looks up the transactions with which stores say they paid refunds by themselves. A refund is proven by a plain transfer
+ * of exactly its amount, to its recipient, from a wallet that this store has proven, in a final block that is not older
+ * than the refund. The transfer must not be a payment to a store, or the proof of another refund. If a transaction does
+ * not prove its refund, the refund says why, and the store can name another. Returns whether more are due.
  */
 export async function proveSent(ctx: Context, rail: Rail): Promise<boolean> {
   const { sent } = rail
@@ -43,7 +43,7 @@ async function prove(ctx: Context, sent: NonNullable<Rail['sent']>, named: Named
     for (const place of found.places) {
       const transfer = { block: found.block, place, logIndex: found.creditedAs ?? place }
       const outcome = await proveBy(ctx, tx, named, transfer)
-      // Somebody named another transaction meanwhile.
+      // The store named another transaction meanwhile.
       if (outcome === 'changed') return false
       if (outcome === 'proven') return true
       why = outcome
@@ -58,8 +58,8 @@ async function prove(ctx: Context, sent: NonNullable<Rail['sent']>, named: Named
 type Place = { readonly block: string; readonly place: number; readonly logIndex: number }
 
 /**
- * Records that a transfer proves the refund, unless it is a payment to some store or proves another refund. The caller
- * holds the follower's lock, under which credits are written, so the answer stays true.
+ * Records that a transfer proves the refund, unless it is a payment to a store or proves another refund. The caller holds
+ * the follower's lock, under which credits are written, so no credit for the transfer can appear meanwhile.
  */
 export async function proveBy(
   ctx: Context,
@@ -75,7 +75,7 @@ export async function proveBy(
   return 'proven'
 }
 
-/** Gives up on a transaction that does not prove the refund, and says why. Another can be named. */
+/** Records why a transaction does not prove its refund. The store can name another. */
 export async function refute(ctx: Context, named: Named, why: Why): Promise<void> {
   if (!(await ctx.db.transaction((tx) => forget(ctx, tx, named, why)))) return
   ctx.log.info(
@@ -92,7 +92,7 @@ async function forget(ctx: Context, tx: Transaction, named: Named, why: Why): Pr
   return true
 }
 
-/** Locks the refund; null if the transaction is not what it waits for any more. */
+/** Locks the refund; null if it no longer waits for this transaction. */
 async function lockNamed(tx: Transaction, { storeId, id, transaction }: Named): Promise<Refund | null> {
   const refund = await lockRefund(tx, storeId, id)
   const isWaiting = refund?.status === 'SENT' && refund.way === 'sent' && refund.position === null
@@ -101,7 +101,7 @@ async function lockNamed(tx: Transaction, { storeId, id, transaction }: Named): 
 
 type Why = SentRefusal | 'unknown' | 'not_final' | 'taken'
 
-/** What the store reads about it. */
+/** The store reads these. */
 const reasons: Readonly<Record<Why, string>> = {
   unknown: 'No node of the network has the transaction an hour after it was named. Check its hash.',
   not_final: 'The transaction was not final a day after it was named. Name it again once it is.',
@@ -131,8 +131,8 @@ type Named = {
 }
 
 /**
- * Named transactions that are due for a look, least recently looked for first. Each is looked for again after as long as
- * it has been named already, within bounds.
+ * Takes the named transactions that are due, least recently looked up first. The time until the next look equals the time
+ * since the transaction was named, within bounds.
  */
 export async function takeNamed(
   db: Database,
@@ -175,7 +175,7 @@ export async function takeNamed(
   }))
 }
 
-/** What else a transfer is: a payment to some store, or the proof of another refund. */
+/** Whether a transfer is a payment to a store (`credited`) or proves another refund (`taken`); null if neither. */
 async function findUse(
   tx: Transaction,
   { network, asset, transaction }: Named,
@@ -193,7 +193,7 @@ async function findUse(
   return row?.use ?? null
 }
 
-/** The wallets that the store has proven to hold, retired ones too, in stored form. */
+/** The wallets that the store has proven, retired ones too, in stored form. */
 async function listProven(db: Database, storeId: StoreId): Promise<string[]> {
   const rows = await db.query<{ pay_to: string }>(
     'select distinct pay_to from wallets where store_id = $1 and proven_at is not null',

@@ -20,10 +20,10 @@ export type RefundQuery = {
   readonly limit: number
 }
 
-/** A status is looked for among this many of a store's newest refunds, so that a rare one does not read all of them. */
+/** Filters by status read this many refunds at a time, so that a rare status does not read all of them. */
 const windowRows = 500
 
-/** Newest first. A page can be short although another follows: a status is looked for among a bounded number. */
+/** Newest first. With a status, a page can be short although another follows. */
 export async function listRefunds(
   ctx: Context,
   storeId: StoreId,
@@ -45,7 +45,7 @@ export async function listRefunds(
   return { data: page.map(toWire), nextCursor: last?.id ?? null }
 }
 
-/** How many of a store's newest refunds wait for it: to sign, to name a transaction, or to confirm an address. */
+/** Counts the store's newest refunds that wait for it to sign, to name a transaction, or to confirm an address. */
 export async function countForStore(db: Database | Transaction, storeId: StoreId): Promise<number> {
   const [row] = await db.query<{ count: number }>(
     `select count(*)::integer as count from (
@@ -57,7 +57,7 @@ export async function countForStore(db: Database | Transaction, storeId: StoreId
   return row?.count ?? 0
 }
 
-/** What a store's view of a checkout gains by refunds of its payments: nothing if there are none. */
+/** The fields about refunds in a store's view of a checkout; none if there are no refunds. */
 export function refundFacts(refunds: readonly Refund[]): { refundedAmount?: string; refunds?: Wire[] } {
   if (refunds.length === 0) return {}
   const returned = refunds

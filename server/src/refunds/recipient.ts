@@ -12,8 +12,8 @@ export type JudgedRecipient =
   | { readonly refusal: 'malformed' | 'refused'; readonly detail: string }
 
 /**
- * Whether an address may receive a refund of an asset. Refused is what is no wallet's address, what belongs to the store
- * or to us, and what the token or the chain would not pay. Throws a Problem if the chain cannot be asked.
+ * Whether an address may receive a refund of an asset. Rejects anything that is not a wallet address, the store's and our
+ * own addresses, and addresses that the token or the chain would not pay. Throws a Problem if the chain cannot be asked.
  */
 export async function judgeRecipient(
   ctx: Context,
@@ -37,7 +37,7 @@ const owned = {
   settler: 'This is an account that pays network fees, not a buyer’s wallet.',
 } as const
 
-/** The same for a caller who gets a problem if it is refused. */
+/** The recipient in stored form. Throws a Problem if the address may not receive the refund. */
 export async function requireRecipient(
   ctx: Context,
   storeId: StoreId,
@@ -58,7 +58,7 @@ function refuseUnavailable(cause: unknown): never {
   )
 }
 
-/** Whose address this is, in stored form: the store's own, whether or not it is still paid there, or a settler's. */
+/** Whether an address belongs to the store, retired wallets too, or to a settler. */
 async function readOwnerOf(
   db: Database,
   storeId: StoreId,

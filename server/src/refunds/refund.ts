@@ -6,16 +6,17 @@ import { networks } from '../networks.ts'
 import { type Claim, claimToWire } from './claims/claim.ts'
 
 /**
- * Money that goes back. The store's own wallet was paid, so only the store can pay back: Farthing prepares what the
- * wallet signs, sends it without gas, watches it and records what became of it.
+ * Money that goes back. The store's own wallet was paid, so only the store can pay back. Farthing prepares the transfer
+ * that the wallet signs, sends it without gas, watches it and records the outcome.
  *
- * A refund is REQUESTED. If its way is `signed`, the wallet signs (SIGNED) and a settler sends it (SENT); if it is `sent`,
- * the store names its own transaction (SENT). It is COMPLETED while its own transfer is part of the chain, and goes back
- * to SENT if a reorganisation removes that. DECLARED is the store's word for a payment that cannot be proven.
+ * A refund starts as REQUESTED. If its way is `signed`, the wallet signs (SIGNED) and a settler sends it (SENT). If its way
+ * is `sent`, the store names its own transaction (SENT). It is COMPLETED while its transfer is part of the chain, and goes
+ * back to SENT if a reorganisation removes the transfer. It is DECLARED if the store says that it paid where we cannot
+ * look.
  *
- * From the moment something was handed out to be signed, a signature may exist, whether or not we have seen it. So a
- * refund counts against its payment until its nonce is proven unused past its window, or spent on something else: then
- * one that was signed has FAILED, one that was to be canceled is CANCELED, and any other can be prepared again.
+ * Once something was handed out to be signed, a signature may exist that we have not seen. So the refund counts against
+ * its payment until its nonce is dead: proven unused past its window, or spent on something else. Then a signed refund has
+ * FAILED, a refund with a pending cancellation is CANCELED, and any other can be prepared again.
  */
 export type Refund = {
   readonly id: RefundId
@@ -25,7 +26,7 @@ export type Refund = {
   readonly orderId: string | null
   readonly network: string
   readonly asset: string
-  /** What the chain knows the payment by. */
+  /** The payment's identity on the chain: see identity.ts. */
   readonly identity: string
   /** The store's wallet that was paid. */
   readonly wallet: string
@@ -43,7 +44,7 @@ export type Refund = {
   readonly signedAt: Date | null
   readonly cancelAskedAt: Date | null
   readonly transaction: string | null
-  /** The place in it of the transfer that proves a refund which the store sent by itself. */
+  /** The transfer's place in the transaction. Only for refunds that the store sent by itself, once proven. */
   readonly position: number | null
   readonly finality: Finality | null
   readonly declared: string | null
@@ -59,11 +60,11 @@ export type Refund = {
 /** Two or three sentences: the buyer reads them. */
 export const reasonBytesMax = 500
 /**
- * A payment is shown with all of its refunds, also those that were canceled: nobody who returns money needs as many, and
- * whoever makes and cancels them without end does not make it slow to read.
+ * A payment is shown with all of its refunds, canceled ones too. The limit keeps that quick even if a program creates and
+ * cancels refunds without end.
  */
 export const refundsPerPaymentMax = 100
-/** As many signed refunds as one payment can have. */
+/** The most signed refunds that one payment can have. */
 export const slotsPerPayment = 5
 
 /** Every allowed change of status, with the event it creates, or null for none. */
@@ -85,7 +86,7 @@ export const arrows: {
     FAILED: 'refund.failed',
     CANCELED: 'refund.canceled',
   },
-  // One that was to be canceled, landed all the same, and was taken back by the chain for good, is canceled then.
+  // A refund with a pending cancellation can still land. If a reorganisation then removes it for good, it is CANCELED.
   SENT: {
     REQUESTED: null,
     SIGNED: null,
@@ -106,18 +107,18 @@ export function eventOf(from: RefundStatus, to: RefundStatus): EventType | null 
   return event
 }
 
-/** What the status is computed from. */
+/** The facts that decide a refund's status. */
 export type RefundFacts = {
   readonly status: RefundStatus
   readonly way: RefundWay
   readonly isSigned: boolean
   readonly isCancelAsked: boolean
   readonly isDeclared: boolean
-  /** Whether the store has named a transaction that may still prove it. */
+  /** Whether the store has named a transaction that may still prove the refund. */
   readonly isNamed: boolean
-  /** What was handed out to be signed; null if nothing was. */
+  /** The state of the authorization that was handed out to be signed; null if none was. */
   readonly authorization: 'prepared' | 'claimed' | 'sent' | 'rejected' | 'dead' | null
-  /** Whether its own transfer is part of the chain, told by as many nodes as a payment's must be. */
+  /** Whether the refund's own transfer is part of the chain, as enough nodes report. */
   readonly isTransferred: boolean
 }
 
@@ -132,7 +133,7 @@ export function evaluateRefund(facts: RefundFacts): RefundStatus {
   if (authorization === 'dead' && facts.isSigned) return 'FAILED'
   if (status === 'COMPLETED') return 'SENT'
   if (authorization === 'sent' || facts.isNamed) return 'SENT'
-  // One that the token refused before it was sent: its signature may still be used until its window ends.
+  // The token may refuse a refund before it is sent. The signature can still be used until its window ends.
   if (authorization === 'claimed' || (facts.isSigned && isOut)) return 'SIGNED'
   return 'REQUESTED'
 }
@@ -168,7 +169,7 @@ export function toWire(refund: Refund): Wire {
   }
 }
 
-/** Of a token that is not known any more, as many as most have. */
+/** Six, as most tokens have, for a token that was removed from networks.ts. */
 export function decimalsOf(network: string, asset: string): number {
   const assets = networks.find(({ caip2 }) => caip2 === network)?.assets ?? []
   return assets.find(({ address }) => toStored(network, address) === asset)?.decimals ?? 6

@@ -5,8 +5,6 @@ import { Problem } from '../problems.ts'
 import type { NewRefund, RefundBase } from './change.ts'
 import { decimalsOf } from './refund.ts'
 
-/** Why a payment cannot be refunded by this much. */
-
 export function refundedElsewhere(): Problem {
   return new Problem(
     'payment_refunded',
@@ -14,7 +12,7 @@ export function refundedElsewhere(): Problem {
   )
 }
 
-/** Why a refund does not fit although there seemed to be room: a restore may have given the payment another id. */
+/** Explains why `addRefund` added nothing. After a restore the payment may have another id, with refunds of its own. */
 export async function explainUnwritten(tx: Transaction, base: RefundBase): Promise<Problem> {
   const { storeId, reserved } = (await readTotal(tx, base)) ?? { storeId: base.storeId, reserved: 0n }
   if (storeId !== base.storeId && reserved > 0n) return refundedElsewhere()
@@ -31,7 +29,7 @@ export function exceeds(network: string, asset: string, left: bigint): Problem {
   })
 }
 
-/** What refunds have taken of a payment, by what the chain knows it by; null if there has been none. */
+/** How much refunds have taken of a payment, found by its identity; null if it has had none. */
 async function readTotal(
   tx: Transaction,
   { network, asset, identity }: Pick<NewRefund, 'network' | 'asset' | 'identity'>,

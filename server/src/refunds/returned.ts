@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../database/db.ts'
 import { identityOf, noncesOf } from './identity.ts'
 
-/** A payment as the chain knows it. */
+/** A payment with the facts that identify it on the chain. */
 export type OnChainPayment = Parameters<typeof identityOf>[0] & {
   readonly paymentId: string
   readonly network: string
@@ -9,8 +9,8 @@ export type OnChainPayment = Parameters<typeof identityOf>[0] & {
 }
 
 /**
- * Those of the payments of which the chain shows that something went back, whatever `refund_totals` says: a restored
- * database has forgotten refunds, and learns of them only when another refund of the payment is created.
+ * The payments of which the chain shows a refund, whatever `refund_totals` says. A restored database has forgotten
+ * refunds, and adopts them only when another refund of the same payment is created.
  */
 export async function readReturned(
   db: Database | Transaction,

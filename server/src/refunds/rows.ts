@@ -90,7 +90,7 @@ export async function findRefund(
   return row ? toRefund(row) : null
 }
 
-/** Every transaction that changes a refund locks it first. */
+/** Locks a refund. Every transaction that changes a refund does this first. */
 export async function lockRefund(tx: Transaction, storeId: StoreId, id: string): Promise<Refund | null> {
   const [row] = await tx.query<RefundRow>(
     `select ${refundColumns} from refunds r where r.id = $2 and r.store_id = $1 for no key update of r`,
@@ -112,8 +112,8 @@ export async function listByCheckouts(
 }
 
 /**
- * Of those that refund a payment or accept it for a checkout, one goes first and the others see what it did. Its chain's
- * lock comes before this one, and its checkout's after: until this one is held, another checkout may become the payment's.
+ * Serialises refunds and acceptances of one payment. The order of locks is: the payment's chain, this one, the payment's
+ * checkout. The checkout comes last because the payment may move to another checkout until this lock is held.
  */
 export async function lockRefundsOf(tx: Transaction, paymentId: string): Promise<void> {
   await tx.query("select pg_advisory_xact_lock(hashtextextended('refunds of ' || $1, 0))", [paymentId])
@@ -127,7 +127,7 @@ export async function isRefunded(tx: Transaction, paymentId: string): Promise<bo
   return rows.length > 0
 }
 
-/** What refunds have returned of a payment, and what is left of it; null if the store has not refunded any of it. */
+/** How much of a payment was returned, and how much is left; null if the store has not refunded it. */
 export async function readLeft(
   db: Database,
   storeId: StoreId,
@@ -142,7 +142,7 @@ export async function readLeft(
   return row ? { refundedAmount: row.returned, refundable: row.left } : null
 }
 
-/** What went back of these payments, in the smallest unit of each one's asset: seen on the chain, or on the store's word. */
+/** How much of each payment was returned or declared as returned, in the smallest unit of its asset. */
 export async function sumReturned(
   db: Database,
   storeId: StoreId,
@@ -156,20 +156,20 @@ export async function sumReturned(
   return new Map(rows.map(({ payment_id, units }) => [payment_id, BigInt(units)]))
 }
 
-/** What the chain knows of a payment, and what is left of it. */
+/** A payment's identity on the chain, and how much of it refunds have taken. */
 export type Refundable = {
   readonly nonce: string | null
   readonly position: number
   readonly isFinal: boolean
   /** Whether the store has proven that it holds the key of the wallet that was paid. */
   readonly isProven: boolean
-  /** What refunds have taken; null if there has been none. */
+  /** How much refunds have taken; null if there has been none. */
   readonly reserved: bigint | null
-  /** The store of the refunds that count. */
+  /** The store whose refunds count; null if none do. */
   readonly ownerId: StoreId | null
 }
 
-/** Of a payment that is part of the chain; null if it is not. */
+/** Null if the payment is not part of the chain. */
 export async function readRefundable(
   tx: Database | Transaction,
   storeId: StoreId,
@@ -202,7 +202,7 @@ export async function readRefundable(
   }
 }
 
-/** Transfers that refunds of the payment made and that no refund accounts for: a restored database has forgotten them. */
+/** Finds transfers by a payment's refund nonces that no refund accounts for: a restored database has forgotten it. */
 export async function findForgotten(
   tx: Database | Transaction,
   { network, asset, wallet }: { network: string; asset: string; wallet: string },

@@ -14,9 +14,9 @@ import { type Refund, toWire } from './refund.ts'
 import { findRefund, lockRefund } from './rows.ts'
 
 /**
- * Takes the wallet's signature of what was prepared. Once it is committed a lane sends it, and nobody needs to ask again:
- * presenting it twice, or what another owner of the wallet signed, changes nothing. A signature that would not move the
- * money now is refused with words, and can be presented again.
+ * Takes the wallet's signature of the prepared transfer. Once it is committed, a lane sends it. Presenting it again, or
+ * presenting another owner's signature, changes nothing. A signature that would not move the money now is refused with
+ * the reason, and can be presented again.
  */
 export async function signRefund(
   ctx: Context,
@@ -36,14 +36,15 @@ export async function signRefund(
       underWay.set(id, taking)
       return await taking.finally(() => underWay.delete(id))
     }
-    // Whatever becomes of it, the refund says so.
+    // The refund that is read next shows the outcome, whether that signature was taken or refused.
     await other.catch(() => {})
   }
 }
 
 /**
- * The refunds for which this process takes a signature at the moment: a further one waits here, without a connection. A
- * thousand at once would otherwise use up all connections. Not by database: each request to the console has its own.
+ * The refunds whose signature this process is taking. A second signature for the same refund waits here, without a
+ * connection, because a thousand at once would use up all connections. One map serves all contexts: each request to the
+ * console has its own.
  */
 const underWay = new Map<string, Promise<Wire>>()
 
@@ -70,7 +71,7 @@ async function take(ctx: Context, rails: Rails, refund: Refund, presented: Prese
   return toWire(signed.refund)
 }
 
-/** Whether a signature is here already, so that another one changes nothing. */
+/** Whether a signature was taken before, so that another changes nothing. */
 function isTaken({ way, status }: Refund): boolean {
   return way === 'signed' && (status === 'SIGNED' || status === 'SENT' || status === 'COMPLETED')
 }
@@ -102,7 +103,7 @@ function outdated(): Problem {
   })
 }
 
-/** What a store's settlements cost per day is limited, in both directions. */
+/** Limits the daily network fees of a store's payments and refunds together. */
 async function refuseOverQuota(ctx: Context, rails: Rails, network: string, storeId: StoreId): Promise<void> {
   const perDay = rails.get(network)?.storeCostPerDay ?? null
   if (perDay === null) return

@@ -7,14 +7,14 @@ import { readRefund } from './read.ts'
 
 /** Long enough for a block or two of most networks, shorter than any client's patience. */
 const patienceMs = 5_000
-/** In case a wake-up was lost. */
+/** How often we look anyway, in case a wake-up was lost. */
 const lookEveryMs = 250
-/** Every payment that is settled wakes us too. */
+/** At least this long between two looks: every settled payment wakes us too. */
 const spacingMs = 50
 
 type Waiter = { readonly id: string; readonly done: () => void }
 
-/** Waits a few seconds for a refund's outcome, and reads it then. All who wait in a process share one query. */
+/** Waits a few seconds for a refund's outcome, then reads it. All waiting requests of a process share one query. */
 export function openRefundWaits(ctx: Context): (storeId: StoreId, id: string) => Promise<Refund> {
   const waiters = new Set<Waiter>()
   const shared = openLook(ctx.db.wakeUps, {
@@ -54,7 +54,7 @@ export function openRefundWaits(ctx: Context): (storeId: StoreId, id: string) =>
   }
 }
 
-/** Which of these refunds have an outcome. */
+/** The refunds among these that have an outcome. */
 async function listWithOutcome(db: Database, ids: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `select id from refunds where id = any($1) and status in ('COMPLETED', 'DECLARED', 'FAILED', 'CANCELED')`,

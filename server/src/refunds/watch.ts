@@ -12,8 +12,8 @@ const watchedPerRun = 500
 
 /**
  * Computes the status of refunds again from their facts, which lanes, followers and proofs of death write without knowing
- * of refunds. A fact that is seen late changes nothing but the time: a refund counts until this loop has written that
- * it ended. `turn` is where the last look stopped. Returns whether there is more to look at.
+ * of refunds. Being late is safe: a refund counts until this loop has written that it ended. `turn` says where the last
+ * run stopped. Returns whether there is more to do.
  */
 export async function watchRefunds(ctx: Context, turn: { after: string }): Promise<boolean> {
   const watched = await listWatched(ctx.db, turn.after, watchedPerRun)
@@ -40,7 +40,7 @@ async function update(ctx: Context, { storeId, id }: Refund): Promise<void> {
   report(ctx, changed.refund, changed.event)
 }
 
-/** Tells operators, once it is committed. */
+/** Logs and counts a change once it is committed. */
 function report(ctx: Context, refund: Refund, event: EventType | null): void {
   const { id, paymentId, status, transaction, failure } = refund
   const network = networks.find(({ caip2 }) => caip2 === refund.network)?.id ?? refund.network

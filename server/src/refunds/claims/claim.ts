@@ -6,10 +6,10 @@ import { isToken } from '../../members/token.ts'
 /**
  * A link with which a buyer says where a refund should go, for payments whose sender may be an exchange.
  *
- * Whoever has the link can name an address, once. That alone moves nothing: the browser that named it shows a code, the
- * buyer tells the store that code through a channel that the two already have, and a member of the store confirms it. No
- * other browser shows the code, not even with the link: a buyer whose link somebody else used first is told so, and has
- * no code to give. Until it is confirmed, another link replaces all of it.
+ * The holder of the link can name an address, once. That alone moves nothing. The browser that named the address shows a
+ * code, the buyer gives the code to the store through a channel that they already have, and a member of the store confirms
+ * it. No other browser shows the code, not even with the link. So if somebody else uses the link first, the buyer is told
+ * so and has no code to give. Until an address is confirmed, a new link replaces the link, the address and the code.
  */
 export type Claim = {
   readonly expiresAt: Date
@@ -17,7 +17,7 @@ export type Claim = {
   readonly named: {
     readonly address: string
     readonly code: string
-    /** SHA-256 of the secret in the cookie of the browser that named it. */
+    /** SHA-256 of the secret in the cookie of the browser that named the address. */
     readonly browserHash: Buffer
   } | null
   readonly isConfirmed: boolean
@@ -26,7 +26,7 @@ export type Claim = {
 /** Long enough for a buyer on holiday. */
 export const claimDays = 14
 
-/** What a link's path ends with: the cell, for the proxy, and the token. */
+/** The end of a link's path: the cell, for the proxy, and the token. */
 export function toLinkKey(cell: string, token: string): string {
   return `${cell}_${token}`
 }
@@ -36,22 +36,22 @@ export function parseLinkKey(text: string): { readonly cell: string; readonly to
   return cell !== undefined && isToken(token) ? { cell, token } : null
 }
 
-/** Letters and digits that nobody takes for another, written or spoken: no 0 O 1 I L, no 2 Z, 5 S, 8 B, U V. */
+/** Letters and digits that are not confused with each other, written or spoken: no 0 O 1 I L, no 2 Z, 5 S, 8 B, U V. */
 const alphabet = '34679ACDEFGHJKMNPQRTWXY'
 const codeLength = 8
 const groupLength = 4
 
-/** 36 bits: nobody guesses it, and it can be read out on the phone. */
+/** 36 bits: too many to guess, and short enough to read out on the phone. */
 export function newCode(): string {
   return Array.from({ length: codeLength }, () => alphabet[randomInt(alphabet.length)]).join('')
 }
 
-/** In two groups, as people see it. */
+/** A code as people see it, in two groups. */
 export function showCode(code: string): string {
   return `${code.slice(0, groupLength)}-${code.slice(groupLength)}`
 }
 
-/** The code as somebody typed it: without gaps, and in either case. */
+/** Reads a code that somebody typed, with or without gaps and in either case. */
 export function readCode(text: string): string {
   return text.replace(/[\s-]/g, '').toUpperCase()
 }

@@ -10,8 +10,8 @@ import { findRefund, lockRefund } from '../rows.ts'
 import { readCode } from './claim.ts'
 
 /**
- * The address that the buyer named, if it can still be paid: since then it may have been registered or blocked. Asks
- * nodes, so it comes before the transaction in which the address is confirmed.
+ * Judges the address that the buyer named once more: since then it may have been registered or blocked. Returns it in
+ * stored form. Asks nodes, so it comes before the transaction that confirms the address.
  */
 export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: string): Promise<string> {
   const found = isId('rf', refundId) ? await findRefund(ctx.db, storeId, refundId) : null
@@ -21,9 +21,9 @@ export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: strin
 }
 
 /**
- * A member confirms the address that the buyer named and that was judged before, with the code that the buyer told the
- * store. The address becomes the refund's recipient and stays that. The code belongs to one naming: after another link it
- * is another.
+ * Confirms the address that the buyer named, with the code that the buyer gave to the store. `judged` is the answer of
+ * `judgeNamed`. The address becomes the refund's recipient for good. Each named address has a code of its own, so a code
+ * from before a new link is refused.
  */
 export async function confirmClaim(
   ctx: Context,

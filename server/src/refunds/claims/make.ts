@@ -8,8 +8,8 @@ import { lockRefund } from '../rows.ts'
 import { claimDays, toLinkKey } from './claim.ts'
 
 /**
- * Makes the link with which the buyer says where a refund should go. Another one replaces it, with whatever was named by
- * then, until a member has confirmed an address. The link is returned once: only its hash is stored.
+ * Makes the link with which the buyer says where a refund should go. Until a member has confirmed an address, a new link
+ * replaces the old one and the address that was named with it. The link is returned once: only its hash is stored.
  */
 export async function makeClaim(
   ctx: Context,
@@ -38,7 +38,7 @@ export async function makeClaim(
   return { url: `${checkoutPageUrl}/refund/${toLinkKey(cell, token)}`, expiresAt: expiresAt.toISOString() }
 }
 
-/** A new link replaces the one before and what was named with it. A link whose address was confirmed stays. */
+/** Writes the link in place of an earlier one. Null if an address was confirmed already. */
 async function writeLink(
   tx: Transaction,
   link: {

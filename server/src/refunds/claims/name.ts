@@ -8,11 +8,11 @@ import { lockRefund } from '../rows.ts'
 import { newCode } from './claim.ts'
 import { type Opened, readClaim, stateOf } from './open.ts'
 
-/** `closed`: the link is not open any more, for whatever reason; reading the claim says why. */
+/** `closed`: the link is no longer open; `readClaim` says why. */
 export type NameOutcome = 'named' | 'closed' | 'malformed' | 'refused'
 
 /**
- * Takes the address that a buyer names, once. Of two browsers that name one at the same moment the database takes one.
+ * Takes the address that a buyer names, once. If two browsers name one at the same moment, the database takes the first.
  * Throws a Problem if the address cannot be checked now.
  */
 export async function nameAddress(
@@ -38,7 +38,7 @@ export async function nameAddress(
   })
 }
 
-/** Takes an address once, from whoever has the link that is current. False if it is too late for that. */
+/** Writes the address if the link is current and has none yet. False otherwise. */
 async function writeNamed(
   tx: Transaction,
   refundId: RefundId,

@@ -9,12 +9,12 @@ import type { Refund } from '../refund.ts'
 import { findRefund } from '../rows.ts'
 import type { Claim } from './claim.ts'
 
-/** What a browser that has opened a link keeps: the link's token, and a secret of its own. */
+/** A browser that has opened a link keeps these: the link's token, and a secret of its own. */
 export type Opened = { readonly token: string; readonly secret: string }
 
 /**
  * `open`: asks for an address. `named`, `confirmed`, `returned`: the same browser has named one. `used`: another browser
- * has. `canceled`: nothing is paid out any more, or not here.
+ * has. `canceled`: the refund ended, or the store paid it elsewhere.
  */
 export type ClaimState = 'open' | 'named' | 'confirmed' | 'returned' | 'used' | 'expired' | 'canceled'
 
@@ -25,12 +25,12 @@ export type ClaimView = {
   readonly state: ClaimState
 }
 
-/** The refund that a link is for; null if it is no link of ours, or another has replaced it. Opening consumes nothing. */
+/** The refund of a link; null if we have no such link, or another has replaced it. A link can be opened many times. */
 export async function openClaim(ctx: Context, token: string): Promise<RefundId | null> {
   return (await findByToken(ctx.db, hashToken(token)))?.refundId ?? null
 }
 
-/** What a browser sees of a refund whose link it has opened; null if that link is not current. */
+/** A refund as the browser that opened its link sees it; null if the link is not current. */
 export async function readClaim(
   ctx: Context,
   refundId: string,
@@ -55,7 +55,7 @@ export function stateOf({ status, cancelAskedAt }: Refund, claim: Claim, secret:
   return claim.isExpired ? 'expired' : 'open'
 }
 
-/** The refund that a link is for. */
+/** The refund that a current link belongs to. */
 async function findByToken(
   db: Database,
   tokenHash: Buffer,
