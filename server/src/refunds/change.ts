@@ -98,7 +98,7 @@ export async function addRefund(
 /** Facts about a refund. Those that are left out stay as they are. */
 export type NewFacts = {
   readonly recipient?: string
-  /** Which of the payment's nonces was handed out to be signed; null if none is left. */
+  /** Which of the payment's nonces was handed out to be signed; null if none is left. Takes an earlier signature away. */
   readonly handOut?: { readonly slot: number; readonly nonce: string } | null
   readonly signedAt?: Date | 'now'
   readonly isCancelAsked?: true
@@ -166,7 +166,7 @@ function addFacts(refund: Refund, added: NewFacts, now: Date): Refund {
     recipient: added.recipient ?? refund.recipient,
     slot: handOut === undefined ? refund.slot : (handOut?.slot ?? null),
     nonce: handOut === undefined ? refund.nonce : (handOut?.nonce ?? null),
-    signedAt: signedAt === 'now' ? now : (signedAt ?? refund.signedAt),
+    signedAt: signedAt === 'now' ? now : (signedAt ?? (handOut === undefined ? refund.signedAt : null)),
     cancelAskedAt: added.isCancelAsked ? now : refund.cancelAskedAt,
     transaction: named === undefined ? refund.transaction : named,
     position: added.position ?? refund.position,
@@ -248,6 +248,7 @@ async function writeChange(
   if (handOut !== undefined)
     sets.push(`slot = ${to(handOut?.slot ?? null)}, nonce = ${to(handOut?.nonce ?? null)}`)
   if (signedAt) sets.push(`signed_at = ${signedAt === 'now' ? 'clock()' : to(signedAt)}`)
+  else if (handOut !== undefined) sets.push('signed_at = null')
   if (added.isCancelAsked) sets.push('cancel_asked_at = clock()')
   if (named) sets.push('named_at = clock(), looked_at = null')
   if (declared !== undefined) sets.push(`declared = ${to(declared)}`)

@@ -208,6 +208,23 @@ test('a window is never recorded as shorter than what was handed out, and a sign
   assert.equal(await sign(refund, soon + 900n), false, 'it is signed already')
 })
 
+test('a refund that a restore has forgotten, and that the chain takes back, is signed anew', async () => {
+  const { ask } = await openPaid()
+  const refund = await ask({ amount: 4_000_000n })
+  await land(refund)
+  await ask({ amount: 1_000_000n })
+  assert.equal(await statusOf(refund), 'COMPLETED')
+  await farthing.ctx.db.query('update credits set orphaned_at = clock() where nonce = $1', [
+    (await orderOf(refund)).order.nonces[0],
+  ])
+  assert.equal(await statusOf(refund), 'SENT')
+  assert.equal(await statusOf(refund), 'REQUESTED')
+  assert(await handOut(refund, soon))
+  assert.equal(await statusOf(refund), 'REQUESTED', 'nobody has signed what was handed out now')
+  assert(await sign(refund, soon))
+  assert.equal(await statusOf(refund), 'SIGNED')
+})
+
 test('a payment that a refund counts against pays no checkout any more', async () => {
   const { id } = await shop.create()
   const paymentId = await creditByHand(farthing, id)
