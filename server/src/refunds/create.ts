@@ -12,12 +12,20 @@ import { readPayment, type StorePayment } from '../payments/credits/store-rows.t
 import { invalid, Problem } from '../problems.ts'
 import { checkText } from '../stores/check-text.ts'
 import { adoptForgotten, takeFound } from './adopt.ts'
-import { addRefund, type RefundBase } from './change.ts'
+import { addRefund, type NewRefund, type RefundBase } from './change.ts'
 import { identityOf } from './identity.ts'
 import { requireRecipient } from './recipient.ts'
 import { decimalsOf, type Refund, reasonBytesMax, refundsPerPaymentMax, toWire } from './refund.ts'
 import { exceeds, explainUnwritten, refundedElsewhere } from './refusals.ts'
-import { findRefund, lockRefundsOf, type RefundRow, readRefundable, refundColumns, toRefund } from './rows.ts'
+import {
+  findRefund,
+  lockRefundsOf,
+  type Refundable,
+  type RefundRow,
+  readRefundable,
+  refundColumns,
+  toRefund,
+} from './rows.ts'
 
 export type AskedRefund = {
   readonly paymentId: string
@@ -54,16 +62,15 @@ export async function createRefund(
   const known = await findReplayed(ctx.db, storeId, asked)
   if (known) return toWire(known)
   const recipient = await chooseRecipient(ctx, storeId, requester, asked)
-  return await createRefundTo(ctx, storeId, requester.actor, asked, recipient, now)
+  return await createRefundTo(ctx, storeId, asked, { actor: requester.actor, recipient }, now)
 }
 
 /** Creates a refund whose recipient was chosen before. Asks no nodes, so a transaction that holds locks may call it. */
 export async function createRefundTo(
   ctx: Context,
   storeId: StoreId,
-  actor: Actor,
   asked: AskedRefund,
-  recipient: string | null,
+  { actor, recipient }: Pick<NewRefund, 'actor' | 'recipient'>,
   now: Date,
 ): Promise<Wire> {
   const mistakes = asked.reason === null ? [] : checkText('/reason', asked.reason, reasonBytesMax)
@@ -76,7 +83,7 @@ export async function createRefundTo(
     const payment = await readKnown(tx, storeId, asked.paymentId)
     // Until we commit, nobody evaluates the checkout: a payment that is being refunded must not become exact.
     if (payment.checkoutId !== null) await holdCheckout(tx, payment.checkoutId)
-    return await create(ctx, tx, storeId, actor, { ...asked, recipient }, payment, now)
+    return await create(ctx, tx, payment, { ...asked, storeId, actor, recipient }, now)
   })
   return toWire(refund)
 }
@@ -130,13 +137,52 @@ async function readKnown(
 async function create(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  actor: Actor,
-  asked: AskedRefund,
   payment: StorePayment,
+  asked: AskedRefund & Pick<NewRefund, 'storeId' | 'actor' | 'recipient'>,
   now: Date,
 ): Promise<Refund> {
-  const { network, asset, payTo } = payment
+  const { storeId, actor, recipient, way, reason, idempotency } = asked
+  const { network, asset } = payment
+  const known = await requireRefundable(tx, storeId, payment)
+  const base: RefundBase = {
+    storeId,
+    paymentId: payment.paymentId,
+    checkoutId: payment.checkoutId,
+    network,
+    asset,
+    identity: identityOf({ ...payment, nonce: known.nonce, position: known.position }),
+    wallet: payment.payTo,
+    received: payment.amount,
+  }
+  const adopted = await adoptForgotten(ctx, tx, base, now)
+  const foundId =
+    idempotency && asked.amount !== null
+      ? await takeFound(tx, { ...base, amount: asked.amount, recipient }, idempotency)
+      : null
+  const paidBefore = foundId && (await findRefund(tx, storeId, foundId))
+  if (paidBefore) return paidBefore
+  const left = payment.amount - (known.reserved ?? 0n) - adopted
+  const amount = asked.amount ?? left
+  checkAmount(network, asset, amount, left)
+  if ((await countRefundsOf(tx, payment.paymentId, refundsPerPaymentMax)) === refundsPerPaymentMax)
+    throw new Problem(
+      'payment_not_open',
+      `The payment has had ${refundsPerPaymentMax} refunds, with those that were canceled: it cannot have more.`,
+    )
+  const id = newId('rf', ctx.config.cell, now)
+  const added = { ...base, id, amount, recipient, way, reason, actor, idempotency, now }
+  const refund = await addRefund(ctx, tx, added, 'refund.requested')
+  if (!refund) throw await explainUnwritten(tx, base)
+  return refund
+}
+
+/** Throws a Problem unless the store may refund the payment now. */
+async function requireRefundable(
+  tx: Transaction,
+  storeId: StoreId,
+  payment: StorePayment,
+): Promise<Refundable> {
+  const { network, payTo } = payment
   const known = payment.isReversed ? null : await readRefundable(tx, storeId, payment.paymentId)
   if (!known) throw new Problem('payment_not_open', 'The chain took the payment back.')
   if (!known.isProven)
@@ -158,42 +204,7 @@ async function create(
     )
   }
   if (known.ownerId !== null && known.ownerId !== storeId) throw refundedElsewhere()
-  const identity = identityOf({
-    ...payment,
-    nonce: known.nonce,
-    position: known.position,
-  })
-  const base: RefundBase = {
-    storeId,
-    paymentId: payment.paymentId,
-    checkoutId: payment.checkoutId,
-    network,
-    asset,
-    identity,
-    wallet: payTo,
-    received: payment.amount,
-  }
-  const found = await adoptForgotten(ctx, tx, base, now)
-  const foundId =
-    asked.idempotency && asked.amount !== null
-      ? await takeFound(tx, { ...base, amount: asked.amount, recipient: asked.recipient }, asked.idempotency)
-      : null
-  const paidBefore = foundId && (await findRefund(tx, storeId, foundId))
-  if (paidBefore) return paidBefore
-  const left = payment.amount - (known.reserved ?? 0n) - found
-  const amount = asked.amount ?? left
-  checkAmount(network, asset, amount, left)
-  if ((await countRefundsOf(tx, payment.paymentId, refundsPerPaymentMax)) === refundsPerPaymentMax)
-    throw new Problem(
-      'payment_not_open',
-      `The payment has had ${refundsPerPaymentMax} refunds, with those that were canceled: it cannot have more.`,
-    )
-  const id = newId('rf', ctx.config.cell, now)
-  const added = { ...base, id, amount, recipient: asked.recipient, way: asked.way, reason: asked.reason }
-  const { idempotency } = asked
-  const refund = await addRefund(ctx, tx, { ...added, actor, idempotency, now }, 'refund.requested')
-  if (!refund) throw await explainUnwritten(tx, base)
-  return refund
+  return known
 }
 
 /** When a payment is final at the latest, if the chain runs normally. */

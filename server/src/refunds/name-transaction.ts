@@ -16,9 +16,8 @@ export async function nameTransaction(
   ctx: Context,
   rails: Rails,
   storeId: StoreId,
-  actor: Actor,
   id: string,
-  text: string,
+  named: { readonly transaction: string; readonly actor: Actor },
 ): Promise<Wire> {
   const refund = await ctx.db.transaction(async (tx) => {
     const found = await lockSent(tx, storeId, id)
@@ -35,7 +34,7 @@ export async function nameTransaction(
         code: 'network',
         detail: 'Transactions of this network cannot be looked up here. Declare the refund with a reference.',
       })
-    const transaction = sent.parse(text)
+    const transaction = sent.parse(named.transaction)
     if (transaction === null)
       throw invalid({
         pointer: '/transaction',
@@ -44,7 +43,8 @@ export async function nameTransaction(
       })
     const isOpen = (found.status === 'REQUESTED' || found.status === 'SENT') && found.position === null
     if (!isOpen) throw new Problem('refund_in_progress', `The refund is ${found.status}.`)
-    return await changeRefund(ctx, tx, found, { named: transaction }, { actor, now: ctx.now() })
+    const by = { actor: named.actor, now: ctx.now() }
+    return await changeRefund(ctx, tx, found, { named: transaction }, by)
   })
   ctx.db.wakeUps.send('decisions')
   return toWire(refund)

@@ -14,7 +14,7 @@ const farthing = await openTestApp()
 const { ctx, work, shop, openPaid } = await openShopOfPaid(farthing)
 const rails = openRails(ctx)
 const name = (id: string, transaction: string) =>
-  nameTransaction(ctx, rails, shop.store.id, actor, id, transaction)
+  nameTransaction(ctx, rails, shop.store.id, id, { transaction, actor })
 /** Takes a refund with a named transaction, as the loop does that looks for it. */
 async function take(id: string, network: string) {
   const [named] = await takeNamed(work.db, network, { secondsMin: 0, secondsMax: 0 }, 1)

@@ -55,7 +55,7 @@ async function send(to: string, value: bigint, from: Hex = treasury): Promise<He
 }
 
 const name = async (id: string, transaction: string) =>
-  await nameTransaction(ctx, rails, storeId, key, id, transaction)
+  await nameTransaction(ctx, rails, storeId, id, { transaction, actor: key })
 
 /** Makes everything so far final, also in the follower's eyes. */
 async function finish(): Promise<void> {
@@ -166,7 +166,7 @@ test('one transfer proves one refund, of whatever store, and a transaction with 
   assert.equal((await judged(second.id)).status, 'COMPLETED')
   await refuses(third.id, transactionHash, /proves another refund/)
   await proves(third.id, taken)
-  await nameTransaction(ctx, rails, neighbour.store.id, key, foreign.id, taken)
+  await nameTransaction(ctx, rails, neighbour.store.id, foreign.id, { transaction: taken, actor: key })
   assert.match((await judged(foreign.id, neighbour.store.id)).failure ?? '', /proves another refund/)
 })
 

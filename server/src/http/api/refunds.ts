@@ -448,7 +448,7 @@ function otherWayRoutes(rails: Rails): Route[] {
         const refund =
           transaction === undefined
             ? await declareRefund(ctx, storeId, actor, id, reference ?? '')
-            : await nameTransaction(ctx, rails, storeId, actor, id, transaction)
+            : await nameTransaction(ctx, rails, storeId, id, { transaction, actor })
         return send(reply, refund, refund.status !== 'SENT', 30)
       },
     },

@@ -28,10 +28,8 @@ export async function judgeNamed(ctx: Context, storeId: StoreId, refundId: strin
 export async function confirmClaim(
   ctx: Context,
   storeId: StoreId,
-  actor: Actor,
   refundId: string,
-  judged: string,
-  code: string,
+  { judged, code, actor }: { readonly judged: string; readonly code: string; readonly actor: Actor },
   now: Date,
 ): Promise<Wire> {
   if (actor.type !== 'member')

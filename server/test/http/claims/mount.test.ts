@@ -44,7 +44,13 @@ async function ask() {
 
 const claimOf = async (id: string) => (await readRefund(ctx, storeId, id)).claim
 const confirm = async (id: string, code: string) =>
-  await confirmClaim(ctx, storeId, member, id, await judgeNamed(ctx, storeId, id), code, ctx.now())
+  await confirmClaim(
+    ctx,
+    storeId,
+    id,
+    { judged: await judgeNamed(ctx, storeId, id), code, actor: member },
+    ctx.now(),
+  )
 
 test('a buyer opens the link, names an address once, and the store confirms it with the code', async () => {
   const { id, url, visitor } = await ask()
@@ -66,7 +72,13 @@ test('a buyer opens the link, names an address once, and the store confirms it w
 
   await assertRefuses(confirm(id, 'AAAA-AAAA'), 'invalid_request', /not the code/)
   await assertRefuses(
-    confirmClaim(ctx, storeId, key, id, await judgeNamed(ctx, storeId, id), code, ctx.now()),
+    confirmClaim(
+      ctx,
+      storeId,
+      id,
+      { judged: await judgeNamed(ctx, storeId, id), code, actor: key },
+      ctx.now(),
+    ),
     'recipient_needs_member',
   )
   const confirmed = await confirm(id, ` ${code.replace('-', ' ').toLowerCase()}`)
@@ -234,7 +246,13 @@ test('a link cannot be made or confirmed for another store’s refund', async ()
   await assertRefuses(makeClaim(ctx, neighbour.store.id, member, id), 'not_found')
   await assertRefuses(judgeNamed(ctx, neighbour.store.id, id), 'not_found')
   await assertRefuses(
-    confirmClaim(ctx, neighbour.store.id, member, id, address.toLowerCase(), code, ctx.now()),
+    confirmClaim(
+      ctx,
+      neighbour.store.id,
+      id,
+      { judged: address.toLowerCase(), code, actor: member },
+      ctx.now(),
+    ),
     'not_found',
   )
 })

@@ -46,7 +46,7 @@ export function mountActs(scope: FastifyInstance, ctx: Context): void {
     answer(ctx, request, reply, (id) =>
       asMember(ctx, request, ({ ctx: mine, actor }) => {
         const transaction = textOf(fieldsOf(request), 'transaction').trim()
-        return nameTransaction(mine, rails, storeOf(request).storeId, actor, id, transaction)
+        return nameTransaction(mine, rails, storeOf(request).storeId, id, { transaction, actor })
       }),
     ),
   )
@@ -86,7 +86,7 @@ export function mountActs(scope: FastifyInstance, ctx: Context): void {
         // What the passkey confirmed is the address that was shown.
         const { claim } = await readRefund(acting.ctx, storeId, id)
         if (claim?.address !== address) throw new Problem('claim_closed', 'Another address was named.')
-        return await confirmClaim(acting.ctx, storeId, acting.actor, id, judged, code, ctx.now())
+        return await confirmClaim(acting.ctx, storeId, id, { judged, code, actor: acting.actor }, ctx.now())
       })
     }),
   )

@@ -82,7 +82,7 @@ type Making = Parameters<Parameters<typeof actAs>[4]>[0] & {
 /** By the verb of the API. A manager's refund that goes beyond their limit is undone with its transaction. */
 async function create(request: FastifyRequest, making: Making, now: Date): Promise<string> {
   const { ctx, actor, role, storeId, asked, recipient } = making
-  const { id } = await createRefundTo(ctx, storeId, actor, asked, recipient, now)
+  const { id } = await createRefundTo(ctx, storeId, asked, { actor, recipient }, now)
   const store = role === 'manager' ? await readStore(ctx.db, storeId) : null
   if (store && (await isAboveLimit(ctx, storeId, actor.id, store.managerRefundLimit, now))) {
     const detail = pick(refundTexts, request).limit.replace('{limit}', store.managerRefundLimit)

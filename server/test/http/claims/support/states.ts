@@ -118,10 +118,8 @@ export async function openClaimState(
       await confirmClaim(
         shop.ctx,
         shop.store.id,
-        member,
         id,
-        await judgeNamed(shop.ctx, shop.store.id, id),
-        claim?.code ?? '',
+        { judged: await judgeNamed(shop.ctx, shop.store.id, id), code: claim?.code ?? '', actor: member },
         shop.ctx.now(),
       )
     },

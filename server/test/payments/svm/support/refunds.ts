@@ -101,7 +101,7 @@ function openActs(ctx: Context, rails: Rails, storeId: StoreId, wallet: KeyPairS
     present: (id: string, transaction: string): Promise<Refund> =>
       signRefund(ctx, rails, storeId, id, { transaction }),
     name: (id: string, transaction: string): Promise<Refund> =>
-      nameTransaction(ctx, rails, storeId, actor, id, transaction),
+      nameTransaction(ctx, rails, storeId, id, { transaction, actor }),
     /** Prepares the refund, and signs it with the store's wallet. */
     signed: async (id: string): Promise<string> => await signWith(wallet, await prepare(id)),
     cancel: (id: string): Promise<Refund> => cancelRefund(ctx, storeId, actor, id, new Date()),
