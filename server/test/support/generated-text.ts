@@ -20,7 +20,7 @@ export function generateTexts(): { readonly file: string; readonly text: string 
     { file: 'docs/deploying.md', text: withPassed('docs/deploying.md') },
     {
       file: 'docs/api/answers.md',
-      text: withTables('docs/api/answers.md', [['### Networks and assets', networksTable()]]),
+      text: withTables('docs/api/answers.md', [['## Networks and assets', networksTable()]]),
     },
     {
       file: 'CONTRIBUTING.md',

@@ -10,7 +10,7 @@ export const unrun: Readonly<Record<string, number>> = {
   'docs/decisions/README.md': 1,
   'docs/deploying.md': 15,
   'docs/first-real-payment.md': 6,
-  'docs/members.md': 1,
+  'docs/hosting.md': 1,
   'docs/operating.md': 5,
   'docs/proof.md': 1,
   'docs/retention.md': 1,
