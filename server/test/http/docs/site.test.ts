@@ -14,7 +14,7 @@ import { readPages, root } from './blocks.ts'
 
 const farthing = await openTestApp()
 const pages = readPages()
-const operating = pages.find(({ file }) => file === 'docs/operating.md')?.source ?? assert.fail()
+const reference = pages.find(({ file }) => file === 'docs/reference.md')?.source ?? assert.fail()
 
 let readers = 0
 
@@ -253,7 +253,7 @@ test('every page of the docs that a program links to exists, with the section', 
   }
 })
 
-test('docs/operating.md lists exactly the loops that work runs', () => {
+test('docs/reference.md lists exactly the loops that work runs', () => {
   const node = [{ provider: 'none', url: 'http://127.0.0.1:9' }]
   const config = {
     ...farthing.ctx.config,
@@ -265,26 +265,28 @@ test('docs/operating.md lists exactly the loops that work runs', () => {
   const loops = listLoops(ctx, [openSigner(`0x${'1'.repeat(64)}`)])
   // Loops that run per network, or per network and key, are listed without these.
   const running = new Set(loops.map(({ name }) => name.replace(/ (eip155|solana):.*/, '')))
-  const [, table = ''] = /## What each process does\n([\s\S]*?)\n\n[^|\n]*\n\n/.exec(operating) ?? []
+  const [, table = ''] = /## What each process does\n([\s\S]*?)\n\n[^|\n]*\n\n/.exec(reference) ?? []
   const named = [...table.matchAll(/^\| (`.*?`)/gm)].flatMap(
     ([, names = '']) => names.match(/[a-z][a-z -]+/g) ?? [],
   )
   assert.deepEqual(named.sort(), [...running].sort())
 })
 
-test('docs/operating.md lists exactly the metrics that exist', () => {
+test('docs/reference.md lists exactly the metrics that exist, and operators read of no other', () => {
   const metrics = openMetrics()
     .registry.getMetricsAsArray()
     .map(({ name }) => name)
-  const written = new Set(
-    [...operating.matchAll(/\b(farthing_\w+|http_server_\w+)/g)].map(([, name = '']) =>
-      name.replace(/_(bucket|count|sum)$/, ''),
-    ),
-  )
-  assert.deepEqual(
-    [...written].filter((name) => !metrics.includes(name)),
-    [],
-  )
+  const namesIn = (text: string) =>
+    new Set(
+      [...text.matchAll(/\b(farthing_\w+|http_server_\w+)/g)].map(([, name = '']) =>
+        name.replace(/_(bucket|count|sum)$/, ''),
+      ),
+    )
+  const written = namesIn(reference)
+  for (const { file, source } of pages.filter((page) =>
+    /\/(reference|operating|runbook)\.md$/.test(page.file),
+  ))
+    for (const name of namesIn(source)) assert(metrics.includes(name), `${file} names ${name}`)
   assert.deepEqual(
     metrics.filter((name) => /^(farthing|http)_/.test(name) && !written.has(name)),
     [],
