@@ -61,8 +61,6 @@ const order: readonly (readonly [reader: string, files: readonly string[]])[] = 
     [
       'CONTRIBUTING.md',
       'docs/architecture.md',
-      'docs/authority.md',
-      'docs/adding.md',
       'docs/dependencies.md',
       'docs/proof.md',
       'docs/measurements.md',

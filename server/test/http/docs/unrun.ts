@@ -3,7 +3,7 @@
  * does not run either, and listings that no block uses. The numbers only fall: a block that can run has to, and a page that is not listed has none.
  */
 export const unrun: Readonly<Record<string, number>> = {
-  'CONTRIBUTING.md': 3,
+  'CONTRIBUTING.md': 1,
   'docs/architecture.md': 1,
   'docs/archive.md': 1,
   'docs/cells.md': 25,
