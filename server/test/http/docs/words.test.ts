@@ -12,6 +12,8 @@ const required: Readonly<Record<string, readonly string[]>> = {
   owner: ['docs/owner.md'],
   developer: ['docs/first-shop.md', 'docs/build.md', 'docs/sdk.md'],
   agent: ['docs/x402.md'],
+  operator: ['docs/deploying.md', 'docs/operating.md', 'docs/runbook.md'],
+  contributor: ['CONTRIBUTING.md', 'docs/architecture.md'],
 }
 
 const pages = new Map(readPages().map(({ file, source }) => [file, source]))
