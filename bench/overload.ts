@@ -10,7 +10,7 @@
  * - recovered: payments per second of the small load after the large one, divided by what it was at first.
  * - slowestMs: the longest that any request waited for its answer. A payer is promised one within 25 seconds.
  * - pagesPerPayment: what the statement that reads most has read, in pages of 8 KB per payment. One that reads a whole
- *   table for each payment is how the rate collapses (docs/decisions/0040).
+ *   table for each payment is how the rate collapses (server/src/database/db.ts).
  * - refused: how often payers were told to come back later, at the largest level; refusalMs: how long that took, median.
  *
  * If other machines take more than 10 % of the processors' time, rates of different seconds cannot be compared, and only

@@ -7,7 +7,8 @@ import { type Mutation, openDatabase } from './database.ts'
  * Runs one short history: one or two checkouts with one or two buyers each, and two workers. At every step, chosen by
  * the seed, an actor continues, dies or loses a reply; or the chain mines a block, halts, forgets a transaction or
  * reorganises. Then the faults stop, the actors run until no work is left, and the invariants are checked. Returns the
- * violations.
+ * violations. The server's own `evaluate` decides each status: with a copy of it we would test the copy. The checker of
+ * fault runs, which must not repeat the server's mistakes, imports nothing of it.
  *
  * Modelled: claims, the lane with its lease and fence, nonces, signed bytes, fills, the follower with reorganisations,
  * finality, proofs that a payment is dead, expiry, answers to payers, front-running, nonces spent elsewhere, a token

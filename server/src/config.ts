@@ -25,7 +25,7 @@ import { type SigningConfig, signingSettings } from './signing-settings.ts'
 /**
  * The only reader of the environment. `readConfig` is pure and reports every mistake at once, each as a sentence that
  * names the setting, so that an operator can fix all of them at once. `npm run generate` writes `.env.example` and
- * the table in docs/operating.md from the settings here.
+ * the table in docs/reference.md from the settings here.
  */
 export type Config = Grouped & {
   readonly databaseUrl: string

@@ -22,7 +22,7 @@ export const refundOutcomes = ['completed', 'failed', 'canceled', 'reorged'] as 
 
 /**
  * Metrics for operators. No label holds the id of a store, checkout or payer, so the number of series stays small,
- * however many there are; a deployment has a handful of settlers. Each series carries the cell. The table in docs/operating.md is generated from this.
+ * however many there are; a deployment has a handful of settlers. Each series carries the cell. The table in docs/reference.md is generated from this.
  */
 export function openMetrics(labels: Readonly<Record<'cell', string>> | null = null) {
   const registry = new Registry()

@@ -13,7 +13,7 @@ test('server/test/schema.sql is the schema that the migrations produce', async (
   assert.equal(await dumpSchema(url), await readFile(schemaFile, 'utf8'), hint)
 })
 
-test('docs/roles.md says what each database role may do', async () => {
+test('docs/rights.md says what each database role may do', async () => {
   const { db } = await freshDatabase()
   assert.equal(await generateRights(db), await readFile(rightsFile, 'utf8'), hint)
 })

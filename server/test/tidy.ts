@@ -3,7 +3,8 @@ import { findForeignWrites, findRefundWrites, findStatusChanges } from './tidy-t
 
 /**
  * The rules for the source code, as a pure function: `findViolations` returns one sentence per violation. It is separate
- * from its test so that the test can also feed it sources that break the rules.
+ * from its test so that the test can also feed it sources that break the rules. It reads text, not syntax: the tools that
+ * know floors bring a parser of their own, and Biome's rule matches an import's text, not the file that it leads to.
  */
 export type Source = { /** Relative to server/src. */ readonly path: string; readonly text: string }
 

@@ -34,6 +34,7 @@ export type Checkout = {
   readonly metadata: Readonly<Record<string, string>> | null
   /** How the price was converted; null if it needed no rate. */
   readonly rate: Quote | null
+  /** JSON on the checkout's row, written once: a wallet or rate that changes later changes no offer. */
   readonly options: readonly Option[]
   readonly finality: Finality
   readonly status: CheckoutStatus

@@ -42,7 +42,8 @@ export const unprovenBytesPerHour = 262_144
 const hourMs = 3_600_000
 
 /**
- * Writes an event in the transaction of the change that it reports. A checkout's moves write their own. Throws a Problem
+ * Writes an event in the transaction of the change that it reports, with the object as it is then. It is never rendered
+ * again, and its column is `json`, which keeps the bytes: a store that reads its log late, or twice, reads the same. A checkout's moves write their own. Throws a Problem
  * if the store has used up its share.
  */
 export async function appendEvent(tx: Database | Transaction, event: NewEvent): Promise<void> {

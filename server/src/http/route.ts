@@ -6,7 +6,10 @@ import type { StoreId } from '../ids.ts'
 import { invalid, type ProblemCode } from '../problems.ts'
 import type { Caller } from '../stores/authenticate.ts'
 
-/** One operation of the API. This value mounts it, validates its requests and describes it in the OpenAPI document. */
+/**
+ * One operation of the API. This value mounts it, validates its requests and describes it in the OpenAPI document: its
+ * schemas are JSON Schema, and one that differs from the SDK's type does not compile.
+ */
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** With :parameters. */

@@ -40,7 +40,8 @@ export function sendsMail({ config }: Context): boolean {
 }
 
 /**
- * Leaves a mail for `work` to send, if this transaction commits. Returns whether it did. The console's transaction must
+ * Leaves a mail for `work` to send, if this transaction commits: a row, so that there is no mail about what did not
+ * happen, a crash loses none, and no request waits for a mail server. It is sealed, because it may hold a link. Returns whether it did. The console's transaction must
  * have named the store.
  */
 export async function writeMail(

@@ -12,7 +12,8 @@ import type { Payment } from './payload.ts'
  * The interface between payments and chains. A rail is one network and holds everything that differs between chain
  * families: what a payer signs, how it is verified, sent and found on the chain, and how a payment is proven dead.
  * Claims, credits, status, answers and events are shared by all rails, and nothing above `payments/` knows which chain
- * it is on. `payments/evm` and `payments/svm` each implement this type; `rails.ts` opens them.
+ * it is on. `payments/evm` and `payments/svm` each implement this type; `rails.ts` opens one for every network of the
+ * table, enabled or not, because a checkout outlives the setting it was created under.
  */
 export type Rail = {
   readonly network: Network

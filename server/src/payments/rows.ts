@@ -62,7 +62,7 @@ export function toAuthorized<Address extends string>(row: AuthorizationRow<Addre
 /**
  * SQL: the authorization, or the live credit, that has the same key as the row `of`. Found by its index for each row:
  * `offset 0` keeps PostgreSQL from joining in any other way, such as reading all of them for each row, which looks cheap
- * while the tables are small or their statistics are old, and takes minutes under load (decision 0040).
+ * while the tables are small or their statistics are old, and takes minutes under load (database/db.ts).
  */
 export const authorizationOf = (of: string, network = `${of}.network`) =>
   `lateral (select * from authorizations a where ${hasKeyOf('a', of, network)} offset 0) a`

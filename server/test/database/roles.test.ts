@@ -42,9 +42,9 @@ async function listColumns(db: Database): Promise<Column[]> {
   )
 }
 
-/** The rights that docs/roles.md states, as `role verb table.column`. */
+/** The rights that docs/rights.md states, as `role verb table.column`. */
 async function readDocumented(columns: readonly Column[]): Promise<Set<string>> {
-  const text = await readFile(new URL('../../../docs/roles.md', import.meta.url), 'utf8')
+  const text = await readFile(new URL('../../../docs/rights.md', import.meta.url), 'utf8')
   const stated = new Set<string>()
   for (const [, table = '', ...cells] of text.matchAll(/^\| `(\w+)` \| (.*) \| (.*) \| (.*) \|$/gm)) {
     const all = columns.filter((each) => each.table === table).map(({ column }) => column)

@@ -11,16 +11,17 @@ export function generateTexts(): { readonly file: string; readonly text: string 
     { file: '.env.example', text: generateEnvExample() },
     { file: 'sdk/src/agent/assets.ts', text: generateKnownAssets() },
     {
-      file: 'docs/operating.md',
-      text: withTables('docs/operating.md', [
+      file: 'docs/reference.md',
+      text: withTables('docs/reference.md', [
         ['## Settings', settingsTable()],
         ['## Metrics', metricsTable()],
       ]),
     },
     { file: 'docs/deploying.md', text: withPassed('docs/deploying.md') },
+    { file: 'docs/containers.md', text: withPassed('docs/containers.md') },
     {
       file: 'docs/api/answers.md',
-      text: withTables('docs/api/answers.md', [['### Networks and assets', networksTable()]]),
+      text: withTables('docs/api/answers.md', [['## Networks and assets', networksTable()]]),
     },
     {
       file: 'CONTRIBUTING.md',

@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import type { Database } from '../../src/database/db.ts'
 
-export const rightsFile = new URL('../../../docs/roles.md', import.meta.url).pathname
+export const rightsFile = new URL('../../../docs/rights.md', import.meta.url).pathname
 
 const roles = ['serve', 'work', 'console'] as const
 const verbs = ['select', 'insert', 'update', 'delete'] as const
 
-/** docs/roles.md with its table as PostgreSQL itself knows it, in a migrated database. */
+/** docs/rights.md with its table as PostgreSQL itself knows it, in a migrated database. */
 export async function generateRights(db: Database): Promise<string> {
   const text = await readFile(rightsFile, 'utf8')
   const found = /(\n## The table\n[^|]*)(?:\|.*\n)+/.exec(text)
-  if (!found) throw new Error('docs/roles.md lost its table')
+  if (!found) throw new Error('docs/rights.md lost its table')
   return text.replace(found[0], `${found[1]}${await table(db)}\n`)
 }
 

@@ -1,6 +1,20 @@
 import type { RpcOutcome } from '../rpc.ts'
 
 /**
+ * What is believed of Solana. An answer carries nothing to check it by, so every question on which money depends goes to
+ * all providers, and an answer counts if `witnessesMin` give it and they are more than half of those that answered:
+ *
+ *   a confirmed transaction   the same slot, time, error, bytes and token balances
+ *   how far the chain is      the highest height that enough have reached: nobody raises it alone
+ *   a blockhash's life        by the highest height of any provider: nobody shortens it alone
+ *   dead                      enough are final past its last height and don't know it, and no other has it. A majority is
+ *                             not enough: providers with a short history don't know an old transaction
+ *
+ * Not to know a transaction is lag until the provider is `lagMax` past it. Different answers about a confirmed block may be
+ * a fork, about a finalized one they are a lie. Where no majority settles it, nothing is decided.
+ */
+
+/**
  * Blockhashes live for 150 blocks, and providers take a node out of service long before it is that far behind: beyond
  * this, in slots or in blocks, a difference is no longer lag.
  */

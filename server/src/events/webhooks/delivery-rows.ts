@@ -25,8 +25,8 @@ export type Taken = {
 }
 
 /**
- * Locks endpoints with due deliveries, longest waiting first. Their deliveries must be read by a separate statement
- * after the lock, as explained in assign-sequence.ts.
+ * Locks endpoints with due deliveries, longest waiting first; the oldest delivery of all may be a dead receiver's. `due_at`
+ * is never later than an endpoint's first due delivery. Deliveries are read after the lock, as in assign-sequence.ts.
  */
 export async function lockDueEndpoints(
   tx: Transaction,

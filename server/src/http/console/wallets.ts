@@ -157,7 +157,7 @@ function renderCurrent(page: Page, family: Family, wallet: Wallet | undefined): 
 /** A wallet that this cell may not use yet. */
 function renderUnclaimed(page: Page, wallet: Wallet): Html {
   const { wallets: texts } = page.language.texts
-  const proven = html`<a href="${page.ctx.config.baseUrl}/docs/api/guide#wallets">${texts.unclaimedProven}</a>`
+  const proven = html`<a href="${page.ctx.config.baseUrl}/docs/build#wallets">${texts.unclaimedProven}</a>`
   return html`<li><p>${nameFamily(page, wallet.family)} ${show(wallet.address)}<small>${
     claimsByProof(wallet) ? fill(texts.unclaimedAbout, { proven }) : texts.unclaimedCustodial
   }</small></p></li>`
@@ -185,7 +185,7 @@ function renderWaiting(page: Page, change: WalletChange): Html {
 
 function renderMade(page: Page, made: readonly WalletChange[]): Html {
   const { wallets: texts } = page.language.texts
-  const revoke = html`<a href="${page.ctx.config.baseUrl}/docs/keys#if-a-key-is-stolen">${texts.revoke}</a>`
+  const revoke = html`<a href="${page.ctx.config.baseUrl}/docs/owner#if-a-key-is-stolen">${texts.revoke}</a>`
   return html`<h2>${texts.recent}</h2>
 <p class="soft">${texts.recentAbout}</p>
 ${page.store.walletChanges === 'key' && html`<p class="note">${fill(texts.keyEnough, { revoke })}</p>`}

@@ -18,58 +18,50 @@ export type DocsPage = {
 
 export type Chapter = { readonly title: string; readonly pages: readonly DocsPage[] }
 
-/** Lists pages by their file, and generated ones by their URL's path. */
-const order: readonly (readonly [title: string, files: readonly string[]])[] = [
+/** By reader, the required reading first. Lists pages by their file, and generated ones by their URL's path. */
+const order: readonly (readonly [reader: string, files: readonly string[]])[] = [
+  ['Everyone', ['README.md', 'docs/payment.md']],
+  ['Owner', ['docs/owner.md', 'docs/page.md']],
   [
-    'Start',
+    'Developer',
     [
-      'README.md',
-      'docs/payment.md',
       'docs/first-shop.md',
-      'docs/test-stores.md',
-      'docs/first-real-payment.md',
-    ],
-  ],
-  [
-    'Build',
-    [
-      'docs/api/guide.md',
-      '/docs/api',
+      'docs/build.md',
       'docs/sdk.md',
-      'docs/keys.md',
-      'docs/webhooks.md',
-      'docs/refunds.md',
-      'docs/x402.md',
+      '/docs/api',
       '/docs/errors',
-      'docs/page.md',
       'docs/api/answers.md',
-      'docs/x402-answers.md',
+      'docs/test-stores.md',
     ],
   ],
+  ['Agent', ['docs/x402.md']],
   [
-    'Run',
+    'Operator',
     [
       'docs/deploying.md',
       'docs/operating.md',
-      'docs/cells.md',
-      'docs/console.md',
-      'docs/members.md',
-      'docs/sign-up.md',
-      'docs/roles.md',
-      'docs/retention.md',
       'docs/runbook.md',
+      'docs/reference.md',
+      'docs/hosting.md',
+      'docs/containers.md',
+      'docs/postgresql.md',
+      'docs/server-keys.md',
+      'docs/cells.md',
+      'docs/scale.md',
+      'docs/roles.md',
+      'docs/rights.md',
+      'docs/retention.md',
+      'docs/archive.md',
       'docs/batcher.md',
       'docs/security-model.md',
-      'docs/archive.md',
-      'docs/scale.md',
     ],
   ],
   [
-    'Understand',
+    'Contributor',
     [
+      'CONTRIBUTING.md',
       'docs/architecture.md',
-      'docs/authority.md',
-      'docs/adding.md',
+      'docs/dependencies.md',
       'docs/proof.md',
       'docs/measurements.md',
       'docs/decisions/README.md',
@@ -123,7 +115,7 @@ function openFiles(): readonly (readonly [name: string, page: DocsPage])[] {
 }
 
 /**
- * docs/webhooks.md is served at /docs/webhooks, and a folder's README at the folder, unless a page has that URL:
+ * docs/build.md is served at /docs/build, and a folder's README at the folder, unless a page has that URL:
  * docs/proof.md is /docs/proof, so docs/proof/README.md is /docs/proof/README. Files of the root are under /docs too.
  */
 function urlOf(file: string): string {

@@ -87,6 +87,18 @@ breaks; <code>detail</code> says what is wrong with it.`,
       ],
     },
   },
+  scope_required: {
+    about: html`<code>scope</code> is the one that the key lacks.`,
+    example: { scope: 'refunds:write' },
+  },
+  payment_not_final: {
+    about: html`<code>expectedAt</code> is when the payment should be final at the latest.`,
+    example: { expectedAt: '2026-11-18T12:20:00.000Z' },
+  },
+  refund_exceeds_payment: {
+    about: html`<code>left</code> is what can still be refunded, in the token’s smallest unit.`,
+    example: { left: '2500000' },
+  },
   payment_not_applied: {
     about: html`<code>payment</code> is the payment that arrived.`,
     example: { payment: { id: 'pay_…', disposition: 'late', payer: '0x…', amount: '12500000' } },

@@ -43,13 +43,13 @@ export function makeSite(routes: readonly Route[], baseUrl: string) {
   }
 }
 
-/** Most readers build or run something. Single errors, decisions and evidence repeat its words, and come after it. */
+/** Most readers use or run it. Single errors, decisions and evidence repeat its words, and come after it. */
 function weightOf(chapters: readonly Chapter[], page: DocsPage): number {
   const chapter = chapters.find(({ pages }) => pages.includes(page))?.title
   return chapter !== undefined && readFirst.has(chapter) ? 1 : 0.4
 }
 
-const readFirst: ReadonlySet<string> = new Set(['Start', 'Build', 'Run'])
+const readFirst: ReadonlySet<string> = new Set(['Everyone', 'Owner', 'Developer', 'Agent', 'Operator'])
 
 export type Ready = { readonly identity: string; readonly br: Buffer }
 

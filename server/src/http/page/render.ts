@@ -26,7 +26,11 @@ import {
 import { termsOf } from './parts/terms.ts'
 import { renderWays } from './parts/ways.ts'
 
-/** The whole payment page, in any state of the checkout. It is correct without the script. */
+/**
+ * The whole payment page, in any state of the checkout. It is correct without the script, which fetches it again when
+ * something has changed and replaces `main`: each state is rendered in one place, and the tab keeps its scroll position, an
+ * open wallet prompt and what was typed. The style is inlined, which saves a round trip before the first paint.
+ */
 export function renderPage(
   ctx: Context,
   place: Place,

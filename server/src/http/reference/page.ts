@@ -17,7 +17,7 @@ export function makeReference(routes: readonly Route[], baseUrl: string): DocsPa
     source: null,
     render: () => html`<h1>API reference</h1>
 <p>Every operation, generated from the server’s own code. As OpenAPI 3.1: <a href="/openapi.json">openapi.json</a>.
-Step by step: <a href="/docs/api/guide">the guide</a>. The examples are requests that the tests send and the answers that they get. Bodies are JSON. Errors are
+Step by step: <a href="/docs/build">Build on the API</a>. The examples are requests that the tests send and the answers that they get. Bodies are JSON. Errors are
 <a href="/docs/errors">problems</a> (RFC 9457): branch on their <code>code</code>.</p>
 ${routes.map((route) => renderRoute(route, examples[route.operationId] ?? [], baseUrl))}`,
   }

@@ -30,6 +30,9 @@ import { sendBytes, tend } from './tend.ts'
  *   broadcast send only committed bytes; every error means "outcome unknown", and the same bytes are sent again
  *   tend      resend what is not mined; raise the fee at the same nonce; fill a nonce that is no longer needed
  *
+ * Claims are not leased. A lane reads and simulates them without a lock, and locks what it sends in the transaction that
+ * takes the nonce: two lanes may simulate one claim, one of them sends it, and no claim waits for a dead lane.
+ *
  * Batches form by themselves: while transactions are in flight, new claims gather and are sent together. Contract
  * wallets, whose code can make a send fail, and payments that failed once are sent alone; they have a queue and places
  * of their own, so that nobody waits behind them. Refunds, which a store's wallet has signed, ride along: they get only

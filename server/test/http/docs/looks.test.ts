@@ -15,7 +15,7 @@ const paths = [
   '/docs/sdk',
   '/docs/payment',
   '/docs/api',
-  '/docs/api/guide',
+  '/docs/build',
   '/docs/errors/wallet_required',
   '/docs/deploying',
 ]
@@ -78,15 +78,15 @@ test('the search works without JavaScript', async () => {
   await page.getByRole('searchbox', { name: 'Search the docs' }).fill('verify a webhook')
   await page.keyboard.press('Enter')
   await page.locator('main').getByRole('link', { name: 'Verify it' }).click()
-  assert.equal(page.url(), `${url}/docs/webhooks#verify-it`)
+  assert.equal(page.url(), `${url}/docs/build#verify-it`)
   await page.close()
 })
 
 test('on a phone the contents are one tap away', async () => {
   const page = await browser.newPage({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false })
-  await page.goto(`${url}/docs/webhooks`)
+  await page.goto(`${url}/docs/sdk`)
   await page.getByRole('link', { name: 'Contents' }).click()
-  await page.locator('#contents').getByRole('link', { name: 'The API' }).click()
-  assert.equal(new URL(page.url()).pathname, '/docs/api/guide')
+  await page.locator('#contents').getByRole('link', { name: 'Build on the API' }).click()
+  assert.equal(new URL(page.url()).pathname, '/docs/build')
   await page.close()
 })

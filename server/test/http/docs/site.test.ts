@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { openSigner } from '../../../src/chains/evm/signer.ts'
 import { arrows } from '../../../src/checkouts/checkout.ts'
+import { eventTypes } from '../../../src/http/events/schemas.ts'
 import { openMetrics } from '../../../src/metrics.ts'
 import { problems } from '../../../src/problems.ts'
 import { listLoops } from '../../../src/worker.ts'
@@ -13,7 +14,7 @@ import { readPages, root } from './blocks.ts'
 
 const farthing = await openTestApp()
 const pages = readPages()
-const operating = pages.find(({ file }) => file === 'docs/operating.md')?.source ?? assert.fail()
+const reference = pages.find(({ file }) => file === 'docs/reference.md')?.source ?? assert.fail()
 
 let readers = 0
 
@@ -113,7 +114,10 @@ test('at a wrong address under /docs people get a page with a search and suggest
     assert.match(page.body, /<h1>Page not found<\/h1>[\s\S]*role="search"[\s\S]*id="contents"/)
     assert.doesNotMatch(page.body, /<b>/)
   }
-  assert.match((await get('/docs/webhook', browser)).body, /Perhaps you meant[\s\S]*href="\/docs\/webhooks/)
+  assert.match(
+    (await get('/docs/webhook', browser)).body,
+    /Perhaps you meant[\s\S]*href="\/docs\/build#webhooks/,
+  )
   const problem = await get('/docs/none')
   assert.equal(problem.json().code, 'not_found')
 })
@@ -126,10 +130,10 @@ test('a search finds the section that answers, marks the words, and shows no mar
     )
   }
   const questions = [
-    ['verify webhook signature', '/docs/webhooks#verify-it'],
+    ['verify webhook signature', '/docs/build#verify-it'],
     ['idempotency', '/docs/api/answers#idempotency'],
     ['payment_not_applied', '/docs/errors/payment_not_applied'],
-    ['how do I cancel a checkout', '/docs/api/guide#cancel'],
+    ['how do I cancel a checkout', '/docs/build#checkouts'],
     ['backups', '/docs/deploying#backups'],
   ] as const
   for (const [query, url] of questions)
@@ -164,7 +168,7 @@ test('code is highlighted with classes alone', () => {
 test('each page is also served as Markdown, and llms.txt lists it', async () => {
   const llms = await get('/llms.txt')
   assert.match(String(llms.headers['content-type']), /^text\/plain/)
-  for (const file of ['docs/webhooks.md', 'docs/x402.md', 'docs/api/guide.md']) {
+  for (const file of ['docs/build.md', 'docs/x402.md', 'docs/api/answers.md']) {
     assert(llms.body.includes(`https://farthing.example/${file}`), file)
     const answer = await get(`/${file}`)
     assert.match(String(answer.headers['content-type']), /^text\/markdown/)
@@ -195,11 +199,10 @@ test('every error says what to do next, on its page and in the answer itself', a
   assert.equal(type, 'https://farthing.example/docs/errors/invalid_api_key')
 })
 
-test('docs/api/answers.md lists every error code with its status', () => {
-  const answers = pages.find(({ file }) => file === 'docs/api/answers.md')?.source ?? ''
-  const listed = [...answers.matchAll(/^\| `([a-z_]+)` \| (\d{3}) \|/gm)].map(
-    ([, code, status]) => `${code} ${status}`,
-  )
+test('/docs/errors lists every error code with its status', () => {
+  const listed = [
+    ...(site.get('/docs/errors') ?? '').matchAll(/<code>([a-z_]+)<\/code><\/a><\/td><td>(\d{3})<\/td>/g),
+  ].map(([, code, status]) => `${code} ${status}`)
   assert.deepEqual(
     listed.sort(),
     Object.entries(problems)
@@ -208,7 +211,49 @@ test('docs/api/answers.md lists every error code with its status', () => {
   )
 })
 
-test('docs/operating.md lists exactly the loops that work runs', () => {
+test('docs/build.md lists exactly the event types', () => {
+  const build = pages.find(({ file }) => file === 'docs/build.md')?.source ?? ''
+  const [, table = ''] = /### Event types\n\n([\s\S]*?)\n\n/.exec(build) ?? []
+  let kind = ''
+  // `checkout.created`, `.processing`: the second is of the first one's kind.
+  const listed = table.split('\n').flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([a-z_]*)\.([a-z_]+)`/g)].map(([, named = '', what]) => {
+      if (named !== '') kind = named
+      return `${kind}.${what}`
+    }),
+  )
+  assert.deepEqual(listed.sort(), [...eventTypes].sort())
+})
+
+test('docs/x402.md quotes rows of the comparison with the stock server as they were found', () => {
+  const x402 = pages.find(({ file }) => file === 'docs/x402.md')?.source ?? ''
+  const found = readFileSync(`${root}server/test/payments/evm/matrix.md`, 'utf8').split('\n')
+  const [, table = ''] = /\n\| Request \| Stock server .*\n.*\n([\s\S]*?)\n\n/.exec(x402) ?? []
+  const quoted = table.split('\n')
+  assert(quoted.length > 3)
+  assert.deepEqual(
+    quoted.filter((row) => !found.includes(row)),
+    [],
+  )
+})
+
+test('every page of the docs that a program links to exists, with the section', () => {
+  const sources = globSync('{server/src,page/src,sdk/src,cli/src,mcp/src,examples}/**/*.{ts,js}', {
+    cwd: root,
+  })
+  const links = sources.flatMap((file) =>
+    [...readFileSync(root + file, 'utf8').matchAll(/["'`}](\/docs(?:\/[a-z0-9-]+)*)(#[\w-]+)?["'`]/g)].map(
+      ([, path = '', hash = '']) => ({ file, path, id: hash.slice(1) }),
+    ),
+  )
+  assert(links.length > 10)
+  for (const { file, path, id } of links.filter(({ path }) => path !== '/docs/search')) {
+    const body = site.get(path)
+    assert(body !== undefined && (id === '' || body.includes(`id="${id}"`)), `${file}: ${path}#${id}`)
+  }
+})
+
+test('docs/reference.md lists exactly the loops that work runs', () => {
   const node = [{ provider: 'none', url: 'http://127.0.0.1:9' }]
   const config = {
     ...farthing.ctx.config,
@@ -220,26 +265,28 @@ test('docs/operating.md lists exactly the loops that work runs', () => {
   const loops = listLoops(ctx, [openSigner(`0x${'1'.repeat(64)}`)])
   // Loops that run per network, or per network and key, are listed without these.
   const running = new Set(loops.map(({ name }) => name.replace(/ (eip155|solana):.*/, '')))
-  const [, table = ''] = /## What each process does\n([\s\S]*?)\n\n[^|\n]*\n\n/.exec(operating) ?? []
+  const [, table = ''] = /## What each process does\n([\s\S]*?)\n\n[^|\n]*\n\n/.exec(reference) ?? []
   const named = [...table.matchAll(/^\| (`.*?`)/gm)].flatMap(
     ([, names = '']) => names.match(/[a-z][a-z -]+/g) ?? [],
   )
   assert.deepEqual(named.sort(), [...running].sort())
 })
 
-test('docs/operating.md lists exactly the metrics that exist', () => {
+test('docs/reference.md lists exactly the metrics that exist, and operators read of no other', () => {
   const metrics = openMetrics()
     .registry.getMetricsAsArray()
     .map(({ name }) => name)
-  const written = new Set(
-    [...operating.matchAll(/\b(farthing_\w+|http_server_\w+)/g)].map(([, name = '']) =>
-      name.replace(/_(bucket|count|sum)$/, ''),
-    ),
-  )
-  assert.deepEqual(
-    [...written].filter((name) => !metrics.includes(name)),
-    [],
-  )
+  const namesIn = (text: string) =>
+    new Set(
+      [...text.matchAll(/\b(farthing_\w+|http_server_\w+)/g)].map(([, name = '']) =>
+        name.replace(/_(bucket|count|sum)$/, ''),
+      ),
+    )
+  const written = namesIn(reference)
+  for (const { file, source } of pages.filter((page) =>
+    /\/(reference|operating|runbook)\.md$/.test(page.file),
+  ))
+    for (const name of namesIn(source)) assert(metrics.includes(name), `${file} names ${name}`)
   assert.deepEqual(
     metrics.filter((name) => /^(farthing|http)_/.test(name) && !written.has(name)),
     [],

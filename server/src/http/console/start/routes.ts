@@ -102,10 +102,10 @@ function hrefOf({ config: { baseUrl } }: Context, request: FastifyRequest, step:
   if (step === 'payment') return mayAct(store.role, 'checkouts:write') ? `${base}/new` : null
   if (step === 'key')
     return !hasDevelopers
-      ? `${baseUrl}/docs/keys`
+      ? `${baseUrl}/docs/build#keys`
       : mayAct(store.role, 'keys:write')
         ? `${base}/developers/keys/new`
         : null
-  if (!hasDevelopers) return `${baseUrl}/docs/webhooks`
+  if (!hasDevelopers) return `${baseUrl}/docs/build#webhooks`
   return mayAct(store.role, 'webhooks:write') ? `${base}/developers/endpoints/new` : null
 }
