@@ -20,8 +20,6 @@ import { mountLive } from './frame/live.ts'
 import { startOf } from './frame/screens.ts'
 import { mountHome } from './home/home.ts'
 import { mountInbox } from './inbox/routes.ts'
-import { languageOf } from './languages/choose.ts'
-import type { Language } from './languages/language.ts'
 import { mountLook } from './look/routes.ts'
 import { mountNew } from './new/routes.ts'
 import { mountOidc } from './oidc.ts'
@@ -35,6 +33,7 @@ import { mountSignIn } from './sign-in.ts'
 import { mountSignUp } from './sign-up/routes.ts'
 import { mountStart } from './start/routes.ts'
 import { mountTeam } from './team.ts'
+import { type Language, languageOf } from './texts/choose.ts'
 import { meetVisitor, readCookie, refuseCrossSite } from './visitor.ts'
 import { mountWallets } from './wallets.ts'
 
@@ -48,9 +47,10 @@ const attemptsPerMinute = 30
  * a request from our own page, the form's token, and a session unless its route says that it is open; the hooks here see
  * to that for every route.
  *
- * A screen is a folder: its routes, its rendering and its texts. It reads through forStore(ctx, storeId), so that
- * PostgreSQL shows it one store only, changes things through the verbs that the API uses, and sends itself by sendPage,
- * which adds the frame (frame/). It is listed in frame/screens.ts. formats.ts writes times, money and addresses.
+ * A screen is a folder: its routes and its rendering. Its texts are in texts/, one file per language. It reads through
+ * forStore(ctx, storeId), so that PostgreSQL shows it one store only, changes things through the verbs that the API uses,
+ * and sends itself by sendPage, which adds the frame (frame/). It is listed in frame/screens.ts. formats.ts writes
+ * times, money and addresses.
  */
 export function buildConsole(ctx: Context, health: Health, deployment: Deployment): FastifyInstance {
   const app = openServer(ctx, health, ctx.config.consoleUrl)

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { unitsToText } from '../../money.ts'
 import { readPreferences } from '../page/accept.ts'
 import { type Html, html } from '../page/html.ts'
-import { languageOf } from './languages/choose.ts'
+import { languageOf } from './texts/choose.ts'
 
 /** How the member who reads a screen writes numbers and dates, and the zone of the store whose screen it is. */
 export type Reader = { readonly locale: string; readonly timeZone: string }

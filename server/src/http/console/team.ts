@@ -20,12 +20,8 @@ import { fill, type Html, html } from '../page/html.ts'
 import { sendPage } from './document.ts'
 import { fieldsOf, readEmail, readName, textOf, touchOf } from './fields.ts'
 import { formField } from './form-field.ts'
-import { languageOf } from './languages/choose.ts'
-import type { Language } from './languages/language.ts'
-import { pick } from './languages/pick.ts'
 import { isNothing } from './refunds/standing.ts'
-import { refundTexts } from './refunds/texts.ts'
-import type { RefundTexts } from './refunds/texts-shape.ts'
+import { type Language, languageOf, type Texts, textsOf } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf, storeOf } from './visitor.ts'
 import { when } from './when.ts'
 
@@ -55,7 +51,7 @@ export function mountTeam(scope: FastifyInstance, ctx: Context): void {
 <ul class="things">${members.map((each) => renderMember(page, each, member.id, isOwner))}</ul>
 ${open.length > 0 && html`<h2>${texts.open}</h2><ul class="things">${open.map((each) => renderInvitation(page, each))}</ul>`}
 ${isOwner && renderInvite(page, sendsMail(ctx))}
-${renderLimit(page, pick(refundTexts, request), settings?.managerRefundLimit ?? '0', isOwner)}
+${renderLimit(page, textsOf(request).refunds, settings?.managerRefundLimit ?? '0', isOwner)}
 </section>`,
     })
   })
@@ -178,7 +174,12 @@ function renderInvite({ storeId, store, language }: Page, isMailed: boolean): Ht
 </form>`
 }
 
-function renderLimit({ storeId, store }: Page, texts: RefundTexts, limit: string, isOwner: boolean): Html {
+function renderLimit(
+  { storeId, store }: Page,
+  texts: Texts['refunds'],
+  limit: string,
+  isOwner: boolean,
+): Html {
   const said = isNothing(limit) ? html`${texts.limitNone}` : fill(texts.limitIs, { limit })
   if (!isOwner) return html`<h2>${texts.limitTitle}</h2><p>${said}</p>`
   return html`<h2>${texts.limitTitle}</h2>

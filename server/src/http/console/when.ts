@@ -1,5 +1,5 @@
 import { fill, type Html, html } from '../page/html.ts'
-import type { Language } from './languages/language.ts'
+import type { Language } from './texts/choose.ts'
 
 /** A time, as people of that language write it. */
 export function when(time: Date, { tag, texts }: Language): Html {

@@ -1,4 +1,4 @@
-import type { Event } from '@farthing/sdk'
+import type { Event, EventType } from '@farthing/sdk'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { lookBack } from '../../../events/look-back.ts'
@@ -11,12 +11,19 @@ import { asked, at, openScreen, type Screen, withQuery } from '../developers/scr
 import { sendPage } from '../document.ts'
 import { showCount } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { frameTexts } from '../frame/texts.ts'
-import { languageOf } from '../languages/choose.ts'
-import { pick } from '../languages/pick.ts'
+import { languageOf, textsOf } from '../texts/choose.ts'
 import { nameActor } from '../wallet-news.ts'
-import { activityTexts, kinds } from './texts.ts'
 
+const kinds = [
+  'checkout',
+  'payment',
+  'refund',
+  'store',
+  'wallet',
+  'key',
+  'member',
+  'webhook_endpoint',
+] as const
 const perPage = 25
 /** The API's largest page. */
 const eventsPerCall = 100
@@ -31,7 +38,7 @@ export function mountActivity(scope: FastifyInstance, ctx: Context): void {
   scope.get('/stores/:storeId/activity', { config: { right: 'activity:read' } }, async (request, reply) => {
     const screen = openScreen(ctx, request, reply)
     const { storeId } = screen.store
-    const texts = pick(activityTexts, request)
+    const texts = textsOf(request).activity
     const path = `/stores/${storeId}/activity`
     const actor = asked(screen, 'actor').replaceAll('\0', '')
     const kind = kinds.find((each) => each === asked(screen, 'kind')) ?? ''
@@ -80,7 +87,7 @@ type Group = {
 }
 
 async function listPeople(ctx: Context, screen: Screen, storeId: StoreId): Promise<Group[]> {
-  const texts = pick(activityTexts, screen.request)
+  const texts = textsOf(screen.request).activity
   const [members, keys] = await Promise.all([
     listStoreMembers(ctx.db, storeId),
     pageKeys(screen.ctx.db, storeId, { cursor: null, limit: keysShown }),
@@ -104,11 +111,12 @@ function renderPeople(groups: readonly Group[], actor: string): Html {
 
 function renderEvent(screen: Screen, { id, type, actor, data, createdAt }: Event): Html {
   const { request, base } = screen
-  const texts = pick(activityTexts, request)
-  const sentence = fill(texts.sentences[type] ?? texts.other, {
+  const texts = textsOf(request).activity
+  const sentences: Readonly<Partial<Record<EventType, string>>> = texts.sentences
+  const sentence = fill(sentences[type] ?? texts.other, {
     who: actor ? html`<b>${nameActor(actor, languageOf(request))}</b>` : '',
     what: html`<bdi>${nameSubject(data)}</bdi>`,
-    role: 'member' in data ? pick(frameTexts, request).roles[data.member.role] : '',
+    role: 'member' in data ? textsOf(request).frame.roles[data.member.role] : '',
     type,
   })
   return html`<li><p>${sentence}<small>${at(screen, createdAt)}</small></p><a class="button quiet tiny" href="${base}/events/${id}">${texts.details}<span class="unseen"> ${type} ${createdAt}</span></a></li>`

@@ -12,7 +12,7 @@ import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { showShort } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { languageOf } from '../languages/choose.ts'
+import { languageOf } from '../texts/choose.ts'
 import { nameActor } from '../wallet-news.ts'
 import {
   asked,

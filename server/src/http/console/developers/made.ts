@@ -1,8 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
-import { frameTexts } from '../frame/texts.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import type { Screen } from './screen.ts'
 
 /** A secret that is shown once: in the answer itself, in no URL, and kept by no cache. */
@@ -17,7 +16,7 @@ export function sendSecret(
     main: html`<h1>${shown.title}</h1>
 <p>${shown.about}</p>
 <code class="link" tabindex="0">${shown.secret}</code>
-<form><button type="button" data-copy="${shown.secret}" data-done="${pick(frameTexts, request).copied}">${shown.copy}</button></form>
+<form><button type="button" data-copy="${shown.secret}" data-done="${textsOf(request).frame.copied}">${shown.copy}</button></form>
 <p><a href="${base}">${texts.back}</a></p>`,
   })
 }

@@ -7,10 +7,8 @@ import { Problem } from '../../../problems.ts'
 import { type Html, html } from '../../page/html.ts'
 import { formField } from '../form-field.ts'
 import { type Reader, readerOf, showExactTime, showTime } from '../formats.ts'
-import { pick } from '../languages/pick.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import { forStore, giveFormToken, storeOf } from '../visitor.ts'
-import { developerTexts } from './texts.ts'
-import type { DeveloperTexts } from './texts-shape.ts'
 
 /** What every part of these screens needs. */
 export type Screen = {
@@ -20,7 +18,7 @@ export type Screen = {
   readonly store: Membership
   /** `/stores/…/developers` */
   readonly base: string
-  readonly texts: DeveloperTexts
+  readonly texts: Texts['developers']
   readonly reader: Reader
   /** The form's token, and the store. */
   readonly form: Html
@@ -34,7 +32,7 @@ export function openScreen(ctx: Context, request: FastifyRequest, reply: Fastify
     ctx: forStore(ctx, storeId),
     ...{ request, reply, store },
     base: `/stores/${storeId}/developers`,
-    texts: pick(developerTexts, request),
+    texts: textsOf(request).developers,
     reader: readerOf(request),
     form: html`${formField(giveFormToken(ctx, request, reply))}<input type="hidden" name="storeId" value="${storeId}">`,
     may: {
@@ -111,7 +109,7 @@ export async function inWords<Result>(request: FastifyRequest, work: () => Promi
     return await work()
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    const { problems } = pick(developerTexts, request)
+    const problems: Readonly<Record<string, string>> = textsOf(request).developers.problems
     const pointer = /^\/\w+/.exec(error.extras.errors?.[0]?.pointer ?? '')?.[0] ?? ''
     const detail = problems[error.code] ?? problems[pointer]
     if (error.code === 'not_found') throw new Refusal('not_found')

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type Html, html } from '../../page/html.ts'
-import { pick } from '../languages/pick.ts'
-import { frameTexts } from './texts.ts'
+import { textsOf } from '../texts/choose.ts'
 
 /** The request that shows or does the same as this screen, ready to be copied into a terminal. */
 export function renderApiLine(
@@ -32,7 +31,7 @@ export function renderCommand(request: FastifyRequest, command: string): Html {
 }
 
 function renderCopied(request: FastifyRequest, title: 'api' | 'command', line: string, name = ''): Html {
-  const texts = pick(frameTexts, request)
+  const texts = textsOf(request).frame
   return html`<details class="pane" id="same-${title}${name && `-${name}`}"><summary>${texts[title]}</summary><div class="copy"><pre tabindex="0"><code>${line}</code></pre><button type="button" class="quiet tiny" data-copy="${line}" data-done="${texts.copied}">${texts.copy}</button></div></details>`
 }
 

@@ -3,11 +3,10 @@ import { periods } from '../../../checkouts/rollups/takings.ts'
 import type { Context } from '../../../context.ts'
 import { mayAct } from '../../../members/rights.ts'
 import { sendPage } from '../document.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { forStore, storeOf } from '../visitor.ts'
 import { readHome } from './read.ts'
 import { renderHome } from './render.ts'
-import { homeTexts } from './texts.ts'
 
 export function mountHome(scope: FastifyInstance, ctx: Context): void {
   scope.get('/stores/:storeId', { config: { right: 'payments:read' } }, async (request, reply) => {
@@ -20,7 +19,7 @@ export function mountHome(scope: FastifyInstance, ctx: Context): void {
       { endpoints: mayAct(role, 'developers:read'), refunds: mayAct(role, 'refunds:write') },
     )
     return sendPage(ctx, request, reply, {
-      title: pick(homeTexts, request).title,
+      title: textsOf(request).home.title,
       screen: 'home',
       isLive: true,
       main: renderHome(ctx, request, home),

@@ -6,18 +6,17 @@ import { unitsToText } from '../../../money.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { type Reader, readerOf, showCount, showDuration, showRounded, showUnits } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { renderChart, toNumber } from './chart.ts'
 import { renderLatest } from './latest.ts'
 import { renderNeeds } from './needs.ts'
 import type { Home } from './read.ts'
-import { type HomeTexts, homeTexts } from './texts.ts'
 import type { Writer } from './writer.ts'
 
 export function renderHome(ctx: Context, request: FastifyRequest, home: Home): Html {
   const { storeId } = storeOf(request)
-  const texts = pick(homeTexts, request)
+  const texts = textsOf(request).home
   const reader = readerOf(request)
   const money = (millionths: bigint) => showRounded(reader, unitsToText(millionths, 6), home.reportCurrency)
   const writer: Writer = { texts, reader, money, days: (from, to) => showDays(reader, from, to) }
@@ -38,7 +37,7 @@ export function renderHome(ctx: Context, request: FastifyRequest, home: Home): H
 ${renderApiLine(request, ctx.config.baseUrl, { path: '/payments?limit=6' })}`
 }
 
-function renderEmpty(ctx: Context, request: FastifyRequest, home: Home, texts: HomeTexts): Html {
+function renderEmpty(ctx: Context, request: FastifyRequest, home: Home, texts: Texts['home']): Html {
   const { storeId, role } = storeOf(request)
   const mayMake = mayAct(role, 'checkouts:write')
   const example = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: home.reportCurrency }

@@ -1,9 +1,9 @@
 import type { Reader } from '../formats.ts'
-import type { HomeTexts } from './texts.ts'
+import type { Texts } from '../texts/choose.ts'
 
 /** What every part of the screen needs to write a sentence. */
 export type Writer = {
-  readonly texts: HomeTexts
+  readonly texts: Texts['home']
   readonly reader: Reader
   /** An amount in the store's own currency. */
   money(millionths: bigint): string

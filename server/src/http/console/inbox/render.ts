@@ -17,9 +17,11 @@ import {
   showTime,
   showUnits,
 } from '../formats.ts'
-import { pick } from '../languages/pick.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
-import { inboxTexts, type Result } from './texts.ts'
+
+/** What became of a decision. */
+export type Result = keyof Texts['inbox']['results']
 
 type Item = {
   readonly payment: StorePayment
@@ -44,7 +46,7 @@ export type Inbox = {
 }
 
 export function renderInbox(request: FastifyRequest, inbox: Inbox): Html {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   const { items, result, hasMore } = inbox
   const isGood = result === 'accepted' || result === 'dismissed' || result === 'doing'
   return html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft words">${texts.about}</p></div></div>
@@ -59,7 +61,7 @@ ${renderRecent(request, inbox)}`
 }
 
 function renderItem(request: FastifyRequest, inbox: Inbox, item: Item): Html {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   const { payment, owed } = item
   const { reader, now } = inbox
   const { disposition } = payment
@@ -71,7 +73,7 @@ function renderItem(request: FastifyRequest, inbox: Inbox, item: Item): Html {
 
 /** Why it completed nothing, in words. */
 function whyOf(request: FastifyRequest, payment: CreditRow, owed: Owed | null, reader: Reader): Html {
-  const { why } = pick(inboxTexts, request)
+  const { why } = textsOf(request).inbox
   if (!owed) return html`${why.unmatched}`
   const { checkout, due } = owed
   const order = html`<bdi>${checkout.orderId}</bdi>`
@@ -89,7 +91,7 @@ function whyOf(request: FastifyRequest, payment: CreditRow, owed: Owed | null, r
 }
 
 function renderDecision(request: FastifyRequest, inbox: Inbox, item: Item): Html {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   const { role } = storeOf(request)
   const { payment } = item
   if (!mayAct(role, 'payments:write')) return html`<p class="soft">${texts.mayNot}</p>`
@@ -101,7 +103,7 @@ ${renderDismiss(request, inbox, payment)}
 
 /** For money that belongs to a checkout: accept it for that one. */
 function renderOwn(request: FastifyRequest, inbox: Inbox, { checkout }: Owed, payment: CreditRow): Html {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   const order = html`<bdi>${checkout.orderId}</bdi>`
   if (checkout.status === 'COMPLETED') return html`<p class="words">${fill(texts.paidAlready, { order })}</p>`
   const amount = unitsOf(payment, payment.amount, inbox.reader)
@@ -111,7 +113,7 @@ ${renderForm(request, inbox, payment, 'accept', html`<div class="buttons"><butto
 
 /** For money without a checkout: the likely ones, or those that somebody looked for. */
 function renderLikely(request: FastifyRequest, inbox: Inbox, { payment, likely, search }: Item): Html {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   const { storeId } = storeOf(request)
   const known = new Map(likely.map((each) => [each.checkout.id, each]))
   const offered: readonly (Likely | { readonly checkout: Checkout })[] = search
@@ -143,7 +145,7 @@ function renderChoice(
   offer: Likely | { readonly checkout: Checkout },
   isFirst: boolean,
 ): Html {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   const { checkout } = offer
   const { id, orderId, priceAmount, priceCurrency, status, createdAt } = checkout
   const beforeMs = payment.firstBlockTime.getTime() - createdAt.getTime()
@@ -167,7 +169,7 @@ function renderChoice(
 }
 
 function renderDismiss(request: FastifyRequest, inbox: Inbox, payment: CreditRow): Html {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   return html`<details id="dismiss-${payment.paymentId}"><summary>${texts.dismissInstead}</summary>${renderForm(
     request,
     inbox,
@@ -189,7 +191,7 @@ function renderForm(
 }
 
 function renderFacts(request: FastifyRequest, { reader, now }: Inbox, payment: CreditRow): Html {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   const { storeId } = storeOf(request)
   const { name: network, network: { explorerUrl } = { explorerUrl: null } } = describeOption(payment)
   const state = payment.finalizedAt
@@ -206,7 +208,7 @@ function renderFacts(request: FastifyRequest, { reader, now }: Inbox, payment: C
 }
 
 function renderRecent(request: FastifyRequest, { recent, reader, now }: Inbox): Html | null {
-  const texts = pick(inboxTexts, request)
+  const texts = textsOf(request).inbox
   const decided = recent.filter(({ type }) => type === 'payment.accepted' || type === 'payment.dismissed')
   if (decided.length === 0) return null
   return html`<section class="pane"><h2>${texts.recent}</h2><ul class="list">${decided.map((event) => {

@@ -13,10 +13,9 @@ import { fieldsOf, textOf } from '../fields.ts'
 import { formField } from '../form-field.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { hasText, textsOf } from '../texts/choose.ts'
 import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
-import { renderInbox } from './render.ts'
-import { inboxTexts, type Result, results } from './texts.ts'
+import { type Result, renderInbox } from './render.ts'
 
 const path = '/stores/:storeId/inbox'
 const write = { config: { right: 'payments:write' } } as const
@@ -75,7 +74,7 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
     const [first] = payments
     return sendPage(ctx, request, reply, {
       screen: 'inbox',
-      title: pick(inboxTexts, request).title,
+      title: textsOf(request).inbox.title,
       isLive: true,
       main: html`${main}${renderApiLine(
         request,
@@ -127,10 +126,11 @@ type Query = { readonly payment: string; readonly find: string; readonly said: R
 function queryOf(request: FastifyRequest): Query {
   const given = (request.query ?? {}) as Readonly<Record<string, unknown>>
   const text = (name: string) => (typeof given[name] === 'string' ? given[name].slice(0, 300).trim() : '')
+  const said = text('said')
   return {
     payment: text('payment'),
     find: text('find'),
-    said: results.find((each) => each === text('said')) ?? null,
+    said: hasText(textsOf(request).inbox.results, said) ? said : null,
   }
 }
 
@@ -145,9 +145,8 @@ async function answer(
   const said = await work(storeId, paymentId).catch((error: unknown): Result => {
     if (!(error instanceof Problem)) throw error
     if (error.code === 'invalid_request') return 'note'
-    const known = results.find((each) => each === error.code)
-    if (!known) throw error
-    return known
+    if (!hasText(textsOf(request).inbox.results, error.code)) throw error
+    return error.code
   })
   const address = new URLSearchParams({ payment: paymentId.slice(0, 40), said })
   return reply.code(303).header('location', `/stores/${storeId}/inbox?${address}`).send()

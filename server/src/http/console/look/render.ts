@@ -5,10 +5,12 @@ import { currencies } from '../../../rates/iso4217.ts'
 import { contrastOf, inkOn } from '../../page/contrast.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { readerOf } from '../formats.ts'
-import { pick } from '../languages/pick.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { type PreviewState, previewStates } from './preview.ts'
-import { type Fault, lookTexts } from './texts.ts'
+
+/** What may be wrong, by field. */
+export type Fault = keyof Texts['look']['faults']
 
 export type Look = {
   /** As entered, or as it is. */
@@ -28,7 +30,7 @@ const colorDefault = '#2b50d8'
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
 
 export function renderLook(request: FastifyRequest, look: Look): Html {
-  const texts = pick(lookTexts, request)
+  const texts = textsOf(request).look
   const { storeId, role } = storeOf(request)
   const mayWrite = mayAct(role, 'look:write')
   const { fault, isSaved } = look
@@ -43,7 +45,7 @@ ${renderPreviews(request, look)}</div>`
 }
 
 function renderFields(request: FastifyRequest, { store, logoUrl, fault }: Look): Html {
-  const texts = pick(lookTexts, request)
+  const texts = textsOf(request).look
   const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = store
   const wrong = (field: Fault) => fault === field && html` aria-invalid="true" aria-describedby="fault"`
   const isImage = logoUrl?.startsWith('data:') ?? false
@@ -67,7 +69,7 @@ function options(values: readonly string[], chosen: string): Html {
 /** Whether it can be read and seen, in words. */
 function describeColor(request: FastifyRequest, color: string): Html | null {
   if (!/^#[0-9a-f]{6}$/i.test(color)) return null
-  const texts = pick(lookTexts, request)
+  const texts = textsOf(request).look
   const { locale } = readerOf(request)
   const format = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
   const ratio = (other: string) => format.format(contrastOf(color, other))
@@ -82,7 +84,7 @@ function describeColor(request: FastifyRequest, color: string): Html | null {
 }
 
 function renderPreviews(request: FastifyRequest, { state }: Look): Html {
-  const texts = pick(lookTexts, request)
+  const texts = textsOf(request).look
   const { storeId } = storeOf(request)
   const base = `/stores/${storeId}/look`
   const title = texts.frame.replace('{state}', texts.states[state])

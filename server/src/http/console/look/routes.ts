@@ -14,14 +14,12 @@ import { sendPage } from '../document.ts'
 import { fieldsOf, textOf } from '../fields.ts'
 import { formField } from '../form-field.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { languageOf } from '../languages/choose.ts'
-import { pick } from '../languages/pick.ts'
+import { hasText, languageOf, textsOf } from '../texts/choose.ts'
 import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { readLogo } from './logo.ts'
 import { parseMultipart } from './multipart.ts'
 import { type PreviewState, previewStates, renderPreview } from './preview.ts'
-import { renderLook } from './render.ts'
-import { type Fault, faults, lookTexts } from './texts.ts'
+import { type Fault, renderLook } from './render.ts'
 
 const path = '/stores/:storeId/look'
 const read = { config: { right: 'look:read' } } as const
@@ -64,8 +62,8 @@ export function mountLook(outer: FastifyInstance, ctx: Context): void {
       } catch (error) {
         if (!(error instanceof Problem) || error.code !== 'invalid_request') throw error
         const [{ pointer } = { pointer: '' }] = error.extras.errors ?? []
-        const fault = faults.find((each) => pointer === `/${each}`)
-        if (!fault) throw error
+        const fault = pointer.slice(1)
+        if (!hasText(textsOf(request).look.faults, fault)) throw error
         return await send(ctx, request, reply, change, fault)
       }
       return reply.code(303).header('location', `/stores/${storeId}/look?said=saved`).send()
@@ -134,7 +132,7 @@ async function send(
   const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = wire
   return sendPage(ctx, request, reply, {
     screen: 'look',
-    title: pick(lookTexts, request).title,
+    title: textsOf(request).look.title,
     hasFrames: true,
     ...(fault && { status: 422 }),
     main: html`${main}${renderApiLine(request, ctx.config.baseUrl, {

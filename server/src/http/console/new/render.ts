@@ -6,13 +6,15 @@ import { mayAct } from '../../../members/rights.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { renderQr } from '../../page/parts/qr.ts'
 import { type Reader, showMoney, showTime } from '../formats.ts'
-import { pick } from '../languages/pick.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import type { Entered } from './make.ts'
-import { type Fault, newTexts } from './texts.ts'
+
+/** Why a payment could not be made, by its field or problem. */
+export type Fault = keyof Texts['newPayment']['faults']
 
 export function renderNoWallet(request: FastifyRequest): Html {
-  const texts = pick(newTexts, request)
+  const texts = textsOf(request).newPayment
   const { storeId, role } = storeOf(request)
   return html`<div class="head plain"><h1>${texts.title}</h1></div>
 <section class="pane empty"><h2>${texts.noWallet}</h2><p class="soft">${texts.noWalletAbout}</p>${
@@ -29,7 +31,7 @@ export function renderForm(
   fault: Fault | null,
   formField: Html,
 ): Html {
-  const texts = pick(newTexts, request)
+  const texts = textsOf(request).newPayment
   const { storeId } = storeOf(request)
   const wrong = (...faults: readonly Fault[]) =>
     fault && faults.includes(fault) && html` aria-invalid="true" aria-describedby="fault"`
@@ -53,7 +55,7 @@ export function renderMade(
   reader: Reader,
   formField: Html,
 ): Html {
-  const texts = pick(newTexts, request)
+  const texts = textsOf(request).newPayment
   const base = `/stores/${storeOf(request).storeId}`
   const { id, status, priceAmount, priceCurrency, description, orderId, expiresAt } = checkout
   const { title, text } = texts.states[status]

@@ -14,11 +14,10 @@ import { fieldsOf, textOf } from '../fields.ts'
 import { formField } from '../form-field.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { hasText, type Texts, textsOf } from '../texts/choose.ts'
 import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { type Entered, inputOf, make } from './make.ts'
-import { renderForm, renderMade, renderNoWallet } from './render.ts'
-import { type Fault, faults, newTexts } from './texts.ts'
+import { type Fault, renderForm, renderMade, renderNoWallet } from './render.ts'
 
 const path = '/stores/:storeId/new'
 const config = { config: { right: 'checkouts:write' } } as const
@@ -48,7 +47,7 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
       )
       return reply.code(303).header('location', `/stores/${storeId}/new/${id}`).send()
     } catch (error) {
-      const fault = error instanceof Problem ? faultOf(error) : undefined
+      const fault = error instanceof Problem ? faultOf(error, textsOf(request).newPayment.faults) : undefined
       if (fault === undefined) throw error
       return sendForm(ctx, request, reply, entered, fault)
     }
@@ -65,7 +64,7 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
     const main = renderMade(ctx, request, row.checkout, readerOf(request), field)
     return sendPage(ctx, request, reply, {
       screen: 'payments',
-      title: pick(newTexts, request).title,
+      title: textsOf(request).newPayment.title,
       isLive: true,
       main: html`${main}${renderApiLine(request, ctx.config.baseUrl, { path: `/checkouts/${checkoutId}` })}`,
     })
@@ -73,9 +72,9 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
 }
 
 /** Which sentence to show for what the verb refused. */
-function faultOf({ code, extras }: Problem): Fault | undefined {
+function faultOf({ code, extras }: Problem, texts: Texts['newPayment']['faults']): Fault | undefined {
   if (code === 'idempotency_key_reused') return 'used'
-  if (code !== 'invalid_request') return faults.find((each) => each === code)
+  if (code !== 'invalid_request') return hasText(texts, code) ? code : undefined
   const [{ pointer, code: mistake } = { pointer: '', code: '' }] = extras.errors ?? []
   if (mistake === 'ambiguous') return 'ambiguous'
   if (pointer === '/priceAmount') return 'amount'
@@ -97,7 +96,7 @@ async function sendForm(
     listCurrencies(mine, ctx.now()),
   ])
   const isPayable = networksFor(ctx, mode).some((network) => walletFor(network, wallets))
-  const title = pick(newTexts, request).title
+  const title = textsOf(request).newPayment.title
   if (!isPayable)
     return sendPage(ctx, request, reply, { screen: 'payments', title, main: renderNoWallet(request) })
   // One that was used is not offered again.

@@ -6,9 +6,8 @@ import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { readerOf, showCount, showDuration, showExactTime } from '../formats.ts'
 import { renderCommand } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import type { Deployment } from './deployment.ts'
-import { healthTexts } from './health-texts.ts'
 
 /** How far each chain is read, and how the providers of its nodes do. */
 export function mountChains(
@@ -21,7 +20,7 @@ export function mountChains(
 
   scope.get('/operator/chains', async (request, reply) => {
     const chains = await look()
-    const texts = pick(healthTexts, request).chains
+    const texts = textsOf(request).health.chains
     return await sendPage(ctx, request, reply, {
       screen: 'chains',
       title: texts.title,
@@ -34,7 +33,7 @@ ${renderCommand(request, 'farthing-admin doctor')}`,
 
 function renderChain(request: FastifyRequest, chain: ChainState): Html {
   const { network, obstacle, follower, nodes } = chain
-  const texts = pick(healthTexts, request).chains
+  const texts = textsOf(request).health.chains
   const state =
     obstacle === null
       ? html`<span class="chip good">${texts.settles}</span>`
@@ -47,7 +46,7 @@ ${nodes.length === 0 ? html`<p class="soft">${texts.noNodes}</p>` : renderNodes(
 }
 
 function renderHead(request: FastifyRequest, follower: ChainState['follower']): Html {
-  const texts = pick(healthTexts, request).chains
+  const texts = textsOf(request).health.chains
   const reader = readerOf(request)
   if (!follower?.headTime || follower.headAgeSeconds === null) return html`<p class="soft">${texts.never}</p>`
   const { headNumber, headTime, headAgeSeconds, safeNumber, finalizedNumber } = follower
@@ -62,7 +61,7 @@ function renderHead(request: FastifyRequest, follower: ChainState['follower']): 
 }
 
 function renderNodes(request: FastifyRequest, name: string, nodes: readonly NodeState[]): Html {
-  const { chains: texts, none } = pick(healthTexts, request)
+  const { chains: texts, none } = textsOf(request).health
   const reader = readerOf(request)
   const rows = nodes.map(({ provider, record, fault }) => {
     const share = record && record.failed > 0 ? ` (${percent(reader, record)})` : ''

@@ -4,9 +4,8 @@ import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { readerOf, showCount, showExactTime } from '../formats.ts'
 import { renderCommand } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import type { Deployment, Finding } from './deployment.ts'
-import { healthTexts } from './health-texts.ts'
 
 /** A node has 5 seconds for each of a few questions. Whoever waits longer than this has gone. */
 const timeoutMs = 25_000
@@ -35,7 +34,7 @@ export function mountDoctor(scope: FastifyInstance, ctx: Context, deployment: De
   scope.get('/operator/doctor', async (request, reply) => {
     const isAsked = (request.query as Readonly<Record<string, unknown>>).run !== undefined
     const examined = isAsked ? await examine() : null
-    const texts = pick(healthTexts, request).doctor
+    const texts = textsOf(request).health.doctor
     return await sendPage(ctx, request, reply, {
       screen: 'doctor',
       title: texts.title,
@@ -55,7 +54,7 @@ async function withLimit(findings: Promise<readonly Finding[]>): Promise<readonl
 }
 
 function renderExamined(request: FastifyRequest, { at, findings }: Examined): Html {
-  const texts = pick(healthTexts, request).doctor
+  const texts = textsOf(request).health.doctor
   const reader = readerOf(request)
   if (findings === null) return html`<section class="pane"><p class="note">${texts.tooLong}</p></section>`
   const wrong = findings.filter(({ fix }) => fix !== null)

@@ -10,16 +10,15 @@ import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { readerOf, showCount, showDuration } from '../formats.ts'
 import { renderCommand } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import type { Deployment } from './deployment.ts'
-import { healthTexts } from './health-texts.ts'
 
 /** Counting more would say nothing else, and takes long. */
 const countMax = 10_000
 /** What waits longer than this is worth a look; webhooks and mails wait for others than us. */
 const lateMs = 60_000
 
-type QueueId = keyof (typeof healthTexts)['en']['queues']['names']
+type QueueId = keyof Texts['health']['queues']['names']
 /** What should be empty, however young it is. */
 const troubles: readonly QueueId[] = ['failing', 'disabled']
 
@@ -58,7 +57,7 @@ export function mountQueues(scope: FastifyInstance, ctx: Context, deployment: De
 
   scope.get('/operator/queues', async (request, reply) => {
     const rows = await readRows()
-    const texts = pick(healthTexts, request).queues
+    const texts = textsOf(request).health.queues
     return await sendPage(ctx, request, reply, {
       screen: 'queues',
       title: texts.title,
@@ -70,7 +69,7 @@ ${renderCommand(request, `curl -s http://127.0.0.1:${config.operationsPort}/metr
 }
 
 function renderRow(request: FastifyRequest, { id, queue, network }: Row, now: Date): Html {
-  const { queues: texts, none } = pick(healthTexts, request)
+  const { queues: texts, none } = textsOf(request).health
   const reader = readerOf(request)
   const { count, oldestAt } = queue
   const waitedMs = oldestAt === null ? 0 : now.getTime() - oldestAt.getTime()

@@ -9,9 +9,8 @@ import { type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { readerOf, showCount, showDuration, showShort, showUnits } from '../formats.ts'
 import { renderCommand } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import type { Deployment } from './deployment.ts'
-import { healthTexts } from './health-texts.ts'
 
 const hourMs = 3_600_000n
 /** Whoever has this much left need not be told how much exactly. */
@@ -33,7 +32,7 @@ export function mountSettlers(
       for (const runway of await readRunways(deployment.ctx, rail))
         runways.set(`${caip2} ${runway.address}`, runway)
     }
-    const texts = pick(healthTexts, request).settlers
+    const texts = textsOf(request).health.settlers
     const isOver = ({ state }: Settler) => state === 'retired'
     const rows = [...settlers.filter((each) => !isOver(each)), ...settlers.filter(isOver)].map((settler) =>
       renderSettler(request, settler, runways.get(`${settler.network} ${settler.address}`)),
@@ -53,7 +52,7 @@ ${renderCommand(request, rows.length === 0 ? 'farthing-admin settler create NETW
 }
 
 function renderSettler(request: FastifyRequest, settler: Settler, runway: Runway | undefined): Html {
-  const { settlers: texts, none, unknown } = pick(healthTexts, request)
+  const { settlers: texts, none, unknown } = textsOf(request).health
   const reader = readerOf(request)
   const network = networks.find(({ caip2 }) => caip2 === settler.network)
   const amount = (units: bigint | null | undefined, isNone: string) =>

@@ -22,10 +22,9 @@ import { fieldsOf, readEmail, readName, readText, textOf, touchOf } from '../fie
 import { formField } from '../form-field.ts'
 import { readerOf, showCount, showExactTime, showTime } from '../formats.ts'
 import { renderCommand } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { giveFormToken, sessionOf } from '../visitor.ts'
 import type { Deployment } from './deployment.ts'
-import { storesTexts } from './stores-texts.ts'
 
 const path = '/operator/stores'
 const perPage = 50
@@ -48,7 +47,7 @@ export function mountStores(scope: FastifyInstance, ctx: Context, deployment: De
       listOverviews(db, { search, standing, before, limit: perPage + 1 }),
       countWaiting(db),
     ])
-    const texts = pick(storesTexts, request).stores
+    const texts = textsOf(request).stores.stores
     const reader = readerOf(request)
     const shown = found.slice(0, perPage)
     const last = found.length > perPage ? shown.at(-1) : undefined
@@ -71,7 +70,7 @@ ${renderCommand(request, 'farthing-admin store list')}`,
   })
 
   scope.get(`${path}/new`, async (request, reply) => {
-    const texts = pick(storesTexts, request).create
+    const texts = textsOf(request).stores.create
     const offered = modes.filter((mode) => networksFor(ctx, mode).length > 0)
     const [first = 'live'] = offered
     const flag = first === 'test' ? ' --test' : ''
@@ -84,7 +83,7 @@ ${renderCommand(request, 'farthing-admin store list')}`,
 <label>${texts.mode}<select name="mode">${offered.map((mode) => html`<option value="${mode}">${texts[mode]}</option>`)}</select></label>
 <label>${texts.name}<input name="name" required maxlength="100" autocomplete="off"></label>
 <label>${texts.email}<input name="email" type="email" maxlength="200" autocomplete="off"></label>
-<div class="buttons"><button>${texts.button}</button><a href="${path}">${pick(storesTexts, request).back}</a></div>
+<div class="buttons"><button>${texts.button}</button><a href="${path}">${textsOf(request).stores.back}</a></div>
 </form></section>
 ${renderCommand(request, `farthing-admin store create --name "NAME"${flag}\nfarthing-admin member invite STORE --name "OWNER"`)}`,
     })
@@ -103,7 +102,7 @@ ${renderCommand(request, `farthing-admin store create --name "NAME"${flag}\nfart
 
   scope.post(path, async (request, reply) => {
     const fields = fieldsOf(request)
-    const texts = pick(storesTexts, request).create
+    const texts = textsOf(request).stores.create
     const mode = modes.find((each) => each === fields.mode)
     if (!mode) throw new Refusal('invalid')
     const storeName = readText(request, 'storeName', texts.storeName)
@@ -148,14 +147,14 @@ function readReason(reason: string): string {
 
 function renderStanding(request: FastifyRequest, standing: StoreStanding): Html {
   const colour = { waiting: 'busy', unproven: 'busy', approved: 'good', suspended: 'bad' }[standing]
-  return html`<span class="chip ${colour}">${pick(storesTexts, request).stores.standings[standing]}</span>`
+  return html`<span class="chip ${colour}">${textsOf(request).stores.stores.standings[standing]}</span>`
 }
 
 function renderHealth(
   request: FastifyRequest,
   { hasOwner, hasWallet, failingEndpoints }: StoreOverview,
 ): Html {
-  const texts = pick(storesTexts, request).stores
+  const texts = textsOf(request).stores.stores
   const troubles = [
     !hasOwner && html`<span class="chip">${texts.noOwner}</span>`,
     !hasWallet && html`<span class="chip">${texts.noWallet}</span>`,
@@ -165,7 +164,7 @@ function renderHealth(
 }
 
 function renderTable(request: FastifyRequest, stores: readonly StoreOverview[], now: Date): Html {
-  const texts = pick(storesTexts, request).stores
+  const texts = textsOf(request).stores.stores
   const reader = readerOf(request)
   return html`<div class="table" tabindex="0" role="region" aria-label="${texts.title}"><table class="cards"><thead><tr><th scope="col">${texts.name}</th><th scope="col">${texts.standing}</th><th scope="col">${texts.health}</th><th scope="col">${texts.since}</th></tr></thead>
 <tbody>${stores.map(
@@ -175,7 +174,7 @@ function renderTable(request: FastifyRequest, stores: readonly StoreOverview[], 
 }
 
 function renderStore(request: FastifyRequest, store: StoreOverview, field: Html): Html {
-  const texts = pick(storesTexts, request)
+  const texts = textsOf(request).stores
   const reader = readerOf(request)
   const { id, standing, suspendedReason, isSignedUp, provenAt } = store
   const hidden = html`${field}<input type="hidden" name="storeId" value="${id}">`
@@ -206,7 +205,7 @@ ${renderCommand(request, `farthing-admin store ${command} ${id}${command === 'su
 }
 
 function renderInvite(request: FastifyRequest, hidden: Html): Html {
-  const { store: texts, create } = pick(storesTexts, request)
+  const { store: texts, create } = textsOf(request).stores
   return html`<section class="pane stack"><h2>${texts.owner}</h2><p class="soft words">${texts.ownerAbout}</p>
 <form method="post" action="${path}/invite" data-confirm="store.invite" class="fields">${hidden}
 <label>${create.name}<input name="name" required maxlength="100" autocomplete="off"></label>
@@ -222,7 +221,7 @@ async function sendLink(
   { link, invitation, isMailed }: NewInvitation,
 ): Promise<FastifyReply> {
   const { name, email, storeId, expiresAt } = invitation
-  const texts = pick(storesTexts, request).link
+  const texts = textsOf(request).stores.link
   return await sendPage(ctx, request, reply, {
     title: texts.title,
     isAlone: true,

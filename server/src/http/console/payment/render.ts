@@ -8,14 +8,12 @@ import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { type Reader, showExactTime, showFours, showMoney, showUnits } from '../formats.ts'
 import { screensOf } from '../frame/screens.ts'
-import { pick } from '../languages/pick.ts'
 import { renderDisposition, renderState } from '../payments/list.ts'
 import { mainOf } from '../payments/received.ts'
-import { paymentsTexts } from '../payments/texts.ts'
 import { renderRefunds } from '../refunds/of-payment.ts'
 import type { Standing } from '../refunds/standing.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
-import { paymentTexts } from './texts.ts'
 import { gapOf, type Step, stepsOf, type Trail } from './trail.ts'
 
 export function renderPayment(
@@ -26,7 +24,7 @@ export function renderPayment(
   reader: Reader,
   formField: Html,
 ): Html {
-  const texts = pick(paymentTexts, request)
+  const texts = textsOf(request).payment
   const main = mainOf(trail.credits)
   const steps = stepsOf(trail, reader)
   return html`${renderHead(ctx, request, trail, main, reader, formField)}
@@ -42,8 +40,8 @@ function renderHead(
   reader: Reader,
   formField: Html,
 ): Html {
-  const list = pick(paymentsTexts, request)
-  const texts = pick(paymentTexts, request)
+  const list = textsOf(request).payments
+  const texts = textsOf(request).payment
   const store = storeOf(request)
   const base = `/stores/${store.storeId}`
   const money = main && unitsOf(main, main.amount, reader)
@@ -76,7 +74,7 @@ function renderHead(
   }</div></div></div>`
 }
 
-type Next = keyof (typeof paymentTexts)['en']['next']
+type Next = keyof Texts['payment']['next']
 
 /** What is left to do: money that nobody has decided about comes first, unless all of it went back. */
 function nextOf(status: string | null, credit: CreditRow | null, back: bigint): Next {
@@ -107,7 +105,7 @@ function renderStep(
   reader: Reader,
   place: number,
 ): Html {
-  const texts = pick(paymentTexts, request)
+  const texts = textsOf(request).payment
   const { title, text } = texts.steps[step.id]
   const gap = gapOf(reader, before, step)
   const tone = step.tone === 'done' ? '' : step.tone
@@ -118,8 +116,8 @@ ${step.raw !== null && html`<details id="raw-${place}"><summary>${texts.raw}</su
 }
 
 function renderMoney(request: FastifyRequest, { checkout, credits, returned }: Trail, reader: Reader): Html {
-  const texts = pick(paymentTexts, request)
-  const list = pick(paymentsTexts, request)
+  const texts = textsOf(request).payment
+  const list = textsOf(request).payments
   const rate = checkout?.rate ?? null
   return html`<dl class="list">
 ${checkout && html`<div><dt>${texts.price}</dt><dd>${showMoney(reader, checkout.priceAmount, checkout.priceCurrency)}</dd></div>`}
@@ -139,7 +137,7 @@ function renderFacts(
   { checkout, credits }: Trail,
   main: CreditRow | null,
 ): Html {
-  const texts = pick(paymentTexts, request)
+  const texts = textsOf(request).payment
   const [shown = null] = main ? [main] : credits
   const payment = shown && toPayment(shown)
   const fact = (name: string, value: Html | string | null | undefined) =>

@@ -6,7 +6,9 @@ import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { type Reader, showCount, showDuration, showShort, showUnits } from '../formats.ts'
-import type { StepId } from './texts.ts'
+import type { Texts } from '../texts/choose.ts'
+
+type StepId = keyof Texts['payment']['steps']
 
 /** One step of a payment: when it happened, what fills its sentence, who caused it, and the record behind it. */
 export type Step = {

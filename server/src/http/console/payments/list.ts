@@ -8,13 +8,10 @@ import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { type Reader, showMoney, showShort, showTime, showUnits } from '../formats.ts'
-import { frameTexts } from '../frame/texts.ts'
-import { pick } from '../languages/pick.ts'
-import { newTexts } from '../new/texts.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { addressOf, dispositions, type ListQuery, statuses } from './query.ts'
 import { mainOf } from './received.ts'
-import { paymentsTexts } from './texts.ts'
 
 export type Shown = {
   readonly query: ListQuery
@@ -40,23 +37,23 @@ type Line = {
 }
 
 export function renderList(request: FastifyRequest, shown: Shown): Html {
-  const texts = pick(paymentsTexts, request)
+  const texts = textsOf(request).payments
   const { query } = shown
   const { storeId } = storeOf(request)
   const base = `/stores/${storeId}/payments`
   const lines = linesOf(request, shown)
   const isNarrow = addressOf(query) !== '' && addressOf(query) !== 'show=money'
-  return html`<div class="head plain"><h1>${texts.title}</h1><div class="row">${mayAct(storeOf(request).role, 'checkouts:write') && html`<a class="button" href="/stores/${storeId}/new">${pick(newTexts, request).title}</a>`}<a class="button quiet" href="${base}/export?${addressOf(query)}">${texts.export}</a></div></div>
+  return html`<div class="head plain"><h1>${texts.title}</h1><div class="row">${mayAct(storeOf(request).role, 'checkouts:write') && html`<a class="button" href="/stores/${storeId}/new">${textsOf(request).newPayment.title}</a>`}<a class="button quiet" href="${base}/export?${addressOf(query)}">${texts.export}</a></div></div>
 <div class="pane stack">
 <form class="find" role="search" action="${base}"><input type="search" name="q" value="${query.search?.text ?? ''}" placeholder="${texts.searchFor}" aria-label="${texts.searchFor}" maxlength="300" autocomplete="off"><button class="quiet">${texts.search}</button></form>
 ${query.search ? renderSearched(request, query, base) : renderFilters(request, query, base)}
-<p class="live soft">${pick(frameTexts, request).live}</p>
+<p class="live soft">${textsOf(request).frame.live}</p>
 </div>
 ${lines.length > 0 ? renderTable(texts, lines, shown) : html`<div class="pane empty">${renderNothing(texts, isNarrow, shown.nextCursor !== null)}</div>`}
 ${(query.cursor !== null || shown.nextCursor !== null) && html`<div class="ends">${query.cursor !== null ? html`<a class="button quiet" href="${base}?${addressOf(query)}">${texts.newest}</a>` : html`<span></span>`}${shown.nextCursor !== null && html`<a class="button quiet" href="${base}?${addressOf(query, { cursor: shown.nextCursor })}">${lines.length > 0 ? texts.older : texts.further}</a>`}</div>`}`
 }
 
-type ListTexts = (typeof paymentsTexts)['en']
+type ListTexts = Texts['payments']
 
 function renderNothing(texts: ListTexts, isNarrow: boolean, goesOn: boolean): Html {
   if (goesOn) return html`<p>${texts.nothingHere}</p>`
@@ -66,7 +63,7 @@ function renderNothing(texts: ListTexts, isNarrow: boolean, goesOn: boolean): Ht
 
 /** Says what the pasted text was taken for. */
 function renderSearched(request: FastifyRequest, query: ListQuery, base: string): Html | null {
-  const texts = pick(paymentsTexts, request)
+  const texts = textsOf(request).payments
   const { search } = query
   if (!search) return null
   const said = fill(texts.searched[search.kind], { text: html`<bdi><strong>${search.text}</strong></bdi>` })
@@ -75,7 +72,7 @@ function renderSearched(request: FastifyRequest, query: ListQuery, base: string)
 }
 
 function renderFilters(request: FastifyRequest, query: ListQuery, base: string): Html {
-  const texts = pick(paymentsTexts, request)
+  const texts = textsOf(request).payments
   const { mode } = storeOf(request)
   const tab = (show: ListQuery['show'], text: string) => {
     const address = addressOf({
@@ -148,7 +145,7 @@ export function cut(text: string): string {
 }
 
 function linesOf(request: FastifyRequest, shown: Shown): Line[] {
-  const texts = pick(paymentsTexts, request)
+  const texts = textsOf(request).payments
   const { rows, reader, returned } = shown
   const base = `/stores/${storeOf(request).storeId}`
   if ('checkouts' in rows)

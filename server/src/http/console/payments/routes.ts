@@ -11,14 +11,13 @@ import { letPause } from '../../unread.ts'
 import { sendPage } from '../document.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { forStore, sessionOf, storeOf } from '../visitor.ts'
 import { exportRows } from './export.ts'
 import { renderList, type Shown } from './list.ts'
 import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQuery, rowsPerPage } from './query.ts'
 import { mainOf } from './received.ts'
 import { openExports } from './running-exports.ts'
-import { paymentsTexts } from './texts.ts'
 
 const path = '/stores/:storeId/payments'
 const reading = { config: { right: 'payments:read' } } as const
@@ -45,7 +44,7 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
     const shown: Shown = { query, rows, nextCursor, returned, reader, now: ctx.now() }
     return sendPage(ctx, request, reply, {
       screen: 'payments',
-      title: pick(paymentsTexts, request).title,
+      title: textsOf(request).payments.title,
       isLive: true,
       main: html`${renderList(request, shown)}${renderApiLine(request, ctx.config.baseUrl, { path: apiPathOf(query, reader.timeZone) })}`,
     })

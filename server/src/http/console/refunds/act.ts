@@ -14,11 +14,10 @@ import { nameTransaction } from '../../../refunds/name-transaction.ts'
 import { readRefund } from '../../../refunds/read.ts'
 import { readRefund as readOwn } from '../../../refunds/rows.ts'
 import { fieldsOf, textOf, touchOf } from '../fields.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { forStore, sessionOf, storeOf } from '../visitor.ts'
 import { sendLink } from './acts-claim.ts'
 import { readOne, sendOne } from './send.ts'
-import { refundTexts } from './texts.ts'
 import { isTheirs } from './turn.ts'
 import { wordsOf } from './words.ts'
 
@@ -105,7 +104,7 @@ async function requireTheirs(
 ): Promise<void> {
   const refund = await readOwn(ctx.db, storeOf(request).storeId, id)
   if (refund && !isTheirs(role, actor.id, refund))
-    throw new Refusal('role', { detail: pick(refundTexts, request).notTheirs })
+    throw new Refusal('role', { detail: textsOf(request).refunds.notTheirs })
 }
 
 async function asMember<Result>(

@@ -3,15 +3,13 @@ import type { FastifyReply } from 'fastify'
 import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { showExactTime, showFours } from '../formats.ts'
-import { frameTexts } from '../frame/texts.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { hiddenOf, type One, pathOf } from './screen.ts'
-import { refundTexts } from './texts.ts'
 
 /** For a refund of which nobody knows yet who gets it: the buyer's link, and confirming what the buyer named. */
 export function renderClaim(one: One): Html {
   const { request, wire, reader } = one
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const { claim } = wire
   const isOpen = claim?.status === 'OPEN'
   const makeLink = html`<form method="post" action="${pathOf(one)}/claim">${hiddenOf(one)}<button${claim !== undefined && html` class="quiet"`}>${claim === undefined ? texts.makeLink : texts.newLink}</button></form>`
@@ -34,14 +32,14 @@ export function sendLink(
   { url, expiresAt }: RefundClaimLink,
 ): Promise<FastifyReply> {
   const { ctx, request, reader } = one
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const until = fill(texts.linkUntil, { time: showExactTime(reader, new Date(expiresAt)) })
   return sendPage(ctx, request, reply, {
     title: texts.linkMade,
     isAlone: true,
     main: html`<h1>${texts.linkMade}</h1><p>${texts.linkAbout} ${until}</p>
 <code class="link" tabindex="0">${url}</code>
-<form><button type="button" data-copy="${url}" data-done="${pick(frameTexts, request).copied}">${texts.copyLink}</button></form>
+<form><button type="button" data-copy="${url}" data-done="${textsOf(request).frame.copied}">${texts.copyLink}</button></form>
 <p><a href="${pathOf(one)}">${texts.back}</a></p>`,
   })
 }

@@ -1,13 +1,12 @@
 import { fill, type Html, html } from '../../page/html.ts'
 import { showFours } from '../formats.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { amountOf } from './list.ts'
 import { hiddenOf, type One, pathOf } from './screen.ts'
-import { refundTexts } from './texts.ts'
 
 /** For a refund that the store pays by itself: naming the transaction, or its word that it paid another way. */
 export function renderSent(one: One): Html {
-  const texts = pick(refundTexts, one.request)
+  const texts = textsOf(one.request).refunds
   return html`${renderNaming(one)}
 ${
   one.isTheirs &&
@@ -18,7 +17,7 @@ ${
 
 export function renderNaming(one: One): Html {
   const { request, wire, reader } = one
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const [amount, wallet] = [html`<strong>${amountOf(reader, wire)}</strong>`, showFours(wire.from)]
   return html`<h2>${texts.naming}</h2><p class="words">${fill(texts.namingAbout, { amount })}</p>
 <dl class="list tall"><div><dt>${texts.from}</dt><dd>${wallet}</dd></div><div><dt>${texts.recipient}</dt><dd>${wire.recipient !== null && showFours(wire.recipient)}</dd></div></dl>

@@ -2,12 +2,10 @@ import { describeForWallets } from '../../../chains/wallet-links.ts'
 import { networks } from '../../../networks.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { showShort } from '../formats.ts'
-import { frameTexts } from '../frame/texts.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { renderClaim } from './acts-claim.ts'
 import { renderNaming, renderSent } from './acts-sent.ts'
 import { type One, pathOf } from './screen.ts'
-import { refundTexts } from './texts.ts'
 import { turnOf } from './turn.ts'
 
 /** What the store can do about a refund now. */
@@ -27,8 +25,8 @@ export function renderActs(one: One): Html | null {
  */
 function renderSigning(one: One): Html {
   const { ctx, request, wire } = one
-  const texts = pick(refundTexts, request)
-  const { copy, copied } = pick(frameTexts, request)
+  const texts = textsOf(request).refunds
+  const { copy, copied } = textsOf(request).frame
   const network = networks.find(({ caip2 }) => caip2 === wire.network)
   if (!network || wire.recipient === null) return html``
   // The URL of a local chain's node is no secret; other nodes' URLs may contain a key.
@@ -50,6 +48,6 @@ function renderSigning(one: One): Html {
 
 function renderCancel(one: One): Html {
   const { request, formField } = one
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   return html`<details id="cancel"><summary>${texts.cancel}</summary><form class="stack" method="post" action="${pathOf(one)}/cancel">${formField}<p class="soft">${texts.cancelAbout}</p><div class="buttons"><button class="quiet">${texts.cancel}</button></div></form></details>`
 }

@@ -5,10 +5,9 @@ import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { toTyped } from '../amount.ts'
 import { type Reader, showFours, showUnits } from '../formats.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { renderObstacle, type Standing } from './standing.ts'
-import { refundTexts } from './texts.ts'
 
 /** Who gets it: the payer if they signed, else whom the buyer names; or an address that a member names by a touch. */
 export type To = 'own' | 'address'
@@ -39,7 +38,7 @@ export type Form = {
 const ways: readonly RefundWay[] = ['signed', 'sent']
 
 export function renderForm(request: FastifyRequest, form: Form): Html {
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const { storeId } = storeOf(request)
   const { standing, problem, reader } = form
   const { payment } = standing
@@ -57,7 +56,7 @@ ${problem !== null && html`<p class="note" role="alert">${problem}</p>`}
 }
 
 function renderFields(request: FastifyRequest, form: Form): Html {
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const { storeId } = storeOf(request)
   const { standing, to, entered, reader, formField } = form
   const { payment, left, isSigned } = standing

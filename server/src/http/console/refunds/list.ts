@@ -3,13 +3,10 @@ import type { FastifyRequest } from 'fastify'
 import { type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { type Reader, showShort, showTime, showUnits } from '../formats.ts'
-import { frameTexts } from '../frame/texts.ts'
-import { pick } from '../languages/pick.ts'
 import { cut } from '../payments/list.ts'
+import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
-import { refundTexts } from './texts.ts'
-import type { RefundTexts, Turn } from './texts-shape.ts'
-import { isYours, turnOf } from './turn.ts'
+import { isYours, type Turn, turnOf } from './turn.ts'
 
 export const statuses: readonly RefundStatus[] = [
   'REQUESTED',
@@ -31,14 +28,14 @@ export type Shown = {
 }
 
 export function renderList(request: FastifyRequest, shown: Shown): Html {
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const base = `/stores/${storeOf(request).storeId}/refunds`
   const { status, cursor, nextCursor, refunds } = shown
   const filter = (wanted: RefundStatus | null, text: string) =>
     html`<a class="filter" href="${addressOf(base, wanted)}"${wanted === status && html` aria-current="true"`}>${text}</a>`
   return html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft words">${texts.about}</p></div></div>
 <div class="pane stack"><div class="row">${filter(null, texts.all)}${statuses.map((each) => filter(each, texts.statuses[each]))}</div>
-<p class="live soft">${pick(frameTexts, request).live}</p></div>
+<p class="live soft">${textsOf(request).frame.live}</p></div>
 ${refunds.length > 0 ? renderTable(request, refunds, shown) : renderNothing(request, texts, status !== null)}
 ${(cursor ?? nextCursor) !== null && html`<div class="ends">${cursor !== null ? html`<a class="button quiet" href="${addressOf(base, status)}">${texts.newest}</a>` : html`<span></span>`}${nextCursor !== null && html`<a class="button quiet" href="${addressOf(base, status, nextCursor)}">${texts.older}</a>`}</div>`}`
 }
@@ -48,14 +45,14 @@ function addressOf(base: string, status: RefundStatus | null, cursor: string | n
   return query === '' ? base : `${base}?${query}`
 }
 
-function renderNothing(request: FastifyRequest, texts: RefundTexts, isNarrow: boolean): Html {
+function renderNothing(request: FastifyRequest, texts: Texts['refunds'], isNarrow: boolean): Html {
   if (isNarrow) return html`<div class="pane empty"><p>${texts.emptyFound}</p></div>`
   const { storeId } = storeOf(request)
   return html`<section class="pane empty"><h2>${texts.empty}</h2><p class="soft">${texts.emptyAbout}</p><p><a class="button quiet" href="/stores/${storeId}/payments">${texts.toPayments}</a></p></section>`
 }
 
 function renderTable(request: FastifyRequest, refunds: readonly Refund[], { reader, now }: Shown): Html {
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const base = `/stores/${storeOf(request).storeId}/refunds`
   return html`<div class="table"><table class="cards">
 <thead><tr><th scope="col">${texts.status}</th><th scope="col" class="num">${texts.amount}</th><th scope="col">${texts.turn}</th><th scope="col">${texts.order}</th><th scope="col">${texts.to}</th><th scope="col" class="num">${texts.when}</th></tr></thead>
@@ -72,7 +69,7 @@ const tones: Readonly<Partial<Record<Turn, string>>> = {
   ...{ moving: ' busy', buyer: ' busy', canceling: ' busy', done: ' good' },
 }
 
-export function renderChip(texts: RefundTexts, refund: Refund): Html {
+export function renderChip(texts: Texts['refunds'], refund: Refund): Html {
   return html`<span class="chip${tones[turnOf(refund)] ?? ''}">${texts.statuses[refund.status]}</span>`
 }
 

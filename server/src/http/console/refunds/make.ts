@@ -19,11 +19,10 @@ import { fieldsOf, textOf, touchOf } from '../fields.ts'
 import { formField } from '../form-field.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { type Entered, fieldNames, renderForm, type To } from './form.ts'
 import { readStanding } from './standing.ts'
-import { refundTexts } from './texts.ts'
 import { wordsOf } from './words.ts'
 
 const path = '/stores/:storeId/payments/:paymentId/refund'
@@ -85,7 +84,7 @@ async function create(request: FastifyRequest, making: Making, now: Date): Promi
   const { id } = await createRefundTo(ctx, storeId, actor, asked, recipient, now)
   const store = role === 'manager' ? await readStore(ctx.db, storeId) : null
   if (store && (await isAboveLimit(ctx, storeId, actor.id, store.managerRefundLimit, now))) {
-    const detail = pick(refundTexts, request).limit.replace('{limit}', store.managerRefundLimit)
+    const detail = textsOf(request).refunds.limit.replace('{limit}', store.managerRefundLimit)
     throw new Refusal('role', { detail })
   }
   return id
@@ -179,7 +178,7 @@ async function sendForm(
   return sendPage(ctx, request, reply, {
     ...(problem !== null && { status: 409 }),
     screen: 'refunds',
-    title: pick(refundTexts, request).refund,
+    title: textsOf(request).refunds.refund,
     main: html`${main}${
       standing.obstacle === null &&
       renderApiLine(request, ctx.config.baseUrl, {

@@ -2,11 +2,10 @@ import type { FastifyRequest } from 'fastify'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { type Reader, showTime, showUnits } from '../formats.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { amountOf, renderChip } from './list.ts'
 import { renderObstacle, type Standing } from './standing.ts'
-import { refundTexts } from './texts.ts'
 
 /** On a payment's screen: what went back of it, and the way to send more back, or why there is none. */
 export function renderRefunds(
@@ -16,12 +15,12 @@ export function renderRefunds(
   now: Date,
 ): Html | null {
   if (standings.length === 0) return null
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   return html`<h2 id="refunds">${texts.refundsOf}</h2>${standings.map((standing) => renderOf(request, standing, reader, now))}`
 }
 
 function renderOf(request: FastifyRequest, standing: Standing, reader: Reader, now: Date): Html {
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const { storeId } = storeOf(request)
   const { payment, refunds, left, obstacle } = standing
   const { symbol, decimals } = describeOption(payment)

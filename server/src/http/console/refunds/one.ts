@@ -2,19 +2,18 @@ import { mayAct } from '../../../members/rights.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { showExactTime, showFours } from '../formats.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { renderActs } from './acts.ts'
 import { amountOf, renderChip } from './list.ts'
 import type { One } from './screen.ts'
 import { type Step, stepsOf } from './steps.ts'
-import { refundTexts } from './texts.ts'
 import { renderTransaction } from './transaction.ts'
 import { isYours, turnOf } from './turn.ts'
 
 export function renderOne(one: One): Html {
   const { request, refund, wire, reader, problem } = one
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const base = `/stores/${storeOf(request).storeId}`
   const turn = turnOf(wire)
   const { title, text } = texts.next[turn]
@@ -30,7 +29,7 @@ ${isMine && renderActs(one)}
 }
 
 function renderStep({ request, reader }: One, { id, at, tone, fills, by }: Step): Html {
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const { title, text } = texts.steps[id]
   return html`<li${tone !== '' && html` class="${tone}"`}><p class="row apart"><strong>${title}</strong>${at && showExactTime(reader, at)}</p>
 <p class="soft">${fill(text, fills)}${by !== null && html` · ${fill(texts.by, { name: html`<bdi>${by}</bdi>` })}`}</p></li>
@@ -38,7 +37,7 @@ function renderStep({ request, reader }: One, { id, at, tone, fills, by }: Step)
 }
 
 function renderFacts({ request, wire }: One, base: string): Html {
-  const texts = pick(refundTexts, request)
+  const texts = textsOf(request).refunds
   const fact = (name: string, value: Html | string | null) =>
     value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`
   return html`<dl class="list tall">

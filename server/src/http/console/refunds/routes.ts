@@ -6,14 +6,13 @@ import { html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { forStore, storeOf } from '../visitor.ts'
 import { mountActs } from './act.ts'
 import { renderList, statuses } from './list.ts'
 import { mountMaking } from './make.ts'
 import { sendOne } from './send.ts'
 import { mountSigning } from './sign.ts'
-import { refundTexts } from './texts.ts'
 
 const path = '/stores/:storeId/refunds'
 const reading = { config: { right: 'refunds:read' } } as const
@@ -33,7 +32,7 @@ export function mountRefunds(scope: FastifyInstance, ctx: Context): void {
     const parameters = new URLSearchParams({ ...(status && { status }), limit: `${rowsPerPage}` })
     return sendPage(ctx, request, reply, {
       screen: 'refunds',
-      title: pick(refundTexts, request).title,
+      title: textsOf(request).refunds.title,
       isLive: true,
       main: html`${main}${renderApiLine(request, ctx.config.baseUrl, { path: `/refunds?${parameters}` })}`,
     })

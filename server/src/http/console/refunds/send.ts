@@ -9,11 +9,10 @@ import { sendPage } from '../document.ts'
 import { formField } from '../form-field.ts'
 import { readerOf } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { renderOne } from './one.ts'
 import type { One } from './screen.ts'
-import { refundTexts } from './texts.ts'
 import { isTheirs } from './turn.ts'
 
 /** The screen of the refund in the path. */
@@ -28,7 +27,7 @@ export async function sendOne(
   return sendPage(ctx, request, reply, {
     ...(problem !== null && { status: 409 }),
     screen: 'refunds',
-    title: `${pick(refundTexts, request).id} ${wire.orderId ?? wire.id}`,
+    title: `${textsOf(request).refunds.id} ${wire.orderId ?? wire.id}`,
     isLive: problem === null,
     main: html`${renderOne(one)}${renderApiLine(request, ctx.config.baseUrl, { path: `/refunds/${wire.id}` })}`,
   })

@@ -10,7 +10,7 @@ import { listRefunds } from '../../../refunds/read.ts'
 import { readStore } from '../../../stores/rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { type Reader, showTime } from '../formats.ts'
-import type { RefundTexts } from './texts-shape.ts'
+import type { Texts } from '../texts/choose.ts'
 
 /** Why somebody cannot refund a payment. */
 type Obstacle = 'notAllowed' | 'ownersOnly' | 'reversed' | 'unproven' | 'notFinal' | 'nothingLeft'
@@ -62,7 +62,7 @@ export function isNothing(limit: string): boolean {
 
 /** Says in words why not. */
 export function renderObstacle(
-  texts: RefundTexts,
+  texts: Texts['refunds'],
   storeId: StoreId,
   { obstacle, payment }: Standing,
   reader: Reader,

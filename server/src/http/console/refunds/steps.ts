@@ -3,8 +3,11 @@ import { toShown } from '../../../chains/families.ts'
 import type { Refund } from '../../../refunds/refund.ts'
 import { type Html, html } from '../../page/html.ts'
 import { type Reader, showShort } from '../formats.ts'
+import type { Texts } from '../texts/choose.ts'
 import { amountOf } from './list.ts'
-import type { StepId } from './texts-shape.ts'
+
+type StepId = keyof Texts['refunds']['steps']
+
 import { renderTransaction } from './transaction.ts'
 
 /** One step of a refund: when it happened, what fills its sentence, and who caused it. */

@@ -1,6 +1,9 @@
 import type { Actor, Refund } from '@farthing/sdk'
 import type { Role } from '../../../members/member.ts'
-import type { Turn } from './texts-shape.ts'
+import type { Texts } from '../texts/choose.ts'
+
+/** Who has to do something, and what: `sign` to `link` is the store. */
+export type Turn = keyof Texts['refunds']['turns']
 
 /** Whose turn it is, and what for. */
 export function turnOf({ status, way, recipient, isCanceling, claim }: Refund): Turn {

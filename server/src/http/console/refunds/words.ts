@@ -1,13 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../../../members/refusal.ts'
 import { Problem } from '../../../problems.ts'
-import { pick } from '../languages/pick.ts'
-import { refundTexts } from './texts.ts'
+import { textsOf } from '../texts/choose.ts'
 
 /** What the API says to programs, in the member's language; null for what is no answer to a member. */
 export function wordsOf(request: FastifyRequest, error: unknown): string | null {
   if (!(error instanceof Problem)) return null
-  const { problems } = pick(refundTexts, request)
+  const problems: Readonly<Record<string, string>> = textsOf(request).refunds.problems
   const [mistake] = error.extras.errors ?? []
   const pointer = /^\/\w+/.exec(mistake?.pointer ?? '')?.[0] ?? ''
   return problems[error.code] ?? problems[mistake?.code ?? ''] ?? problems[pointer] ?? null

@@ -11,10 +11,9 @@ import { formField } from '../form-field.ts'
 import { showFours } from '../formats.ts'
 import { renderApiLine } from '../frame/api-line.ts'
 import { screensOf } from '../frame/screens.ts'
-import { pick } from '../languages/pick.ts'
+import { textsOf } from '../texts/choose.ts'
 import { forStore, giveFormToken, storeOf } from '../visitor.ts'
 import { all, isDone, rememberSkipped, type Step, skippedBy, steps } from './steps.ts'
-import { startTexts } from './texts.ts'
 
 const path = '/stores/:storeId/start'
 const config = { config: { right: 'wallets:read' } } as const
@@ -23,7 +22,7 @@ const config = { config: { right: 'wallets:read' } } as const
 export function mountStart(scope: FastifyInstance, ctx: Context): void {
   scope.get(path, config, async (request, reply) => {
     const { storeId, mode } = storeOf(request)
-    const texts = pick(startTexts, request)
+    const texts = textsOf(request).start
     const done = await readStepsDone(forStore(ctx, storeId).db, storeId)
     const skipped = skippedBy(request)
     const left = steps.filter((step) => !isDone(done, step) && !skipped.includes(step))
@@ -73,7 +72,7 @@ function renderStep(
   state: State,
   field: Html,
 ): Html {
-  const texts = pick(startTexts, request)
+  const texts = textsOf(request).start
   const { storeId } = storeOf(request)
   const { title, text, doneText, action } = texts.steps[step]
   const place = { done: '', next: 'coming', skipped: 'wait', later: 'wait' }[state]
