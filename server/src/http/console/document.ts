@@ -14,7 +14,7 @@ import { languageOf, rememberLanguage, textsOf } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf } from './visitor.ts'
 import { renderNews } from './wallet-news.ts'
 
-type Page = {
+export type Page = {
   readonly title: string
   readonly main: Html
   readonly status?: number

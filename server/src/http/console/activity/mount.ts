@@ -7,11 +7,11 @@ import { listStoreMembers } from '../../../members/rows.ts'
 import { pageKeys } from '../../../stores/key-rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { readNumber } from '../developers/events.ts'
-import { asked, at, openScreen, type Screen, withQuery } from '../developers/screen.ts'
-import { sendPage } from '../document.ts'
+import { at } from '../developers/parts.ts'
 import { showCount } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
-import { languageOf, textsOf } from '../texts/choose.ts'
+import { renderApiLine } from '../parts.ts'
+import { openScreen, type Screen, withQuery } from '../screen.ts'
+import { languageOf } from '../texts/choose.ts'
 import { nameActor } from '../wallet-news.ts'
 
 const kinds = [
@@ -37,12 +37,12 @@ const keysShown = 100
 export function mountActivity(scope: FastifyInstance, ctx: Context): void {
   scope.get('/stores/:storeId/activity', { config: { right: 'activity:read' } }, async (request, reply) => {
     const screen = openScreen(ctx, request, reply)
-    const { storeId } = screen.store
-    const texts = textsOf(request).activity
+    const { storeId } = screen
+    const texts = screen.texts.activity
     const path = `/stores/${storeId}/activity`
-    const actor = asked(screen, 'actor').replaceAll('\0', '')
-    const kind = kinds.find((each) => each === asked(screen, 'kind')) ?? ''
-    const to = readNumber(asked(screen, 'to'))
+    const actor = screen.asked('actor').replaceAll('\0', '')
+    const kind = kinds.find((each) => each === screen.asked('kind')) ?? ''
+    const to = readNumber(screen.asked('to'))
     const type = kind === '' ? null : `${kind}.*`
     const [people, looked] = await Promise.all([
       listPeople(ctx, screen, storeId),
@@ -57,7 +57,7 @@ export function mountActivity(scope: FastifyInstance, ctx: Context): void {
     const filter = { actor, kind }
     const count = looked.to - from + 1n
     const limit = `${count > eventsPerCall ? eventsPerCall : count > 0n ? count : 1n}`
-    return sendPage(ctx, request, reply, {
+    return screen.send({
       screen: 'activity',
       title: texts.title,
       isLive: to === null,
@@ -73,10 +73,10 @@ ${
 }
 ${
   (next !== null || to !== null) &&
-  html`<section class="pane"><p class="soft">${fill(texts.looked, { from: showCount(screen.reader, from), to: showCount(screen.reader, looked.to) })}</p>
+  html`<section class="pane"><p class="soft">${fill(texts.looked, { from: showCount(screen.locale, from), to: showCount(screen.locale, looked.to) })}</p>
 <div class="row">${to !== null && html`<a class="filter" href="${withQuery(path, filter)}">${texts.newest}</a>`}${next !== null && html`<a class="filter" href="${withQuery(path, { ...filter, to: `${next}` })}">${events.length < perPage ? texts.lookFurther : texts.older}</a>`}</div></section>`
 }
-${renderApiLine(request, ctx.config.baseUrl, { path: withQuery('/events', { after: `${epoch}-${from - 1n}`, limit, type, actor }) })}`,
+${renderApiLine(screen, { path: withQuery('/events', { after: `${epoch}-${from - 1n}`, limit, type, actor }) })}`,
     })
   })
 }
@@ -87,7 +87,7 @@ type Group = {
 }
 
 async function listPeople(ctx: Context, screen: Screen, storeId: StoreId): Promise<Group[]> {
-  const texts = textsOf(screen.request).activity
+  const texts = screen.texts.activity
   const [members, keys] = await Promise.all([
     listStoreMembers(ctx.db, storeId),
     pageKeys(screen.ctx.db, storeId, { cursor: null, limit: keysShown }),
@@ -111,15 +111,15 @@ function renderPeople(groups: readonly Group[], actor: string): Html {
 
 function renderEvent(screen: Screen, { id, type, actor, data, createdAt }: Event): Html {
   const { request, base } = screen
-  const texts = textsOf(request).activity
+  const texts = screen.texts.activity
   const sentences: Readonly<Partial<Record<EventType, string>>> = texts.sentences
   const sentence = fill(sentences[type] ?? texts.other, {
     who: actor ? html`<b>${nameActor(actor, languageOf(request))}</b>` : '',
     what: html`<bdi>${nameSubject(data)}</bdi>`,
-    role: 'member' in data ? textsOf(request).frame.roles[data.member.role] : '',
+    role: 'member' in data ? screen.texts.frame.roles[data.member.role] : '',
     type,
   })
-  return html`<li><p>${sentence}<small>${at(screen, createdAt)}</small></p><a class="button quiet tiny" href="${base}/events/${id}">${texts.details}<span class="unseen"> ${type} ${createdAt}</span></a></li>`
+  return html`<li><p>${sentence}<small>${at(screen, createdAt)}</small></p><a class="button quiet tiny" href="${base}/developers/events/${id}">${texts.details}<span class="unseen"> ${type} ${createdAt}</span></a></li>`
 }
 
 /** What an event is about, as its owner calls it. */

@@ -4,8 +4,8 @@ import type { Context } from '../../../context.ts'
 import { mayAct } from '../../../members/rights.ts'
 import { unitsToText } from '../../../money.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { type Reader, readerOf, showCount, showDuration, showRounded, showUnits } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
+import { type Locale, localeOf, showCount, showDuration, showRounded, showUnits } from '../formats.ts'
+import { renderApiLine } from '../parts.ts'
 import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { renderChart, toNumber } from './chart.ts'
@@ -17,9 +17,9 @@ import type { Writer } from './writer.ts'
 export function renderHome(ctx: Context, request: FastifyRequest, home: Home): Html {
   const { storeId } = storeOf(request)
   const texts = textsOf(request).home
-  const reader = readerOf(request)
-  const money = (millionths: bigint) => showRounded(reader, unitsToText(millionths, 6), home.reportCurrency)
-  const writer: Writer = { texts, reader, money, days: (from, to) => showDays(reader, from, to) }
+  const locale = localeOf(request)
+  const money = (millionths: bigint) => showRounded(locale, unitsToText(millionths, 6), home.reportCurrency)
+  const writer: Writer = { texts, locale, money, days: (from, to) => showDays(locale, from, to) }
   const { takings, latest } = home
   const isEmpty = latest.length === 0 && takings.sum.made === 0 && takings.before.sum.made === 0
   if (isEmpty) return renderEmpty(ctx, request, home, texts)
@@ -34,7 +34,7 @@ export function renderHome(ctx: Context, request: FastifyRequest, home: Home): H
 <section class="pane" aria-label="${texts.figures}">${renderFigures(home, writer)}</section>
 <div class="split">${renderNeeds(home, writer, storeId)}<section class="pane">${renderDays(home, writer)}</section></div>
 <div class="split"><section class="pane">${renderLatest(home, writer, storeId)}</section>${renderEnded(takings.sum, writer)}</div>
-${renderApiLine(request, ctx.config.baseUrl, { path: '/payments?limit=6' })}`
+${renderApiLine({ ctx, texts: textsOf(request) }, { path: '/payments?limit=6' })}`
 }
 
 function renderEmpty(ctx: Context, request: FastifyRequest, home: Home, texts: Texts['home']): Html {
@@ -42,37 +42,37 @@ function renderEmpty(ctx: Context, request: FastifyRequest, home: Home, texts: T
   const mayMake = mayAct(role, 'checkouts:write')
   const example = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: home.reportCurrency }
   const next = home.hasWallet
-    ? html`<p>${texts.emptyReady}</p>${mayMake && html`<p><a class="button" href="/stores/${storeId}/new">${texts.emptyNew}</a></p>`}<p>${texts.emptyShop}</p>${renderApiLine(request, ctx.config.baseUrl, { method: 'POST', path: '/checkouts', body: example })}`
+    ? html`<p>${texts.emptyReady}</p>${mayMake && html`<p><a class="button" href="/stores/${storeId}/new">${texts.emptyNew}</a></p>`}<p>${texts.emptyShop}</p>${renderApiLine({ ctx, texts: textsOf(request) }, { method: 'POST', path: '/checkouts', body: example })}`
     : html`<p>${texts.emptyNoWallet}</p><p><a class="button" href="/stores/${storeId}/wallets">${texts.emptyWallet}</a></p>`
   return html`<div class="head plain"><h1>${texts.title}</h1></div>
 <section class="pane"><div class="empty"><h2>${texts.empty}</h2>${next}</div></section>`
 }
 
 /** "12% more than 1–16 October until this time, which brought $34,180.00". */
-function renderComparison({ takings, period }: Home, { texts, reader, money, days }: Writer): Html {
+function renderComparison({ takings, period }: Home, { texts, locale, money, days }: Writer): Html {
   const { sum, before } = takings
   const until = fill(texts.untilNow[period], { days: days(before.from, before.to) })
   if (before.sum.amount === 0n)
     return html`<span class="soft">${fill(texts.nothingBefore, { days: until })}</span>`
   const share = toNumber(((sum.amount - before.sum.amount) * 1_000_000n) / before.sum.amount)
   const text = share === 0 ? texts.same : share > 0 ? texts.more : texts.less
-  const shown = showShare(reader, Math.abs(share))
+  const shown = showShare(locale, Math.abs(share))
   const than = fill(texts.than, { days: until, amount: money(before.sum.amount) })
   return html`<span${share > 0 && html` class="up"`}>${fill(text, { share: shown })}</span> <span class="soft">${than}</span>`
 }
 
 /** What the sum is not. */
-function renderCaveats({ takings, reportCurrency }: Home, { texts, reader, money }: Writer): Html {
+function renderCaveats({ takings, reportCurrency }: Home, { texts, locale, money }: Writer): Html {
   const { sum, waiting } = takings
   const amounts = sum.left
-    .map(({ units, decimals, symbol }) => showUnits(reader, units, decimals, symbol))
+    .map(({ units, decimals, symbol }) => showUnits(locale, units, decimals, symbol))
     .join(', ')
   return html`<p><small>${texts.beforeRefunds}</small></p>${sum.converted > 0n && html`<p><small>${fill(texts.converted, { amount: money(sum.converted) })}</small></p>`}
 ${amounts !== '' && html`<p><small>${fill(texts.left, { amounts, currency: reportCurrency })}</small></p>`}
-${waiting > 0n && html`<p><small>${fill(texts.counting, { count: showCount(reader, waiting) })}</small></p>`}`
+${waiting > 0n && html`<p><small>${fill(texts.counting, { count: showCount(locale, waiting) })}</small></p>`}`
 }
 
-function renderFigures({ takings }: Home, { texts, reader, money, days }: Writer): Html {
+function renderFigures({ takings }: Home, { texts, locale, money, days }: Writer): Html {
   const { sum, before } = takings
   const than = { days: days(before.from, before.to) }
   const compare = (
@@ -90,8 +90,8 @@ function renderFigures({ takings }: Home, { texts, reader, money, days }: Writer
     html`<div><dt>${texts.average}</dt><dd>${money(sum.average)}</dd>${before.sum.average !== null && compare(sum.average - before.sum.average, texts.countMore, texts.countLess, (by) => money(BigInt(by)))}</div>`
   const median =
     sum.medianMs !== null &&
-    html`<div><dt>${texts.median}</dt><dd>${showDuration(reader, sum.medianMs)}</dd>${before.sum.medianMs !== null && compare(seconds(sum.medianMs) - seconds(before.sum.medianMs), texts.slower, texts.quicker, (by) => showDuration(reader, Number.parseInt(`${by}`, 10) * 1_000))}</div>`
-  return html`<dl class="figures"><div><dt>${texts.payments}</dt><dd>${showCount(reader, sum.payments)}</dd>${compare(sum.payments - before.sum.payments, texts.countMore, texts.fewer, (by) => showCount(reader, by))}</div>${average}${median}</dl>`
+    html`<div><dt>${texts.median}</dt><dd>${showDuration(locale, sum.medianMs)}</dd>${before.sum.medianMs !== null && compare(seconds(sum.medianMs) - seconds(before.sum.medianMs), texts.slower, texts.quicker, (by) => showDuration(locale, Number.parseInt(`${by}`, 10) * 1_000))}</div>`
+  return html`<dl class="figures"><div><dt>${texts.payments}</dt><dd>${showCount(locale, sum.payments)}</dd>${compare(sum.payments - before.sum.payments, texts.countMore, texts.fewer, (by) => showCount(locale, by))}</div>${average}${median}</dl>`
 }
 
 function seconds(ms: number): number {
@@ -99,7 +99,7 @@ function seconds(ms: number): number {
 }
 
 function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): Html {
-  const { texts, reader, money, days: showSpan } = writer
+  const { texts, locale, money, days: showSpan } = writer
   const { days } = takings
   const [first] = days
   const last = days.at(-1)
@@ -114,11 +114,11 @@ function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): 
       })
     : fill(texts.chartEmpty, { days: span })
   const isMonth = period === 'month'
-  const month = (day: string) => formatDay(reader, day, { month: 'long' })
+  const month = (day: string) => formatDay(locale, day, { month: 'long' })
   const then = isMonth
     ? fill(texts.beside.month, { month: month(takings.before.from) })
     : html`${texts.beside.week}`
-  const compact = new Intl.NumberFormat(reader.locale, {
+  const compact = new Intl.NumberFormat(locale.tag, {
     style: 'currency',
     currency: reportCurrency,
     notation: 'compact',
@@ -128,7 +128,7 @@ function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): 
   const chart = renderChart(takings, {
     about,
     axis: (amount) => compact.format(amount),
-    label: (day) => formatDay(reader, day, isMonth ? { day: 'numeric' } : { weekday: 'short' }),
+    label: (day) => formatDay(locale, day, isMonth ? { day: 'numeric' } : { weekday: 'short' }),
     hover: (day, amount) => `${showSpan(day, day)}: ${money(amount)}`,
   })
   return html`<div class="row apart"><h2>${texts.chart}</h2>
@@ -144,14 +144,14 @@ function renderTable({ days }: Takings, { texts, money, days: showSpan }: Writer
   return html`<details id="numbers"><summary>${texts.numbers}</summary><div class="scroll"><table><thead><tr><th scope="col">${texts.day}</th><th scope="col" class="number">${texts.chart}</th><th scope="col" class="number">${then}</th></tr></thead><tbody>${days.map(row)}</tbody></table></div></details>`
 }
 
-function renderEnded(sum: Sum, { texts, reader }: Writer): Html {
+function renderEnded(sum: Sum, { texts, locale }: Writer): Html {
   const parts = [
     { name: texts.paid, count: sum.paid, tone: 'is-good' },
     { name: texts.expired, count: sum.expired, tone: 'is-over' },
     { name: texts.canceled, count: sum.canceled, tone: 'is-bad' },
     { name: texts.open, count: sum.open, tone: 'is-busy' },
   ]
-  const shareOf = (count: number) => showShare(reader, sum.made === 0 ? 0 : count / sum.made)
+  const shareOf = (count: number) => showShare(locale, sum.made === 0 ? 0 : count / sum.made)
   let left = 0
   const bars = parts.map(({ count, tone }) => {
     const width = sum.made === 0 ? 0 : (count / sum.made) * 100
@@ -160,21 +160,21 @@ function renderEnded(sum: Sum, { texts, reader }: Writer): Html {
     return bar
   })
   const label = parts.map(({ name, count }) => `${name}: ${shareOf(count)}`).join(', ')
-  return html`<section class="facts"><h2>${texts.ended}</h2><p class="soft">${fill(texts.endedAbout, { count: showCount(reader, sum.made) })}</p>
+  return html`<section class="facts"><h2>${texts.ended}</h2><p class="soft">${fill(texts.endedAbout, { count: showCount(locale, sum.made) })}</p>
 <svg class="share" role="img" aria-label="${label}">${bars}</svg>
-<dl class="list">${parts.map(({ name, count, tone }) => html`<div><dt><span class="key ${tone}"></span>${name}</dt><dd>${showCount(reader, count)} <span class="soft">· ${shareOf(count)}</span></dd></div>`)}</dl></section>`
+<dl class="list">${parts.map(({ name, count, tone }) => html`<div><dt><span class="key ${tone}"></span>${name}</dt><dd>${showCount(locale, count)} <span class="soft">· ${shareOf(count)}</span></dd></div>`)}</dl></section>`
 }
 
-function showShare({ locale }: Reader, share: number): string {
-  return new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 }).format(share)
+function showShare({ tag }: Locale, share: number): string {
+  return new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 }).format(share)
 }
 
 /** A day of the store's calendar, whatever the zone: its noon in UTC is on it. */
-function formatDay({ locale }: Reader, day: string, options: Intl.DateTimeFormatOptions): string {
-  return new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' }).format(new Date(`${day}T12:00:00Z`))
+function formatDay({ tag }: Locale, day: string, options: Intl.DateTimeFormatOptions): string {
+  return new Intl.DateTimeFormat(tag, { ...options, timeZone: 'UTC' }).format(new Date(`${day}T12:00:00Z`))
 }
 
-function showDays({ locale }: Reader, from: string, to: string): string {
-  const format = new Intl.DateTimeFormat(locale, { month: 'long', day: 'numeric', timeZone: 'UTC' })
+function showDays({ tag }: Locale, from: string, to: string): string {
+  const format = new Intl.DateTimeFormat(tag, { month: 'long', day: 'numeric', timeZone: 'UTC' })
   return format.formatRange(new Date(`${from}T12:00:00Z`), new Date(`${to}T12:00:00Z`))
 }

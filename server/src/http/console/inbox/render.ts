@@ -9,7 +9,7 @@ import type { StorePayment } from '../../../payments/credits/store-rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import {
-  type Reader,
+  type Locale,
   showDuration,
   showFours,
   showMoney,
@@ -40,7 +40,7 @@ export type Inbox = {
   /** What members and keys did about payments, newest first. */
   readonly recent: readonly Event[]
   readonly result: Result | null
-  readonly reader: Reader
+  readonly locale: Locale
   readonly now: Date
   readonly formField: Html
 }
@@ -63,24 +63,24 @@ ${renderRecent(request, inbox)}`
 function renderItem(request: FastifyRequest, inbox: Inbox, item: Item): Html {
   const texts = textsOf(request).inbox
   const { payment, owed } = item
-  const { reader, now } = inbox
+  const { locale, now } = inbox
   const { disposition } = payment
   if (disposition === 'exact') return html``
   return html`<details class="item" id="${payment.paymentId}"${payment.paymentId === inbox.opened && html` open`}>
-<summary><span class="chip bad">${texts.dispositions[disposition]}</span><strong>${unitsOf(payment, payment.amount, reader)}</strong><span class="what soft">${whyOf(request, payment, owed, reader)}</span>${showTime(reader, payment.firstBlockTime, now)}</summary>
+<summary><span class="chip bad">${texts.dispositions[disposition]}</span><strong>${unitsOf(payment, payment.amount, locale)}</strong><span class="what soft">${whyOf(request, payment, owed, locale)}</span>${showTime(locale, payment.firstBlockTime, now)}</summary>
 <div class="cols"><div class="stack">${renderDecision(request, inbox, item)}</div>${renderFacts(request, inbox, payment)}</div></details>`
 }
 
 /** Why it completed nothing, in words. */
-function whyOf(request: FastifyRequest, payment: CreditRow, owed: Owed | null, reader: Reader): Html {
+function whyOf(request: FastifyRequest, payment: CreditRow, owed: Owed | null, locale: Locale): Html {
   const { why } = textsOf(request).inbox
   if (!owed) return html`${why.unmatched}`
   const { checkout, due } = owed
   const order = html`<bdi>${checkout.orderId}</bdi>`
-  const units = (amount: bigint) => unitsOf(payment, amount, reader)
+  const units = (amount: bigint) => unitsOf(payment, amount, locale)
   if (payment.disposition === 'late') {
     const lateMs = payment.firstBlockTime.getTime() - checkout.expiresAt.getTime()
-    if (lateMs > 0) return fill(why.expired, { order, time: showDuration(reader, lateMs) })
+    if (lateMs > 0) return fill(why.expired, { order, time: showDuration(locale, lateMs) })
     return fill(checkout.status === 'CANCELED' ? why.canceled : why.late, { order })
   }
   if (due !== null && payment.amount < due)
@@ -106,7 +106,7 @@ function renderOwn(request: FastifyRequest, inbox: Inbox, { checkout }: Owed, pa
   const texts = textsOf(request).inbox
   const order = html`<bdi>${checkout.orderId}</bdi>`
   if (checkout.status === 'COMPLETED') return html`<p class="words">${fill(texts.paidAlready, { order })}</p>`
-  const amount = unitsOf(payment, payment.amount, inbox.reader)
+  const amount = unitsOf(payment, payment.amount, inbox.locale)
   return html`<p class="words">${fill(texts.acceptAbout, { amount })}</p>
 ${renderForm(request, inbox, payment, 'accept', html`<div class="buttons"><button>${fill(texts.acceptFor, { order })}</button></div>`)}`
 }
@@ -140,7 +140,7 @@ function renderLikely(request: FastifyRequest, inbox: Inbox, { payment, likely, 
 
 function renderChoice(
   request: FastifyRequest,
-  { reader }: Inbox,
+  { locale }: Inbox,
   payment: CreditRow,
   offer: Likely | { readonly checkout: Checkout },
   isFirst: boolean,
@@ -162,10 +162,10 @@ function renderChoice(
     isSame && html`${texts.reasons.same} `,
     !isSame &&
       asked !== undefined &&
-      html`${fill(texts.reasons.wanted, { due: unitsOf(payment, BigInt(asked.amount), reader) })} `,
-    beforeMs > 0 && fill(texts.reasons.opened, { time: showDuration(reader, beforeMs) }),
+      html`${fill(texts.reasons.wanted, { due: unitsOf(payment, BigInt(asked.amount), locale) })} `,
+    beforeMs > 0 && fill(texts.reasons.opened, { time: showDuration(locale, beforeMs) }),
   ]
-  return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required${isChosen && html` checked`}><strong><bdi>${orderId}</bdi></strong><span>${showMoney(reader, priceAmount, priceCurrency)} · ${texts.statuses[status]}</span><small>${reasons}</small></label>`
+  return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required${isChosen && html` checked`}><strong><bdi>${orderId}</bdi></strong><span>${showMoney(locale, priceAmount, priceCurrency)} · ${texts.statuses[status]}</span><small>${reasons}</small></label>`
 }
 
 function renderDismiss(request: FastifyRequest, inbox: Inbox, payment: CreditRow): Html {
@@ -190,12 +190,12 @@ function renderForm(
   return html`<form class="stack" method="post" action="/stores/${storeId}/inbox/${verb}">${formField}<input type="hidden" name="paymentId" value="${paymentId}">${content}</form>`
 }
 
-function renderFacts(request: FastifyRequest, { reader, now }: Inbox, payment: CreditRow): Html {
+function renderFacts(request: FastifyRequest, { locale, now }: Inbox, payment: CreditRow): Html {
   const texts = textsOf(request).inbox
   const { storeId } = storeOf(request)
   const { name: network, network: { explorerUrl } = { explorerUrl: null } } = describeOption(payment)
   const state = payment.finalizedAt
-    ? fill(texts.finalSince, { network, time: showTime(reader, payment.finalizedAt, now) })
+    ? fill(texts.finalSince, { network, time: showTime(locale, payment.finalizedAt, now) })
     : fill(texts.notFinal, { network })
   const short = showShort(payment.transaction)
   const transaction = explorerUrl
@@ -207,7 +207,7 @@ function renderFacts(request: FastifyRequest, { reader, now }: Inbox, payment: C
 <div><dt><a href="/stores/${storeId}/payments/${payment.paymentId}">${texts.whole}</a></dt></div></dl>`
 }
 
-function renderRecent(request: FastifyRequest, { recent, reader, now }: Inbox): Html | null {
+function renderRecent(request: FastifyRequest, { recent, locale, now }: Inbox): Html | null {
   const texts = textsOf(request).inbox
   const decided = recent.filter(({ type }) => type === 'payment.accepted' || type === 'payment.dismissed')
   if (decided.length === 0) return null
@@ -217,18 +217,18 @@ function renderRecent(request: FastifyRequest, { recent, reader, now }: Inbox): 
       readonly checkout: { readonly orderId: string } | null
     }
     const { symbol, decimals } = describeOption(payment)
-    const amount = html`<strong>${showUnits(reader, BigInt(payment.amount), decimals, symbol)}</strong>`
+    const amount = html`<strong>${showUnits(locale, BigInt(payment.amount), decimals, symbol)}</strong>`
     const what =
       event.type === 'payment.accepted'
         ? fill(texts.accepted, { amount, order: html`<bdi>${checkout?.orderId ?? ''}</bdi>` })
         : fill(texts.dismissed, { amount })
     const who = event.actor?.name ?? event.actor?.id ?? ''
     const note = event.type === 'payment.dismissed' ? payment.note?.text : undefined
-    return html`<li><span><a href="/stores/${storeOf(request).storeId}/payments/${payment.id}">${what}</a> <span class="soft">${fill(texts.by, { name: html`<bdi>${who}</bdi>` })}${note !== undefined && html`: “<bdi>${note}</bdi>”`}</span></span>${showTime(reader, new Date(event.createdAt), now)}</li>`
+    return html`<li><span><a href="/stores/${storeOf(request).storeId}/payments/${payment.id}">${what}</a> <span class="soft">${fill(texts.by, { name: html`<bdi>${who}</bdi>` })}${note !== undefined && html`: “<bdi>${note}</bdi>”`}</span></span>${showTime(locale, new Date(event.createdAt), now)}</li>`
   })}</ul></section>`
 }
 
-function unitsOf(credit: Pick<CreditRow, 'network' | 'asset'>, amount: bigint, reader: Reader): string {
+function unitsOf(credit: Pick<CreditRow, 'network' | 'asset'>, amount: bigint, locale: Locale): string {
   const { symbol, decimals } = describeOption(credit)
-  return showUnits(reader, amount, decimals, symbol)
+  return showUnits(locale, amount, decimals, symbol)
 }

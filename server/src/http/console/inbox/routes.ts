@@ -11,8 +11,8 @@ import { html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { fieldsOf, textOf } from '../fields.ts'
 import { formField } from '../form-field.ts'
-import { readerOf } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
+import { localeOf } from '../formats.ts'
+import { renderApiLine } from '../parts.ts'
 import { hasText, textsOf } from '../texts/choose.ts'
 import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { type Result, renderInbox } from './render.ts'
@@ -67,7 +67,7 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
       hasMore: listed.length > itemsMax,
       recent: events,
       result: query.said,
-      reader: readerOf(request),
+      locale: localeOf(request),
       now: ctx.now(),
       formField: formField(giveFormToken(ctx, request, reply)),
     })
@@ -77,8 +77,7 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
       title: textsOf(request).inbox.title,
       isLive: true,
       main: html`${main}${renderApiLine(
-        request,
-        ctx.config.baseUrl,
+        { ctx, texts: textsOf(request) },
         first
           ? {
               method: 'POST',

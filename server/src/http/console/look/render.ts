@@ -4,7 +4,7 @@ import { mayAct } from '../../../members/rights.ts'
 import { currencies } from '../../../rates/iso4217.ts'
 import { contrastOf, inkOn } from '../../page/contrast.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { readerOf } from '../formats.ts'
+import { localeOf } from '../formats.ts'
 import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { type PreviewState, previewStates } from './preview.ts'
@@ -70,8 +70,8 @@ function options(values: readonly string[], chosen: string): Html {
 function describeColor(request: FastifyRequest, color: string): Html | null {
   if (!/^#[0-9a-f]{6}$/i.test(color)) return null
   const texts = textsOf(request).look
-  const { locale } = readerOf(request)
-  const format = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
+  const { tag } = localeOf(request)
+  const format = new Intl.NumberFormat(tag, { maximumFractionDigits: 1 })
   const ratio = (other: string) => format.format(contrastOf(color, other))
   const ink = inkOn(color)
   const faint = {

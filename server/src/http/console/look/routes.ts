@@ -13,7 +13,7 @@ import { chooseLanguage } from '../../page/languages/choose.ts'
 import { sendPage } from '../document.ts'
 import { fieldsOf, textOf } from '../fields.ts'
 import { formField } from '../form-field.ts'
-import { renderApiLine } from '../frame/api-line.ts'
+import { renderApiLine } from '../parts.ts'
 import { hasText, languageOf, textsOf } from '../texts/choose.ts'
 import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { readLogo } from './logo.ts'
@@ -135,10 +135,13 @@ async function send(
     title: textsOf(request).look.title,
     hasFrames: true,
     ...(fault && { status: 422 }),
-    main: html`${main}${renderApiLine(request, ctx.config.baseUrl, {
-      method: 'PATCH',
-      path: `/stores/${wire.id}`,
-      body: { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency },
-    })}`,
+    main: html`${main}${renderApiLine(
+      { ctx, texts: textsOf(request) },
+      {
+        method: 'PATCH',
+        path: `/stores/${wire.id}`,
+        body: { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency },
+      },
+    )}`,
   })
 }

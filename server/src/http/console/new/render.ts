@@ -5,7 +5,7 @@ import type { Context } from '../../../context.ts'
 import { mayAct } from '../../../members/rights.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { renderQr } from '../../page/parts/qr.ts'
-import { type Reader, showMoney, showTime } from '../formats.ts'
+import { type Locale, showMoney, showTime } from '../formats.ts'
 import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import type { Entered } from './make.ts'
@@ -52,7 +52,7 @@ export function renderMade(
   ctx: Context,
   request: FastifyRequest,
   checkout: Checkout,
-  reader: Reader,
+  locale: Locale,
   formField: Html,
 ): Html {
   const texts = textsOf(request).newPayment
@@ -61,9 +61,9 @@ export function renderMade(
   const { title, text } = texts.states[status]
   const { checkoutUrl } = toWire(ctx, checkout)
   const isOpen = status === 'OPEN'
-  return html`<div class="head"><div><p class="soft"><bdi>${description ?? orderId}</bdi></p><h1 class="price"><bdi>${showMoney(reader, priceAmount, priceCurrency)}</bdi></h1></div>
+  return html`<div class="head"><div><p class="soft"><bdi>${description ?? orderId}</bdi></p><h1 class="price"><bdi>${showMoney(locale, priceAmount, priceCurrency)}</bdi></h1></div>
 <div class="row"><a class="button${isOpen && ' quiet'}" href="${base}/new">${texts.another}</a></div></div>
-<section class="pane till-made"><div role="status"><p class="state ${tones[status]}">${title}</p><p class="soft">${text} ${isOpen && fill(texts.until, { time: showTime(reader, expiresAt, ctx.now()) })}</p></div>
+<section class="pane till-made"><div role="status"><p class="state ${tones[status]}">${title}</p><p class="soft">${text} ${isOpen && fill(texts.until, { time: showTime(locale, expiresAt, ctx.now()) })}</p></div>
 ${
   isOpen &&
   html`${renderQr(checkoutUrl, texts.scan)}

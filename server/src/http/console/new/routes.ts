@@ -12,8 +12,8 @@ import { html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { fieldsOf, textOf } from '../fields.ts'
 import { formField } from '../form-field.ts'
-import { readerOf } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
+import { localeOf } from '../formats.ts'
+import { renderApiLine } from '../parts.ts'
 import { hasText, type Texts, textsOf } from '../texts/choose.ts'
 import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
 import { type Entered, inputOf, make } from './make.ts'
@@ -61,12 +61,12 @@ export function mountNew(scope: FastifyInstance, ctx: Context): void {
       : null
     if (!row) throw new Refusal('not_found')
     const field = formField(giveFormToken(ctx, request, reply))
-    const main = renderMade(ctx, request, row.checkout, readerOf(request), field)
+    const main = renderMade(ctx, request, row.checkout, localeOf(request), field)
     return sendPage(ctx, request, reply, {
       screen: 'payments',
       title: textsOf(request).newPayment.title,
       isLive: true,
-      main: html`${main}${renderApiLine(request, ctx.config.baseUrl, { path: `/checkouts/${checkoutId}` })}`,
+      main: html`${main}${renderApiLine({ ctx, texts: textsOf(request) }, { path: `/checkouts/${checkoutId}` })}`,
     })
   })
 }
@@ -109,6 +109,6 @@ async function sendForm(
     screen: 'payments',
     title,
     ...(fault && { status: 422 }),
-    main: html`${renderForm(request, values, currencies, fault, field)}${renderApiLine(request, ctx.config.baseUrl, { method: 'POST', path: '/checkouts', body: example })}`,
+    main: html`${renderForm(request, values, currencies, fault, field)}${renderApiLine({ ctx, texts: textsOf(request) }, { method: 'POST', path: '/checkouts', body: example })}`,
   })
 }

@@ -4,8 +4,8 @@ import { type ChainState, type NodeState, openChainLook } from '../../../payment
 import type { Rails } from '../../../payments/rail.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
-import { readerOf, showCount, showDuration, showExactTime } from '../formats.ts'
-import { renderCommand } from '../frame/api-line.ts'
+import { localeOf, showCount, showDuration, showExactTime } from '../formats.ts'
+import { renderCommand } from '../parts.ts'
 import { textsOf } from '../texts/choose.ts'
 import type { Deployment } from './deployment.ts'
 
@@ -26,7 +26,7 @@ export function mountChains(
       title: texts.title,
       main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft">${texts.about}</p></div></div>
 ${chains.map((chain) => renderChain(request, chain))}
-${renderCommand(request, 'farthing-admin doctor')}`,
+${renderCommand(textsOf(request), 'farthing-admin doctor')}`,
     })
   })
 }
@@ -47,14 +47,14 @@ ${nodes.length === 0 ? html`<p class="soft">${texts.noNodes}</p>` : renderNodes(
 
 function renderHead(request: FastifyRequest, follower: ChainState['follower']): Html {
   const texts = textsOf(request).health.chains
-  const reader = readerOf(request)
+  const locale = localeOf(request)
   if (!follower?.headTime || follower.headAgeSeconds === null) return html`<p class="soft">${texts.never}</p>`
   const { headNumber, headTime, headAgeSeconds, safeNumber, finalizedNumber } = follower
   const behind = (number: number) =>
-    fill(texts.blocksBehind, { count: showCount(reader, Math.max(0, headNumber - number)) })
+    fill(texts.blocksBehind, { count: showCount(locale, Math.max(0, headNumber - number)) })
   return html`<dl class="list">
-<div><dt>${texts.head}</dt><dd>${fill(texts.headAt, { number: showCount(reader, headNumber), age: showDuration(reader, headAgeSeconds * 1_000) })}</dd></div>
-<div><dt>${texts.lag}</dt><dd>${showExactTime(reader, headTime)}</dd></div>
+<div><dt>${texts.head}</dt><dd>${fill(texts.headAt, { number: showCount(locale, headNumber), age: showDuration(locale, headAgeSeconds * 1_000) })}</dd></div>
+<div><dt>${texts.lag}</dt><dd>${showExactTime(locale, headTime)}</dd></div>
 <div><dt>${texts.safe}</dt><dd>${behind(safeNumber)}</dd></div>
 <div><dt>${texts.final}</dt><dd>${behind(finalizedNumber)}</dd></div>
 </dl>`
@@ -62,10 +62,10 @@ function renderHead(request: FastifyRequest, follower: ChainState['follower']): 
 
 function renderNodes(request: FastifyRequest, name: string, nodes: readonly NodeState[]): Html {
   const { chains: texts, none } = textsOf(request).health
-  const reader = readerOf(request)
+  const locale = localeOf(request)
   const rows = nodes.map(({ provider, record, fault }) => {
-    const share = record && record.failed > 0 ? ` (${percent(reader, record)})` : ''
-    return html`<tr><td class="c1">${provider}</td><td class="num c2">${record ? showCount(reader, record.answered) : texts.noRecord}</td><td class="num c4">${record ? `${showCount(reader, record.failed)}${share}` : none}</td><td class="wraps c3">${
+    const share = record && record.failed > 0 ? ` (${percent(locale, record)})` : ''
+    return html`<tr><td class="c1">${provider}</td><td class="num c2">${record ? showCount(locale, record.answered) : texts.noRecord}</td><td class="num c4">${record ? `${showCount(locale, record.failed)}${share}` : none}</td><td class="wraps c3">${
       fault
         ? html`<span class="chip bad">${fill(texts.falseTimes, { count: fault.faults, what: fault.fault })}</span>`
         : none
@@ -76,9 +76,9 @@ function renderNodes(request: FastifyRequest, name: string, nodes: readonly Node
 }
 
 function percent(
-  { locale }: ReturnType<typeof readerOf>,
+  { tag }: ReturnType<typeof localeOf>,
   { answered, failed }: NonNullable<NodeState['record']>,
 ): string {
-  const format = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 2 })
+  const format = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 2 })
   return format.format(failed / (answered + failed))
 }

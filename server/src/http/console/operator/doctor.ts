@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
-import { readerOf, showCount, showExactTime } from '../formats.ts'
-import { renderCommand } from '../frame/api-line.ts'
+import { localeOf, showCount, showExactTime } from '../formats.ts'
+import { renderCommand } from '../parts.ts'
 import { textsOf } from '../texts/choose.ts'
 import type { Deployment, Finding } from './deployment.ts'
 
@@ -41,7 +41,7 @@ export function mountDoctor(scope: FastifyInstance, ctx: Context, deployment: De
       main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft words">${texts.about}</p></div>
 <form action="/operator/doctor"><input type="hidden" name="run" value="yes"><button>${examined ? texts.again : texts.run}</button></form></div>
 ${examined && renderExamined(request, examined)}
-${renderCommand(request, 'farthing-admin doctor')}`,
+${renderCommand(textsOf(request), 'farthing-admin doctor')}`,
     })
   })
 }
@@ -55,14 +55,14 @@ async function withLimit(findings: Promise<readonly Finding[]>): Promise<readonl
 
 function renderExamined(request: FastifyRequest, { at, findings }: Examined): Html {
   const texts = textsOf(request).health.doctor
-  const reader = readerOf(request)
+  const locale = localeOf(request)
   if (findings === null) return html`<section class="pane"><p class="note">${texts.tooLong}</p></section>`
   const wrong = findings.filter(({ fix }) => fix !== null)
   const summary =
     wrong.length === 0
       ? html`<p class="note good">${texts.well}</p>`
-      : html`<p class="note">${fill(texts.wrong, { count: showCount(reader, wrong.length) })}</p>`
-  return html`<section class="pane stack">${summary}<p class="soft">${fill(texts.took, { time: showExactTime(reader, at) })} ${texts.elsewhere}</p>
+      : html`<p class="note">${fill(texts.wrong, { count: showCount(locale, wrong.length) })}</p>`
+  return html`<section class="pane stack">${summary}<p class="soft">${fill(texts.took, { time: showExactTime(locale, at) })} ${texts.elsewhere}</p>
 <ul class="things" lang="en">${[...wrong, ...findings.filter(({ fix }) => fix === null)].map(
     ({ what, says, fix }) =>
       html`<li><div><p><b>${what}</b> ${says}</p>${fix !== null && html`<small>${fix}</small>`}</div><span class="chip ${fix === null ? 'good' : 'bad'}">${fix === null ? texts.fine : texts.bad}</span></li>`,

@@ -7,7 +7,7 @@ import { networks } from '../../../networks.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { type Reader, showMoney, showShort, showTime, showUnits } from '../formats.ts'
+import { type Locale, showMoney, showShort, showTime, showUnits } from '../formats.ts'
 import { type Texts, textsOf } from '../texts/choose.ts'
 import { storeOf } from '../visitor.ts'
 import { addressOf, dispositions, type ListQuery, statuses } from './query.ts'
@@ -21,7 +21,7 @@ export type Shown = {
   readonly nextCursor: string | null
   /** By payment, what refunds have returned of it. */
   readonly returned: ReadonlyMap<string, bigint>
-  readonly reader: Reader
+  readonly locale: Locale
   readonly now: Date
 }
 
@@ -122,14 +122,14 @@ function renderFilters(request: FastifyRequest, query: ListQuery, base: string):
   }<button class="quiet">${texts.apply}</button></form>`
 }
 
-function renderTable(texts: ListTexts, lines: readonly Line[], { reader, now }: Shown): Html {
+function renderTable(texts: ListTexts, lines: readonly Line[], { locale, now }: Shown): Html {
   const none = html`<span class="soft">–</span>`
   return html`<div class="table"><table class="cards">
 <thead><tr><th scope="col">${texts.status}</th><th scope="col" class="num">${texts.price}</th><th scope="col" class="num">${texts.received}</th><th scope="col">${texts.order}</th><th scope="col">${texts.payer}</th><th scope="col">${texts.network}</th><th scope="col" class="num">${texts.when}</th></tr></thead>
 <tbody>${lines.map(
     (
       line,
-    ) => html`<tr><td class="c2">${line.chip}</td><td class="num c1"><a class="whole" href="${line.href}">${line.price}</a></td><td class="num soft">${line.received ?? none}</td><td class="c3">${line.order === null ? none : html`<bdi>${cut(line.order)}</bdi>`}</td><td>${line.payer === null ? none : showShort(line.payer)}</td><td>${line.network ?? none}</td><td class="num c4">${showTime(reader, line.time, now)}</td></tr>
+    ) => html`<tr><td class="c2">${line.chip}</td><td class="num c1"><a class="whole" href="${line.href}">${line.price}</a></td><td class="num soft">${line.received ?? none}</td><td class="c3">${line.order === null ? none : html`<bdi>${cut(line.order)}</bdi>`}</td><td>${line.payer === null ? none : showShort(line.payer)}</td><td>${line.network ?? none}</td><td class="num c4">${showTime(locale, line.time, now)}</td></tr>
 `,
   )}</tbody></table></div>`
 }
@@ -146,7 +146,7 @@ export function cut(text: string): string {
 
 function linesOf(request: FastifyRequest, shown: Shown): Line[] {
   const texts = textsOf(request).payments
-  const { rows, reader, returned } = shown
+  const { rows, locale, returned } = shown
   const base = `/stores/${storeOf(request).storeId}`
   if ('checkouts' in rows)
     return rows.checkouts.map(({ checkout, received }) => {
@@ -154,20 +154,20 @@ function linesOf(request: FastifyRequest, shown: Shown): Line[] {
       return {
         href: `${base}/checkouts/${checkout.id}`,
         chip: renderState(texts, checkout, main, returned.get(main?.paymentId ?? '')),
-        price: showMoney(reader, checkout.priceAmount, checkout.priceCurrency),
+        price: showMoney(locale, checkout.priceAmount, checkout.priceCurrency),
         order: checkout.orderId,
         time: checkout.createdAt,
-        ...moneyOf(reader, main && toPayment(main)),
+        ...moneyOf(locale, main && toPayment(main)),
       }
     })
   return rows.money.map((payment) => {
     const checkout = rows.of.get(payment.checkoutId ?? '')
-    const money = moneyOf(reader, payment)
+    const money = moneyOf(locale, payment)
     return {
       href: checkout ? `${base}/checkouts/${checkout.id}` : `${base}/payments/${payment.id}`,
       chip: renderDisposition(texts, payment, returned.get(payment.id)),
       price: checkout
-        ? showMoney(reader, checkout.priceAmount, checkout.priceCurrency)
+        ? showMoney(locale, checkout.priceAmount, checkout.priceCurrency)
         : (money.received ?? ''),
       order: checkout?.orderId ?? null,
       time: new Date(payment.includedAt),
@@ -176,11 +176,11 @@ function linesOf(request: FastifyRequest, shown: Shown): Line[] {
   })
 }
 
-function moneyOf(reader: Reader, payment: Payment | null): Pick<Line, 'received' | 'payer' | 'network'> {
+function moneyOf(locale: Locale, payment: Payment | null): Pick<Line, 'received' | 'payer' | 'network'> {
   if (!payment) return { received: null, payer: null, network: null }
   const { name, symbol, decimals } = describeOption(payment)
   return {
-    received: showUnits(reader, BigInt(payment.amount), decimals, symbol),
+    received: showUnits(locale, BigInt(payment.amount), decimals, symbol),
     payer: payment.payer,
     network: name,
   }

@@ -9,8 +9,8 @@ import { sumReturned } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
 import { letPause } from '../../unread.ts'
 import { sendPage } from '../document.ts'
-import { readerOf } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
+import { localeOf } from '../formats.ts'
+import { renderApiLine } from '../parts.ts'
 import { textsOf } from '../texts/choose.ts'
 import { forStore, sessionOf, storeOf } from '../visitor.ts'
 import { exportRows } from './export.ts'
@@ -38,15 +38,15 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
           ? `payments/${search.text}`
           : null
     if (found) return reply.code(303).header('location', `/stores/${storeId}/${found}`).send()
-    const reader = readerOf(request)
-    const { rows, nextCursor } = await readShown(mine, query, storeId, reader.timeZone)
+    const locale = localeOf(request)
+    const { rows, nextCursor } = await readShown(mine, query, storeId, locale.timeZone)
     const returned = await sumReturned(mine.db, storeId, paymentIdsOf(rows))
-    const shown: Shown = { query, rows, nextCursor, returned, reader, now: ctx.now() }
+    const shown: Shown = { query, rows, nextCursor, returned, locale, now: ctx.now() }
     return sendPage(ctx, request, reply, {
       screen: 'payments',
       title: textsOf(request).payments.title,
       isLive: true,
-      main: html`${renderList(request, shown)}${renderApiLine(request, ctx.config.baseUrl, { path: apiPathOf(query, reader.timeZone) })}`,
+      main: html`${renderList(request, shown)}${renderApiLine({ ctx, texts: textsOf(request) }, { path: apiPathOf(query, locale.timeZone) })}`,
     })
   })
 
@@ -54,7 +54,7 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
   scope.get(`${path}/export`, { ...reading, exposeHeadRoute: false }, async (request, reply) => {
     const { storeId } = storeOf(request)
     const query = readQuery(request)
-    const { timeZone } = readerOf(request)
+    const { timeZone } = localeOf(request)
     const by = { memberId: sessionOf(request).member.id, storeId }
     const rows = startExport(by, exportRows(forStore(ctx, storeId), storeId, timeZone, query))
     // With a filter that hardly anything fits, there may be nothing to send for minutes.

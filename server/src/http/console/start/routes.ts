@@ -9,8 +9,8 @@ import { sendPage } from '../document.ts'
 import { fieldsOf, textOf } from '../fields.ts'
 import { formField } from '../form-field.ts'
 import { showFours } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
 import { screensOf } from '../frame/screens.ts'
+import { renderApiLine } from '../parts.ts'
 import { textsOf } from '../texts/choose.ts'
 import { forStore, giveFormToken, storeOf } from '../visitor.ts'
 import { all, isDone, rememberSkipped, type Step, skippedBy, steps } from './steps.ts'
@@ -39,11 +39,14 @@ export function mountStart(scope: FastifyInstance, ctx: Context): void {
       main: html`<div class="head"><div><h1>${texts.title}</h1><p class="soft">${left.length === 0 ? texts.finished : texts.about}</p></div><p><strong>${fill(texts.count, { done: `${doneCount}`, all: `${steps.length}` })}</strong></p></div>
 <div class="split"><section class="pane"><ol class="line">${rendered}</ol>${left.length > 0 && html`<form method="post" action="/stores/${storeId}/start/skip">${field}<input type="hidden" name="step" value="${all}"><button class="plainly soft">${texts.skipAll}</button></form>`}</section>
 <section class="facts stack"><h2>${mode === 'test' ? texts.testTitle : texts.liveTitle}</h2><p>${mode === 'test' ? texts.testText : texts.liveText}</p></section></div>
-${renderApiLine(request, ctx.config.baseUrl, {
-  method: 'POST',
-  path: `/stores/${storeId}/wallets/${segment}`,
-  body: { walletAddress: done.wallet ?? '<your address>', custodialType: 'NON_CUSTODIAL' },
-})}`,
+${renderApiLine(
+  { ctx, texts: textsOf(request) },
+  {
+    method: 'POST',
+    path: `/stores/${storeId}/wallets/${segment}`,
+    body: { walletAddress: done.wallet ?? '<your address>', custodialType: 'NON_CUSTODIAL' },
+  },
+)}`,
     })
   })
 
