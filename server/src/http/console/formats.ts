@@ -51,6 +51,12 @@ export function showTime(locale: Locale, time: Date, now: Date): Html {
   return timeElement(time, formatOf(locale, { ...date, year: 'numeric' }).format(time))
 }
 
+/** Date and time, to the minute. In UTC, the zone of pages that belong to no store, it says so. */
+export function showMinute(locale: Locale, time: Date): Html {
+  const text = formatOf(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(time)
+  return timeElement(time, locale.timeZone === 'UTC' ? `${text} UTC` : text)
+}
+
 /** Date and time, to the second. */
 export function showExactTime(locale: Locale, time: Date): Html {
   return timeElement(time, formatOf(locale, { dateStyle: 'medium', timeStyle: 'medium' }).format(time))

@@ -126,7 +126,8 @@ export function renderStep(
 
 /** JSON as it is, for whoever wants to see it all. */
 export function renderRaw(title: string, value: unknown, id = 'raw'): Html {
-  return html`<details id="${id}"><summary>${title}</summary><pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre></details>`
+  return html`<details id="${id}"><summary>${title}</summary>
+<pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre></details>`
 }
 
 /** A transaction, as a link to where anybody can look it up, if there is such a place. */
@@ -164,12 +165,17 @@ export function renderCommand(texts: Texts, command: string): Html {
 
 function renderSame(texts: Texts, title: 'api' | 'command', line: string, name: string): Html {
   const id = `same-${title}${name && `-${name}`}`
-  return html`<details class="pane" id="${id}"><summary>${texts.frame[title]}</summary>${renderCopied(texts, line)}</details>`
+  return html`<details class="pane" id="${id}"><summary>${texts.frame[title]}</summary>${renderCopied(
+    texts,
+    line,
+  )}</details>`
 }
 
 /** A line for a terminal, with a button that copies it. */
 export function renderCopied({ frame: { copy, copied } }: Texts, line: string): Html {
-  const button = html`<button type="button" class="quiet tiny" data-copy="${line}" data-done="${copied}">${copy}</button>`
+  const button = html`<button type="button" class="quiet tiny" data-copy="${line}" data-done="${copied}">${
+    copy
+  }</button>`
   return html`<div class="copy"><pre tabindex="0"><code>${line}</code></pre>${button}</div>`
 }
 

@@ -1,4 +1,4 @@
-import type { Event, WebhookEndpoint } from '@farthing/sdk'
+import type { DeliveryAttempt, Event, WebhookEndpoint } from '@farthing/sdk'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { eventToWire } from '../../../events/read.ts'
@@ -45,6 +45,11 @@ export function mountDeliveries(scope: FastifyInstance, ctx: Context): void {
       ...{ state: state || null, type: type || null, before, limit: perPage },
     })
     const filter = { endpoint, state, type }
+    const choices = {
+      endpoint: [['', texts.allEndpoints], ...endpoints.map(({ id, url }) => [id, url] as const)],
+      state: [['', texts.allStates], ...states.map((each) => [each, texts.states[each]] as const)],
+      type: [['', texts.allTypes], ...eventTypes.map((each) => [each, each] as const)],
+    } as const
     const isFiltered = state !== '' || type !== '' || before !== null
     return screen.send({
       screen: 'developers',
@@ -52,16 +57,28 @@ export function mountDeliveries(scope: FastifyInstance, ctx: Context): void {
       isLive: before === null,
       main: html`${renderTabs(screen, 'deliveries')}
 <section class="pane"><form class="find" action="${base}/developers/deliveries">
-${renderSelect('endpoint', texts.endpoint, endpoint, [['', texts.allEndpoints], ...endpoints.map(({ id, url }) => [id, url] as const)])}
-${renderSelect('state', texts.answer, state, [['', texts.allStates], ...states.map((each) => [each, texts.states[each]] as const)])}
-${renderSelect('type', texts.event, type, [['', texts.allTypes], ...eventTypes.map((each) => [each, each] as const)])}
+${renderSelect('endpoint', texts.endpoint, endpoint, choices.endpoint)}
+${renderSelect('state', texts.answer, state, choices.state)}
+${renderSelect('type', texts.event, type, choices.type)}
 <button class="quiet">${texts.show}</button></form></section>
 ${
   deliveries.length > 0
     ? renderDeliveries(screen, deliveries, endpoints)
     : html`<div class="pane"><p class="empty">${isFiltered ? texts.noneFound : texts.noDeliveries}</p></div>`
 }
-${(next ?? before) !== null && html`<section class="pane row">${before !== null && html`<a class="filter" href="${withQuery(`${base}/developers/deliveries`, filter)}">${texts.newest}</a>`}${next !== null && html`<a class="filter" href="${withQuery(`${base}/developers/deliveries`, { ...filter, before: next })}">${deliveries.length === 0 ? texts.lookFurther : texts.older}</a>`}</section>`}
+${
+  (next ?? before) !== null &&
+  html`<section class="pane row">${
+    before !== null &&
+    html`<a class="filter" href="${withQuery(`${base}/developers/deliveries`, filter)}">${texts.newest}</a>`
+  }${
+    next !== null &&
+    html`<a class="filter" href="${withQuery(`${base}/developers/deliveries`, {
+      ...filter,
+      before: next,
+    })}">${deliveries.length === 0 ? texts.lookFurther : texts.older}</a>`
+  }</section>`
+}
 ${ids.length > 0 && renderDeliveriesLine(screen, ids, { state, type, cursor: before })}`,
     })
   })
@@ -85,14 +102,34 @@ ${ids.length > 0 && renderDeliveriesLine(screen, ids, { state, type, cursor: bef
       screen: 'developers',
       title: texts.delivery,
       isLive: true,
-      main: html`${renderSubhead(html`<code>${delivery.eventType}</code>`, { href: `${base}/developers/deliveries`, text: texts.deliveries })}
-<section class="pane"><div class="row apart"><p>${renderState(screen, delivery.state, delivery.tries > 0)} ${endpoint ? html`<a href="${base}/developers/endpoints/${endpoint.id}">${showUrl(endpoint.url)}</a>` : texts.deletedEndpoint}${delivery.nextTryAt !== null && new Date(delivery.nextTryAt) > ctx.now() && html` <span class="soft">${fill(texts.nextTry, { time: exactly(screen, delivery.nextTryAt) })}</span>`}</p>
-${isResendable && html`<form method="post" action="${base}/developers/deliveries/resend">${form}<input type="hidden" name="deliveryId" value="${delivery.id}"><button>${texts.resend}</button></form>`}</div></section>
-<section class="pane"><h2>${texts.attempts}</h2>${delivery.attempts.length === 0 && html`<p class="soft">${texts.notTried}</p>`}<ul class="list tall">${delivery.attempts.map(
-        (attempt) =>
-          html`<li><p class="row apart"><span><b>${fill(texts.attempt, { number: `${attempt.attempt}` })}</b> ${renderAnswer(screen, attempt)}</span>${exactly(screen, attempt.startedAt)}</p>${attempt.answer !== null && attempt.answer !== '' && renderText(attempt.answer)}</li>`,
-      )}</ul></section>
-<section class="pane"><h2>${texts.request}</h2><p class="soft">${texts.requestAbout}</p>${renderRequest(screen, eventToWire(row), endpoint, delivery.attempts[0]?.startedAt)}
+      main: html`${renderSubhead(html`<code>${delivery.eventType}</code>`, {
+        href: `${base}/developers/deliveries`,
+        text: texts.deliveries,
+      })}
+<section class="pane"><div class="row apart"><p>${renderState(screen, delivery.state, delivery.tries > 0)} ${
+        endpoint
+          ? html`<a href="${base}/developers/endpoints/${endpoint.id}">${showUrl(endpoint.url)}</a>`
+          : texts.deletedEndpoint
+      }${
+        delivery.nextTryAt !== null &&
+        new Date(delivery.nextTryAt) > ctx.now() &&
+        html` <span class="soft">${fill(texts.nextTry, { time: exactly(screen, delivery.nextTryAt) })}</span>`
+      }</p>
+${
+  isResendable &&
+  html`<form method="post" action="${base}/developers/deliveries/resend">${form}
+<input type="hidden" name="deliveryId" value="${delivery.id}"><button>${texts.resend}</button></form>`
+}</div></section>
+<section class="pane"><h2>${texts.attempts}</h2>${
+        delivery.attempts.length === 0 && html`<p class="soft">${texts.notTried}</p>`
+      }<ul class="list tall">${delivery.attempts.map((attempt) => renderAttempt(screen, attempt))}</ul></section>
+<section class="pane"><h2>${texts.request}</h2>
+<p class="soft">${texts.requestAbout}</p>${renderRequest(
+        screen,
+        eventToWire(row),
+        endpoint,
+        delivery.attempts[0]?.startedAt,
+      )}
 <p><a href="${base}/developers/events/${delivery.eventId}">${texts.event}</a></p></section>
 ${
   isResendable
@@ -114,6 +151,14 @@ ${
     )
     return screen.go(`/developers/deliveries/${deliveryId}`)
   })
+}
+
+function renderAttempt(screen: Screen, attempt: DeliveryAttempt): Html {
+  const number = fill(screen.texts.developers.attempt, { number: `${attempt.attempt}` })
+  const said = html`<span><b>${number}</b> ${renderAnswer(screen, attempt)}</span>`
+  return html`<li><p class="row apart">${said}${exactly(screen, attempt.startedAt)}</p>${
+    attempt.answer !== null && attempt.answer !== '' && renderText(attempt.answer)
+  }</li>`
 }
 
 /** For several endpoints by curl's own list in braces. */

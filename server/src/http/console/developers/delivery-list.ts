@@ -16,16 +16,22 @@ export function renderDeliveries(
   const row = (delivery: RecentDelivery) => {
     const { id, type, endpointId, createdAt, state } = delivery
     const endpoint = endpoints.find((each) => each.id === endpointId)
-    return html`<tr><td class="c1"><a href="${base}/developers/deliveries/${id}"><code>${type}</code></a></td><td class="soft">${endpoint ? showUrl(endpoint.url) : texts.deletedEndpoint}</td>
-<td class="c3">${renderState(screen, state, delivery.tries > 0)} ${renderAnswer(screen, delivery)}</td><td class="c4 num soft">${at(screen, createdAt)}</td>
+    return html`<tr><td class="c1"><a href="${base}/developers/deliveries/${id}"><code>${type}</code></a></td>
+<td class="soft">${endpoint ? showUrl(endpoint.url) : texts.deletedEndpoint}</td>
+<td class="c3">${renderState(screen, state, delivery.tries > 0)} ${renderAnswer(screen, delivery)}</td>
+<td class="c4 num soft">${at(screen, createdAt)}</td>
 <td class="c2 num">${
       may('webhooks:resend') &&
       endpoint?.status === 'enabled' &&
-      html`<form method="post" action="${base}/developers/deliveries/resend">${form}<input type="hidden" name="deliveryId" value="${id}"><button class="quiet tiny">${texts.resend}<span class="unseen"> ${type} ${id}</span></button></form>`
+      html`<form method="post" action="${base}/developers/deliveries/resend">${form}
+<input type="hidden" name="deliveryId" value="${id}">
+<button class="quiet tiny">${texts.resend}<span class="unseen"> ${type} ${id}</span></button></form>`
     }</td></tr>`
   }
   return html`<div class="table" role="region" aria-label="${texts.deliveries}" tabindex="0"><table class="cards">
-<thead><tr><th scope="col">${texts.event}</th><th scope="col">${texts.endpoint}</th><th scope="col">${texts.answer}</th><th scope="col" class="num">${texts.time}</th><th scope="col"><span class="unseen">${texts.action}</span></th></tr></thead>
+<thead><tr><th scope="col">${texts.event}</th><th scope="col">${texts.endpoint}</th><th scope="col">${texts.answer}</th>
+<th scope="col" class="num">${texts.time}</th>
+<th scope="col"><span class="unseen">${texts.action}</span></th></tr></thead>
 <tbody>${deliveries.map(row)}</tbody></table></div>`
 }
 

@@ -42,14 +42,22 @@ export function renderEndpointFields(
   const { url, types, ordered } = endpoint
   const kinds = [...new Set(eventTypes.map(kindOf))]
   const box = (type: EventType) =>
-    html`<label class="check"><input type="checkbox" name="${boxOf(type)}" value="yes"${types.includes(type) && html` checked`}><code>${type}</code></label>`
-  return html`<label>${texts.url}<input name="url" type="url" required maxlength="2048" value="${url}" placeholder="https://shop.example/webhooks" autocomplete="off"><small>${texts.urlAbout}</small></label>
+    html`<label class="check"><input type="checkbox" name="${boxOf(type)}" value="yes"${
+      types.includes(type) && html` checked`
+    }><code>${type}</code></label>`
+  return html`<label>${texts.url}<input name="url" type="url" required maxlength="2048" value="${
+    url
+  }" placeholder="https://shop.example/webhooks" autocomplete="off"><small>${texts.urlAbout}</small></label>
 <fieldset><legend>${texts.types}. ${texts.typesAbout}</legend>${kinds.map((kind) => {
     const own = eventTypes.filter((type) => kindOf(type) === kind)
     const chosen = own.filter((type) => types.includes(type)).length
-    return html`<details id="types-${kind}"${chosen > 0 && html` open`}><summary><code>${kind}</code> ${chosen > 0 && html`<span class="chip">${chosen}</span>`}</summary><div class="stack">${own.map(box)}</div></details>`
+    return html`<details id="types-${kind}"${chosen > 0 && html` open`}><summary><code>${kind}</code> ${
+      chosen > 0 && html`<span class="chip">${chosen}</span>`
+    }</summary><div class="stack">${own.map(box)}</div></details>`
   })}</fieldset>
-<label class="check"><input type="checkbox" name="ordered" value="yes"${ordered && html` checked`}>${texts.ordered}</label>`
+<label class="check"><input type="checkbox" name="ordered" value="yes"${ordered && html` checked`}>${
+    texts.ordered
+  }</label>`
 }
 
 function kindOf(type: EventType): string {
@@ -69,10 +77,15 @@ export function renderEndpointActs(screen: Screen, endpoint: WebhookEndpoint): H
 <label>${texts.overlap}${renderSelect('overlapSeconds', texts.overlap, '86400', overlaps)}</label>
 <div><button class="quiet">${texts.roll}</button></div></form></section>
 <section class="pane"><ul class="things">
-<li><p>${status === 'enabled' ? texts.disable : texts.enable}<small>${status === 'enabled' ? texts.disableAbout : texts.enableAbout}</small></p>
-<form method="post" action="${base}/developers/endpoints/switch" data-confirm="webhook.switch">${fields}<input type="hidden" name="status" value="${next}"><button class="quiet">${status === 'enabled' ? texts.disable : texts.enable}</button></form></li>
+<li><p>${status === 'enabled' ? texts.disable : texts.enable}<small>${
+    status === 'enabled' ? texts.disableAbout : texts.enableAbout
+  }</small></p>
+<form method="post" action="${base}/developers/endpoints/switch" data-confirm="webhook.switch">${fields}
+<input type="hidden" name="status" value="${next}">
+<button class="quiet">${status === 'enabled' ? texts.disable : texts.enable}</button></form></li>
 <li><p>${texts.remove}<small>${texts.removeAbout}</small></p>
-<form method="post" action="${base}/developers/endpoints/delete" data-confirm="webhook.delete">${fields}<button class="quiet">${texts.remove}</button></form></li>
+<form method="post" action="${base}/developers/endpoints/delete" data-confirm="webhook.delete">${fields}
+<button class="quiet">${texts.remove}</button></form></li>
 </ul></section>`
 }
 
@@ -85,7 +98,8 @@ export function renderResend(
   const hours = resendHours.map((each) => [each, texts.hours[each]] as const)
   const includes = (['undelivered', 'all'] as const).map((each) => [each, texts.includes[each]] as const)
   return html`<section class="pane"><h2>${texts.resendAll}</h2><p class="soft">${texts.resendAllAbout}</p>
-<form method="post" action="${base}/developers/endpoints/resend" class="find">${form}<input type="hidden" name="endpointId" value="${endpointId}">
+<form method="post" action="${base}/developers/endpoints/resend" class="find">${form}
+<input type="hidden" name="endpointId" value="${endpointId}">
 ${renderSelect('hours', texts.since, '24', hours)}${renderSelect('include', texts.include, 'undelivered', includes)}
 <button class="quiet">${texts.resend}</button></form></section>`
 }

@@ -14,9 +14,11 @@ export function renderEndpointState(
 ): Html {
   const texts = screen.texts.developers
   if (status === 'disabled')
-    return html`<span class="chip">${texts.disabledChip}</span> <span class="soft">${texts.disabled[disabledReason ?? 'store']}</span>`
+    return html`<span class="chip">${texts.disabledChip}</span>
+<span class="soft">${texts.disabled[disabledReason ?? 'store']}</span>`
   if (failingSince === null) return html`<span class="chip good">${texts.delivering}</span>`
-  return html`<span class="chip bad">${texts.failing}</span> <span class="soft">${fill(texts.failingSince, { time: at(screen, failingSince) })}</span>`
+  return html`<span class="chip bad">${texts.failing}</span>
+<span class="soft">${fill(texts.failingSince, { time: at(screen, failingSince) })}</span>`
 }
 
 export function renderEndpoints(
@@ -48,11 +50,15 @@ function renderEndpoint(screen: Screen, endpoint: WebhookEndpoint, backlog: Back
     ...(ordered ? [html`${texts.inOrder}`] : []),
     ...describeBacklog(screen, endpoint, backlog),
   ]
-  return html`<li><p><a href="${base}/developers/endpoints/${id}"><b>${showUrl(url)}</b></a><small>${parts.map((part, i) => html`${i > 0 && ' · '}${part}`)}</small></p>
+  return html`<li><p><a href="${base}/developers/endpoints/${id}"><b>${showUrl(url)}</b></a><small>${parts.map(
+    (part, i) => html`${i > 0 && ' · '}${part}`,
+  )}</small></p>
 <div class="acts">${renderEndpointState(screen, endpoint)}${
     may('webhooks:write') &&
     status === 'enabled' &&
-    html`<form method="post" action="${base}/developers/endpoints/test">${form}<input type="hidden" name="endpointId" value="${id}"><button class="quiet tiny">${texts.sendTest}<span class="unseen"> ${url}</span></button></form>`
+    html`<form method="post" action="${base}/developers/endpoints/test">${form}
+<input type="hidden" name="endpointId" value="${id}">
+<button class="quiet tiny">${texts.sendTest}<span class="unseen"> ${url}</span></button></form>`
   }</div></li>`
 }
 

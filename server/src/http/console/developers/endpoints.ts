@@ -45,9 +45,12 @@ export function mountEndpoints(scope: FastifyInstance, ctx: Context): void {
       screen: 'developers',
       title: texts.addEndpoint,
       main: html`${renderSubhead(texts.addEndpoint, backOf(screen))}
-<section class="pane"><form method="post" action="${base}/developers/endpoints" data-confirm="webhook.create" class="fields">${form}
+<section class="pane">
+<form method="post" action="${base}/developers/endpoints" data-confirm="webhook.create" class="fields">${form}
 ${renderEndpointFields(screen, blank)}
-<div class="buttons"><button>${texts.add}</button><a class="button quiet" href="${base}/developers">${texts.cancel}</a></div></form></section>
+<div class="buttons"><button>${texts.add}</button><a class="button quiet" href="${base}/developers">${
+        texts.cancel
+      }</a></div></form></section>
 ${renderApiLine(screen, {
   method: 'POST',
   path: '/webhook-endpoints',
@@ -150,7 +153,10 @@ ${renderApiLine(screen, {
       main: html`<h1>${title}</h1>
 ${
   hasMore &&
-  html`<p>${texts.moreToSend}</p><form method="post" action="${base}/developers/endpoints/resend">${form}<input type="hidden" name="endpointId" value="${endpointId}"><input type="hidden" name="include" value="${include}"><input type="hidden" name="after" value="${cursor}"><button>${texts.goOn}</button></form>`
+  html`<p>${texts.moreToSend}</p>
+<form method="post" action="${base}/developers/endpoints/resend">${form}
+<input type="hidden" name="endpointId" value="${endpointId}"><input type="hidden" name="include" value="${include}">
+<input type="hidden" name="after" value="${cursor}"><button>${texts.goOn}</button></form>`
 }
 <p><a href="${withQuery(`${base}/developers/deliveries`, { endpoint: endpointId })}">${texts.seeDeliveries}</a></p>`,
     })
@@ -190,14 +196,25 @@ function sendEndpoint(screen: Screen, endpoint: WebhookEndpoint): Promise<Fastif
     title: texts.endpoint,
     main: html`${renderSubhead(showUrl(endpoint.url), backOf(screen))}
 <section class="pane"><div class="row apart"><p>${renderEndpointState(screen, endpoint)}</p><div class="row">
-${may('webhooks:write') && status === 'enabled' && html`<form method="post" action="${base}/developers/endpoints/test">${form}<input type="hidden" name="endpointId" value="${id}"><button class="quiet tiny">${texts.sendTest}</button></form>`}
-<a class="button quiet tiny" href="${withQuery(`${base}/developers/deliveries`, { endpoint: id })}">${texts.seeDeliveries}</a></div></div></section>
+${
+  may('webhooks:write') &&
+  status === 'enabled' &&
+  html`<form method="post" action="${base}/developers/endpoints/test">${form}
+<input type="hidden" name="endpointId" value="${id}">
+<button class="quiet tiny">${texts.sendTest}</button></form>`
+}
+<a class="button quiet tiny" href="${withQuery(`${base}/developers/deliveries`, { endpoint: id })}">${
+      texts.seeDeliveries
+    }</a></div></div></section>
 ${
   may('webhooks:write')
-    ? html`<section class="pane"><form method="post" action="${base}/developers/endpoints/update" data-confirm="webhook.update" class="fields">${form}<input type="hidden" name="endpointId" value="${id}">
+    ? html`<section class="pane">
+<form method="post" action="${base}/developers/endpoints/update" data-confirm="webhook.update" class="fields">${form}
+<input type="hidden" name="endpointId" value="${id}">
 ${renderEndpointFields(screen, endpoint)}
 <div><button>${texts.save}</button></div></form></section>`
-    : html`<section class="pane"><dl class="list"><div><dt>${texts.url}</dt><dd>${endpoint.url}</dd></div><div><dt>${texts.types}</dt><dd>${endpoint.types.join(', ') || texts.everyEvent}</dd></div></dl></section>`
+    : html`<section class="pane"><dl class="list"><div><dt>${texts.url}</dt><dd>${endpoint.url}</dd></div>
+<div><dt>${texts.types}</dt><dd>${endpoint.types.join(', ') || texts.everyEvent}</dd></div></dl></section>`
 }
 ${may('webhooks:resend') && status === 'enabled' && renderResend(screen, id)}
 ${may('webhooks:write') && renderEndpointActs(screen, endpoint)}

@@ -12,7 +12,6 @@ import { fill, type Html, html } from '../../page/html.ts'
 import { showShort } from '../formats.ts'
 import { renderApiLine, renderSelect } from '../parts.ts'
 import { openScreen, type Screen, withQuery } from '../screen.ts'
-import { languageOf } from '../texts/choose.ts'
 import { nameActor } from '../wallet-news.ts'
 import { at, exactly, renderSubhead, renderTabs, renderText } from './parts.ts'
 
@@ -54,11 +53,31 @@ export function mountEvents(scope: FastifyInstance, ctx: Context): void {
       isLive: to === null,
       main: html`${renderTabs(screen, 'events')}
 <section class="pane"><p class="soft">${texts.eventsAbout}</p><form class="find" action="${base}/developers/events">
-<input type="search" name="about" value="${about}" placeholder="${texts.aboutWhat}" aria-label="${texts.aboutWhat}" maxlength="100" autocomplete="off" spellcheck="false">
+<input type="search" name="about" value="${about}" placeholder="${texts.aboutWhat}" aria-label="${
+        texts.aboutWhat
+      }" maxlength="100" autocomplete="off" spellcheck="false">
 ${renderSelect('type', texts.event, type, [['', texts.allTypes], ...typeChoices.map((each) => [each, each] as const)])}
 <button class="quiet">${texts.show}</button></form></section>
-${looked && looked.events.length > 0 ? renderEvents(screen, looked.events) : html`<div class="pane"><p class="empty">${looked === null ? texts.noSuchPayment : isFiltered ? texts.noneFound : texts.noEvents}</p></div>`}
-${((looked?.next ?? null) !== null || to !== null) && html`<section class="pane row">${to !== null && html`<a class="filter" href="${withQuery(`${base}/developers/events`, filter)}">${texts.newest}</a>`}${looked !== null && looked.next !== null && html`<a class="filter" href="${withQuery(`${base}/developers/events`, { ...filter, to: `${looked.next}` })}">${looked.events.length === 0 ? texts.lookFurther : texts.older}</a>`}</section>`}
+${
+  looked && looked.events.length > 0
+    ? renderEvents(screen, looked.events)
+    : html`<div class="pane">
+<p class="empty">${looked === null ? texts.noSuchPayment : isFiltered ? texts.noneFound : texts.noEvents}</p></div>`
+}
+${
+  ((looked?.next ?? null) !== null || to !== null) &&
+  html`<section class="pane row">${
+    to !== null &&
+    html`<a class="filter" href="${withQuery(`${base}/developers/events`, filter)}">${texts.newest}</a>`
+  }${
+    looked !== null &&
+    looked.next !== null &&
+    html`<a class="filter" href="${withQuery(`${base}/developers/events`, {
+      ...filter,
+      to: `${looked.next}`,
+    })}">${looked.events.length === 0 ? texts.lookFurther : texts.older}</a>`
+  }</section>`
+}
 ${looked && renderEventsLine(screen, looked, { type, checkoutId })}`,
     })
   })
@@ -77,8 +96,14 @@ ${looked && renderEventsLine(screen, looked, { type, checkoutId })}`,
     return screen.send({
       screen: 'developers',
       title: texts.event,
-      main: html`${renderSubhead(html`<code>${event.type}</code>`, { href: `${base}/developers/events`, text: texts.events })}
-<section class="pane"><p>${exactly(screen, event.createdAt)} <span class="soft">· ${fill(texts.number, { number: `${event.sequence}` })}${event.actor && html` · ${nameActor(event.actor, languageOf(request))}`}</span></p>
+      main: html`${renderSubhead(html`<code>${event.type}</code>`, {
+        href: `${base}/developers/events`,
+        text: texts.events,
+      })}
+<section class="pane"><p>${exactly(screen, event.createdAt)}
+<span class="soft">· ${fill(texts.number, { number: `${event.sequence}` })}${
+        event.actor && html` · ${nameActor(event.actor, screen.texts)}`
+      }</span></p>
 <h2>${texts.raw}</h2>${renderText(JSON.stringify(event, null, 2))}</section>
 ${renderApiLine(screen, {
   path: withQuery('/events', { after: `${epoch}-${event.sequence - 1}`, limit: '1' }),
@@ -113,11 +138,15 @@ function renderEventsLine(
 }
 
 function renderEvents(screen: Screen, events: readonly Event[]): Html {
-  const { base, request } = screen
+  const { base } = screen
   const texts = screen.texts.developers
   const row = ({ id, type, checkoutId, actor, createdAt, sequence }: Event) =>
-    html`<tr><td class="c1"><a class="whole" href="${base}/developers/events/${id}"><code>${type}</code></a></td><td class="c3">${checkoutId !== null && showShort(checkoutId)}</td><td class="soft">${actor && nameActor(actor, languageOf(request))}</td><td class="num soft">${sequence}</td><td class="c2 num soft">${at(screen, createdAt)}</td></tr>`
+    html`<tr><td class="c1"><a class="whole" href="${base}/developers/events/${id}"><code>${type}</code></a></td>
+<td class="c3">${checkoutId !== null && showShort(checkoutId)}</td>
+<td class="soft">${actor && nameActor(actor, screen.texts)}</td><td class="num soft">${sequence}</td>
+<td class="c2 num soft">${at(screen, createdAt)}</td></tr>`
   return html`<div class="table" role="region" aria-label="${texts.events}" tabindex="0"><table class="cards">
-<thead><tr><th scope="col">${texts.event}</th><th scope="col">${texts.about}</th><th scope="col">${texts.by}</th><th scope="col" class="num">#</th><th scope="col" class="num">${texts.time}</th></tr></thead>
+<thead><tr><th scope="col">${texts.event}</th><th scope="col">${texts.about}</th><th scope="col">${texts.by}</th>
+<th scope="col" class="num">#</th><th scope="col" class="num">${texts.time}</th></tr></thead>
 <tbody>${events.map(row)}</tbody></table></div>`
 }

@@ -93,14 +93,20 @@ function renderForm({ base, storeFields: form, texts: { developers: texts } }: S
 <label>${texts.label}<input name="label" maxlength="100" placeholder="${texts.labelExample}" autocomplete="off"></label>
 <fieldset><legend>${texts.may}</legend>${choices.map(
     (choice, i) =>
-      html`<label class="choice"><input type="radio" name="preset" value="${choice}"${i === 0 && html` checked`}><b>${texts.presets[choice].name}</b><small>${texts.presets[choice].about}</small></label>`,
+      html`<label class="choice"><input type="radio" name="preset" value="${choice}"${i === 0 && html` checked`}><b>${
+        texts.presets[choice].name
+      }</b><small>${texts.presets[choice].about}</small></label>`,
   )}</fieldset>
 <fieldset class="scopes"><legend>${texts.presets.scopes.name}</legend>${subjects.map(
     (subject) =>
       html`<label><span>${texts.subjects[subject]}</span><select name="${subject}">${levels}</select></label>`,
   )}</fieldset>
-<label>${texts.addresses}<input name="addresses" maxlength="1000" autocomplete="off" spellcheck="false"><small>${texts.addressesAbout}</small></label>
-<div class="buttons"><button>${texts.makeKey}</button><a class="button quiet" href="${base}/developers">${texts.cancel}</a></div>
+<label>${texts.addresses}<input name="addresses" maxlength="1000" autocomplete="off" spellcheck="false"><small>${
+    texts.addressesAbout
+  }</small></label>
+<div class="buttons"><button>${texts.makeKey}</button><a class="button quiet" href="${base}/developers">${
+    texts.cancel
+  }</a></div>
 </form>`
 }
 
@@ -109,7 +115,8 @@ export function renderKeys(screen: Screen, keys: readonly Key[]): Html {
   const texts = screen.texts.developers
   if (keys.length === 0) return html`<div class="pane"><p class="empty">${texts.noKeys}</p></div>`
   return html`<div class="table" role="region" aria-label="${texts.keys}" tabindex="0"><table class="cards">
-<thead><tr><th scope="col">${texts.key}</th><th scope="col">${texts.may}</th><th scope="col">${texts.lastUsed}</th><th scope="col"><span class="unseen">${texts.action}</span></th></tr></thead>
+<thead><tr><th scope="col">${texts.key}</th><th scope="col">${texts.may}</th><th scope="col">${texts.lastUsed}</th>
+<th scope="col"><span class="unseen">${texts.action}</span></th></tr></thead>
 <tbody>${keys.map((key) => renderKey(screen, key))}</tbody></table></div>`
 }
 
@@ -122,13 +129,21 @@ function renderKey(screen: Screen, key: Key): Html {
     ? fill(texts.revoked, { time: at(screen, revokedAt) })
     : expiresAt && fill(isOver ? texts.expired : texts.expires, { time: at(screen, expiresAt) })
   const name = label ?? texts.unnamed
-  return html`<tr><td class="c1"><b>${name}</b> <code class="soft" title="${id}">sk_${store.mode}_${id.slice(0, 8)}…</code>${state && html` <span class="chip${isOver && html` bad`}">${state}</span>`}</td>
-<td class="c3 wraps">${renderScopes(screen, key)}${addresses.length > 0 && html` <span class="soft">${fill(texts.from, { addresses: addresses.join(', ') })}</span>`}</td>
+  return html`<tr><td class="c1"><b>${name}</b> <code class="soft" title="${id}">sk_${store.mode}_${id.slice(
+    0,
+    8,
+  )}…</code>${state && html` <span class="chip${isOver && html` bad`}">${state}</span>`}</td>
+<td class="c3 wraps">${renderScopes(screen, key)}${
+    addresses.length > 0 &&
+    html` <span class="soft">${fill(texts.from, { addresses: addresses.join(', ') })}</span>`
+  }</td>
 <td class="c4 soft">${lastUsedAt ? at(screen, lastUsedAt) : texts.neverUsed}</td>
 <td class="c2 num">${
     screen.may('keys:write') &&
     !isOver &&
-    html`<form method="post" action="${base}/developers/keys/revoke" data-confirm="key.revoke">${form}<input type="hidden" name="keyId" value="${id}"><button class="quiet tiny">${texts.revoke}<span class="unseen"> ${name}</span></button></form>`
+    html`<form method="post" action="${base}/developers/keys/revoke" data-confirm="key.revoke">${form}
+<input type="hidden" name="keyId" value="${id}">
+<button class="quiet tiny">${texts.revoke}<span class="unseen"> ${name}</span></button></form>`
   }</td></tr>`
 }
 

@@ -16,10 +16,10 @@ const tones: Readonly<Record<Latest['state'], string>> = {
   partlyRefunded: 'chip',
 }
 
-export function renderLatest(home: Home, writer: Writer, storeId: string): Html {
+export function renderLatest(home: Home, writer: Writer, base: string): Html {
   const { texts } = writer
-  const base = `/stores/${storeId}`
-  return html`<div class="row apart"><h2>${texts.latest}</h2><a class="button quiet tiny" href="${base}/payments">${texts.all}</a></div>
+  return html`<div class="row apart"><h2>${texts.latest}</h2>
+<a class="button quiet tiny" href="${base}/payments">${texts.all}</a></div>
 <dl class="list latest">${home.latest.map((each) => renderOne(each, home, writer, base))}</dl>`
 }
 
@@ -36,5 +36,6 @@ function renderOne(latest: Latest, { now }: Home, { texts, locale }: Writer, bas
     : payment && token && showUnits(locale, BigInt(payment.amount), token.decimals, token.symbol)
   const path = checkout ? `checkouts/${checkout.id}` : `payments/${latest.paymentId}`
   const link = html`<a href="${base}/${path}">${name}</a>`
-  return html`<div><dt>${link}&ensp;<span class="${tones[state]}">${texts.states[state]}</span></dt><dd><b>${amount ?? null}</b> <span class="soft">${showTime(locale, at, now)}</span></dd></div>`
+  return html`<div><dt>${link}&ensp;<span class="${tones[state]}">${texts.states[state]}</span></dt>
+<dd><b>${amount ?? null}</b> <span class="soft">${showTime(locale, at, now)}</span></dd></div>`
 }

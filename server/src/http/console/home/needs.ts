@@ -6,9 +6,9 @@ import { type Home, undecidedMax } from './read.ts'
 import type { Writer } from './writer.ts'
 
 /** What waits for somebody, the most urgent first: nobody can pay, where money goes, money, programs. */
-export function renderNeeds(home: Home, writer: Writer, storeId: string): Html {
+export function renderNeeds(home: Home, writer: Writer, base: string): Html {
   const { texts } = writer
-  const at = (path: string) => `/stores/${storeId}${path}`
+  const at = (path: string) => `${base}${path}`
   const needs = [
     !home.hasWallet && item(at('/wallets'), texts.noWallet, texts.noWalletAbout),
     home.hasWaitingWallet && item(at('/wallets'), texts.walletWaits, texts.walletWaitsAbout),

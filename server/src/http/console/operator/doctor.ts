@@ -39,7 +39,9 @@ export function mountDoctor(scope: FastifyInstance, ctx: Context, deployment: De
       screen: 'doctor',
       title: texts.title,
       main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft words">${texts.about}</p></div>
-<form action="/operator/doctor"><input type="hidden" name="run" value="yes"><button>${examined ? texts.again : texts.run}</button></form></div>
+<form action="/operator/doctor"><input type="hidden" name="run" value="yes"><button>${
+        examined ? texts.again : texts.run
+      }</button></form></div>
 ${examined && renderExamined(request, examined)}
 ${renderCommand(textsOf(request), 'farthing-admin doctor')}`,
     })
@@ -62,9 +64,12 @@ function renderExamined(request: FastifyRequest, { at, findings }: Examined): Ht
     wrong.length === 0
       ? html`<p class="note good">${texts.well}</p>`
       : html`<p class="note">${fill(texts.wrong, { count: showCount(locale, wrong.length) })}</p>`
-  return html`<section class="pane stack">${summary}<p class="soft">${fill(texts.took, { time: showExactTime(locale, at) })} ${texts.elsewhere}</p>
+  return html`<section class="pane stack">${summary}<p class="soft">${fill(texts.took, {
+    time: showExactTime(locale, at),
+  })} ${texts.elsewhere}</p>
 <ul class="things" lang="en">${[...wrong, ...findings.filter(({ fix }) => fix === null)].map(
     ({ what, says, fix }) =>
-      html`<li><div><p><b>${what}</b> ${says}</p>${fix !== null && html`<small>${fix}</small>`}</div><span class="chip ${fix === null ? 'good' : 'bad'}">${fix === null ? texts.fine : texts.bad}</span></li>`,
+      html`<li><div><p><b>${what}</b> ${says}</p>${fix !== null && html`<small>${fix}</small>`}</div>
+<span class="chip ${fix === null ? 'good' : 'bad'}">${fix === null ? texts.fine : texts.bad}</span></li>`,
   )}</ul></section>`
 }

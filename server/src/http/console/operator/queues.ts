@@ -9,7 +9,7 @@ import { measureInFlight } from '../../../payments/settlers/gas-rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { localeOf, showCount, showDuration } from '../formats.ts'
-import { renderCommand } from '../parts.ts'
+import { renderCommand, renderHead } from '../parts.ts'
 import { type Texts, textsOf } from '../texts/choose.ts'
 import type { Deployment } from './deployment.ts'
 
@@ -61,8 +61,11 @@ export function mountQueues(scope: FastifyInstance, ctx: Context, deployment: De
     return await sendPage(ctx, request, reply, {
       screen: 'queues',
       title: texts.title,
-      main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft">${texts.about}</p></div></div>
-<div class="table" tabindex="0" role="region" aria-label="${texts.title}"><table class="cards"><thead><tr><th scope="col">${texts.what}</th><th scope="col" class="num">${texts.waits}</th><th scope="col" class="num">${texts.oldest}</th><th scope="col">${texts.hint}</th></tr></thead><tbody>${rows.map((row) => renderRow(request, row, ctx.now()))}</tbody></table></div>
+      main: html`${renderHead(texts.title, { about: texts.about })}
+<div class="table" tabindex="0" role="region" aria-label="${texts.title}"><table class="cards"><thead><tr>
+<th scope="col">${texts.what}</th><th scope="col" class="num">${texts.waits}</th>
+<th scope="col" class="num">${texts.oldest}</th><th scope="col">${texts.hint}</th></tr></thead>
+<tbody>${rows.map((row) => renderRow(request, row, ctx.now()))}</tbody></table></div>
 ${renderCommand(textsOf(request), `curl -s http://127.0.0.1:${config.operationsPort}/metrics | grep ^farthing_`)}`,
     })
   })
@@ -75,7 +78,8 @@ function renderRow(request: FastifyRequest, { id, queue, network }: Row, now: Da
   const waitedMs = oldestAt === null ? 0 : now.getTime() - oldestAt.getTime()
   const isLate = waitedMs > lateMs
   const shown = count >= countMax ? `${showCount(locale, countMax)}+` : showCount(locale, count)
-  return html`<tr><td class="c1">${fill(texts.names[id], { network })}</td><td class="num c2">${shown}</td><td class="num c4">${
+  return html`<tr><td class="c1">${fill(texts.names[id], { network })}</td><td class="num c2">${shown}</td>
+<td class="num c4">${
     oldestAt === null
       ? none
       : html`<span class="chip${isLate && html` bad`}">${showDuration(locale, waitedMs)}</span>`

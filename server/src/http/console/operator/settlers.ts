@@ -8,7 +8,7 @@ import { type Runway, readRunways } from '../../../payments/settlers/runway.ts'
 import { type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
 import { localeOf, showCount, showDuration, showShort, showUnits } from '../formats.ts'
-import { renderCommand } from '../parts.ts'
+import { renderCommand, renderHead } from '../parts.ts'
 import { textsOf } from '../texts/choose.ts'
 import type { Deployment } from './deployment.ts'
 
@@ -40,11 +40,15 @@ export function mountSettlers(
     return await sendPage(ctx, request, reply, {
       screen: 'settlers',
       title: texts.title,
-      main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft">${texts.about}</p></div></div>
+      main: html`${renderHead(texts.title, { about: texts.about })}
 ${
   rows.length === 0
     ? html`<p class="pane empty">${texts.empty}</p>`
-    : html`<div class="table" tabindex="0" role="region" aria-label="${texts.title}"><table class="cards"><thead><tr><th scope="col">${texts.settler}</th><th scope="col">${texts.network}</th><th scope="col" class="num">${texts.holds}</th><th scope="col" class="num">${texts.cost}</th><th scope="col" class="num">${texts.payments}</th><th scope="col" class="num">${texts.lasts}</th></tr></thead><tbody>${rows}</tbody></table></div>`
+    : html`<div class="table" tabindex="0" role="region" aria-label="${texts.title}"><table class="cards"><thead><tr>
+<th scope="col">${texts.settler}</th><th scope="col">${texts.network}</th>
+<th scope="col" class="num">${texts.holds}</th>
+<th scope="col" class="num">${texts.cost}</th><th scope="col" class="num">${texts.payments}</th>
+<th scope="col" class="num">${texts.lasts}</th></tr></thead><tbody>${rows}</tbody></table></div>`
 }
 ${renderCommand(textsOf(request), rows.length === 0 ? 'farthing-admin settler create NETWORK' : 'farthing-admin settler list')}`,
     })
@@ -63,7 +67,11 @@ function renderSettler(request: FastifyRequest, settler: Settler, runway: Runway
   const left = runway?.paymentsLeft ?? null
   const hours = runway?.hoursLeft ?? null
   const lasts = hours === null ? none : showLasting(locale, hours)
-  return html`<tr><td class="c1">${showShort(toShown(settler.network, settler.address))} <span class="chip ${colour}">${texts.states[state]}</span></td><td class="c3">${network?.name ?? settler.network}</td><td class="num c2">${amount(settler.balanceWei, unknown)}</td><td class="num">${amount(runway?.costPerPayment, none)}</td><td class="num">${left === null ? none : showCount(locale, left)}</td><td class="num c4">${lasts}</td></tr>`
+  return html`<tr><td class="c1">${showShort(toShown(settler.network, settler.address))}
+<span class="chip ${colour}">${texts.states[state]}</span></td><td class="c3">${network?.name ?? settler.network}</td>
+<td class="num c2">${amount(settler.balanceWei, unknown)}</td>
+<td class="num">${amount(runway?.costPerPayment, none)}</td>
+<td class="num">${left === null ? none : showCount(locale, left)}</td><td class="num c4">${lasts}</td></tr>`
 }
 
 function showAmount(locale: ReturnType<typeof localeOf>, { nativeCurrency }: Network, units: bigint): string {

@@ -204,6 +204,7 @@ function renderForm(
   const { symbol, decimals } = describeOption(payment)
   const units = (amount: bigint) => showUnits(locale, amount, decimals, symbol)
   const obstacle = renderObstacle(screen, remainder)
+  const from = showFours(toShown(payment.network, payment.payTo))
   const above = html`<p><a href="${base}/payments/${payment.paymentId}">${texts.ofPayment}</a></p>`
   return html`${renderHead(texts.refund, { above })}
 ${renderAlert(problem)}
@@ -213,7 +214,7 @@ ${renderAlert(problem)}
 <section class="facts stack"><dl class="list">${renderFact(texts.received, units(payment.amount))}
 ${renderFact(texts.refunded, units(payment.amount - left))}
 ${renderFact(texts.left, html`<strong>${units(left)}</strong>`)}</dl>
-<dl class="list tall">${renderFact(texts.from, showFours(toShown(payment.network, payment.payTo)))}</dl></section></div>`
+<dl class="list tall">${renderFact(texts.from, from)}</dl></section></div>`
 }
 
 function renderFields(screen: Screen, remainder: Remainder, to: To, entered: Entered): Html {

@@ -21,7 +21,7 @@ import {
   renderTransaction,
   type Tone,
 } from '../parts.ts'
-import { cut } from '../payments/list.ts'
+import { cut } from '../payments/view.ts'
 import { type Screen, withQuery } from '../screen.ts'
 import { amountOf, isStoresTurn, type Step, stepsOf, type Turn, turnOf } from './steps.ts'
 
@@ -117,8 +117,11 @@ export function renderOne(screen: Screen, one: One): Html {
   const order = wire.orderId !== null && html` / <bdi>${wire.orderId}</bdi>`
   const steps = stepsOf(refund, wire, locale).map((step) => renderOneStep(screen, step))
   return html`<div class="head"><div><p class="soft"><a href="${base}/refunds">${texts.title}</a>${order}</p>
-<h1 class="price"><bdi>${amountOf(locale, wire)}</bdi> ${renderStatus(screen, wire)}</h1><p>${describeOption(wire).name}</p></div>
-<div class="next"><p><strong>${title}</strong> ${text}${isStoresTurn(turn) && !mayWrite && html` ${texts.mayNot}`}</p></div></div>
+<h1 class="price"><bdi>${amountOf(locale, wire)}</bdi> ${renderStatus(screen, wire)}</h1>
+<p>${describeOption(wire).name}</p></div>
+<div class="next"><p><strong>${title}</strong> ${text}${
+    isStoresTurn(turn) && !mayWrite && html` ${texts.mayNot}`
+  }</p></div></div>
 ${renderAlert(problem)}
 ${mayWrite && renderActs(screen, one)}
 <div class="split"><section class="pane"><h2>${texts.happened}</h2><ol class="line">${steps}</ol></section>

@@ -11,7 +11,6 @@ const refusalTexts: Readonly<Record<Reason, string>> = refusals
 export const en = {
   languages: 'Languages',
   signOut: 'Sign out',
-  time: '{time} UTC',
   browserOn: '{browser} on {system}',
   someBrowser: 'A browser',
 
@@ -163,7 +162,6 @@ export const en = {
       'It works once, until {time}, and it is shown only now. Whoever has it can use it, so send it to nobody else.',
     mailed: 'It is also on its way to {email}.',
     copy: 'Copy the link',
-    copied: 'Copied',
     back: 'Back to the members',
   },
 
@@ -1249,7 +1247,6 @@ export const en = {
       about: 'It works once, until {time}, and is shown only now. Whoever has it can use it.',
       mailed: 'It is also mailed to {email}.',
       copy: 'Copy the link',
-      copied: 'Copied',
       back: 'To the store',
     },
   },

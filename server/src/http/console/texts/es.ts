@@ -3,7 +3,6 @@ import type { en } from './en.ts'
 export const es: typeof en = {
   languages: 'Idiomas',
   signOut: 'Cerrar sesión',
-  time: '{time} UTC',
   browserOn: '{browser} en {system}',
   someBrowser: 'Un navegador',
 
@@ -156,7 +155,6 @@ export const es: typeof en = {
       'Funciona una sola vez, hasta el {time}, y solo se muestra ahora. Quien lo tenga puede usarlo: no lo envíe a nadie más.',
     mailed: 'También va de camino a {email}.',
     copy: 'Copiar el enlace',
-    copied: 'Copiado',
     back: 'Volver a los miembros',
   },
 
@@ -1290,7 +1288,6 @@ export const es: typeof en = {
       about: 'Funciona una vez, hasta {time}, y solo se muestra ahora. Quien lo tenga puede usarlo.',
       mailed: 'También se envía por correo a {email}.',
       copy: 'Copiar el enlace',
-      copied: 'Copiado',
       back: 'Ir a la tienda',
     },
   },

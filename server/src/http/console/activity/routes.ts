@@ -9,9 +9,8 @@ import { fill, type Html, html } from '../../page/html.ts'
 import { readNumber } from '../developers/events.ts'
 import { at } from '../developers/parts.ts'
 import { showCount } from '../formats.ts'
-import { renderApiLine } from '../parts.ts'
+import { renderApiLine, renderHead } from '../parts.ts'
 import { openScreen, type Screen, withQuery } from '../screen.ts'
-import { languageOf } from '../texts/choose.ts'
 import { nameActor } from '../wallet-news.ts'
 
 const kinds = [
@@ -55,16 +54,23 @@ export function mountActivity(scope: FastifyInstance, ctx: Context): void {
     ])
     const { events, epoch, from, next } = looked
     const filter = { actor, kind }
+    const span = { from: showCount(screen.locale, from), to: showCount(screen.locale, looked.to) }
     const count = looked.to - from + 1n
     const limit = `${count > eventsPerCall ? eventsPerCall : count > 0n ? count : 1n}`
     return screen.send({
       screen: 'activity',
       title: texts.title,
       isLive: to === null,
-      main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft">${texts.about}</p></div></div>
+      main: html`${renderHead(texts.title, { about: texts.about })}
 <section class="pane"><form class="find" action="${path}">
-<select name="actor" aria-label="${texts.who}"><option value="">${texts.anybody}</option>${renderPeople(people, actor)}</select>
-<select name="kind" aria-label="${texts.what}"><option value="">${texts.anything}</option>${kinds.map((each) => html`<option value="${each}"${each === kind && html` selected`}>${texts.kinds[each]}</option>`)}</select>
+<select name="actor" aria-label="${texts.who}"><option value="">${texts.anybody}</option>${renderPeople(
+        people,
+        actor,
+      )}</select>
+<select name="kind" aria-label="${texts.what}"><option value="">${texts.anything}</option>${kinds.map(
+        (each) =>
+          html`<option value="${each}"${each === kind && html` selected`}>${texts.kinds[each]}</option>`,
+      )}</select>
 <button class="quiet">${texts.show}</button></form></section>
 ${
   events.length > 0
@@ -73,8 +79,16 @@ ${
 }
 ${
   (next !== null || to !== null) &&
-  html`<section class="pane"><p class="soft">${fill(texts.looked, { from: showCount(screen.locale, from), to: showCount(screen.locale, looked.to) })}</p>
-<div class="row">${to !== null && html`<a class="filter" href="${withQuery(path, filter)}">${texts.newest}</a>`}${next !== null && html`<a class="filter" href="${withQuery(path, { ...filter, to: `${next}` })}">${events.length < perPage ? texts.lookFurther : texts.older}</a>`}</div></section>`
+  html`<section class="pane">
+<p class="soft">${fill(texts.looked, span)}</p>
+<div class="row">${
+    to !== null && html`<a class="filter" href="${withQuery(path, filter)}">${texts.newest}</a>`
+  }${
+    next !== null &&
+    html`<a class="filter" href="${withQuery(path, { ...filter, to: `${next}` })}">${
+      events.length < perPage ? texts.lookFurther : texts.older
+    }</a>`
+  }</div></section>`
 }
 ${renderApiLine(screen, { path: withQuery('/events', { after: `${epoch}-${from - 1n}`, limit, type, actor }) })}`,
     })
@@ -110,16 +124,18 @@ function renderPeople(groups: readonly Group[], actor: string): Html {
 }
 
 function renderEvent(screen: Screen, { id, type, actor, data, createdAt }: Event): Html {
-  const { request, base } = screen
+  const { base } = screen
   const texts = screen.texts.activity
   const sentences: Readonly<Partial<Record<EventType, string>>> = texts.sentences
   const sentence = fill(sentences[type] ?? texts.other, {
-    who: actor ? html`<b>${nameActor(actor, languageOf(request))}</b>` : '',
+    who: actor ? html`<b>${nameActor(actor, screen.texts)}</b>` : '',
     what: html`<bdi>${nameSubject(data)}</bdi>`,
     role: 'member' in data ? screen.texts.frame.roles[data.member.role] : '',
     type,
   })
-  return html`<li><p>${sentence}<small>${at(screen, createdAt)}</small></p><a class="button quiet tiny" href="${base}/developers/events/${id}">${texts.details}<span class="unseen"> ${type} ${createdAt}</span></a></li>`
+  return html`<li><p>${sentence}<small>${at(screen, createdAt)}</small></p><a class="button quiet tiny" href="${
+    base
+  }/developers/events/${id}">${texts.details}<span class="unseen"> ${type} ${createdAt}</span></a></li>`
 }
 
 /** What an event is about, as its owner calls it. */

@@ -45,14 +45,37 @@ export function mountDevelopers(scope: FastifyInstance, ctx: Context): void {
         title: texts.title,
         isLive: true,
         main: html`${renderTabs(screen, 'keys')}
-<section class="pane" id="keys"><div class="row apart"><div><h2>${texts.keys}</h2><p class="soft">${texts.keysAbout}${may('keys:write') && !mayMake(screen) && html` ${texts.ownersMake}`}</p></div>${mayMake(screen) && html`<a class="button" href="${base}/developers/keys/new">${texts.newKey}</a>`}</div></section>
+<section class="pane" id="keys"><div class="row apart"><div><h2>${texts.keys}</h2>
+<p class="soft">${texts.keysAbout}${may('keys:write') && !mayMake(screen) && html` ${texts.ownersMake}`}</p></div>${
+          mayMake(screen) && html`<a class="button" href="${base}/developers/keys/new">${texts.newKey}</a>`
+        }</div></section>
 ${renderKeys(screen, keys)}
-${(next ?? cursor) !== null && html`<p class="pane row">${cursor !== null && html`<a class="filter" href="${base}/developers">${texts.newest}</a>`}${next !== null && html`<a class="filter" href="${withQuery(`${base}/developers`, { keys: next })}">${texts.older}</a>`}</p>`}
+${
+  (next ?? cursor) !== null &&
+  html`<p class="pane row">${
+    cursor !== null && html`<a class="filter" href="${base}/developers">${texts.newest}</a>`
+  }${
+    next !== null &&
+    html`<a class="filter" href="${withQuery(`${base}/developers`, { keys: next })}">${texts.older}</a>`
+  }</p>`
+}
 ${renderApiLine(screen, { path: withQuery('/keys', { limit: `${keysPerPage}`, cursor }) }, 'keys')}
-<section class="pane" id="endpoints"><div class="row apart"><div><h2>${texts.endpoints}</h2><p class="soft">${texts.endpointsAbout}</p></div>${may('webhooks:write') && html`<a class="button quiet" href="${base}/developers/endpoints/new">${texts.addEndpoint}</a>`}</div>
+<section class="pane" id="endpoints"><div class="row apart"><div><h2>${texts.endpoints}</h2>
+<p class="soft">${texts.endpointsAbout}</p></div>${
+          may('webhooks:write') &&
+          html`<a class="button quiet" href="${base}/developers/endpoints/new">${texts.addEndpoint}</a>`
+        }</div>
 ${renderEndpoints(screen, endpoints, backlogs)}</section>
 ${renderApiLine(screen, { path: '/webhook-endpoints?limit=100' }, 'endpoints')}
-${deliveries.length > 0 && html`<section class="pane row apart"><h2>${texts.latest}</h2><a href="${base}/developers/deliveries">${texts.tabs.deliveries}</a></section>${renderDeliveries(screen, deliveries, endpoints)}`}`,
+${
+  deliveries.length > 0 &&
+  html`<section class="pane row apart"><h2>${texts.latest}</h2>
+<a href="${base}/developers/deliveries">${texts.tabs.deliveries}</a></section>${renderDeliveries(
+    screen,
+    deliveries,
+    endpoints,
+  )}`
+}`,
       })
     },
   )

@@ -1,24 +1,15 @@
 import type { Event, Payment } from '@farthing/sdk'
-import type { FastifyRequest } from 'fastify'
 import { toShown } from '../../../chains/families.ts'
 import type { Checkout } from '../../../checkouts/checkout.ts'
 import type { Likely, Owed } from '../../../checkouts/payments/likely-rows.ts'
-import { mayAct } from '../../../members/rights.ts'
 import type { CreditRow } from '../../../payments/credits/credit.ts'
 import type { StorePayment } from '../../../payments/credits/store-rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import {
-  type Locale,
-  showDuration,
-  showFours,
-  showMoney,
-  showShort,
-  showTime,
-  showUnits,
-} from '../formats.ts'
-import { type Texts, textsOf } from '../texts/choose.ts'
-import { storeOf } from '../visitor.ts'
+import { type Locale, showDuration, showFours, showMoney, showTime, showUnits } from '../formats.ts'
+import { renderFact, renderHead, renderTransaction } from '../parts.ts'
+import type { Screen } from '../screen.ts'
+import type { Texts } from '../texts/choose.ts'
 
 /** What became of a decision. */
 export type Result = keyof Texts['inbox']['results']
@@ -40,40 +31,48 @@ export type Inbox = {
   /** What members and keys did about payments, newest first. */
   readonly recent: readonly Event[]
   readonly result: Result | null
-  readonly locale: Locale
-  readonly now: Date
-  readonly formField: Html
 }
 
-export function renderInbox(request: FastifyRequest, inbox: Inbox): Html {
-  const texts = textsOf(request).inbox
+export function renderInbox(screen: Screen, inbox: Inbox): Html {
+  const texts = screen.texts.inbox
   const { items, result, hasMore } = inbox
   const isGood = result === 'accepted' || result === 'dismissed' || result === 'doing'
-  return html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft words">${texts.about}</p></div></div>
+  return html`${renderHead(texts.title, { about: html`<p class="soft words">${texts.about}</p>` })}
 ${result && html`<p class="note${isGood && ' good'}" role="status">${texts.results[result]}</p>`}
 ${
   items.length === 0
     ? html`<section class="pane empty"><h2>${texts.empty}</h2><p class="soft">${texts.emptyAbout}</p></section>`
-    : html`<section aria-label="${texts.title}">${items.map((item) => renderItem(request, inbox, item))}</section>`
+    : html`<section aria-label="${texts.title}">${items.map((item) => renderItem(screen, inbox, item))}</section>`
 }
 ${hasMore && html`<p class="pane soft">${texts.more}</p>`}
-${renderRecent(request, inbox)}`
+${renderRecent(screen, inbox)}`
 }
 
-function renderItem(request: FastifyRequest, inbox: Inbox, item: Item): Html {
-  const texts = textsOf(request).inbox
+function renderItem(screen: Screen, inbox: Inbox, item: Item): Html {
+  const texts = screen.texts.inbox
   const { payment, owed } = item
-  const { locale, now } = inbox
+  const { locale, now } = screen
   const { disposition } = payment
   if (disposition === 'exact') return html``
   return html`<details class="item" id="${payment.paymentId}"${payment.paymentId === inbox.opened && html` open`}>
-<summary><span class="chip bad">${texts.dispositions[disposition]}</span><strong>${unitsOf(payment, payment.amount, locale)}</strong><span class="what soft">${whyOf(request, payment, owed, locale)}</span>${showTime(locale, payment.firstBlockTime, now)}</summary>
-<div class="cols"><div class="stack">${renderDecision(request, inbox, item)}</div>${renderFacts(request, inbox, payment)}</div></details>`
+<summary><span class="chip bad">${texts.dispositions[disposition]}</span><strong>${unitsOf(
+    payment,
+    payment.amount,
+    locale,
+  )}</strong><span class="what soft">${whyOf(screen, payment, owed)}</span>${showTime(
+    locale,
+    payment.firstBlockTime,
+    now,
+  )}</summary>
+<div class="cols"><div class="stack">${renderDecision(screen, item)}</div>${renderFacts(
+    screen,
+    payment,
+  )}</div></details>`
 }
 
 /** Why it completed nothing, in words. */
-function whyOf(request: FastifyRequest, payment: CreditRow, owed: Owed | null, locale: Locale): Html {
-  const { why } = textsOf(request).inbox
+function whyOf({ texts, locale }: Screen, payment: CreditRow, owed: Owed | null): Html {
+  const { why } = texts.inbox
   if (!owed) return html`${why.unmatched}`
   const { checkout, due } = owed
   const order = html`<bdi>${checkout.orderId}</bdi>`
@@ -90,31 +89,35 @@ function whyOf(request: FastifyRequest, payment: CreditRow, owed: Owed | null, l
   return fill(why.overpaid, { order, due: units(due), difference: units(payment.amount - due) })
 }
 
-function renderDecision(request: FastifyRequest, inbox: Inbox, item: Item): Html {
-  const texts = textsOf(request).inbox
-  const { role } = storeOf(request)
+function renderDecision(screen: Screen, item: Item): Html {
+  const texts = screen.texts.inbox
   const { payment } = item
-  if (!mayAct(role, 'payments:write')) return html`<p class="soft">${texts.mayNot}</p>`
+  if (!screen.may('payments:write')) return html`<p class="soft">${texts.mayNot}</p>`
   if (!payment.mayDecide) return html`<p>${texts.unproven}</p>`
-  return html`${item.owed ? renderOwn(request, inbox, item.owed, payment) : renderLikely(request, inbox, item)}
-${renderDismiss(request, inbox, payment)}
-<p><a href="/stores/${storeOf(request).storeId}/payments/${payment.paymentId}/refund">${texts.refundInstead}</a></p>`
+  return html`${item.owed ? renderOwn(screen, item.owed, payment) : renderLikely(screen, item)}
+${renderDismiss(screen, payment)}
+<p><a href="${screen.base}/payments/${payment.paymentId}/refund">${texts.refundInstead}</a></p>`
 }
 
 /** For money that belongs to a checkout: accept it for that one. */
-function renderOwn(request: FastifyRequest, inbox: Inbox, { checkout }: Owed, payment: CreditRow): Html {
-  const texts = textsOf(request).inbox
+function renderOwn(screen: Screen, { checkout }: Owed, payment: CreditRow): Html {
+  const texts = screen.texts.inbox
   const order = html`<bdi>${checkout.orderId}</bdi>`
   if (checkout.status === 'COMPLETED') return html`<p class="words">${fill(texts.paidAlready, { order })}</p>`
-  const amount = unitsOf(payment, payment.amount, inbox.locale)
+  const amount = unitsOf(payment, payment.amount, screen.locale)
   return html`<p class="words">${fill(texts.acceptAbout, { amount })}</p>
-${renderForm(request, inbox, payment, 'accept', html`<div class="buttons"><button>${fill(texts.acceptFor, { order })}</button></div>`)}`
+${renderForm(
+  screen,
+  payment,
+  'accept',
+  html`<div class="buttons"><button>${fill(texts.acceptFor, { order })}</button></div>`,
+)}`
 }
 
 /** For money without a checkout: the likely ones, or those that somebody looked for. */
-function renderLikely(request: FastifyRequest, inbox: Inbox, { payment, likely, search }: Item): Html {
-  const texts = textsOf(request).inbox
-  const { storeId } = storeOf(request)
+function renderLikely(screen: Screen, { payment, likely, search }: Item): Html {
+  const texts = screen.texts.inbox
+  const { base } = screen
   const known = new Map(likely.map((each) => [each.checkout.id, each]))
   const offered: readonly (Likely | { readonly checkout: Checkout })[] = search
     ? search.found.map((checkout) => known.get(checkout.id) ?? { checkout })
@@ -127,25 +130,36 @@ function renderLikely(request: FastifyRequest, inbox: Inbox, { payment, likely, 
   const form =
     first &&
     renderForm(
-      request,
-      inbox,
+      screen,
       payment,
       'accept',
-      html`<fieldset><legend>${said}</legend>${offered.map((each, place) => renderChoice(request, inbox, payment, each, place === 0))}</fieldset>
-<div class="buttons"><button>${offered.length === 1 ? fill(texts.acceptFor, { order: html`<bdi>${first.checkout.orderId}</bdi>` }) : texts.accept}</button></div>`,
+      html`<fieldset><legend>${said}</legend>${offered.map((each, place) =>
+        renderOffer(screen, payment, each, place === 0),
+      )}</fieldset>
+<div class="buttons"><button>${
+        offered.length === 1
+          ? fill(texts.acceptFor, { order: html`<bdi>${first.checkout.orderId}</bdi>` })
+          : texts.accept
+      }</button></div>`,
     )
   return html`${form ?? html`<p class="soft">${said}</p>`}
-<form class="find" action="/stores/${storeId}/inbox#${payment.paymentId}"><input type="hidden" name="payment" value="${payment.paymentId}"><input type="search" name="find" value="${search?.text ?? ''}" placeholder="${texts.another}" aria-label="${texts.another}" maxlength="255" autocomplete="off" required><button class="quiet">${texts.find}</button></form>`
+<form class="find" action="${base}/inbox#${payment.paymentId}"><input type="hidden" name="payment" value="${
+    payment.paymentId
+  }"><input type="search" name="find" value="${search?.text ?? ''}" placeholder="${
+    texts.another
+  }" aria-label="${texts.another}" maxlength="255" autocomplete="off" required><button class="quiet">${
+    texts.find
+  }</button></form>`
 }
 
-function renderChoice(
-  request: FastifyRequest,
-  { locale }: Inbox,
+function renderOffer(
+  screen: Screen,
   payment: CreditRow,
   offer: Likely | { readonly checkout: Checkout },
   isFirst: boolean,
 ): Html {
-  const texts = textsOf(request).inbox
+  const texts = screen.texts.inbox
+  const { locale } = screen
   const { checkout } = offer
   const { id, orderId, priceAmount, priceCurrency, status, createdAt } = checkout
   const beforeMs = payment.firstBlockTime.getTime() - createdAt.getTime()
@@ -165,50 +179,53 @@ function renderChoice(
       html`${fill(texts.reasons.wanted, { due: unitsOf(payment, BigInt(asked.amount), locale) })} `,
     beforeMs > 0 && fill(texts.reasons.opened, { time: showDuration(locale, beforeMs) }),
   ]
-  return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required${isChosen && html` checked`}><strong><bdi>${orderId}</bdi></strong><span>${showMoney(locale, priceAmount, priceCurrency)} · ${texts.statuses[status]}</span><small>${reasons}</small></label>`
+  return html`<label class="choice"><input type="radio" name="checkoutId" value="${id}" required${
+    isChosen && html` checked`
+  }><strong><bdi>${orderId}</bdi></strong><span>${showMoney(
+    locale,
+    priceAmount,
+    priceCurrency,
+  )} · ${texts.statuses[status]}</span><small>${reasons}</small></label>`
 }
 
-function renderDismiss(request: FastifyRequest, inbox: Inbox, payment: CreditRow): Html {
-  const texts = textsOf(request).inbox
+function renderDismiss(screen: Screen, payment: CreditRow): Html {
+  const texts = screen.texts.inbox
   return html`<details id="dismiss-${payment.paymentId}"><summary>${texts.dismissInstead}</summary>${renderForm(
-    request,
-    inbox,
+    screen,
     payment,
     'dismiss',
-    html`<p class="soft">${texts.dismissAbout}</p><label class="field">${texts.note}<input name="note" maxlength="1000" autocomplete="off"></label><div class="buttons"><button class="quiet">${texts.dismiss}</button></div>`,
+    html`<p class="soft">${texts.dismissAbout}</p>
+<label class="field">${texts.note}<input name="note" maxlength="1000" autocomplete="off"></label>
+<div class="buttons"><button class="quiet">${texts.dismiss}</button></div>`,
   )}</details>`
 }
 
 function renderForm(
-  request: FastifyRequest,
-  { formField }: Inbox,
+  { base, formField }: Screen,
   { paymentId }: CreditRow,
   verb: 'accept' | 'dismiss',
   content: Html,
 ): Html {
-  const { storeId } = storeOf(request)
-  return html`<form class="stack" method="post" action="/stores/${storeId}/inbox/${verb}">${formField}<input type="hidden" name="paymentId" value="${paymentId}">${content}</form>`
+  return html`<form class="stack" method="post" action="${base}/inbox/${verb}">${formField}
+<input type="hidden" name="paymentId" value="${paymentId}">${content}</form>`
 }
 
-function renderFacts(request: FastifyRequest, { locale, now }: Inbox, payment: CreditRow): Html {
-  const texts = textsOf(request).inbox
-  const { storeId } = storeOf(request)
-  const { name: network, network: { explorerUrl } = { explorerUrl: null } } = describeOption(payment)
+function renderFacts(screen: Screen, payment: CreditRow): Html {
+  const { base, locale, now } = screen
+  const texts = screen.texts.inbox
+  const network = describeOption(payment).name
   const state = payment.finalizedAt
     ? fill(texts.finalSince, { network, time: showTime(locale, payment.finalizedAt, now) })
     : fill(texts.notFinal, { network })
-  const short = showShort(payment.transaction)
-  const transaction = explorerUrl
-    ? html`<a href="${explorerUrl}/tx/${payment.transaction}" rel="noreferrer" target="_blank">${short}</a>`
-    : short
-  return html`<dl class="list tall"><div><dt>${texts.payer}</dt><dd>${showFours(toShown(payment.network, payment.payer))}</dd></div>
-<div><dt>${texts.network}</dt><dd>${state}</dd></div>
-<div><dt>${texts.transaction}</dt><dd>${transaction}</dd></div>
-<div><dt><a href="/stores/${storeId}/payments/${payment.paymentId}">${texts.whole}</a></dt></div></dl>`
+  return html`<dl class="list tall">${renderFact(texts.payer, showFours(toShown(payment.network, payment.payer)))}
+${renderFact(texts.network, state)}
+${renderFact(texts.transaction, renderTransaction(payment.network, payment.transaction))}
+<div><dt><a href="${base}/payments/${payment.paymentId}">${texts.whole}</a></dt></div></dl>`
 }
 
-function renderRecent(request: FastifyRequest, { recent, locale, now }: Inbox): Html | null {
-  const texts = textsOf(request).inbox
+function renderRecent(screen: Screen, { recent }: Inbox): Html | null {
+  const { base, locale, now } = screen
+  const texts = screen.texts.inbox
   const decided = recent.filter(({ type }) => type === 'payment.accepted' || type === 'payment.dismissed')
   if (decided.length === 0) return null
   return html`<section class="pane"><h2>${texts.recent}</h2><ul class="list">${decided.map((event) => {
@@ -224,7 +241,10 @@ function renderRecent(request: FastifyRequest, { recent, locale, now }: Inbox): 
         : fill(texts.dismissed, { amount })
     const who = event.actor?.name ?? event.actor?.id ?? ''
     const note = event.type === 'payment.dismissed' ? payment.note?.text : undefined
-    return html`<li><span><a href="/stores/${storeOf(request).storeId}/payments/${payment.id}">${what}</a> <span class="soft">${fill(texts.by, { name: html`<bdi>${who}</bdi>` })}${note !== undefined && html`: “<bdi>${note}</bdi>”`}</span></span>${showTime(locale, new Date(event.createdAt), now)}</li>`
+    return html`<li><span><a href="${base}/payments/${payment.id}">${what}</a>
+<span class="soft">${fill(texts.by, { name: html`<bdi>${who}</bdi>` })}${
+      note !== undefined && html`: “<bdi>${note}</bdi>”`
+    }</span></span>${showTime(locale, new Date(event.createdAt), now)}</li>`
   })}</ul></section>`
 }
 

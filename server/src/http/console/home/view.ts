@@ -1,28 +1,23 @@
-import type { FastifyRequest } from 'fastify'
 import { periods, type Sum, type Takings } from '../../../checkouts/rollups/takings.ts'
-import type { Context } from '../../../context.ts'
-import { mayAct } from '../../../members/rights.ts'
 import { unitsToText } from '../../../money.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { type Locale, localeOf, showCount, showDuration, showRounded, showUnits } from '../formats.ts'
-import { renderApiLine } from '../parts.ts'
-import { type Texts, textsOf } from '../texts/choose.ts'
-import { storeOf } from '../visitor.ts'
+import { type Locale, showCount, showDuration, showRounded, showUnits } from '../formats.ts'
+import { renderApiLine, renderHead } from '../parts.ts'
+import type { Screen } from '../screen.ts'
 import { renderChart, toNumber } from './chart.ts'
 import { renderLatest } from './latest.ts'
 import { renderNeeds } from './needs.ts'
 import type { Home } from './read.ts'
 import type { Writer } from './writer.ts'
 
-export function renderHome(ctx: Context, request: FastifyRequest, home: Home): Html {
-  const { storeId } = storeOf(request)
-  const texts = textsOf(request).home
-  const locale = localeOf(request)
+export function renderHome(screen: Screen, home: Home): Html {
+  const { base, locale } = screen
+  const texts = screen.texts.home
   const money = (millionths: bigint) => showRounded(locale, unitsToText(millionths, 6), home.reportCurrency)
   const writer: Writer = { texts, locale, money, days: (from, to) => showDays(locale, from, to) }
   const { takings, latest } = home
   const isEmpty = latest.length === 0 && takings.sum.made === 0 && takings.before.sum.made === 0
-  if (isEmpty) return renderEmpty(ctx, request, home, texts)
+  if (isEmpty) return renderEmpty(screen, home)
   const tabs = periods.map(
     (each) =>
       html`<a href="?period=${each}"${each === home.period && html` aria-current="true"`}>${texts.periods[each]}</a>`,
@@ -32,19 +27,25 @@ export function renderHome(ctx: Context, request: FastifyRequest, home: Home): H
 <p>${renderComparison(home, writer)}</p>${renderCaveats(home, writer)}</div>
 <nav class="tabs" aria-label="${texts.period}">${tabs}</nav></div>
 <section class="pane" aria-label="${texts.figures}">${renderFigures(home, writer)}</section>
-<div class="split">${renderNeeds(home, writer, storeId)}<section class="pane">${renderDays(home, writer)}</section></div>
-<div class="split"><section class="pane">${renderLatest(home, writer, storeId)}</section>${renderEnded(takings.sum, writer)}</div>
-${renderApiLine({ ctx, texts: textsOf(request) }, { path: '/payments?limit=6' })}`
+<div class="split">${renderNeeds(home, writer, base)}<section class="pane">${renderDays(home, writer)}</section></div>
+<div class="split"><section class="pane">${renderLatest(home, writer, base)}</section>${renderEnded(
+    takings.sum,
+    writer,
+  )}</div>
+${renderApiLine(screen, { path: '/payments?limit=6' })}`
 }
 
-function renderEmpty(ctx: Context, request: FastifyRequest, home: Home, texts: Texts['home']): Html {
-  const { storeId, role } = storeOf(request)
-  const mayMake = mayAct(role, 'checkouts:write')
+function renderEmpty(screen: Screen, home: Home): Html {
+  const { base } = screen
+  const texts = screen.texts.home
+  const mayMake = screen.may('checkouts:write')
   const example = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: home.reportCurrency }
   const next = home.hasWallet
-    ? html`<p>${texts.emptyReady}</p>${mayMake && html`<p><a class="button" href="/stores/${storeId}/new">${texts.emptyNew}</a></p>`}<p>${texts.emptyShop}</p>${renderApiLine({ ctx, texts: textsOf(request) }, { method: 'POST', path: '/checkouts', body: example })}`
-    : html`<p>${texts.emptyNoWallet}</p><p><a class="button" href="/stores/${storeId}/wallets">${texts.emptyWallet}</a></p>`
-  return html`<div class="head plain"><h1>${texts.title}</h1></div>
+    ? html`<p>${texts.emptyReady}</p>${
+        mayMake && html`<p><a class="button" href="${base}/new">${texts.emptyNew}</a></p>`
+      }<p>${texts.emptyShop}</p>${renderApiLine(screen, { method: 'POST', path: '/checkouts', body: example })}`
+    : html`<p>${texts.emptyNoWallet}</p><p><a class="button" href="${base}/wallets">${texts.emptyWallet}</a></p>`
+  return html`${renderHead(texts.title)}
 <section class="pane"><div class="empty"><h2>${texts.empty}</h2>${next}</div></section>`
 }
 
@@ -58,7 +59,8 @@ function renderComparison({ takings, period }: Home, { texts, locale, money, day
   const text = share === 0 ? texts.same : share > 0 ? texts.more : texts.less
   const shown = showShare(locale, Math.abs(share))
   const than = fill(texts.than, { days: until, amount: money(before.sum.amount) })
-  return html`<span${share > 0 && html` class="up"`}>${fill(text, { share: shown })}</span> <span class="soft">${than}</span>`
+  return html`<span${share > 0 && html` class="up"`}>${fill(text, { share: shown })}</span>
+<span class="soft">${than}</span>`
 }
 
 /** What the sum is not. */
@@ -67,7 +69,10 @@ function renderCaveats({ takings, reportCurrency }: Home, { texts, locale, money
   const amounts = sum.left
     .map(({ units, decimals, symbol }) => showUnits(locale, units, decimals, symbol))
     .join(', ')
-  return html`<p><small>${texts.beforeRefunds}</small></p>${sum.converted > 0n && html`<p><small>${fill(texts.converted, { amount: money(sum.converted) })}</small></p>`}
+  return html`<p><small>${texts.beforeRefunds}</small></p>${
+    sum.converted > 0n &&
+    html`<p><small>${fill(texts.converted, { amount: money(sum.converted) })}</small></p>`
+  }
 ${amounts !== '' && html`<p><small>${fill(texts.left, { amounts, currency: reportCurrency })}</small></p>`}
 ${waiting > 0n && html`<p><small>${fill(texts.counting, { count: showCount(locale, waiting) })}</small></p>`}`
 }
@@ -87,11 +92,27 @@ function renderFigures({ takings }: Home, { texts, locale, money, days }: Writer
   }
   const average =
     sum.average !== null &&
-    html`<div><dt>${texts.average}</dt><dd>${money(sum.average)}</dd>${before.sum.average !== null && compare(sum.average - before.sum.average, texts.countMore, texts.countLess, (by) => money(BigInt(by)))}</div>`
+    html`<div><dt>${texts.average}</dt>
+<dd>${money(sum.average)}</dd>${
+      before.sum.average !== null &&
+      compare(sum.average - before.sum.average, texts.countMore, texts.countLess, (by) => money(BigInt(by)))
+    }</div>`
   const median =
     sum.medianMs !== null &&
-    html`<div><dt>${texts.median}</dt><dd>${showDuration(locale, sum.medianMs)}</dd>${before.sum.medianMs !== null && compare(seconds(sum.medianMs) - seconds(before.sum.medianMs), texts.slower, texts.quicker, (by) => showDuration(locale, Number.parseInt(`${by}`, 10) * 1_000))}</div>`
-  return html`<dl class="figures"><div><dt>${texts.payments}</dt><dd>${showCount(locale, sum.payments)}</dd>${compare(sum.payments - before.sum.payments, texts.countMore, texts.fewer, (by) => showCount(locale, by))}</div>${average}${median}</dl>`
+    html`<div><dt>${texts.median}</dt>
+<dd>${showDuration(locale, sum.medianMs)}</dd>${
+      before.sum.medianMs !== null &&
+      compare(seconds(sum.medianMs) - seconds(before.sum.medianMs), texts.slower, texts.quicker, (by) =>
+        showDuration(locale, Number.parseInt(`${by}`, 10) * 1_000),
+      )
+    }</div>`
+  return html`<dl class="figures"><div><dt>${texts.payments}</dt>
+<dd>${showCount(locale, sum.payments)}</dd>${compare(
+    sum.payments - before.sum.payments,
+    texts.countMore,
+    texts.fewer,
+    (by) => showCount(locale, by),
+  )}</div>${average}${median}</dl>`
 }
 
 function seconds(ms: number): number {
@@ -132,16 +153,21 @@ function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): 
     hover: (day, amount) => `${showSpan(day, day)}: ${money(amount)}`,
   })
   return html`<div class="row apart"><h2>${texts.chart}</h2>
-<p class="row soft"><small><span class="key"></span>${isMonth ? month(takings.from) : span}</small><small><span class="key then"></span>${then}</small></p></div>
-${chart}${renderTable(takings, writer, then)}`
+<p class="row soft"><small><span class="key"></span>${
+    isMonth ? month(takings.from) : span
+  }</small><small><span class="key then"></span>${then}</small></p></div>
+${chart}${renderNumbers(takings, writer, then)}`
 }
 
-function renderTable({ days }: Takings, { texts, money, days: showSpan }: Writer, then: Html): Html {
+function renderNumbers({ days }: Takings, { texts, money, days: showSpan }: Writer, then: Html): Html {
   const cell = (amount: bigint | null) =>
     html`<td class="number">${amount === null ? '–' : money(amount)}</td>`
   const row = ({ day, amount, before }: Takings['days'][number]) =>
     html`<tr><th scope="row">${showSpan(day, day)}</th>${cell(amount)}${cell(before)}</tr>`
-  return html`<details id="numbers"><summary>${texts.numbers}</summary><div class="scroll"><table><thead><tr><th scope="col">${texts.day}</th><th scope="col" class="number">${texts.chart}</th><th scope="col" class="number">${then}</th></tr></thead><tbody>${days.map(row)}</tbody></table></div></details>`
+  return html`<details id="numbers"><summary>${texts.numbers}</summary>
+<div class="scroll"><table><thead><tr><th scope="col">${texts.day}</th>
+<th scope="col" class="number">${texts.chart}</th><th scope="col" class="number">${then}</th></tr></thead>
+<tbody>${days.map(row)}</tbody></table></div></details>`
 }
 
 function renderEnded(sum: Sum, { texts, locale }: Writer): Html {
@@ -160,9 +186,13 @@ function renderEnded(sum: Sum, { texts, locale }: Writer): Html {
     return bar
   })
   const label = parts.map(({ name, count }) => `${name}: ${shareOf(count)}`).join(', ')
-  return html`<section class="facts"><h2>${texts.ended}</h2><p class="soft">${fill(texts.endedAbout, { count: showCount(locale, sum.made) })}</p>
+  return html`<section class="facts"><h2>${texts.ended}</h2>
+<p class="soft">${fill(texts.endedAbout, { count: showCount(locale, sum.made) })}</p>
 <svg class="share" role="img" aria-label="${label}">${bars}</svg>
-<dl class="list">${parts.map(({ name, count, tone }) => html`<div><dt><span class="key ${tone}"></span>${name}</dt><dd>${showCount(locale, count)} <span class="soft">· ${shareOf(count)}</span></dd></div>`)}</dl></section>`
+<dl class="list">${parts.map(
+    ({ name, count, tone }) => html`<div><dt><span class="key ${tone}"></span>${name}</dt>
+<dd>${showCount(locale, count)} <span class="soft">· ${shareOf(count)}</span></dd></div>`,
+  )}</dl></section>`
 }
 
 function showShare({ tag }: Locale, share: number): string {

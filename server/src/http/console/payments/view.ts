@@ -1,15 +1,14 @@
 import type { Payment } from '@farthing/sdk'
-import type { FastifyRequest } from 'fastify'
 import type { Checkout } from '../../../checkouts/checkout.ts'
 import type { ReceivedRow } from '../../../checkouts/list-rows.ts'
-import { mayAct } from '../../../members/rights.ts'
 import { networks } from '../../../networks.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
 import { type Locale, showMoney, showShort, showTime, showUnits } from '../formats.ts'
-import { type Texts, textsOf } from '../texts/choose.ts'
-import { storeOf } from '../visitor.ts'
+import { renderChip, renderFilter, renderHead, renderPager, renderTable, type Tone } from '../parts.ts'
+import type { Screen } from '../screen.ts'
+import type { Texts } from '../texts/choose.ts'
 import { addressOf, dispositions, type ListQuery, statuses } from './query.ts'
 import { mainOf } from './received.ts'
 
@@ -21,8 +20,6 @@ export type Shown = {
   readonly nextCursor: string | null
   /** By payment, what refunds have returned of it. */
   readonly returned: ReadonlyMap<string, bigint>
-  readonly locale: Locale
-  readonly now: Date
 }
 
 type Line = {
@@ -36,21 +33,35 @@ type Line = {
   readonly time: Date
 }
 
-export function renderList(request: FastifyRequest, shown: Shown): Html {
-  const texts = textsOf(request).payments
+export function renderList(screen: Screen, shown: Shown): Html {
+  const texts = screen.texts.payments
   const { query } = shown
-  const { storeId } = storeOf(request)
-  const base = `/stores/${storeId}/payments`
-  const lines = linesOf(request, shown)
+  const base = `${screen.base}/payments`
+  const lines = linesOf(screen, shown)
   const isNarrow = addressOf(query) !== '' && addressOf(query) !== 'show=money'
-  return html`<div class="head plain"><h1>${texts.title}</h1><div class="row">${mayAct(storeOf(request).role, 'checkouts:write') && html`<a class="button" href="/stores/${storeId}/new">${textsOf(request).newPayment.title}</a>`}<a class="button quiet" href="${base}/export?${addressOf(query)}">${texts.export}</a></div></div>
+  const make = html`<a class="button" href="${screen.base}/new">${screen.texts.newPayment.title}</a>`
+  const save = html`<a class="button quiet" href="${base}/export?${addressOf(query)}">${texts.export}</a>`
+  const aside = html`<div class="row">${screen.may('checkouts:write') && make}${save}</div>`
+  return html`${renderHead(texts.title, { aside })}
 <div class="pane stack">
-<form class="find" role="search" action="${base}"><input type="search" name="q" value="${query.search?.text ?? ''}" placeholder="${texts.searchFor}" aria-label="${texts.searchFor}" maxlength="300" autocomplete="off"><button class="quiet">${texts.search}</button></form>
-${query.search ? renderSearched(request, query, base) : renderFilters(request, query, base)}
-<p class="live soft">${textsOf(request).frame.live}</p>
+<form class="find" role="search" action="${base}"><input type="search" name="q" value="${
+    query.search?.text ?? ''
+  }" placeholder="${texts.searchFor}" aria-label="${
+    texts.searchFor
+  }" maxlength="300" autocomplete="off"><button class="quiet">${texts.search}</button></form>
+${query.search ? renderSearched(screen, query, base) : renderFilters(screen, query, base)}
+<p class="live soft">${screen.texts.frame.live}</p>
 </div>
-${lines.length > 0 ? renderTable(texts, lines, shown) : html`<div class="pane empty">${renderNothing(texts, isNarrow, shown.nextCursor !== null)}</div>`}
-${(query.cursor !== null || shown.nextCursor !== null) && html`<div class="ends">${query.cursor !== null ? html`<a class="button quiet" href="${base}?${addressOf(query)}">${texts.newest}</a>` : html`<span></span>`}${shown.nextCursor !== null && html`<a class="button quiet" href="${base}?${addressOf(query, { cursor: shown.nextCursor })}">${lines.length > 0 ? texts.older : texts.further}</a>`}</div>`}`
+${
+  lines.length > 0
+    ? renderLines(screen, lines)
+    : html`<div class="pane empty">${renderNothing(texts, isNarrow, shown.nextCursor !== null)}</div>`
+}
+${renderPager(
+  { newest: texts.newest, older: lines.length > 0 ? texts.older : texts.further },
+  query.cursor === null ? null : `${base}?${addressOf(query)}`,
+  shown.nextCursor === null ? null : `${base}?${addressOf(query, { cursor: shown.nextCursor })}`,
+)}`
 }
 
 type ListTexts = Texts['payments']
@@ -62,18 +73,21 @@ function renderNothing(texts: ListTexts, isNarrow: boolean, goesOn: boolean): Ht
 }
 
 /** Says what the pasted text was taken for. */
-function renderSearched(request: FastifyRequest, query: ListQuery, base: string): Html | null {
-  const texts = textsOf(request).payments
+function renderSearched(screen: Screen, query: ListQuery, base: string): Html | null {
+  const texts = screen.texts.payments
   const { search } = query
   if (!search) return null
   const said = fill(texts.searched[search.kind], { text: html`<bdi><strong>${search.text}</strong></bdi>` })
   const asOrder = { ...query, search: { ...search, kind: 'order' } } as const
-  return html`<p>${said} · ${search.kind !== 'order' && html`<a href="${base}?${addressOf(asOrder, { show: 'checkouts' })}">${texts.asOrder}</a> · `}<a href="${base}">${texts.showAll}</a></p>`
+  return html`<p>${said} · ${
+    search.kind !== 'order' &&
+    html`<a href="${base}?${addressOf(asOrder, { show: 'checkouts' })}">${texts.asOrder}</a> · `
+  }<a href="${base}">${texts.showAll}</a></p>`
 }
 
-function renderFilters(request: FastifyRequest, query: ListQuery, base: string): Html {
-  const texts = textsOf(request).payments
-  const { mode } = storeOf(request)
+function renderFilters(screen: Screen, query: ListQuery, base: string): Html {
+  const texts = screen.texts.payments
+  const { mode } = screen.store
   const tab = (show: ListQuery['show'], text: string) => {
     const address = addressOf({
       ...query,
@@ -87,7 +101,7 @@ function renderFilters(request: FastifyRequest, query: ListQuery, base: string):
     return html`<a href="${base}?${address}"${query.show === show && html` aria-current="true"`}>${text}</a>`
   }
   const filter = (change: Partial<ListQuery>, isOn: boolean, text: string) =>
-    html`<a class="filter" href="${base}?${addressOf(query, change)}"${isOn && html` aria-current="true"`}>${text}</a>`
+    renderFilter(`${base}?${addressOf(query, change)}`, text, isOn)
   const chips =
     query.show === 'checkouts'
       ? [
@@ -109,29 +123,48 @@ function renderFilters(request: FastifyRequest, query: ListQuery, base: string):
     html`<label class="field">${label}<input name="${name}" value="${value ?? ''}" ${type}></label>`
   const day = html`type="date"`
   const decimal = html`inputmode="decimal" size="8" pattern="\\d{1,15}(\\.\\d{1,6})?"`
-  return html`<nav class="tabs" aria-label="${texts.title}">${tab('checkouts', texts.checkouts)}${tab('money', texts.money)}</nav>
+  return html`<nav class="tabs" aria-label="${texts.title}">${tab('checkouts', texts.checkouts)}${tab(
+    'money',
+    texts.money,
+  )}</nav>
 <div class="row">${chips}</div>
-<form class="find" action="${base}">${kept}${field('from', texts.from, query.from, day)}${field('to', texts.to, query.to, day)}${
+<form class="find" action="${base}">${kept}${field('from', texts.from, query.from, day)}${field(
+    'to',
+    texts.to,
+    query.to,
+    day,
+  )}${
     query.show === 'money' &&
     html`<label class="field">${texts.network}<select name="network"><option value="">${texts.anyNetwork}</option>${networks
       .filter((each) => each.mode === mode)
       .map(
         (each) =>
           html`<option value="${each.caip2}"${each.caip2 === query.network && html` selected`}>${each.name}</option>`,
-      )}</select></label>${field('least', texts.least, query.least, decimal)}${field('most', texts.most, query.most, decimal)}`
+      )}</select></label>${field('least', texts.least, query.least, decimal)}${field(
+      'most',
+      texts.most,
+      query.most,
+      decimal,
+    )}`
   }<button class="quiet">${texts.apply}</button></form>`
 }
 
-function renderTable(texts: ListTexts, lines: readonly Line[], { locale, now }: Shown): Html {
+function renderLines({ texts: { payments: texts }, locale, now }: Screen, lines: readonly Line[]): Html {
   const none = html`<span class="soft">–</span>`
-  return html`<div class="table"><table class="cards">
-<thead><tr><th scope="col">${texts.status}</th><th scope="col" class="num">${texts.price}</th><th scope="col" class="num">${texts.received}</th><th scope="col">${texts.order}</th><th scope="col">${texts.payer}</th><th scope="col">${texts.network}</th><th scope="col" class="num">${texts.when}</th></tr></thead>
-<tbody>${lines.map(
-    (
-      line,
-    ) => html`<tr><td class="c2">${line.chip}</td><td class="num c1"><a class="whole" href="${line.href}">${line.price}</a></td><td class="num soft">${line.received ?? none}</td><td class="c3">${line.order === null ? none : html`<bdi>${cut(line.order)}</bdi>`}</td><td>${line.payer === null ? none : showShort(line.payer)}</td><td>${line.network ?? none}</td><td class="num c4">${showTime(locale, line.time, now)}</td></tr>
+  const columns = [
+    ...[texts.status, { number: texts.price }, { number: texts.received }],
+    ...[texts.order, texts.payer, texts.network, { number: texts.when }],
+  ]
+  const rows = lines.map(
+    ({ chip, href, price, received, order, payer, network, time }) => html`<tr><td class="c2">${chip}</td>
+<td class="num c1"><a class="whole" href="${href}">${price}</a></td>
+<td class="num soft">${received ?? none}</td>
+<td class="c3">${order === null ? none : html`<bdi>${cut(order)}</bdi>`}</td>
+<td>${payer === null ? none : showShort(payer)}</td><td>${network ?? none}</td>
+<td class="num c4">${showTime(locale, time, now)}</td></tr>
 `,
-  )}</tbody></table></div>`
+  )
+  return renderTable(columns, rows)
 }
 
 /** An order's id may have 255 bytes: the rest is on its own screen. */
@@ -144,10 +177,10 @@ export function cut(text: string): string {
     : text
 }
 
-function linesOf(request: FastifyRequest, shown: Shown): Line[] {
-  const texts = textsOf(request).payments
-  const { rows, locale, returned } = shown
-  const base = `/stores/${storeOf(request).storeId}`
+function linesOf(screen: Screen, shown: Shown): Line[] {
+  const texts = screen.texts.payments
+  const { rows, returned } = shown
+  const { base, locale } = screen
   if ('checkouts' in rows)
     return rows.checkouts.map(({ checkout, received }) => {
       const main = mainOf(received)
@@ -194,14 +227,14 @@ export function renderState(
   back: bigint | undefined,
 ): Html {
   const isDecided = main?.disposition === 'exact' || status === 'COMPLETED' || status === 'PROCESSING'
-  if (main && !isDecided) return renderBack(texts, ' bad', texts.dispositions[main.disposition], main, back)
-  const tone = status === 'COMPLETED' ? ' good' : status === 'PROCESSING' ? ' busy' : ''
+  if (main && !isDecided) return renderBack(texts, 'bad', texts.dispositions[main.disposition], main, back)
+  const tone = status === 'COMPLETED' ? 'good' : status === 'PROCESSING' ? 'busy' : ''
   return renderBack(texts, tone, texts.statuses[status], main, back)
 }
 
 export function renderDisposition(texts: ListTexts, payment: Payment, back: bigint | undefined): Html {
   const { disposition, dismissedAt, finality } = payment
-  const tone = disposition === 'exact' ? ' good' : dismissedAt === null ? ' bad' : ''
+  const tone = disposition === 'exact' ? 'good' : dismissedAt === null ? 'bad' : ''
   const left = finality === 'reversed' ? undefined : back
   return renderBack(texts, tone, texts.dispositions[disposition], payment, left)
 }
@@ -209,14 +242,14 @@ export function renderDisposition(texts: ListTexts, payment: Payment, back: bigi
 /** A word with its tone, unless all of the payment went back: then that is what there is to say. */
 function renderBack(
   texts: ListTexts,
-  tone: string,
+  tone: Tone,
   word: string,
   payment: { readonly amount: bigint | string } | null,
   back = 0n,
 ): Html {
-  const chip = html`<span class="chip${tone}">${word}</span>`
+  const chip = renderChip(word, tone)
   if (!payment || back === 0n) return chip
   return back >= BigInt(payment.amount)
-    ? html`<span class="chip">${texts.refunded}</span>`
-    : html`${chip} <span class="chip">${texts.partlyRefunded}</span>`
+    ? renderChip(texts.refunded)
+    : html`${chip} ${renderChip(texts.partlyRefunded)}`
 }
