@@ -21,6 +21,16 @@ const examples: readonly [addition: string, example: RegExp, filesMax: number][]
   ['a page language', /\bchinese\b|zh\.ts/, 2],
 ]
 
+test('a console language takes 2 files of code', () => {
+  const files = globSync('server/src/http/console/**/*.ts', { cwd: root }).filter(
+    (path) => /\/es\.ts$/.test(path) || /\/es\.ts'|'es'|Español/.test(readFileSync(root + path, 'utf8')),
+  )
+  assert.deepEqual(
+    files.sort(),
+    ['choose', 'es'].map((name) => `server/src/http/console/texts/${name}.ts`),
+  )
+})
+
 for (const [addition, example, filesMax] of examples)
   test(`${addition} takes at most ${filesMax} files of code`, () => {
     const files = sources.filter(({ path, text }) => example.test(text) || example.test(path))

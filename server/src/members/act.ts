@@ -14,7 +14,7 @@ import { type Right, requireRight } from './rights.ts'
 import { holdRole, holdSession } from './session-rows.ts'
 
 /** A member who acts, as their verb sees them. */
-type Acting = { readonly ctx: Context; readonly actor: Actor; readonly role: Role }
+export type Acting = { readonly ctx: Context; readonly actor: Actor; readonly role: Role }
 
 /**
  * Lets a member do what a key can do by the API, by the same verb. Role and session are asked for in the verb's

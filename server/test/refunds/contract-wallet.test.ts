@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FastifyRequest } from 'fastify'
 import { type Address, concat, type Hex } from 'viem'
-import { wordsOf } from '../../src/http/console/refunds/words.ts'
+import { sentenceFor } from '../../src/http/console/screen.ts'
+import { languages } from '../../src/http/console/texts/choose.ts'
 import { forStore } from '../../src/http/console/visitor.ts'
 import { openRails } from '../../src/payments/rails.ts'
 import { signRefund } from '../../src/refunds/sign.ts'
@@ -108,11 +108,8 @@ test('a store’s wallet that is not deployed is told so, and signs the refund o
     () => assert.fail(),
     (error) => error,
   )
-  for (const [lang, words] of [
-    ['en', /not active on this network/],
-    ['es', /no está activa en esta red/],
-  ] as const)
-    assert.match(wordsOf({ query: { lang }, headers: {} } as FastifyRequest, refused) ?? '', words)
+  const words = /not active on this network|no está activa en esta red/
+  for (const { texts } of languages) assert.match(sentenceFor(refused, texts.refunds.problems) ?? '', words)
   assert.equal(await chain.client.getCode({ address: later.address }), undefined)
   await chain.perform({ to: later.factory, data: later.calldata })
   assert.equal((await refunds.present(id, wrap(bare, later))).status, 'SIGNED')

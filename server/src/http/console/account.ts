@@ -17,11 +17,11 @@ import { describeBrowser } from './browser.ts'
 import { sendPage } from './document.ts'
 import { fieldsOf, readName, textOf, touchOf } from './fields.ts'
 import { formField } from './form-field.ts'
+import { type Locale, localeOf, showMinute } from './formats.ts'
 import { startOf } from './frame/screens.ts'
-import { languageOf } from './languages/choose.ts'
-import type { Language } from './languages/language.ts'
+import { renderHead } from './parts.ts'
+import { type Language, languageOf, type Texts } from './texts/choose.ts'
 import { clearSession, giveFormToken, sessionOf } from './visitor.ts'
-import { when } from './when.ts'
 
 /** More than any action has: a webhook endpoint's form has a box for every type of event. */
 const valuesMax = 64
@@ -41,25 +41,38 @@ export function mountAccount(scope: FastifyInstance, ctx: Context, provider: Pro
     const formToken = giveFormToken(ctx, request, reply)
     const field = formField(formToken)
     const language = languageOf(request)
+    const locale = localeOf(request)
     const { account: texts } = language.texts
     return sendPage(ctx, request, reply, {
       title: texts.title,
-      main: html`<div class="head plain"><h1>${texts.title}</h1></div>
+      main: html`${renderHead(texts.title)}
 <section class="pane"><h2>${texts.stores}</h2>
 <ul class="things">${request.visitor.stores.map(
         (each) =>
-          html`<li><p><a href="${startOf(each)}">${each.storeName}</a><small>${texts.youAre[each.role]}</small></p></li>`,
+          html`<li><p><a href="${startOf(each)}">${each.storeName}</a><small>${
+            texts.youAre[each.role]
+          }</small></p></li>`,
       )}</ul>
 <h2>${texts.passkeys}</h2>
-<ul class="things">${passkeys.map((passkey) => renderPasskey(passkey, passkeys.length > 1, field, language))}</ul>
+<ul class="things">${passkeys.map((passkey) =>
+        renderPasskey(passkey, passkeys.length > 1, field, language.texts, locale),
+      )}</ul>
 <form data-passkey="add-passkey" class="fields">
-<label>${texts.passkeyName}<input name="name" required maxlength="60" placeholder="${texts.passkeyExample}" autocomplete="off"></label>
+<label>${texts.passkeyName}<input name="name" required maxlength="60" placeholder="${
+        texts.passkeyExample
+      }" autocomplete="off"></label>
 <div><button class="quiet">${texts.addPasskey}</button></div>
 </form>
 ${provider && renderProvider(provider, isConnected, field, language)}
 <h2>${texts.sessions}</h2>
-<ul class="things">${sessions.map((session) => renderSession(session, session.id === id, field, language))}</ul></section>
-${sendsMail(ctx) && member.email !== null && request.visitor.stores.map((each) => renderAlerts(each, muted.get(each.storeId), field, language))}`,
+<ul class="things">${sessions.map((session) =>
+        renderSession(session, session.id === id, field, language, locale),
+      )}</ul></section>
+${
+  sendsMail(ctx) &&
+  member.email !== null &&
+  request.visitor.stores.map((each) => renderAlerts(each, muted.get(each.storeId), field, language))
+}`,
     })
   })
 
@@ -121,16 +134,17 @@ function renderPasskey(
   { id, name, createdAt, lastUsedAt }: Passkey,
   isRemovable: boolean,
   field: Html,
-  language: Language,
+  { account: texts }: Texts,
+  locale: Locale,
 ): Html {
-  const { account: texts } = language.texts
-  const made = when(createdAt, language)
+  const made = showMinute(locale, createdAt)
   const life = lastUsedAt
-    ? fill(texts.madeAndUsed, { made, used: when(lastUsedAt, language) })
+    ? fill(texts.madeAndUsed, { made, used: showMinute(locale, lastUsedAt) })
     : fill(texts.made, { made })
   return html`<li><p>${name}<small>${life}</small></p>${
     isRemovable &&
-    html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${field}<input type="hidden" name="passkeyId" value="${id}"><button class="quiet">${texts.remove}</button></form>`
+    html`<form method="post" action="/passkeys/remove" data-confirm="passkey.remove">${field}
+<input type="hidden" name="passkeyId" value="${id}"><button class="quiet">${texts.remove}</button></form>`
   }</li>`
 }
 
@@ -143,7 +157,8 @@ function renderProvider(
   return html`<h2>${texts.provider}</h2>
 <ul class="things"><li><p>${host}<small>${isConnected ? texts.connected : texts.notConnected}</small></p>${
     isConnected
-      ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${field}<button class="quiet">${texts.disconnect}</button></form>`
+      ? html`<form method="post" action="/oidc/disconnect" data-confirm="identity.remove">${field}
+<button class="quiet">${texts.disconnect}</button></form>`
       : html`<form data-passkey="connect"><button class="quiet">${texts.connect}</button></form>`
   }</li></ul>`
 }
@@ -158,24 +173,39 @@ function renderAlerts(
   if (!muted) return null
   const boxes = alertKinds.map(
     (kind) =>
-      html`<label class="check"><input type="checkbox" name="${kind}" value="yes"${!muted.includes(kind) && html` checked`}>${texts.alerts[kind]}</label>`,
+      html`<label class="check"><input type="checkbox" name="${kind}" value="yes"${
+        !muted.includes(kind) && html` checked`
+      }>${texts.alerts[kind]}</label>`,
   )
   return html`<section class="pane"><h2>${fill(texts.mails, { store: storeName })}</h2>
-<form class="fields" method="post" action="/account/alerts" data-confirm="alerts.choose">${field}<input type="hidden" name="storeId" value="${storeId}">${boxes}<div><button class="quiet">${texts.saveMails}</button></div></form></section>`
+<form class="fields" method="post" action="/account/alerts" data-confirm="alerts.choose">${field}
+<input type="hidden" name="storeId" value="${storeId}">${boxes}<div><button class="quiet">${
+    texts.saveMails
+  }</button></div></form></section>`
 }
 
-function renderSession(session: ListedSession, isThis: boolean, field: Html, language: Language): Html {
+function renderSession(
+  session: ListedSession,
+  isThis: boolean,
+  field: Html,
+  language: Language,
+  locale: Locale,
+): Html {
   const { account: texts } = language.texts
   const { id, browser, address, createdAt, seenAt, uses } = session
-  const [since, seen] = [when(createdAt, language), when(seenAt, language)]
+  const [since, seen] = [showMinute(locale, createdAt), showMinute(locale, seenAt)]
   const elsewhere = uses.filter((use) => use.browser !== browser || use.address !== address)
-  return html`<li><p>${describeBrowser(browser, language)}${isThis && html` <strong>${texts.here}</strong>`}<small>${fill(texts.session, { address, since, seen })}</small>${elsewhere.map((use) => renderUse(use, language))}</p>${
+  return html`<li><p>${describeBrowser(browser, language)}${isThis && html` <strong>${texts.here}</strong>`}<small>${fill(
+    texts.session,
+    { address, since, seen },
+  )}</small>${elsewhere.map((use) => renderUse(use, language, locale))}</p>${
     !isThis &&
-    html`<form method="post" action="/sessions/end">${field}<input type="hidden" name="sessionId" value="${id}"><button class="quiet">${texts.end}</button></form>`
+    html`<form method="post" action="/sessions/end">${field}<input type="hidden" name="sessionId" value="${id}">
+<button class="quiet">${texts.end}</button></form>`
   }</li>`
 }
 
-function renderUse({ browser, address, at }: SessionUse, language: Language): Html {
-  const parts = { browser: describeBrowser(browser, language), address, time: when(at, language) }
+function renderUse({ browser, address, at }: SessionUse, language: Language, locale: Locale): Html {
+  const parts = { browser: describeBrowser(browser, language), address, time: showMinute(locale, at) }
   return html`<small>${fill(language.texts.account.usedFrom, parts)}</small>`
 }

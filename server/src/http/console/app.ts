@@ -12,16 +12,14 @@ import { html } from '../page/html.ts'
 import { noteProblem, openServer } from '../server.ts'
 import { mountCellCheck } from '../wrong-cell.ts'
 import { mountAccount } from './account.ts'
-import { mountActivity } from './activity/mount.ts'
-import { mountDevelopers } from './developers/mount.ts'
+import { mountActivity } from './activity/routes.ts'
+import { mountDevelopers } from './developers/routes.ts'
 import { sendPage } from './document.ts'
 import { mountEnrol } from './enrol.ts'
 import { mountLive } from './frame/live.ts'
 import { startOf } from './frame/screens.ts'
-import { mountHome } from './home/home.ts'
+import { mountHome } from './home/routes.ts'
 import { mountInbox } from './inbox/routes.ts'
-import { languageOf } from './languages/choose.ts'
-import type { Language } from './languages/language.ts'
 import { mountLook } from './look/routes.ts'
 import { mountNew } from './new/routes.ts'
 import { mountOidc } from './oidc.ts'
@@ -35,6 +33,7 @@ import { mountSignIn } from './sign-in.ts'
 import { mountSignUp } from './sign-up/routes.ts'
 import { mountStart } from './start/routes.ts'
 import { mountTeam } from './team.ts'
+import { type Language, languageOf } from './texts/choose.ts'
 import { meetVisitor, readCookie, refuseCrossSite } from './visitor.ts'
 import { mountWallets } from './wallets.ts'
 
@@ -48,9 +47,10 @@ const attemptsPerMinute = 30
  * a request from our own page, the form's token, and a session unless its route says that it is open; the hooks here see
  * to that for every route.
  *
- * A screen is a folder: its routes, its rendering and its texts. It reads through forStore(ctx, storeId), so that
- * PostgreSQL shows it one store only, changes things through the verbs that the API uses, and sends itself by sendPage,
- * which adds the frame (frame/). It is listed in frame/screens.ts. formats.ts writes times, money and addresses.
+ * A screen is a folder: routes.ts reads and acts, view.ts renders. A route begins with openScreen(), which has all that
+ * belongs to the request: the store's own context, texts, locale, rights, form fields, and the ways to act, to confirm
+ * and to answer. It changes things through the verbs that the API uses. parts.ts has what screens are made of, texts/
+ * one file per language, formats.ts times, money and addresses, frame/ what surrounds a screen and the list of screens.
  */
 export function buildConsole(ctx: Context, health: Health, deployment: Deployment): FastifyInstance {
   const app = openServer(ctx, health, ctx.config.consoleUrl)
@@ -192,7 +192,8 @@ async function sendError(
     status,
     title: texts.failed.title,
     isAlone: true,
-    main: html`<h1>${texts.failed.title}</h1><p>${text}</p><p><a class="button quiet" href="/">${texts.failed.back}</a></p>`,
+    main: html`<h1>${texts.failed.title}</h1><p>${text}</p>
+<p><a class="button quiet" href="/">${texts.failed.back}</a></p>`,
   })
 }
 

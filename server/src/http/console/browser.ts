@@ -1,4 +1,4 @@
-import type { Language } from './languages/language.ts'
+import type { Language } from './texts/choose.ts'
 
 /** What a user agent's text says, as its owner would say it: "Firefox on Windows". Anybody can send anything there. */
 export function describeBrowser(userAgent: string, { texts }: Language): string {

@@ -8,15 +8,13 @@ import { contentPolicy } from '../page/policy.ts'
 import { formField } from './form-field.ts'
 import type { ScreenId } from './frame/screens.ts'
 import { countMax, type Frame, renderBand, renderChoices, renderSide } from './frame/side.ts'
-import { frameTexts } from './frame/texts.ts'
 import { rememberTheme, themeOf } from './frame/theme.ts'
-import { languageOf, rememberLanguage } from './languages/choose.ts'
-import { pick } from './languages/pick.ts'
 import { hasStepsLeft } from './start/steps.ts'
+import { languageOf, rememberLanguage, textsOf } from './texts/choose.ts'
 import { forStore, giveFormToken, sessionOf } from './visitor.ts'
 import { renderNews } from './wallet-news.ts'
 
-type Page = {
+export type Page = {
   readonly title: string
   readonly main: Html
   readonly status?: number
@@ -65,7 +63,7 @@ ${{ html: `<style>${style}</style>` }}
 <script type="module" src="/assets/${script.name}" integrity="${script.integrity}"></script>
 </head>
 <body class="${kind}"${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
-${frame && html`<a class="skip unseen" href="#main">${pick(frameTexts, request).skip}</a>${renderBand(request, frame)}${renderSide(request, frame)}`}
+${frame && html`<a class="skip unseen" href="#main">${textsOf(request).frame.skip}</a>${renderBand(request, frame)}${renderSide(request, frame)}`}
 <main id="main" tabindex="-1"${page.isLive === true && store && html` data-live="/stores/${store.storeId}/live" data-sequence="${String(store.sequence)}"`}>
 ${news}${page.main}
 <p id="alert" class="note" role="alert" hidden></p>

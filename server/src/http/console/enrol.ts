@@ -6,7 +6,7 @@ import { fill, type Html, html } from '../page/html.ts'
 import { describeBrowser } from './browser.ts'
 import { sendPage } from './document.ts'
 import { fieldsOf, touchOf } from './fields.ts'
-import { languageOf } from './languages/choose.ts'
+import { languageOf } from './texts/choose.ts'
 import { browserOf, sessionOf, startSession } from './visitor.ts'
 
 /** Where an invitation's link leads. Its token follows the #, so only the script sees it. */

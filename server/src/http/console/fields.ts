@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../../members/refusal.ts'
 import type { Mistake } from '../../problems.ts'
 import { checkEmail, checkText } from '../../stores/check-text.ts'
-import { languageOf } from './languages/choose.ts'
+import { languageOf } from './texts/choose.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

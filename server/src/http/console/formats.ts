@@ -2,18 +2,18 @@ import type { FastifyRequest } from 'fastify'
 import { unitsToText } from '../../money.ts'
 import { readPreferences } from '../page/accept.ts'
 import { type Html, html } from '../page/html.ts'
-import { languageOf } from './languages/choose.ts'
+import { languageOf } from './texts/choose.ts'
 
 /** How the member who reads a screen writes numbers and dates, and the zone of the store whose screen it is. */
-export type Reader = { readonly locale: string; readonly timeZone: string }
+export type Locale = { readonly tag: string; readonly timeZone: string }
 
 /** The language of the screen, as the first region of the browser's that speaks it writes it. */
-export function readerOf(request: FastifyRequest): Reader {
+export function localeOf(request: FastifyRequest): Locale {
   const { tag } = languageOf(request)
   const wanted = readPreferences(request.headers['accept-language']).map(({ value }) => value)
   const regional = wanted.find((each) => each.startsWith(`${tag}-`) && isLocale(each))
   const plainly = tag === 'en' ? 'en-GB' : tag
-  return { locale: regional ?? plainly, timeZone: request.visitor.store?.timeZone ?? 'UTC' }
+  return { tag: regional ?? plainly, timeZone: request.visitor.store?.timeZone ?? 'UTC' }
 }
 
 function isLocale(tag: string): boolean {
@@ -24,36 +24,42 @@ function isLocale(tag: string): boolean {
   }
 }
 
-/** Making one costs more than using it a hundred times; the locale comes from the browser, so there is a bound. */
+/** Making one costs more than using it a hundred times; the tag comes from the browser, so there is a bound. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 const formatsMax = 500
 
-function formatOf({ locale, timeZone }: Reader, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = `${locale} ${timeZone} ${JSON.stringify(options)}`
+function formatOf({ tag, timeZone }: Locale, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${tag} ${timeZone} ${JSON.stringify(options)}`
   const known = formats.get(key)
   if (known) return known
   if (formats.size >= formatsMax) formats.clear()
-  const made = new Intl.DateTimeFormat(locale, { ...options, timeZone })
+  const made = new Intl.DateTimeFormat(tag, { ...options, timeZone })
   formats.set(key, made)
   return made
 }
 
 /** A time in the store's zone, as short as it can be: today only the hour, this year no year. UTC on hover. */
-export function showTime(reader: Reader, time: Date, now: Date): Html {
+export function showTime(locale: Locale, time: Date, now: Date): Html {
   const day: Intl.DateTimeFormatOptions = { year: 'numeric', month: 'numeric', day: 'numeric' }
-  const isToday = formatOf(reader, day).format(time) === formatOf(reader, day).format(now)
-  const year = formatOf(reader, { year: 'numeric' })
+  const isToday = formatOf(locale, day).format(time) === formatOf(locale, day).format(now)
+  const year = formatOf(locale, { year: 'numeric' })
   const hour = { hour: 'numeric', minute: '2-digit' } as const
   const date = { month: 'short', day: 'numeric' } as const
-  if (isToday) return timeElement(time, formatOf(reader, hour).format(time))
+  if (isToday) return timeElement(time, formatOf(locale, hour).format(time))
   if (year.format(time) === year.format(now))
-    return timeElement(time, formatOf(reader, { ...date, ...hour }).format(time))
-  return timeElement(time, formatOf(reader, { ...date, year: 'numeric' }).format(time))
+    return timeElement(time, formatOf(locale, { ...date, ...hour }).format(time))
+  return timeElement(time, formatOf(locale, { ...date, year: 'numeric' }).format(time))
+}
+
+/** Date and time, to the minute. In UTC, the zone of pages that belong to no store, it says so. */
+export function showMinute(locale: Locale, time: Date): Html {
+  const text = formatOf(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(time)
+  return timeElement(time, locale.timeZone === 'UTC' ? `${text} UTC` : text)
 }
 
 /** Date and time, to the second. */
-export function showExactTime(reader: Reader, time: Date): Html {
-  return timeElement(time, formatOf(reader, { dateStyle: 'medium', timeStyle: 'medium' }).format(time))
+export function showExactTime(locale: Locale, time: Date): Html {
+  return timeElement(time, formatOf(locale, { dateStyle: 'medium', timeStyle: 'medium' }).format(time))
 }
 
 function timeElement(time: Date, text: string): Html {
@@ -62,14 +68,14 @@ function timeElement(time: Date, text: string): Html {
 }
 
 /** A price, such as "$48.00". The amount is a plain decimal of any length and is never rounded below its own digits. */
-export function showMoney({ locale }: Reader, amount: string, currency: string): string {
+export function showMoney({ tag }: Locale, amount: string, currency: string): string {
   const digits = amount.split('.')[1]?.length ?? 0
   try {
-    const { minimumFractionDigits = 0 } = new Intl.NumberFormat(locale, {
+    const { minimumFractionDigits = 0 } = new Intl.NumberFormat(tag, {
       style: 'currency',
       currency,
     }).resolvedOptions()
-    return new Intl.NumberFormat(locale, {
+    return new Intl.NumberFormat(tag, {
       style: 'currency',
       currency,
       maximumFractionDigits: Math.max(minimumFractionDigits, digits),
@@ -80,16 +86,16 @@ export function showMoney({ locale }: Reader, amount: string, currency: string):
 }
 
 /** A sum of money, to the currency's own digits. */
-export function showRounded({ locale }: Reader, amount: string, currency: string): string {
+export function showRounded({ tag }: Locale, amount: string, currency: string): string {
   // As text, so that no digit is lost to a float.
-  return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(amount as unknown as number)
+  return new Intl.NumberFormat(tag, { style: 'currency', currency }).format(amount as unknown as number)
 }
 
 /** Units of a token, such as "48.00 USDC". */
-export function showUnits(reader: Reader, units: bigint, decimals: number, symbol: string): string {
+export function showUnits(locale: Locale, units: bigint, decimals: number, symbol: string): string {
   const text = unitsToText(units, decimals)
   const digits = text.split('.')[1]?.length ?? 0
-  const number = new Intl.NumberFormat(reader.locale, {
+  const number = new Intl.NumberFormat(locale.tag, {
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   })
@@ -97,12 +103,12 @@ export function showUnits(reader: Reader, units: bigint, decimals: number, symbo
   return `${number.format(text as unknown as number)} ${symbol}`
 }
 
-export function showCount({ locale }: Reader, count: number | bigint): string {
-  return new Intl.NumberFormat(locale).format(count)
+export function showCount({ tag }: Locale, count: number | bigint): string {
+  return new Intl.NumberFormat(tag).format(count)
 }
 
 /** How long something took, in the two largest units that matter: "16 min 39 s", "3 d 4 h". */
-export function showDuration({ locale }: Reader, ms: number): string {
+export function showDuration({ tag }: Locale, ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
   const parts = [
     { unit: 'day', count: Math.floor(seconds / 86_400) },
@@ -114,7 +120,7 @@ export function showDuration({ locale }: Reader, ms: number): string {
   const shown = first < 0 ? parts.slice(3) : parts.slice(first, first + 2).filter(({ count }) => count > 0)
   return shown
     .map(({ unit, count }) =>
-      new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'short' }).format(count),
+      new Intl.NumberFormat(tag, { style: 'unit', unit, unitDisplay: 'short' }).format(count),
     )
     .join(' ')
 }

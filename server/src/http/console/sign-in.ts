@@ -7,7 +7,7 @@ import { takesSignUps } from '../../stores/sign-up.ts'
 import { fill, html } from '../page/html.ts'
 import { sendPage } from './document.ts'
 import { fieldsOf } from './fields.ts'
-import { languageOf } from './languages/choose.ts'
+import { languageOf } from './texts/choose.ts'
 import { browserOf, clearSession, sessionOf, startSession } from './visitor.ts'
 
 export function mountSignIn(scope: FastifyInstance, ctx: Context, provider: Provider | null): void {

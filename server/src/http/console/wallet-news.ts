@@ -3,10 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { listNews, type News, type WalletChange } from '../../stores/change-rows.ts'
 import { fill, type Html, html } from '../page/html.ts'
-import { languageOf } from './languages/choose.ts'
-import type { Language } from './languages/language.ts'
+import { type Locale, localeOf, showMinute } from './formats.ts'
+import { type Texts, textsOf } from './texts/choose.ts'
 import { forStore, sessionOf } from './visitor.ts'
-import { when } from './when.ts'
 
 /** More than anybody reads at once; the wallets' own page has them all. */
 const newsMax = 20
@@ -23,35 +22,46 @@ export async function renderNews(ctx: Context, request: FastifyRequest, field: H
     owned.map(({ storeId }) => listNews(forStore(ctx, storeId).db, storeId, member.id, newsMax)),
   )
   if (news.every(({ length }) => length === 0)) return null
-  return html`${news.map((each) => renderStore(each, field, languageOf(request)))}`
+  return html`${news.map((each) => renderStore(each, field, textsOf(request), localeOf(request)))}`
 }
 
-function renderStore(news: readonly News[], field: Html, language: Language): Html {
+function renderStore(news: readonly News[], field: Html, texts: Texts, locale: Locale): Html {
   const [newest] = news
   if (!newest) return html``
   const { storeId, storeName, at } = newest
-  const { wallets: texts } = language.texts
-  return html`<div class="note" role="status"><p><strong>${fill(texts.title, { store: storeName })}</strong></p>
-${news.map((each) => html`<p>${describeChange(each, language)} <small>${when(each.at, language)}</small></p>`)}
-<div class="buttons"><a class="button" href="/stores/${storeId}/wallets">${texts.look}</a>
-<form method="post" action="/stores/${storeId}/wallets/seen" data-confirm="wallet.known">${field}<input type="hidden" name="storeId" value="${storeId}"><input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">${texts.known}</button></form></div></div>`
+  const lines = news.map(
+    (each) => html`<p>${describeChange(each, texts)} <small>${showMinute(locale, each.at)}</small></p>`,
+  )
+  const { title, look, known } = texts.wallets
+  const path = `/stores/${storeId}/wallets`
+  return html`<div class="note" role="status"><p><strong>${fill(title, { store: storeName })}</strong></p>
+${lines}
+<div class="buttons"><a class="button" href="${path}">${look}</a>
+<form method="post" action="${path}/seen" data-confirm="wallet.known">${
+    field
+  }<input type="hidden" name="storeId" value="${storeId}">
+<input type="hidden" name="until" value="${at.toISOString()}"><button class="quiet">${
+    known
+  }</button></form></div></div>`
 }
 
 /** What was asked for, and what became of it. */
-export function describeChange(change: WalletChange, language: Language): Html {
+export function describeChange(change: WalletChange, all: Texts): Html {
   const { kind, wallet, actor, madeAt, confirmedBy, undoneBy } = change
-  const { wallets: texts } = language.texts
+  const { wallets: texts } = all
   const parts = {
     address: html`<bdi class="address">${wallet.address}</bdi>`,
-    who: nameActor(actor, language),
+    who: nameActor(actor, all),
   }
   if (madeAt === null) return fill(kind === 'use' ? texts.toUse : texts.toRetire, parts)
-  const by = (text: string, who: Actor | null) =>
-    who && html` ${fill(text, { who: nameActor(who, language) })}`
-  return html`${fill(kind === 'use' ? texts.used : texts.retired, parts)}${by(texts.confirmedBy, confirmedBy)}${by(texts.undoneBy, undoneBy)}`
+  const by = (text: string, who: Actor | null) => who && html` ${fill(text, { who: nameActor(who, all) })}`
+  return html`${fill(kind === 'use' ? texts.used : texts.retired, parts)}${by(texts.confirmedBy, confirmedBy)}${by(
+    texts.undoneBy,
+    undoneBy,
+  )}`
 }
 
-export function nameActor({ type, id, name }: Actor, { texts }: Language): Html {
-  const text = type === 'key' && name !== null ? texts.wallets.namedKey : texts.wallets.actor[type]
+export function nameActor({ type, id, name }: Actor, { wallets: texts }: Texts): Html {
+  const text = type === 'key' && name !== null ? texts.namedKey : texts.actor[type]
   return fill(text, { id: html`<bdi>${id}</bdi>`, name: html`<bdi>${name ?? id}</bdi>` })
 }

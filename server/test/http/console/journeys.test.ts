@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { english } from '../../../src/http/console/languages/en.ts'
+import { en as english } from '../../../src/http/console/texts/en.ts'
 import { setOperator } from '../../../src/members/operators.ts'
 import { listStoreMembers } from '../../../src/members/rows.ts'
 import { operator } from '../../support/operator.ts'
@@ -49,8 +49,8 @@ test('journeys by keyboard', { skip: isSkipped }, async (t) => {
   await t.test('an owner uses their link and is on Home', async () => {
     const token = await inviteBy(owner, store.id, { name: 'Ada', role: 'owner' })
     await page.goto(`${url}/enrol#${token}`)
-    await page.getByRole('button', { name: english.texts.enrol.button }).waitFor()
-    await press(page, 'button', english.texts.enrol.button)
+    await page.getByRole('button', { name: english.enrol.button }).waitFor()
+    await press(page, 'button', english.enrol.button)
     await page.waitForURL(/\/stores\/|\/account/)
   })
 
@@ -153,12 +153,12 @@ test('journeys by keyboard', { skip: isSkipped }, async (t) => {
   await t.test('invites an employee, who sees payments and no keys', async () => {
     await page.goto(`${home}/members`)
     await type(page, 'input[name=name]', 'Emil')
-    await press(page, 'form button', english.texts.team.makeLink)
+    await press(page, 'form button', english.team.makeLink)
     const link = await page.locator('code.link').textContent()
     const guest = await openDevice(chromium)
     await guest.page.goto(link ?? '')
-    await guest.page.getByRole('button', { name: english.texts.enrol.button }).waitFor()
-    await press(guest.page, 'button', english.texts.enrol.button)
+    await guest.page.getByRole('button', { name: english.enrol.button }).waitFor()
+    await press(guest.page, 'button', english.enrol.button)
     await guest.page.waitForURL(/\/stores\/|\/account/)
     await guest.page.goto(`${home}/payments`)
     await guest.page.getByRole('heading', { name: 'Payments' }).waitFor()

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { frameTexts } from '../../../src/http/console/frame/texts.ts'
-import { languages } from '../../../src/http/console/languages/choose.ts'
-import { english } from '../../../src/http/console/languages/en.ts'
+import { languages } from '../../../src/http/console/texts/choose.ts'
+import { en as english } from '../../../src/http/console/texts/en.ts'
 import { isTurn } from '../../support/turn.ts'
 import { findFaults } from '../page/support/axe.ts'
 import { openBrowser } from '../page/support/browser.ts'
@@ -55,7 +54,7 @@ for (const [place, { tag, texts }] of languages.entries()) {
     await check(texts.account.title)
     await press(page, 'Shop')
     await page.waitForURL(`${url}/stores/**`)
-    await press(page, frameTexts[tag].screens.team)
+    await press(page, texts.frame.screens.team)
     await page.waitForURL(`${url}/stores/${store.id}/members`)
     await page.getByLabel(texts.team.name).fill('Max')
     await press(page, texts.team.makeLink)
@@ -117,5 +116,5 @@ test('every text has the names of the English one', () => {
       ? [`${path} ${[...value.matchAll(/\{\w+\}/g)].map(String).sort()}`]
       : Object.entries(value as object).flatMap(([key, inner]) => namesOf(inner, `${path}.${key}`))
   for (const { tag, texts } of languages)
-    assert.deepEqual(namesOf(texts).sort(), namesOf(english.texts).sort(), tag)
+    assert.deepEqual(namesOf(texts).sort(), namesOf(english).sort(), tag)
 })

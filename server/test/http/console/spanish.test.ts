@@ -24,19 +24,17 @@ function* textsIn(value: unknown): Generator<string> {
 
 async function readSpanish(): Promise<Map<string, string[]>> {
   const read = new Map<string, string[]>()
-  for await (const path of glob('{console,page}/**/{texts,texts-es,*-texts,es}.ts', { cwd: src })) {
+  for await (const path of glob('{console,page}/**/es.ts', { cwd: src })) {
     const module: Record<string, unknown> = await import(`${src}${path}`)
-    const texts = Object.values(module).flatMap((value) => [
-      ...textsIn(path.endsWith('es.ts') ? value : (value as { es?: unknown }).es),
-    ])
-    if (texts.length > 0) read.set(path, texts)
+    read.set(path, [...textsIn(module)])
   }
   return read
 }
 
 test('in Spanish each thing has one name, and readers are addressed in one way', async () => {
   const spanish = await readSpanish()
-  assert(spanish.size > 12, [...spanish.keys()].join())
+  assert.deepEqual([...spanish.keys()].sort(), ['console/texts/es.ts', 'page/languages/es.ts'])
+  for (const texts of spanish.values()) assert(texts.length > 50)
   const wrong = [...spanish].flatMap(([path, texts]) =>
     texts.flatMap((text) =>
       words.filter(([, others]) => others.test(text)).map(([word]) => `${path}: "${text}" (${word})`),

@@ -304,3 +304,20 @@ test('every owner sees what happened to the wallets until they say so, or a day 
   await passTime(console, store.id, '25 hours')
   assert.deepEqual([await sees(owner, a), await sees(second, a)], [false, false])
 })
+
+test('times on the screens of wallets and members are in the store’s zone, and in UTC on the member’s own page', async () => {
+  const { store, owner } = await openGuardedStore(console)
+  await ctx.db.query("update stores set time_zone = 'Asia/Tokyo' where id = $1", [store.id])
+  await registerWallet(store, b)
+  const shown = async (path: string) => {
+    const { body } = await owner.browser.get(path)
+    const times = [...body.matchAll(/<time datetime="([^"]+)" title="[^"]+ UTC">([^<]+)</g)]
+    assert(times.length > 0, path)
+    return times.map(([, at = '', text]) => ({ at: new Date(at), text }))
+  }
+  const format = (timeZone: string) =>
+    new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone })
+  for (const path of [`/stores/${store.id}/wallets`, `/stores/${store.id}/members`])
+    for (const { at, text } of await shown(path)) assert.equal(text, format('Asia/Tokyo').format(at), path)
+  for (const { at, text } of await shown('/account')) assert.equal(text, `${format('UTC').format(at)} UTC`)
+})

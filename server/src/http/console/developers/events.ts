@@ -9,23 +9,11 @@ import { Refusal } from '../../../members/refusal.ts'
 import { findCheckoutOf } from '../../../payments/credits/store-rows.ts'
 import { eventTypes } from '../../api/event-types.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { sendPage } from '../document.ts'
 import { showShort } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
-import { languageOf } from '../languages/choose.ts'
+import { renderApiLine, renderSelect } from '../parts.ts'
+import { openScreen, type Screen, withQuery } from '../screen.ts'
 import { nameActor } from '../wallet-news.ts'
-import {
-  asked,
-  at,
-  exactly,
-  openScreen,
-  renderHead,
-  renderSelect,
-  renderSubhead,
-  renderText,
-  type Screen,
-  withQuery,
-} from './screen.ts'
+import { at, exactly, renderSubhead, renderTabs, renderText } from './parts.ts'
 
 const path = '/stores/:storeId/developers/events'
 const read = { config: { right: 'developers:read' } } as const
@@ -42,54 +30,82 @@ const typeChoices = [
 export function mountEvents(scope: FastifyInstance, ctx: Context): void {
   scope.get(path, read, async (request, reply) => {
     const screen = openScreen(ctx, request, reply)
-    const { texts, base } = screen
-    const type = typeChoices.find((each) => each === asked(screen, 'type')) ?? ''
-    const about = asked(screen, 'about')
+    const { base } = screen
+    const texts = screen.texts.developers
+    const type = typeChoices.find((each) => each === screen.asked('type')) ?? ''
+    const about = screen.asked('about')
     const checkoutId = await findCheckout(screen, about)
-    const to = readNumber(asked(screen, 'to'))
+    const to = readNumber(screen.asked('to'))
     const looked =
       checkoutId === null && about !== ''
         ? null
         : await lookBack(
             screen.ctx,
-            screen.store.storeId,
+            screen.storeId,
             { type: type || null, checkoutId, actor: null, isByActor: false },
             { to, limit: perPage },
           )
     const filter = { type, about }
     const isFiltered = type !== '' || about !== '' || to !== null
-    return sendPage(ctx, request, reply, {
+    return screen.send({
       screen: 'developers',
       title: texts.events,
       isLive: to === null,
-      main: html`${renderHead(screen, 'events')}
-<section class="pane"><p class="soft">${texts.eventsAbout}</p><form class="find" action="${base}/events">
-<input type="search" name="about" value="${about}" placeholder="${texts.aboutWhat}" aria-label="${texts.aboutWhat}" maxlength="100" autocomplete="off" spellcheck="false">
+      main: html`${renderTabs(screen, 'events')}
+<section class="pane"><p class="soft">${texts.eventsAbout}</p><form class="find" action="${base}/developers/events">
+<input type="search" name="about" value="${about}" placeholder="${texts.aboutWhat}" aria-label="${
+        texts.aboutWhat
+      }" maxlength="100" autocomplete="off" spellcheck="false">
 ${renderSelect('type', texts.event, type, [['', texts.allTypes], ...typeChoices.map((each) => [each, each] as const)])}
 <button class="quiet">${texts.show}</button></form></section>
-${looked && looked.events.length > 0 ? renderEvents(screen, looked.events) : html`<div class="pane"><p class="empty">${looked === null ? texts.noSuchPayment : isFiltered ? texts.noneFound : texts.noEvents}</p></div>`}
-${((looked?.next ?? null) !== null || to !== null) && html`<section class="pane row">${to !== null && html`<a class="filter" href="${withQuery(`${base}/events`, filter)}">${texts.newest}</a>`}${looked !== null && looked.next !== null && html`<a class="filter" href="${withQuery(`${base}/events`, { ...filter, to: `${looked.next}` })}">${looked.events.length === 0 ? texts.lookFurther : texts.older}</a>`}</section>`}
+${
+  looked && looked.events.length > 0
+    ? renderEvents(screen, looked.events)
+    : html`<div class="pane">
+<p class="empty">${looked === null ? texts.noSuchPayment : isFiltered ? texts.noneFound : texts.noEvents}</p></div>`
+}
+${
+  ((looked?.next ?? null) !== null || to !== null) &&
+  html`<section class="pane row">${
+    to !== null &&
+    html`<a class="filter" href="${withQuery(`${base}/developers/events`, filter)}">${texts.newest}</a>`
+  }${
+    looked !== null &&
+    looked.next !== null &&
+    html`<a class="filter" href="${withQuery(`${base}/developers/events`, {
+      ...filter,
+      to: `${looked.next}`,
+    })}">${looked.events.length === 0 ? texts.lookFurther : texts.older}</a>`
+  }</section>`
+}
 ${looked && renderEventsLine(screen, looked, { type, checkoutId })}`,
     })
   })
 
   scope.get(`${path}/:eventId`, read, async (request, reply) => {
     const screen = openScreen(ctx, request, reply)
-    const { texts, base, store } = screen
-    const { eventId } = request.params as { eventId: string }
+    const { base, storeId } = screen
+    const texts = screen.texts.developers
+    const eventId = screen.part('eventId')
     const [row, { epoch }] = await Promise.all([
-      isId('evt', eventId) ? readEvent(screen.ctx.db, store.storeId, eventId) : null,
-      readLogEnd(screen.ctx.db, store.storeId),
+      isId('evt', eventId) ? readEvent(screen.ctx.db, storeId, eventId) : null,
+      readLogEnd(screen.ctx.db, storeId),
     ])
     if (!row) throw new Refusal('not_found')
     const event = eventToWire(row)
-    return sendPage(ctx, request, reply, {
+    return screen.send({
       screen: 'developers',
       title: texts.event,
-      main: html`${renderSubhead(screen, html`<code>${event.type}</code>`, `${base}/events`, texts.events)}
-<section class="pane"><p>${exactly(screen, event.createdAt)} <span class="soft">· ${fill(texts.number, { number: `${event.sequence}` })}${event.actor && html` · ${nameActor(event.actor, languageOf(request))}`}</span></p>
+      main: html`${renderSubhead(html`<code>${event.type}</code>`, {
+        href: `${base}/developers/events`,
+        text: texts.events,
+      })}
+<section class="pane"><p>${exactly(screen, event.createdAt)}
+<span class="soft">· ${fill(texts.number, { number: `${event.sequence}` })}${
+        event.actor && html` · ${nameActor(event.actor, screen.texts)}`
+      }</span></p>
 <h2>${texts.raw}</h2>${renderText(JSON.stringify(event, null, 2))}</section>
-${renderApiLine(request, ctx.config.baseUrl, {
+${renderApiLine(screen, {
   path: withQuery('/events', { after: `${epoch}-${event.sequence - 1}`, limit: '1' }),
 })}`,
     })
@@ -97,9 +113,9 @@ ${renderApiLine(request, ctx.config.baseUrl, {
 }
 
 /** The checkout that was asked for, by its id or by a payment's. */
-async function findCheckout({ ctx, store }: Screen, about: string): Promise<string | null> {
+async function findCheckout({ ctx, storeId }: Screen, about: string): Promise<string | null> {
   if (isId('ch', about)) return about
-  return isId('pay', about) ? await findCheckoutOf(ctx.db, store.storeId, about) : null
+  return isId('pay', about) ? await findCheckoutOf(ctx.db, storeId, about) : null
 }
 
 /** A sequence from the address; null if it is none. */
@@ -109,7 +125,7 @@ export function readNumber(text: string): bigint | null {
 
 /** The API reads the log forwards: the same events, oldest first. */
 function renderEventsLine(
-  { request, ctx }: Pick<Screen, 'request' | 'ctx'>,
+  screen: Screen,
   { epoch, from, events }: LookedBack,
   filter: Readonly<Record<string, string | null>>,
 ): Html {
@@ -118,14 +134,19 @@ function renderEventsLine(
     limit: `${events.length || perPage}`,
     ...filter,
   })
-  return renderApiLine(request, ctx.config.baseUrl, { path })
+  return renderApiLine(screen, { path })
 }
 
 function renderEvents(screen: Screen, events: readonly Event[]): Html {
-  const { texts, base, request } = screen
+  const { base } = screen
+  const texts = screen.texts.developers
   const row = ({ id, type, checkoutId, actor, createdAt, sequence }: Event) =>
-    html`<tr><td class="c1"><a class="whole" href="${base}/events/${id}"><code>${type}</code></a></td><td class="c3">${checkoutId !== null && showShort(checkoutId)}</td><td class="soft">${actor && nameActor(actor, languageOf(request))}</td><td class="num soft">${sequence}</td><td class="c2 num soft">${at(screen, createdAt)}</td></tr>`
+    html`<tr><td class="c1"><a class="whole" href="${base}/developers/events/${id}"><code>${type}</code></a></td>
+<td class="c3">${checkoutId !== null && showShort(checkoutId)}</td>
+<td class="soft">${actor && nameActor(actor, screen.texts)}</td><td class="num soft">${sequence}</td>
+<td class="c2 num soft">${at(screen, createdAt)}</td></tr>`
   return html`<div class="table" role="region" aria-label="${texts.events}" tabindex="0"><table class="cards">
-<thead><tr><th scope="col">${texts.event}</th><th scope="col">${texts.about}</th><th scope="col">${texts.by}</th><th scope="col" class="num">#</th><th scope="col" class="num">${texts.time}</th></tr></thead>
+<thead><tr><th scope="col">${texts.event}</th><th scope="col">${texts.about}</th><th scope="col">${texts.by}</th>
+<th scope="col" class="num">#</th><th scope="col" class="num">${texts.time}</th></tr></thead>
 <tbody>${events.map(row)}</tbody></table></div>`
 }

@@ -1,8 +1,8 @@
 import type { Membership } from '../../../members/member.ts'
 import { mayAct, type Right } from '../../../members/rights.ts'
-import type { frameTexts } from './texts.ts'
+import type { Texts } from '../texts/choose.ts'
 
-export type ScreenId = keyof (typeof frameTexts)['en']['screens']
+export type ScreenId = keyof Texts['frame']['screens']
 
 /** An entry of the navigation. Its icon is an SVG path in a square of 16. */
 type Screen = {

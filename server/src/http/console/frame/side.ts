@@ -1,10 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Membership } from '../../../members/member.ts'
 import { fill, type Html, html } from '../../page/html.ts'
-import { languageOf, languages } from '../languages/choose.ts'
-import { pick } from '../languages/pick.ts'
+import { languageOf, languages, type Texts, textsOf } from '../texts/choose.ts'
 import { operatorScreens, type ScreenId, screensOf, startOf } from './screens.ts'
-import { frameTexts } from './texts.ts'
 import { themeOf, themes } from './theme.ts'
 
 /** What surrounds a screen. */
@@ -26,14 +24,14 @@ export type Frame = {
 export const countMax = 99
 
 export function renderBand(request: FastifyRequest, { store }: Frame): Html | null {
-  const texts = pick(frameTexts, request)
+  const texts = textsOf(request).frame
   return store?.mode === 'test'
     ? html`<p class="band"><span>${texts.testStore}</span><span>${texts.noMoney}</span></p>`
     : null
 }
 
 export function renderSide(request: FastifyRequest, frame: Frame): Html {
-  const texts = pick(frameTexts, request)
+  const texts = textsOf(request).frame
   const { store, memberName, formField } = frame
   return html`<header class="side">
 ${renderSwitch(request, frame)}
@@ -47,7 +45,7 @@ ${renderChoices(request)}</div>
 }
 
 function renderSwitch(request: FastifyRequest, { stores, store, isOperator }: Frame): Html {
-  const texts = pick(frameTexts, request)
+  const texts = textsOf(request).frame
   const name = store?.storeName ?? texts.stores
   const mark = [...name.toLocaleUpperCase()][0] ?? ''
   const entry = (each: Membership) =>
@@ -59,7 +57,7 @@ function renderSwitch(request: FastifyRequest, { stores, store, isOperator }: Fr
 
 /** Where the store has a screen that finds something; that screen has a search of its own. */
 function renderSearch(request: FastifyRequest, store: Membership): Html | null {
-  const texts = pick(frameTexts, request)
+  const texts = textsOf(request).frame
   const isThere = request.routeOptions.url?.endsWith('/payments') === true
   if (isThere || !screensOf(store).some(({ id }) => id === 'payments')) return null
   return html`<form class="find" role="search" action="/stores/${store.storeId}/payments"><input type="search" name="q" placeholder="${texts.search}" aria-label="${texts.searchFor}" maxlength="200" autocomplete="off"></form>`
@@ -67,7 +65,7 @@ function renderSearch(request: FastifyRequest, store: Membership): Html | null {
 
 function renderEntries(request: FastifyRequest, frame: Frame): Html {
   const { screen, store, isOperator, undecided, hasStepsLeft } = frame
-  const texts = pick(frameTexts, request)
+  const texts = textsOf(request).frame
   const entries = store ? screensOf(store) : isOperator ? operatorScreens : []
   const base = store ? `/stores/${store.storeId}` : '/operator'
   const start =
@@ -80,7 +78,7 @@ function renderEntries(request: FastifyRequest, frame: Frame): Html {
   })}`
 }
 
-function renderCount(undecided: number, texts: (typeof frameTexts)['en']): Html {
+function renderCount(undecided: number, texts: Texts['frame']): Html {
   const count = undecided > countMax ? `${countMax}+` : `${undecided}`
   return html`<span class="count"><span aria-hidden="true">${count}</span><span class="unseen"> ${fill(texts.toDecide, { count })}</span></span>`
 }
@@ -95,7 +93,7 @@ function icon(path: string): Html {
  */
 export function renderChoices(request: FastifyRequest): Html | null {
   if (request.method !== 'GET') return null
-  const texts = pick(frameTexts, request)
+  const texts = textsOf(request).frame
   const language = languageOf(request)
   const theme = themeOf(request)
   return html`<nav aria-label="${language.texts.languages}">${languages.map(({ tag, name }) => html`<a href="${here(request, 'lang', tag)}" lang="${tag}" hreflang="${tag}"${tag === language.tag && html` aria-current="true"`}>${name}</a>`)}</nav>

@@ -34,7 +34,9 @@ export function renderChart({ days, to }: Pick<Takings, 'days' | 'to'>, texts: C
   const isCrowded = days.length > labelsMax
   const width = percent(x.bandwidth())
   const line = (tick: number) =>
-    html`<line x1="0" x2="100%" y1="${round(y(tick))}" y2="${round(y(tick))}"/><text x="-8" y="${round(y(tick) + 4)}" text-anchor="end">${texts.axis(tick)}</text>`
+    html`<line x1="0" x2="100%" y1="${round(y(tick))}" y2="${round(y(tick))}"/><text x="-8" y="${round(
+      y(tick) + 4,
+    )}" text-anchor="end">${texts.axis(tick)}</text>`
   return html`<div class="chart"><svg role="img" aria-label="${texts.about}">${y.ticks(ticksWanted).map(line)}
 ${days.map(({ day, amount, before }, i) => {
   const left = x(day) ?? 0
@@ -42,13 +44,20 @@ ${days.map(({ day, amount, before }, i) => {
   const then = before === null ? null : round(y(toNumber(before)))
   const isShown = !isCrowded || i % 5 === 0
   const label = isShown
-    ? html`<text${!isCrowded && i % 2 === 1 && html` class="odd"`} x="${percent(left + x.bandwidth() / 2)}" y="${height + labelHeight}" text-anchor="middle">${texts.label(day)}</text>`
+    ? html`<text${!isCrowded && i % 2 === 1 && html` class="odd"`} x="${percent(left + x.bandwidth() / 2)}" y="${
+        height + labelHeight
+      }" text-anchor="middle">${texts.label(day)}</text>`
     : null
   const bar =
     amount !== null &&
     amount > 0n &&
-    html`<rect class="${day === to ? 'bar now' : 'bar'}" x="${percent(left)}" y="${round(top)}" width="${width}" height="${round(height - top)}" rx="${barRadius}"><title>${texts.hover(day, amount)}</title></rect>`
-  return html`${bar}${then !== null && html`<line class="then" x1="${percent(left)}" x2="${percent(left + x.bandwidth())}" y1="${then}" y2="${then}"/>`}${label}`
+    html`<rect class="${day === to ? 'bar now' : 'bar'}" x="${percent(left)}" y="${round(top)}" width="${
+      width
+    }" height="${round(height - top)}" rx="${barRadius}"><title>${texts.hover(day, amount)}</title></rect>`
+  return html`${bar}${
+    then !== null &&
+    html`<line class="then" x1="${percent(left)}" x2="${percent(left + x.bandwidth())}" y1="${then}" y2="${then}"/>`
+  }${label}`
 })}</svg></div>`
 }
 

@@ -16,14 +16,14 @@ const tones: Readonly<Record<Latest['state'], string>> = {
   partlyRefunded: 'chip',
 }
 
-export function renderLatest(home: Home, writer: Writer, storeId: string): Html {
+export function renderLatest(home: Home, writer: Writer, base: string): Html {
   const { texts } = writer
-  const base = `/stores/${storeId}`
-  return html`<div class="row apart"><h2>${texts.latest}</h2><a class="button quiet tiny" href="${base}/payments">${texts.all}</a></div>
+  return html`<div class="row apart"><h2>${texts.latest}</h2>
+<a class="button quiet tiny" href="${base}/payments">${texts.all}</a></div>
 <dl class="list latest">${home.latest.map((each) => renderOne(each, home, writer, base))}</dl>`
 }
 
-function renderOne(latest: Latest, { now }: Home, { texts, reader }: Writer, base: string): Html {
+function renderOne(latest: Latest, { now }: Home, { texts, locale }: Writer, base: string): Html {
   const { checkout, payment, state, at } = latest
   const name = checkout
     ? fill(texts.order, { id: html`<bdi>${checkout.orderId}</bdi>` })
@@ -32,9 +32,10 @@ function renderOne(latest: Latest, { now }: Home, { texts, reader }: Writer, bas
   // What arrived, where that is not the price.
   const isPrice = checkout && (state === 'paid' || state === 'settling' || state === 'partlyRefunded')
   const amount = isPrice
-    ? showMoney(reader, checkout.priceAmount, checkout.priceCurrency)
-    : payment && token && showUnits(reader, BigInt(payment.amount), token.decimals, token.symbol)
+    ? showMoney(locale, checkout.priceAmount, checkout.priceCurrency)
+    : payment && token && showUnits(locale, BigInt(payment.amount), token.decimals, token.symbol)
   const path = checkout ? `checkouts/${checkout.id}` : `payments/${latest.paymentId}`
   const link = html`<a href="${base}/${path}">${name}</a>`
-  return html`<div><dt>${link}&ensp;<span class="${tones[state]}">${texts.states[state]}</span></dt><dd><b>${amount ?? null}</b> <span class="soft">${showTime(reader, at, now)}</span></dd></div>`
+  return html`<div><dt>${link}&ensp;<span class="${tones[state]}">${texts.states[state]}</span></dt>
+<dd><b>${amount ?? null}</b> <span class="soft">${showTime(locale, at, now)}</span></dd></div>`
 }

@@ -6,9 +6,9 @@ import { type Home, undecidedMax } from './read.ts'
 import type { Writer } from './writer.ts'
 
 /** What waits for somebody, the most urgent first: nobody can pay, where money goes, money, programs. */
-export function renderNeeds(home: Home, writer: Writer, storeId: string): Html {
+export function renderNeeds(home: Home, writer: Writer, base: string): Html {
   const { texts } = writer
-  const at = (path: string) => `/stores/${storeId}${path}`
+  const at = (path: string) => `${base}${path}`
   const needs = [
     !home.hasWallet && item(at('/wallets'), texts.noWallet, texts.noWalletAbout),
     home.hasWaitingWallet && item(at('/wallets'), texts.walletWaits, texts.walletWaitsAbout),
@@ -17,7 +17,7 @@ export function renderNeeds(home: Home, writer: Writer, storeId: string): Html {
       item(
         at('/refunds?status=REQUESTED'),
         fill(home.refunds === 1 ? texts.refundOne : texts.refund, {
-          count: showCount(writer.reader, home.refunds),
+          count: showCount(writer.locale, home.refunds),
         }),
         texts.refundAbout,
       ),
@@ -25,7 +25,7 @@ export function renderNeeds(home: Home, writer: Writer, storeId: string): Html {
       const { host: name, pathname } = new URL(url)
       const host = html`<bdi>${name + pathname}</bdi>`
       const about = failingSince
-        ? fill(texts.endpointFailing, { host, time: showTime(writer.reader, failingSince, home.now) })
+        ? fill(texts.endpointFailing, { host, time: showTime(writer.locale, failingSince, home.now) })
         : fill(texts.endpointOff, { host })
       return item(at(`/developers/endpoints/${id}`), texts.endpoint, about)
     }),
@@ -41,7 +41,7 @@ function item(href: string, title: string | Html, about: string | Html): Html {
   return html`<li><a href="${href}">${title}</a><br><small>${about}</small></li>`
 }
 
-function renderUndecided({ undecided }: Home, { texts, reader }: Writer, href: string): Html {
+function renderUndecided({ undecided }: Home, { texts, locale }: Writer, href: string): Html {
   const sums = new Map<string, { units: bigint; decimals: number; symbol: string }>()
   for (const payment of undecided) {
     const token = tokenOf({ network: payment.network, asset: toShown(payment.network, payment.asset) })
@@ -50,10 +50,10 @@ function renderUndecided({ undecided }: Home, { texts, reader }: Writer, href: s
     sums.set(token.symbol, { ...sum, units: sum.units + payment.amount })
   }
   const amount = [...sums.values()]
-    .map(({ units, decimals, symbol }) => showUnits(reader, units, decimals, symbol))
+    .map(({ units, decimals, symbol }) => showUnits(locale, units, decimals, symbol))
     .join(', ')
   const isMore = undecided.length > undecidedMax
-  const count = showCount(reader, isMore ? undecidedMax : undecided.length)
+  const count = showCount(locale, isMore ? undecidedMax : undecided.length)
   const title = fill(isMore ? texts.decideMany : undecided.length === 1 ? texts.decideOne : texts.decide, {
     count,
   })

@@ -1,10 +1,10 @@
-import type { Reader } from '../formats.ts'
-import type { HomeTexts } from './texts.ts'
+import type { Locale } from '../formats.ts'
+import type { Texts } from '../texts/choose.ts'
 
 /** What every part of the screen needs to write a sentence. */
 export type Writer = {
-  readonly texts: HomeTexts
-  readonly reader: Reader
+  readonly texts: Texts['home']
+  readonly locale: Locale
   /** An amount in the store's own currency. */
   money(millionths: bigint): string
   /** Days such as "1–16 October". */

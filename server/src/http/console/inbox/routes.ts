@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { listLikely, readOwed } from '../../../checkouts/payments/likely-rows.ts'
 import { openDecisions } from '../../../checkouts/payments/request-decision.ts'
 import { findUnpaid } from '../../../checkouts/read.ts'
@@ -8,15 +8,11 @@ import { actorOfSession } from '../../../members/announce.ts'
 import { listUndecided, readUndecided } from '../../../payments/credits/undecided-rows.ts'
 import { Problem } from '../../../problems.ts'
 import { html } from '../../page/html.ts'
-import { sendPage } from '../document.ts'
-import { fieldsOf, textOf } from '../fields.ts'
-import { formField } from '../form-field.ts'
-import { readerOf } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
-import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
-import { renderInbox } from './render.ts'
-import { inboxTexts, type Result, results } from './texts.ts'
+import { renderApiLine } from '../parts.ts'
+import { openScreen, type Screen } from '../screen.ts'
+import { hasText } from '../texts/choose.ts'
+import { forMember, forStore } from '../visitor.ts'
+import { type Result, renderInbox } from './view.ts'
 
 const path = '/stores/:storeId/inbox'
 const write = { config: { right: 'payments:write' } } as const
@@ -32,9 +28,9 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
   const decide = openDecisions(ctx, (storeId) => forStore(ctx, storeId).db)
 
   scope.get(path, { config: { right: 'payments:read' } }, async (request, reply) => {
-    const { storeId } = storeOf(request)
-    const mine = forStore(ctx, storeId)
-    const query = queryOf(request)
+    const screen = openScreen(ctx, request, reply)
+    const { storeId, ctx: mine } = screen
+    const query = queryOf(screen)
     const [listed, named, { events }] = await Promise.all([
       listUndecided(mine.db, storeId, itemsMax + 1),
       readUndecided(mine.db, storeId, query.payment),
@@ -57,7 +53,7 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
         payment.checkoutId === null ? await listLikely(mine.db, storeId, ctx.config.cell, payment) : [],
       ),
     ])
-    const main = renderInbox(request, {
+    const main = renderInbox(screen, {
       items: payments.map((payment, place) => ({
         payment,
         owed: owed.get(payment.paymentId) ?? null,
@@ -68,18 +64,14 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
       hasMore: listed.length > itemsMax,
       recent: events,
       result: query.said,
-      reader: readerOf(request),
-      now: ctx.now(),
-      formField: formField(giveFormToken(ctx, request, reply)),
     })
     const [first] = payments
-    return sendPage(ctx, request, reply, {
+    return screen.send({
       screen: 'inbox',
-      title: pick(inboxTexts, request).title,
+      title: screen.texts.inbox.title,
       isLive: true,
       main: html`${main}${renderApiLine(
-        request,
-        ctx.config.baseUrl,
+        screen,
         first
           ? {
               method: 'POST',
@@ -92,31 +84,21 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
   })
 
   scope.post(`${path}/accept`, write, (request, reply) =>
-    answer(request, reply, async (storeId, paymentId) => {
-      const checkoutId = textOf(fieldsOf(request), 'checkoutId')
+    answer(openScreen(ctx, request, reply), async ({ storeId, session, field }, paymentId) => {
+      const checkoutId = field('checkoutId')
       const asked = { kind: 'accept', paymentId, checkoutId: checkoutId === '' ? null : checkoutId } as const
-      const { isApplied } = await decide(
-        forMember(ctx, request),
-        storeId,
-        actorOfSession(sessionOf(request)),
-        asked,
-        ctx.now(),
-      )
+      const actor = actorOfSession(session)
+      const { isApplied } = await decide(forMember(ctx, request), storeId, actor, asked, ctx.now())
       return isApplied ? 'accepted' : 'doing'
     }),
   )
 
   scope.post(`${path}/dismiss`, write, (request, reply) =>
-    answer(request, reply, async (storeId, paymentId) => {
-      const note = textOf(fieldsOf(request), 'note').trim().replaceAll(/\s+/g, ' ')
+    answer(openScreen(ctx, request, reply), async ({ storeId, session, field }, paymentId) => {
+      const note = field('note').trim().replaceAll(/\s+/g, ' ')
       const asked = { kind: 'dismiss', paymentId, checkoutId: null, ...(note !== '' && { note }) } as const
-      const { isApplied } = await decide(
-        forMember(ctx, request),
-        storeId,
-        actorOfSession(sessionOf(request)),
-        asked,
-        ctx.now(),
-      )
+      const actor = actorOfSession(session)
+      const { isApplied } = await decide(forMember(ctx, request), storeId, actor, asked, ctx.now())
       return isApplied ? 'dismissed' : 'doing'
     }),
   )
@@ -124,31 +106,30 @@ export function mountInbox(scope: FastifyInstance, ctx: Context): void {
 
 type Query = { readonly payment: string; readonly find: string; readonly said: Result | null }
 
-function queryOf(request: FastifyRequest): Query {
-  const given = (request.query ?? {}) as Readonly<Record<string, unknown>>
-  const text = (name: string) => (typeof given[name] === 'string' ? given[name].slice(0, 300).trim() : '')
+/** An order that somebody looks for may have 255 characters. */
+const findLengthMax = 300
+
+function queryOf({ request, asked, texts }: Screen): Query {
+  const { find } = request.query as { find?: unknown }
+  const said = asked('said')
   return {
-    payment: text('payment'),
-    find: text('find'),
-    said: results.find((each) => each === text('said')) ?? null,
+    payment: asked('payment'),
+    find: typeof find === 'string' ? find.slice(0, findLengthMax).trim() : '',
+    said: hasText(texts.inbox.results, said) ? said : null,
   }
 }
 
 /** Back to the inbox, which says what became of it: at the payment that is still there. */
 async function answer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  work: (storeId: ReturnType<typeof storeOf>['storeId'], paymentId: string) => Promise<Result>,
+  screen: Screen,
+  work: (screen: Screen, paymentId: string) => Promise<Result>,
 ): Promise<FastifyReply> {
-  const { storeId } = storeOf(request)
-  const paymentId = textOf(fieldsOf(request), 'paymentId')
-  const said = await work(storeId, paymentId).catch((error: unknown): Result => {
+  const paymentId = screen.field('paymentId')
+  const said = await work(screen, paymentId).catch((error: unknown): Result => {
     if (!(error instanceof Problem)) throw error
     if (error.code === 'invalid_request') return 'note'
-    const known = results.find((each) => each === error.code)
-    if (!known) throw error
-    return known
+    if (!hasText(screen.texts.inbox.results, error.code)) throw error
+    return error.code
   })
-  const address = new URLSearchParams({ payment: paymentId.slice(0, 40), said })
-  return reply.code(303).header('location', `/stores/${storeId}/inbox?${address}`).send()
+  return screen.go(`/inbox?${new URLSearchParams({ payment: paymentId.slice(0, 40), said })}`)
 }

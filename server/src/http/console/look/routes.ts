@@ -2,7 +2,6 @@ import type { UpdateStore } from '@farthing/sdk'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { isId } from '../../../ids.ts'
-import { actAs } from '../../../members/act.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import { Problem } from '../../../problems.ts'
 import { readStore } from '../../../stores/rows.ts'
@@ -10,18 +9,14 @@ import { type Store, storeToWire } from '../../../stores/store.ts'
 import { updateStore } from '../../../stores/update.ts'
 import { html } from '../../page/html.ts'
 import { chooseLanguage } from '../../page/languages/choose.ts'
-import { sendPage } from '../document.ts'
-import { fieldsOf, textOf } from '../fields.ts'
-import { formField } from '../form-field.ts'
-import { renderApiLine } from '../frame/api-line.ts'
-import { languageOf } from '../languages/choose.ts'
-import { pick } from '../languages/pick.ts'
-import { forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
+import { fieldsOf } from '../fields.ts'
+import { renderApiLine } from '../parts.ts'
+import { openScreen, type Screen } from '../screen.ts'
+import { hasText, languageOf } from '../texts/choose.ts'
 import { readLogo } from './logo.ts'
 import { parseMultipart } from './multipart.ts'
 import { type PreviewState, previewStates, renderPreview } from './preview.ts'
-import { renderLook } from './render.ts'
-import { type Fault, faults, lookTexts } from './texts.ts'
+import { type Fault, renderLook } from './view.ts'
 
 const path = '/stores/:storeId/look'
 const read = { config: { right: 'look:read' } } as const
@@ -39,36 +34,35 @@ export function mountLook(outer: FastifyInstance, ctx: Context): void {
         parseMultipart(request.headers['content-type'] ?? '', body),
     )
 
-    scope.get(path, read, (request, reply) => send(ctx, request, reply, null, null))
+    scope.get(path, read, (request, reply) => send(openScreen(ctx, request, reply), null, null))
 
     scope.get(`${path}/preview`, read, async (request, reply) => {
-      const store = await readOwn(ctx, request)
+      const store = await readOwn(openScreen(ctx, request, reply))
       const language = chooseLanguage(languageOf(request).tag, undefined)
       const { headers, text } = renderPreview(ctx, store, stateOf(request), language, ctx.now())
       return reply.headers({ ...headers, 'cross-origin-resource-policy': 'same-origin' }).send(text)
     })
 
     scope.post(path, { config: { right: 'look:write' }, errorHandler: tooLarge }, async (request, reply) => {
-      const { storeId } = storeOf(request)
+      const screen = openScreen(ctx, request, reply)
+      const { storeId } = screen
       const { logo } = fieldsOf(request)
       const image = Buffer.isBuffer(logo) && logo.length > 0 ? readLogo(logo) : null
-      const change = changeOf(request)
-      if (image && 'fault' in image) return await send(ctx, request, reply, change, image.fault)
+      const change = changeOf(screen)
+      if (image && 'fault' in image) return await send(screen, change, image.fault)
       const wanted = image ? { ...change, logoUrl: image.url } : change
       if (wanted.accentColor !== null && !/^#[0-9a-f]{6}$/i.test(wanted.accentColor ?? ''))
-        return await send(ctx, request, reply, change, 'accentColor')
+        return await send(screen, change, 'accentColor')
       try {
-        await actAs(forStore(ctx, storeId), storeId, sessionOf(request), 'look:write', (acting) =>
-          updateStore(acting.ctx, storeId, acting.actor, wanted, ctx.now()),
-        )
+        await screen.act((acting) => updateStore(acting.ctx, storeId, acting.actor, wanted, ctx.now()))
       } catch (error) {
         if (!(error instanceof Problem) || error.code !== 'invalid_request') throw error
         const [{ pointer } = { pointer: '' }] = error.extras.errors ?? []
-        const fault = faults.find((each) => pointer === `/${each}`)
-        if (!fault) throw error
-        return await send(ctx, request, reply, change, fault)
+        const fault = pointer.slice(1)
+        if (!hasText(screen.texts.look.faults, fault)) throw error
+        return await send(screen, change, fault)
       }
-      return reply.code(303).header('location', `/stores/${storeId}/look?said=saved`).send()
+      return screen.go('/look?said=saved')
     })
   })
 }
@@ -82,9 +76,8 @@ function tooLarge(error: Error, request: FastifyRequest, reply: FastifyReply): v
 }
 
 /** What the form says, all of it. A file comes on top. */
-function changeOf(request: FastifyRequest): UpdateStore {
-  const fields = fieldsOf(request)
-  const text = (name: string) => textOf(fields, name).trim()
+function changeOf({ field }: Screen): UpdateStore {
+  const text = (name: string) => field(name).trim()
   const orNull = (value: string) => (value === '' ? null : value)
   return {
     name: text('name'),
@@ -101,9 +94,8 @@ function changeOf(request: FastifyRequest): UpdateStore {
   }
 }
 
-async function readOwn(ctx: Context, request: FastifyRequest): Promise<Store> {
-  const { storeId } = storeOf(request)
-  const store = await readStore(forStore(ctx, storeId).db, storeId)
+async function readOwn({ ctx, storeId }: Screen): Promise<Store> {
+  const store = await readStore(ctx.db, storeId)
   if (!store) throw new Refusal('not_found')
   return store
 }
@@ -113,34 +105,28 @@ function stateOf({ query }: FastifyRequest): PreviewState {
   return previewStates.find((each) => each === state) ?? 'open'
 }
 
-async function send(
-  ctx: Context,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  entered: UpdateStore | null,
-  fault: Fault | null,
-): Promise<FastifyReply> {
-  const store = await readOwn(ctx, request)
-  const { said } = (request.query ?? {}) as { said?: unknown }
+async function send(screen: Screen, entered: UpdateStore | null, fault: Fault | null): Promise<FastifyReply> {
+  const store = await readOwn(screen)
+  const said = screen.asked('said')
   const wire = storeToWire(store)
-  const main = renderLook(request, {
+  const main = renderLook(screen, {
     store: { ...wire, ...entered },
     logoUrl: wire.logoUrl,
     fault: fault ?? (said === 'large' ? 'large' : null),
     isSaved: said === 'saved' && entered === null,
-    state: stateOf(request),
-    formField: formField(giveFormToken(ctx, request, reply)),
+    state: stateOf(screen.request),
   })
   const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = wire
-  return sendPage(ctx, request, reply, {
+  const line = {
+    method: 'PATCH',
+    path: `/stores/${wire.id}`,
+    body: { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency },
+  }
+  return screen.send({
     screen: 'look',
-    title: pick(lookTexts, request).title,
+    title: screen.texts.look.title,
     hasFrames: true,
     ...(fault && { status: 422 }),
-    main: html`${main}${renderApiLine(request, ctx.config.baseUrl, {
-      method: 'PATCH',
-      path: `/stores/${wire.id}`,
-      body: { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency },
-    })}`,
+    main: html`${main}${renderApiLine(screen, line)}`,
   })
 }

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readCheckout } from '../../../checkouts/rows.ts'
 import type { Context } from '../../../context.ts'
 import { isId, randomText } from '../../../ids.ts'
@@ -9,16 +9,12 @@ import { listCurrencies } from '../../../rates/list.ts'
 import { listCurrent } from '../../../stores/rows.ts'
 import { networksFor, walletFor } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
-import { sendPage } from '../document.ts'
-import { fieldsOf, textOf } from '../fields.ts'
-import { formField } from '../form-field.ts'
-import { readerOf } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
-import { forMember, forStore, giveFormToken, sessionOf, storeOf } from '../visitor.ts'
+import { renderApiLine } from '../parts.ts'
+import { openScreen, type Screen } from '../screen.ts'
+import { hasText, type Texts } from '../texts/choose.ts'
+import { forMember } from '../visitor.ts'
 import { type Entered, inputOf, make } from './make.ts'
-import { renderForm, renderMade, renderNoWallet } from './render.ts'
-import { type Fault, faults, newTexts } from './texts.ts'
+import { type Fault, renderForm, renderMade, renderNoWallet } from './view.ts'
 
 const path = '/stores/:storeId/new'
 const config = { config: { right: 'checkouts:write' } } as const
@@ -26,56 +22,46 @@ const keyLength = 26
 
 /** An amount makes a link and its code, to be sent or shown, and watched until it is paid. */
 export function mountNew(scope: FastifyInstance, ctx: Context): void {
-  scope.get(path, config, (request, reply) => sendForm(ctx, request, reply, null, null))
+  scope.get(path, config, (request, reply) => sendForm(openScreen(ctx, request, reply), null, null))
 
   scope.post(path, config, async (request, reply) => {
-    const { storeId } = storeOf(request)
-    const fields = fieldsOf(request)
+    const screen = openScreen(ctx, request, reply)
+    const { storeId, session, field, texts } = screen
     const entered: Entered = {
-      key: textOf(fields, 'key'),
-      amount: textOf(fields, 'amount').trim(),
-      currency: textOf(fields, 'currency'),
-      description: textOf(fields, 'description').trim(),
-      order: textOf(fields, 'order').trim(),
+      key: field('key'),
+      amount: field('amount').trim(),
+      currency: field('currency'),
+      description: field('description').trim(),
+      order: field('order').trim(),
     }
     try {
-      const id = await make(
-        forMember(ctx, request),
-        storeId,
-        actorOfSession(sessionOf(request)),
-        entered,
-        ctx.now(),
-      )
-      return reply.code(303).header('location', `/stores/${storeId}/new/${id}`).send()
+      const id = await make(forMember(ctx, request), storeId, actorOfSession(session), entered, ctx.now())
+      return screen.go(`/new/${id}`)
     } catch (error) {
-      const fault = error instanceof Problem ? faultOf(error) : undefined
+      const fault = error instanceof Problem ? faultOf(error, texts.newPayment.faults) : undefined
       if (fault === undefined) throw error
-      return sendForm(ctx, request, reply, entered, fault)
+      return sendForm(screen, entered, fault)
     }
   })
 
   scope.get(`${path}/:checkoutId`, config, async (request, reply) => {
-    const { storeId } = storeOf(request)
-    const { checkoutId } = request.params as { checkoutId: string }
-    const row = isId('ch', checkoutId)
-      ? await readCheckout(forStore(ctx, storeId).db, storeId, checkoutId)
-      : null
+    const screen = openScreen(ctx, request, reply)
+    const id = screen.part('checkoutId')
+    const row = isId('ch', id) ? await readCheckout(screen.ctx.db, screen.storeId, id) : null
     if (!row) throw new Refusal('not_found')
-    const field = formField(giveFormToken(ctx, request, reply))
-    const main = renderMade(ctx, request, row.checkout, readerOf(request), field)
-    return sendPage(ctx, request, reply, {
+    return screen.send({
       screen: 'payments',
-      title: pick(newTexts, request).title,
+      title: screen.texts.newPayment.title,
       isLive: true,
-      main: html`${main}${renderApiLine(request, ctx.config.baseUrl, { path: `/checkouts/${checkoutId}` })}`,
+      main: html`${renderMade(screen, row.checkout)}${renderApiLine(screen, { path: `/checkouts/${id}` })}`,
     })
   })
 }
 
 /** Which sentence to show for what the verb refused. */
-function faultOf({ code, extras }: Problem): Fault | undefined {
+function faultOf({ code, extras }: Problem, texts: Texts['newPayment']['faults']): Fault | undefined {
   if (code === 'idempotency_key_reused') return 'used'
-  if (code !== 'invalid_request') return faults.find((each) => each === code)
+  if (code !== 'invalid_request') return hasText(texts, code) ? code : undefined
   const [{ pointer, code: mistake } = { pointer: '', code: '' }] = extras.errors ?? []
   if (mistake === 'ambiguous') return 'ambiguous'
   if (pointer === '/priceAmount') return 'amount'
@@ -83,33 +69,21 @@ function faultOf({ code, extras }: Problem): Fault | undefined {
   return pointer === '/description' ? 'description' : 'order'
 }
 
-async function sendForm(
-  ctx: Context,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  entered: Entered | null,
-  fault: Fault | null,
-): Promise<FastifyReply> {
-  const { storeId, mode } = storeOf(request)
-  const mine = forStore(ctx, storeId)
-  const [wallets, currencies] = await Promise.all([
-    listCurrent(mine.db, storeId),
-    listCurrencies(mine, ctx.now()),
-  ])
-  const isPayable = networksFor(ctx, mode).some((network) => walletFor(network, wallets))
-  const title = pick(newTexts, request).title
-  if (!isPayable)
-    return sendPage(ctx, request, reply, { screen: 'payments', title, main: renderNoWallet(request) })
+async function sendForm(screen: Screen, entered: Entered | null, fault: Fault | null): Promise<FastifyReply> {
+  const { ctx, storeId, store, now } = screen
+  const [wallets, currencies] = await Promise.all([listCurrent(ctx.db, storeId), listCurrencies(ctx, now)])
+  const isPayable = networksFor(ctx, store.mode).some((network) => walletFor(network, wallets))
+  const page = { screen: 'payments', title: screen.texts.newPayment.title } as const
+  if (!isPayable) return screen.send({ ...page, main: renderNoWallet(screen) })
   // One that was used is not offered again.
   const key = fault !== null && fault !== 'used' && entered ? entered.key : randomText(keyLength)
   const values = { amount: '', currency: 'USD', description: '', order: '', ...entered, key }
-  const field = formField(giveFormToken(ctx, request, reply))
   const amount = values.amount === '' || fault === 'ambiguous' ? '12.50' : values.amount
-  const example = inputOf({ ...values, amount, order: values.order || 'order-1' })
-  return sendPage(ctx, request, reply, {
-    screen: 'payments',
-    title,
+  const body = inputOf({ ...values, amount, order: values.order || 'order-1' })
+  const line = renderApiLine(screen, { method: 'POST', path: '/checkouts', body })
+  return screen.send({
+    ...page,
     ...(fault && { status: 422 }),
-    main: html`${renderForm(request, values, currencies, fault, field)}${renderApiLine(request, ctx.config.baseUrl, { method: 'POST', path: '/checkouts', body: example })}`,
+    main: html`${renderForm(screen, values, currencies, fault)}${line}`,
   })
 }

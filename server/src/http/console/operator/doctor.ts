@@ -2,11 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { sendPage } from '../document.ts'
-import { readerOf, showCount, showExactTime } from '../formats.ts'
-import { renderCommand } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
+import { localeOf, showCount, showExactTime } from '../formats.ts'
+import { renderCommand } from '../parts.ts'
+import { textsOf } from '../texts/choose.ts'
 import type { Deployment, Finding } from './deployment.ts'
-import { healthTexts } from './health-texts.ts'
 
 /** A node has 5 seconds for each of a few questions. Whoever waits longer than this has gone. */
 const timeoutMs = 25_000
@@ -35,14 +34,16 @@ export function mountDoctor(scope: FastifyInstance, ctx: Context, deployment: De
   scope.get('/operator/doctor', async (request, reply) => {
     const isAsked = (request.query as Readonly<Record<string, unknown>>).run !== undefined
     const examined = isAsked ? await examine() : null
-    const texts = pick(healthTexts, request).doctor
+    const texts = textsOf(request).health.doctor
     return await sendPage(ctx, request, reply, {
       screen: 'doctor',
       title: texts.title,
       main: html`<div class="head plain"><div><h1>${texts.title}</h1><p class="soft words">${texts.about}</p></div>
-<form action="/operator/doctor"><input type="hidden" name="run" value="yes"><button>${examined ? texts.again : texts.run}</button></form></div>
+<form action="/operator/doctor"><input type="hidden" name="run" value="yes"><button>${
+        examined ? texts.again : texts.run
+      }</button></form></div>
 ${examined && renderExamined(request, examined)}
-${renderCommand(request, 'farthing-admin doctor')}`,
+${renderCommand(textsOf(request), 'farthing-admin doctor')}`,
     })
   })
 }
@@ -55,17 +56,20 @@ async function withLimit(findings: Promise<readonly Finding[]>): Promise<readonl
 }
 
 function renderExamined(request: FastifyRequest, { at, findings }: Examined): Html {
-  const texts = pick(healthTexts, request).doctor
-  const reader = readerOf(request)
+  const texts = textsOf(request).health.doctor
+  const locale = localeOf(request)
   if (findings === null) return html`<section class="pane"><p class="note">${texts.tooLong}</p></section>`
   const wrong = findings.filter(({ fix }) => fix !== null)
   const summary =
     wrong.length === 0
       ? html`<p class="note good">${texts.well}</p>`
-      : html`<p class="note">${fill(texts.wrong, { count: showCount(reader, wrong.length) })}</p>`
-  return html`<section class="pane stack">${summary}<p class="soft">${fill(texts.took, { time: showExactTime(reader, at) })} ${texts.elsewhere}</p>
+      : html`<p class="note">${fill(texts.wrong, { count: showCount(locale, wrong.length) })}</p>`
+  return html`<section class="pane stack">${summary}<p class="soft">${fill(texts.took, {
+    time: showExactTime(locale, at),
+  })} ${texts.elsewhere}</p>
 <ul class="things" lang="en">${[...wrong, ...findings.filter(({ fix }) => fix === null)].map(
     ({ what, says, fix }) =>
-      html`<li><div><p><b>${what}</b> ${says}</p>${fix !== null && html`<small>${fix}</small>`}</div><span class="chip ${fix === null ? 'good' : 'bad'}">${fix === null ? texts.fine : texts.bad}</span></li>`,
+      html`<li><div><p><b>${what}</b> ${says}</p>${fix !== null && html`<small>${fix}</small>`}</div>
+<span class="chip ${fix === null ? 'good' : 'bad'}">${fix === null ? texts.fine : texts.bad}</span></li>`,
   )}</ul></section>`
 }

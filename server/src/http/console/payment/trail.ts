@@ -5,8 +5,10 @@ import type { Claim, Told } from '../../../checkouts/trail-rows.ts'
 import { type CreditRow, toPayment } from '../../../payments/credits/credit.ts'
 import { type Html, html } from '../../page/html.ts'
 import { describeOption } from '../../page/parts/summary.ts'
-import { type Reader, showCount, showDuration, showShort, showUnits } from '../formats.ts'
-import type { StepId } from './texts.ts'
+import { type Locale, showCount, showDuration, showShort, showUnits } from '../formats.ts'
+import type { Texts } from '../texts/choose.ts'
+
+type StepId = keyof Texts['payment']['steps']
 
 /** One step of a payment: when it happened, what fills its sentence, who caused it, and the record behind it. */
 export type Step = {
@@ -58,13 +60,13 @@ const failures: readonly StepId[] = [
 ]
 
 /** Every step that is stored, oldest first, then what is still to come. */
-export function stepsOf(trail: Trail, reader: Reader): Step[] {
+export function stepsOf(trail: Trail, locale: Locale): Step[] {
   const steps = [
     ...trail.events.flatMap((event) => eventSteps(event)),
-    ...trail.claims.flatMap((claim) => claimSteps(claim, reader)),
-    ...trail.credits.flatMap((credit) => creditSteps(credit, reader)),
-    ...trail.refunds.flatMap((refund) => refundSteps(refund, reader)),
-    ...trail.told.map((told) => deliveryStep(told, trail.events, reader)),
+    ...trail.claims.flatMap((claim) => claimSteps(claim, locale)),
+    ...trail.credits.flatMap((credit) => creditSteps(credit, locale)),
+    ...trail.refunds.flatMap((refund) => refundSteps(refund, locale)),
+    ...trail.told.map((told) => deliveryStep(told, trail.events, locale)),
   ]
   return steps.toSorted((a, b) => (a.at?.getTime() ?? Infinity) - (b.at?.getTime() ?? Infinity) || 0)
 }
@@ -89,14 +91,14 @@ function eventSteps(event: Event): Step[] {
   return [step(id, new Date(event.createdAt), event, { order: html`<bdi>${order}</bdi>`, note }, by)]
 }
 
-function claimSteps(claim: Claim, reader: Reader): Step[] {
+function claimSteps(claim: Claim, locale: Locale): Step[] {
   const { symbol, decimals } = describeOption(claim)
   const payer = toShown(claim.network, claim.payer)
-  const amount = showUnits(reader, BigInt(claim.amount), decimals, symbol)
+  const amount = showUnits(locale, BigInt(claim.amount), decimals, symbol)
   const raw = { ...claim, payer, asset: toShown(claim.network, claim.asset) }
   const fills = {
     ...{ payer: showShort(payer), amount, reason: claim.reason ?? claim.state },
-    ...{ count: showCount(reader, claim.together - 1), transaction: showShort(claim.transaction ?? '') },
+    ...{ count: showCount(locale, claim.together - 1), transaction: showShort(claim.transaction ?? '') },
   }
   return [
     step('signed', claim.claimedAt, raw, fills),
@@ -107,11 +109,11 @@ function claimSteps(claim: Claim, reader: Reader): Step[] {
   ]
 }
 
-function creditSteps(credit: CreditRow, reader: Reader): Step[] {
+function creditSteps(credit: CreditRow, locale: Locale): Step[] {
   const { symbol, decimals } = describeOption(credit)
   const fills = {
-    amount: showUnits(reader, credit.amount, decimals, symbol),
-    block: showCount(reader, credit.blockNumber),
+    amount: showUnits(locale, credit.amount, decimals, symbol),
+    block: showCount(locale, credit.blockNumber),
   }
   return [
     step('block', credit.includedAt, toPayment(credit), fills),
@@ -121,10 +123,10 @@ function creditSteps(credit: CreditRow, reader: Reader): Step[] {
   ]
 }
 
-function refundSteps(refund: Refund, reader: Reader): Step[] {
+function refundSteps(refund: Refund, locale: Locale): Step[] {
   const { symbol, decimals } = describeOption(refund)
   const fills = {
-    refund: showUnits(reader, BigInt(refund.amount), decimals, symbol),
+    refund: showUnits(locale, BigInt(refund.amount), decimals, symbol),
     ...{ address: showShort(refund.recipient ?? ''), transaction: showShort(refund.transaction ?? '') },
   }
   return [
@@ -133,12 +135,12 @@ function refundSteps(refund: Refund, reader: Reader): Step[] {
   ]
 }
 
-function deliveryStep(told: Told, events: readonly Event[], reader: Reader): Step {
+function deliveryStep(told: Told, events: readonly Event[], locale: Locale): Step {
   const type = events.find(({ id }) => id === told.eventId)?.type ?? ''
   const fills = {
     ...{ type: html`<code>${type}</code>`, host: URL.parse(told.url)?.host ?? told.url },
-    ...{ status: String(told.status ?? ''), count: showCount(reader, told.tries) },
-    time: told.durationMs === null ? '' : `${showCount(reader, told.durationMs)} ms`,
+    ...{ status: String(told.status ?? ''), count: showCount(locale, told.tries) },
+    time: told.durationMs === null ? '' : `${showCount(locale, told.durationMs)} ms`,
   }
   if (told.state === 'delivered') return step('delivered', told.finishedAt, told, fills)
   if (told.state === 'undeliverable') return step('undelivered', told.finishedAt, told, fills)
@@ -146,7 +148,7 @@ function deliveryStep(told: Told, events: readonly Event[], reader: Reader): Ste
 }
 
 /** How long after the step before it a step came; null where that says nothing. */
-export function gapOf(reader: Reader, before: Step | undefined, { at }: Step): string | null {
+export function gapOf(locale: Locale, before: Step | undefined, { at }: Step): string | null {
   const ms = at && before?.at ? at.getTime() - before.at.getTime() : 0
-  return ms >= 1_000 ? showDuration(reader, ms) : null
+  return ms >= 1_000 ? showDuration(locale, ms) : null
 }

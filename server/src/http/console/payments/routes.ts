@@ -8,17 +8,13 @@ import { readPayment } from '../../../payments/credits/store-rows.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
 import { html } from '../../page/html.ts'
 import { letPause } from '../../unread.ts'
-import { sendPage } from '../document.ts'
-import { readerOf } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
-import { forStore, sessionOf, storeOf } from '../visitor.ts'
+import { renderApiLine } from '../parts.ts'
+import { openScreen } from '../screen.ts'
 import { exportRows } from './export.ts'
-import { renderList, type Shown } from './list.ts'
 import { checkoutQueryOf, type ListQuery, paymentQueryOf, readQuery, rowsPerPage } from './query.ts'
 import { mainOf } from './received.ts'
 import { openExports } from './running-exports.ts'
-import { paymentsTexts } from './texts.ts'
+import { renderList, type Shown } from './view.ts'
 
 const path = '/stores/:storeId/payments'
 const reading = { config: { right: 'payments:read' } } as const
@@ -28,8 +24,8 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
   const startExport = openExports()
 
   scope.get(path, reading, async (request, reply) => {
-    const { storeId } = storeOf(request)
-    const mine = forStore(ctx, storeId)
+    const screen = openScreen(ctx, request, reply)
+    const { storeId, ctx: mine } = screen
     const query = readQuery(request)
     const { search } = query
     const found =
@@ -38,26 +34,26 @@ export function mountPayments(scope: FastifyInstance, ctx: Context): void {
         : search?.kind === 'payment' && (await readPayment(mine.db, storeId, search.text))
           ? `payments/${search.text}`
           : null
-    if (found) return reply.code(303).header('location', `/stores/${storeId}/${found}`).send()
-    const reader = readerOf(request)
-    const { rows, nextCursor } = await readShown(mine, query, storeId, reader.timeZone)
+    if (found) return screen.go(`/${found}`)
+    const { timeZone } = screen.locale
+    const { rows, nextCursor } = await readShown(mine, query, storeId, timeZone)
     const returned = await sumReturned(mine.db, storeId, paymentIdsOf(rows))
-    const shown: Shown = { query, rows, nextCursor, returned, reader, now: ctx.now() }
-    return sendPage(ctx, request, reply, {
+    const shown: Shown = { query, rows, nextCursor, returned }
+    const line = renderApiLine(screen, { path: apiPathOf(query, timeZone) })
+    return screen.send({
       screen: 'payments',
-      title: pick(paymentsTexts, request).title,
+      title: screen.texts.payments.title,
       isLive: true,
-      main: html`${renderList(request, shown)}${renderApiLine(request, ctx.config.baseUrl, { path: apiPathOf(query, reader.timeZone) })}`,
+      main: html`${renderList(screen, shown)}${line}`,
     })
   })
 
   // Without HEAD, which would read all rows and send none.
   scope.get(`${path}/export`, { ...reading, exposeHeadRoute: false }, async (request, reply) => {
-    const { storeId } = storeOf(request)
+    const { ctx: mine, storeId, session, locale } = openScreen(ctx, request, reply)
     const query = readQuery(request)
-    const { timeZone } = readerOf(request)
-    const by = { memberId: sessionOf(request).member.id, storeId }
-    const rows = startExport(by, exportRows(forStore(ctx, storeId), storeId, timeZone, query))
+    const by = { memberId: session.member.id, storeId }
+    const rows = startExport(by, exportRows(mine, storeId, locale.timeZone, query))
     // With a filter that hardly anything fits, there may be nothing to send for minutes.
     letPause(reply.raw)
     const name = `${query.show}-${ctx.now().toISOString().slice(0, 10)}.csv`

@@ -1,6 +1,6 @@
 import { isId } from '../../../ids.ts'
 
-export type SearchKind = 'checkout' | 'payment' | 'transaction' | 'address' | 'order'
+type SearchKind = 'checkout' | 'payment' | 'transaction' | 'address' | 'order'
 
 export type Search = { readonly kind: SearchKind; readonly text: string }
 

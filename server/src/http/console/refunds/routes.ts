@@ -1,47 +1,212 @@
-import type { FastifyInstance } from 'fastify'
+import type { Actor } from '@farthing/sdk'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { isId } from '../../../ids.ts'
-import { listRefunds } from '../../../refunds/read.ts'
-import { html } from '../../page/html.ts'
-import { sendPage } from '../document.ts'
-import { readerOf } from '../formats.ts'
-import { renderApiLine } from '../frame/api-line.ts'
-import { pick } from '../languages/pick.ts'
-import { forStore, storeOf } from '../visitor.ts'
-import { mountActs } from './act.ts'
-import { renderList, statuses } from './list.ts'
-import { mountMaking } from './make.ts'
-import { sendOne } from './send.ts'
-import { mountSigning } from './sign.ts'
-import { refundTexts } from './texts.ts'
+import type { Acting } from '../../../members/act.ts'
+import type { Role } from '../../../members/member.ts'
+import { Refusal } from '../../../members/refusal.ts'
+import type { Rails } from '../../../payments/rail.ts'
+import { openRails } from '../../../payments/rails.ts'
+import { Problem } from '../../../problems.ts'
+import { cancelRefund } from '../../../refunds/cancel.ts'
+import { confirmClaim, judgeNamed } from '../../../refunds/claims/confirm.ts'
+import { makeClaim } from '../../../refunds/claims/make.ts'
+import { declareRefund } from '../../../refunds/declare.ts'
+import { nameTransaction } from '../../../refunds/name-transaction.ts'
+import { prepareRefund } from '../../../refunds/prepare.ts'
+import { listRefunds, readRefund } from '../../../refunds/read.ts'
+import { toWire } from '../../../refunds/refund.ts'
+import { findRefund } from '../../../refunds/rows.ts'
+import { signRefund } from '../../../refunds/sign.ts'
+import { fill, html } from '../../page/html.ts'
+import { showExactTime } from '../formats.ts'
+import { renderApiLine, sendSecret } from '../parts.ts'
+import { inWords, openScreen, type Screen, sentenceFor } from '../screen.ts'
+import { mountCreating } from './create.ts'
+import { type One, pathOf, renderList, renderOne, statuses } from './view.ts'
 
 const path = '/stores/:storeId/refunds'
 const reading = { config: { right: 'refunds:read' } } as const
+const writing = { config: { right: 'refunds:write' } } as const
 const rowsPerPage = 50
 
 /** Money that goes back: the list, one refund with what to do next, and making one. */
 export function mountRefunds(scope: FastifyInstance, ctx: Context): void {
+  const rails = openRails(ctx)
+
   scope.get(path, reading, async (request, reply) => {
-    const { storeId } = storeOf(request)
-    const query = request.query as Readonly<Record<string, unknown>>
-    const status = statuses.find((each) => each === query.status) ?? null
-    const cursor = typeof query.cursor === 'string' && isId('rf', query.cursor) ? query.cursor : null
-    const asked = { status, cursor, limit: rowsPerPage }
-    const { data: refunds, nextCursor } = await listRefunds(forStore(ctx, storeId), storeId, asked)
-    const reader = readerOf(request)
-    const main = renderList(request, { status, cursor, refunds, nextCursor, reader, now: ctx.now() })
+    const screen = openScreen(ctx, request, reply)
+    const status = statuses.find((each) => each === screen.asked('status')) ?? null
+    const cursor = isId('rf', screen.asked('cursor')) ? screen.asked('cursor') : null
+    const wanted = { status, cursor, limit: rowsPerPage }
+    const { data: refunds, nextCursor } = await listRefunds(screen.ctx, screen.storeId, wanted)
+    const main = renderList(screen, { status, cursor, refunds, nextCursor })
     const parameters = new URLSearchParams({ ...(status && { status }), limit: `${rowsPerPage}` })
-    return sendPage(ctx, request, reply, {
+    return screen.send({
       screen: 'refunds',
-      title: pick(refundTexts, request).title,
+      title: screen.texts.refunds.title,
       isLive: true,
-      main: html`${main}${renderApiLine(request, ctx.config.baseUrl, { path: `/refunds?${parameters}` })}`,
+      main: html`${main}${renderApiLine(screen, { path: `/refunds?${parameters}` })}`,
     })
   })
 
-  scope.get(`${path}/:refundId`, reading, (request, reply) => sendOne(ctx, request, reply, null))
+  scope.get(`${path}/:refundId`, reading, (request, reply) => sendOne(openScreen(ctx, request, reply), null))
 
-  mountActs(scope, ctx)
-  mountMaking(scope, ctx)
-  mountSigning(scope, ctx)
+  mountActs(scope, ctx, rails)
+  mountSigning(scope, ctx, rails)
+  mountCreating(scope, ctx)
+}
+
+/**
+ * What a store does about a refund without its wallet. What says who gets the money, or that it was paid where nobody can
+ * look, takes a touch.
+ */
+function mountActs(scope: FastifyInstance, ctx: Context, rails: Rails): void {
+  const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
+    scope.post(`${path}/:refundId/${act}`, writing, (request, reply) =>
+      answer(openScreen(ctx, request, reply), work),
+    )
+
+  on('cancel', ({ act, storeId }, id) =>
+    act((acting) => cancelRefund(acting.ctx, storeId, acting.actor, id, ctx.now())),
+  )
+
+  on('transaction', ({ act, storeId, field }, id) =>
+    act((acting) =>
+      nameTransaction(acting.ctx, rails, storeId, id, {
+        transaction: field('transaction').trim(),
+        actor: acting.actor,
+      }),
+    ),
+  )
+
+  on('declare', async (screen, id) => {
+    const reference = screen.field('reference')
+    const values = { refundId: id, reference }
+    return await screen.actWith(await screen.touch(), 'refund.declare', values, async (acting) => {
+      await requireVouching(screen, acting, id)
+      return await declareRefund(acting.ctx, screen.storeId, acting.actor, id, reference.trim())
+    })
+  })
+
+  on('confirm', async (screen, id) => {
+    const { storeId } = screen
+    const [address, code] = [screen.field('address'), screen.field('code')]
+    const judged = await judgeNamed(screen.ctx, storeId, id)
+    const values = { refundId: id, address, code }
+    return await screen.actWith(await screen.touch(), 'refund.confirm', values, async (acting) => {
+      await requireVouching(screen, acting, id)
+      // What the passkey confirmed is the address that was shown.
+      const { claim } = await readRefund(acting.ctx, storeId, id)
+      if (claim?.address !== address) throw new Problem('claim_closed', 'Another address was named.')
+      return await confirmClaim(acting.ctx, storeId, id, { judged, code, actor: acting.actor }, ctx.now())
+    })
+  })
+
+  /** A link alone pays nobody: what is named with it takes a touch. */
+  scope.post(`${path}/:refundId/claim`, writing, async (request, reply) => {
+    const screen = openScreen(ctx, request, reply)
+    const id = idOf(screen)
+    const { refunds: texts } = screen.texts
+    try {
+      const { url, expiresAt } = await screen.act((acting) =>
+        makeClaim(acting.ctx, screen.storeId, acting.actor, id),
+      )
+      const until = fill(texts.linkUntil, { time: showExactTime(screen.locale, new Date(expiresAt)) })
+      return await sendSecret(screen, {
+        title: texts.linkMade,
+        about: html`${texts.linkAbout} ${until}`,
+        secret: url,
+        copy: texts.copyLink,
+        back: { href: pathOf(screen, { id }), text: texts.back },
+      })
+    } catch (error) {
+      return await refuse(screen, error)
+    }
+  })
+}
+
+/**
+ * For the script: hands out what the wallet signs, and takes its signature. Neither takes a touch, because nothing moves
+ * without the key of the wallet, to nobody but the refund's recipient.
+ */
+function mountSigning(scope: FastifyInstance, ctx: Context, rails: Rails): void {
+  const on = (act: string, work: (screen: Screen, id: string) => Promise<unknown>) =>
+    scope.post(`${path}/:refundId/${act}`, writing, (request, reply) => {
+      const screen = openScreen(ctx, request, reply)
+      return inWords(screen.texts.refunds.problems, async () => {
+        const id = idOf(screen)
+        // Asks again whether the member may: a role that was taken away counts at once.
+        await screen.act(async () => {})
+        return await work(screen, id)
+      })
+    })
+
+  on('prepare', (screen, id) => prepareRefund(screen.ctx, rails, screen.storeId, id))
+
+  on('signature', async (screen, id) => {
+    const [signature, transaction] = [screen.field('signature'), screen.field('transaction')]
+    const given = transaction === '' ? { signature } : { transaction }
+    await signRefund(screen.ctx, rails, screen.storeId, id, given)
+    return { to: pathOf(screen, { id }) }
+  })
+}
+
+function idOf({ part }: Screen): string {
+  const id = part('refundId')
+  if (!isId('rf', id)) throw new Refusal('not_found')
+  return id
+}
+
+/**
+ * Whether a member may say who gets the money of a refund, or that it was paid where nobody can look. A manager may only
+ * for what they asked for themselves: that is within the limit that owners set.
+ */
+function mayVouch(role: Role, memberId: string, { actor }: { readonly actor: Actor }): boolean {
+  return role === 'owner' || actor.id === memberId
+}
+
+async function requireVouching(screen: Screen, { ctx, actor, role }: Acting, id: string): Promise<void> {
+  const refund = await findRefund(ctx.db, screen.storeId, id)
+  if (refund && !mayVouch(role, actor.id, refund))
+    throw new Refusal('role', { detail: screen.texts.refunds.notTheirs })
+}
+
+/** Shows the refund as it has become, or with the reason why nothing changed. */
+async function answer(
+  screen: Screen,
+  work: (screen: Screen, id: string) => Promise<unknown>,
+): Promise<FastifyReply> {
+  const id = idOf(screen)
+  try {
+    await work(screen, id)
+  } catch (error) {
+    return await refuse(screen, error)
+  }
+  return screen.go(`/refunds/${id}`)
+}
+
+async function refuse(screen: Screen, error: unknown): Promise<FastifyReply> {
+  const isRole = error instanceof Refusal && error.reason === 'role'
+  const problem = isRole ? (error.detail ?? null) : sentenceFor(error, screen.texts.refunds.problems)
+  if (problem !== null) return await sendOne(screen, problem)
+  if (error instanceof Problem && error.code === 'not_found') throw new Refusal('not_found')
+  throw error
+}
+
+/** The screen of the refund in the path. */
+async function sendOne(screen: Screen, problem: string | null): Promise<FastifyReply> {
+  const { storeId, store, session } = screen
+  const refund = await findRefund(screen.ctx.db, storeId, idOf(screen))
+  if (!refund) throw new Refusal('not_found')
+  const wire = toWire(refund)
+  const one: One = { refund, wire, problem, mayVouch: mayVouch(store.role, session.member.id, refund) }
+  const line = renderApiLine(screen, { path: `/refunds/${wire.id}` })
+  return screen.send({
+    ...(problem !== null && { status: 409 }),
+    screen: 'refunds',
+    title: `${screen.texts.refunds.id} ${wire.orderId ?? wire.id}`,
+    isLive: problem === null,
+    main: html`${renderOne(screen, one)}${line}`,
+  })
 }

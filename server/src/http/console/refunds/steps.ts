@@ -2,10 +2,42 @@ import type { Refund as Wire } from '@farthing/sdk'
 import { toShown } from '../../../chains/families.ts'
 import type { Refund } from '../../../refunds/refund.ts'
 import { type Html, html } from '../../page/html.ts'
-import { type Reader, showShort } from '../formats.ts'
-import { amountOf } from './list.ts'
-import type { StepId } from './texts-shape.ts'
-import { renderTransaction } from './transaction.ts'
+import { describeOption } from '../../page/parts/summary.ts'
+import { type Locale, showShort, showUnits } from '../formats.ts'
+import { renderTransaction } from '../parts.ts'
+import type { Texts } from '../texts/choose.ts'
+
+/** Who has to do something about a refund, and what: `sign`, `pay`, `confirm` and `link` are for the store. */
+export type Turn = keyof Texts['refunds']['turns']
+
+export function turnOf({ status, way, recipient, isCanceling, claim }: Wire): Turn {
+  switch (status) {
+    case 'REQUESTED':
+      if (isCanceling) return 'canceling'
+      if (recipient !== null) return way === 'signed' ? 'sign' : 'pay'
+      if (claim?.status === 'NAMED') return 'confirm'
+      return claim?.status === 'OPEN' ? 'buyer' : 'link'
+    case 'SIGNED':
+    case 'SENT':
+      return 'moving'
+    case 'COMPLETED':
+      return 'done'
+    case 'DECLARED':
+      return 'declared'
+    case 'FAILED':
+      return 'failed'
+    case 'CANCELED':
+      return 'canceled'
+  }
+}
+
+const stores: readonly Turn[] = ['sign', 'pay', 'confirm', 'link']
+
+export function isStoresTurn(turn: Turn): boolean {
+  return stores.includes(turn)
+}
+
+type StepId = keyof Texts['refunds']['steps']
 
 /** One step of a refund: when it happened, what fills its sentence, and who caused it. */
 export type Step = {
@@ -18,11 +50,11 @@ export type Step = {
 }
 
 /** What is recorded of a refund, in its order, and what is still to come. */
-export function stepsOf(refund: Refund, wire: Wire, reader: Reader): Step[] {
+export function stepsOf(refund: Refund, wire: Wire, locale: Locale): Step[] {
   const { status, actor, network } = refund
   const shown = (address: string | null) => (address === null ? '' : showShort(toShown(network, address)))
   const fills = {
-    amount: amountOf(reader, wire),
+    amount: amountOf(locale, wire),
     payment: html`<code>${refund.paymentId}</code>`,
     wallet: shown(refund.wallet),
     address: shown(refund.recipient),
@@ -47,4 +79,9 @@ export function stepsOf(refund: Refund, wire: Wire, reader: Reader): Step[] {
     status === 'FAILED' && step('failed', refund.endedAt, 'failed'),
   ]
   return steps.filter((each) => each !== false)
+}
+
+export function amountOf(locale: Locale, refund: Pick<Wire, 'network' | 'asset' | 'amount'>): string {
+  const { symbol, decimals } = describeOption(refund)
+  return showUnits(locale, BigInt(refund.amount), decimals, symbol)
 }

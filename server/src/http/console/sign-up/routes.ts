@@ -7,9 +7,8 @@ import { fill, html } from '../../page/html.ts'
 import { describeBrowser } from '../browser.ts'
 import { sendPage } from '../document.ts'
 import { fieldsOf, readText, textOf } from '../fields.ts'
-import { languageOf } from '../languages/choose.ts'
+import { languageOf, textsOf } from '../texts/choose.ts'
 import { browserOf, startSession } from '../visitor.ts'
-import { signUpTexts } from './texts.ts'
 
 /** Where a stranger opens a store. Unless SIGN_UP lets them, there is nothing here. */
 export function mountSignUp(scope: FastifyInstance, ctx: Context): void {
@@ -18,7 +17,7 @@ export function mountSignUp(scope: FastifyInstance, ctx: Context): void {
 
   scope.get('/sign-up', { config: { isOpen: true } }, (request, reply) => {
     if (request.visitor.session) return reply.code(303).header('location', '/').send()
-    const texts = textsOf(request)
+    const texts = textsOf(request).signUp
     const has = (mode: 'test' | 'live') => networksFor(ctx, mode).length > 0
     const waits = ctx.config.signUp === 'open' ? 'open' : 'approval'
     return sendPage(ctx, request, reply, {
@@ -65,12 +64,8 @@ export function mountSignUp(scope: FastifyInstance, ctx: Context): void {
   })
 }
 
-function textsOf(request: FastifyRequest) {
-  return signUpTexts[languageOf(request).tag] ?? signUpTexts.en
-}
-
 function readApplicant(request: FastifyRequest): Applicant {
-  const texts = textsOf(request)
+  const texts = textsOf(request).signUp
   return {
     storeName: readText(request, 'storeName', texts.storeName),
     name: readText(request, 'name', texts.name),

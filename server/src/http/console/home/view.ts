@@ -1,0 +1,210 @@
+import { periods, type Sum, type Takings } from '../../../checkouts/rollups/takings.ts'
+import { unitsToText } from '../../../money.ts'
+import { fill, type Html, html } from '../../page/html.ts'
+import { type Locale, showCount, showDuration, showRounded, showUnits } from '../formats.ts'
+import { renderApiLine, renderHead } from '../parts.ts'
+import type { Screen } from '../screen.ts'
+import { renderChart, toNumber } from './chart.ts'
+import { renderLatest } from './latest.ts'
+import { renderNeeds } from './needs.ts'
+import type { Home } from './read.ts'
+import type { Writer } from './writer.ts'
+
+export function renderHome(screen: Screen, home: Home): Html {
+  const { base, locale } = screen
+  const texts = screen.texts.home
+  const money = (millionths: bigint) => showRounded(locale, unitsToText(millionths, 6), home.reportCurrency)
+  const writer: Writer = { texts, locale, money, days: (from, to) => showDays(locale, from, to) }
+  const { takings, latest } = home
+  const isEmpty = latest.length === 0 && takings.sum.made === 0 && takings.before.sum.made === 0
+  if (isEmpty) return renderEmpty(screen, home)
+  const tabs = periods.map(
+    (each) =>
+      html`<a href="?period=${each}"${each === home.period && html` aria-current="true"`}>${texts.periods[each]}</a>`,
+  )
+  return html`<div class="head"><div><h1 class="label">${texts.taken[home.period]}</h1>
+<p class="price">${money(takings.sum.amount)}</p>
+<p>${renderComparison(home, writer)}</p>${renderCaveats(home, writer)}</div>
+<nav class="tabs" aria-label="${texts.period}">${tabs}</nav></div>
+<section class="pane" aria-label="${texts.figures}">${renderFigures(home, writer)}</section>
+<div class="split">${renderNeeds(home, writer, base)}<section class="pane">${renderDays(home, writer)}</section></div>
+<div class="split"><section class="pane">${renderLatest(home, writer, base)}</section>${renderEnded(
+    takings.sum,
+    writer,
+  )}</div>
+${renderApiLine(screen, { path: '/payments?limit=6' })}`
+}
+
+function renderEmpty(screen: Screen, home: Home): Html {
+  const { base } = screen
+  const texts = screen.texts.home
+  const mayMake = screen.may('checkouts:write')
+  const example = { orderId: 'order-1', priceAmount: '12.50', priceCurrency: home.reportCurrency }
+  const next = home.hasWallet
+    ? html`<p>${texts.emptyReady}</p>${
+        mayMake && html`<p><a class="button" href="${base}/new">${texts.emptyNew}</a></p>`
+      }<p>${texts.emptyShop}</p>${renderApiLine(screen, { method: 'POST', path: '/checkouts', body: example })}`
+    : html`<p>${texts.emptyNoWallet}</p><p><a class="button" href="${base}/wallets">${texts.emptyWallet}</a></p>`
+  return html`${renderHead(texts.title)}
+<section class="pane"><div class="empty"><h2>${texts.empty}</h2>${next}</div></section>`
+}
+
+/** "12% more than 1–16 October until this time, which brought $34,180.00". */
+function renderComparison({ takings, period }: Home, { texts, locale, money, days }: Writer): Html {
+  const { sum, before } = takings
+  const until = fill(texts.untilNow[period], { days: days(before.from, before.to) })
+  if (before.sum.amount === 0n)
+    return html`<span class="soft">${fill(texts.nothingBefore, { days: until })}</span>`
+  const share = toNumber(((sum.amount - before.sum.amount) * 1_000_000n) / before.sum.amount)
+  const text = share === 0 ? texts.same : share > 0 ? texts.more : texts.less
+  const shown = showShare(locale, Math.abs(share))
+  const than = fill(texts.than, { days: until, amount: money(before.sum.amount) })
+  return html`<span${share > 0 && html` class="up"`}>${fill(text, { share: shown })}</span>
+<span class="soft">${than}</span>`
+}
+
+/** What the sum is not. */
+function renderCaveats({ takings, reportCurrency }: Home, { texts, locale, money }: Writer): Html {
+  const { sum, waiting } = takings
+  const amounts = sum.left
+    .map(({ units, decimals, symbol }) => showUnits(locale, units, decimals, symbol))
+    .join(', ')
+  return html`<p><small>${texts.beforeRefunds}</small></p>${
+    sum.converted > 0n &&
+    html`<p><small>${fill(texts.converted, { amount: money(sum.converted) })}</small></p>`
+  }
+${amounts !== '' && html`<p><small>${fill(texts.left, { amounts, currency: reportCurrency })}</small></p>`}
+${waiting > 0n && html`<p><small>${fill(texts.counting, { count: showCount(locale, waiting) })}</small></p>`}`
+}
+
+function renderFigures({ takings }: Home, { texts, locale, money, days }: Writer): Html {
+  const { sum, before } = takings
+  const than = { days: days(before.from, before.to) }
+  const compare = (
+    difference: number | bigint,
+    more: string,
+    less: string,
+    show: (by: number | bigint) => string,
+  ) => {
+    const by = difference < 0 ? -difference : difference
+    const text = difference > 0 ? more : difference < 0 ? less : texts.equal
+    return html`<dd class="soft">${fill(text, { ...than, amount: show(by) })}</dd>`
+  }
+  const average =
+    sum.average !== null &&
+    html`<div><dt>${texts.average}</dt>
+<dd>${money(sum.average)}</dd>${
+      before.sum.average !== null &&
+      compare(sum.average - before.sum.average, texts.countMore, texts.countLess, (by) => money(BigInt(by)))
+    }</div>`
+  const median =
+    sum.medianMs !== null &&
+    html`<div><dt>${texts.median}</dt>
+<dd>${showDuration(locale, sum.medianMs)}</dd>${
+      before.sum.medianMs !== null &&
+      compare(seconds(sum.medianMs) - seconds(before.sum.medianMs), texts.slower, texts.quicker, (by) =>
+        showDuration(locale, Number.parseInt(`${by}`, 10) * 1_000),
+      )
+    }</div>`
+  return html`<dl class="figures"><div><dt>${texts.payments}</dt>
+<dd>${showCount(locale, sum.payments)}</dd>${compare(
+    sum.payments - before.sum.payments,
+    texts.countMore,
+    texts.fewer,
+    (by) => showCount(locale, by),
+  )}</div>${average}${median}</dl>`
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1_000)
+}
+
+function renderDays({ takings, period, reportCurrency }: Home, writer: Writer): Html {
+  const { texts, locale, money, days: showSpan } = writer
+  const { days } = takings
+  const [first] = days
+  const last = days.at(-1)
+  const span = showSpan(first?.day ?? '', last?.day ?? '')
+  const best = days.toSorted((a, b) => ((b.amount ?? 0n) > (a.amount ?? 0n) ? 1 : -1))[0]
+  const isAnything = best !== undefined && (best.amount ?? 0n) > 0n
+  const about = isAnything
+    ? fill(texts.chartAbout, {
+        days: span,
+        day: showSpan(best.day, best.day),
+        amount: money(best.amount ?? 0n),
+      })
+    : fill(texts.chartEmpty, { days: span })
+  const isMonth = period === 'month'
+  const month = (day: string) => formatDay(locale, day, { month: 'long' })
+  const then = isMonth
+    ? fill(texts.beside.month, { month: month(takings.before.from) })
+    : html`${texts.beside.week}`
+  const compact = new Intl.NumberFormat(locale.tag, {
+    style: 'currency',
+    currency: reportCurrency,
+    notation: 'compact',
+    maximumFractionDigits: 1,
+    minimumFractionDigits: 0,
+  })
+  const chart = renderChart(takings, {
+    about,
+    axis: (amount) => compact.format(amount),
+    label: (day) => formatDay(locale, day, isMonth ? { day: 'numeric' } : { weekday: 'short' }),
+    hover: (day, amount) => `${showSpan(day, day)}: ${money(amount)}`,
+  })
+  return html`<div class="row apart"><h2>${texts.chart}</h2>
+<p class="row soft"><small><span class="key"></span>${
+    isMonth ? month(takings.from) : span
+  }</small><small><span class="key then"></span>${then}</small></p></div>
+${chart}${renderNumbers(takings, writer, then)}`
+}
+
+function renderNumbers({ days }: Takings, { texts, money, days: showSpan }: Writer, then: Html): Html {
+  const cell = (amount: bigint | null) =>
+    html`<td class="number">${amount === null ? '–' : money(amount)}</td>`
+  const row = ({ day, amount, before }: Takings['days'][number]) =>
+    html`<tr><th scope="row">${showSpan(day, day)}</th>${cell(amount)}${cell(before)}</tr>`
+  return html`<details id="numbers"><summary>${texts.numbers}</summary>
+<div class="scroll"><table><thead><tr><th scope="col">${texts.day}</th>
+<th scope="col" class="number">${texts.chart}</th><th scope="col" class="number">${then}</th></tr></thead>
+<tbody>${days.map(row)}</tbody></table></div></details>`
+}
+
+function renderEnded(sum: Sum, { texts, locale }: Writer): Html {
+  const parts = [
+    { name: texts.paid, count: sum.paid, tone: 'is-good' },
+    { name: texts.expired, count: sum.expired, tone: 'is-over' },
+    { name: texts.canceled, count: sum.canceled, tone: 'is-bad' },
+    { name: texts.open, count: sum.open, tone: 'is-busy' },
+  ]
+  const shareOf = (count: number) => showShare(locale, sum.made === 0 ? 0 : count / sum.made)
+  let left = 0
+  const bars = parts.map(({ count, tone }) => {
+    const width = sum.made === 0 ? 0 : (count / sum.made) * 100
+    const bar = html`<rect class="${tone}" x="${`${left}`}%" width="${`${width}`}%" height="100%"/>`
+    left += width
+    return bar
+  })
+  const label = parts.map(({ name, count }) => `${name}: ${shareOf(count)}`).join(', ')
+  return html`<section class="facts"><h2>${texts.ended}</h2>
+<p class="soft">${fill(texts.endedAbout, { count: showCount(locale, sum.made) })}</p>
+<svg class="share" role="img" aria-label="${label}">${bars}</svg>
+<dl class="list">${parts.map(
+    ({ name, count, tone }) => html`<div><dt><span class="key ${tone}"></span>${name}</dt>
+<dd>${showCount(locale, count)} <span class="soft">· ${shareOf(count)}</span></dd></div>`,
+  )}</dl></section>`
+}
+
+function showShare({ tag }: Locale, share: number): string {
+  return new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 }).format(share)
+}
+
+/** A day of the store's calendar, whatever the zone: its noon in UTC is on it. */
+function formatDay({ tag }: Locale, day: string, options: Intl.DateTimeFormatOptions): string {
+  return new Intl.DateTimeFormat(tag, { ...options, timeZone: 'UTC' }).format(new Date(`${day}T12:00:00Z`))
+}
+
+function showDays({ tag }: Locale, from: string, to: string): string {
+  const format = new Intl.DateTimeFormat(tag, { month: 'long', day: 'numeric', timeZone: 'UTC' })
+  return format.formatRange(new Date(`${from}T12:00:00Z`), new Date(`${to}T12:00:00Z`))
+}

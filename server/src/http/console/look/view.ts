@@ -1,0 +1,120 @@
+import type { UpdateStore, Store as WireStore } from '@farthing/sdk'
+import { currencies } from '../../../rates/iso4217.ts'
+import { contrastOf, inkOn } from '../../page/contrast.ts'
+import { fill, type Html, html } from '../../page/html.ts'
+import { renderFilter, renderHead } from '../parts.ts'
+import type { Screen } from '../screen.ts'
+import type { Texts } from '../texts/choose.ts'
+import { type PreviewState, previewStates } from './preview.ts'
+
+/** What may be wrong, by field. */
+export type Fault = keyof Texts['look']['faults']
+
+export type Look = {
+  /** As entered, or as it is. */
+  readonly store: WireStore & UpdateStore
+  readonly logoUrl: string | null
+  readonly fault: Fault | null
+  readonly isSaved: boolean
+  readonly state: PreviewState
+}
+
+/** Of a payment page: what it is on, by day and by night. */
+const grounds = { light: '#ffffff', dark: '#14171f' } as const
+/** What WCAG asks for controls. */
+const contrastMin = 3
+const colorDefault = '#2b50d8'
+const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
+
+export function renderLook(screen: Screen, look: Look): Html {
+  const texts = screen.texts.look
+  const mayWrite = screen.may('look:write')
+  const { fault, isSaved } = look
+  return html`${renderHead(texts.title, { about: texts.about })}
+${isSaved && html`<p class="note good" role="status">${texts.saved}</p>`}
+${fault && html`<p class="note" id="fault" role="alert">${texts.faults[fault]}</p>`}
+<div class="split even"><section class="pane">${!mayWrite && html`<p class="soft">${texts.mayNot}</p>`}
+<form method="post" action="${screen.base}/look" enctype="multipart/form-data">
+<fieldset class="fields"${!mayWrite && html` disabled`}>${screen.formField}
+${renderFields(screen, look)}
+${mayWrite && html`<div><button>${texts.save}</button></div>`}</fieldset></form></section>
+${renderPreviews(screen, look)}</div>`
+}
+
+function renderFields(screen: Screen, { store, logoUrl, fault }: Look): Html {
+  const texts = screen.texts.look
+  const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = store
+  const wrong = (field: Fault) => fault === field && html` aria-invalid="true" aria-describedby="fault"`
+  const isImage = logoUrl?.startsWith('data:') ?? false
+  return html`<label>${texts.name}<input name="name" value="${name}" required maxlength="100" autocomplete="off"${wrong(
+    'name',
+  )}></label>
+<label>${texts.logo}${
+    isImage && logoUrl !== null && html`<img class="logo" src="${logoUrl}" alt="">`
+  }<input name="logo" type="file" accept="image/png,image/jpeg,image/webp"><small>${
+    logoUrl !== null && !isImage && html`${texts.linked} `
+  }${texts.logoAbout}</small></label>
+${
+  logoUrl !== null &&
+  html`<label class="check"><input type="checkbox" name="removeLogo" value="yes">${texts.removeLogo}</label>`
+}
+<label class="check"><input type="checkbox" name="hasColor" value="yes"${accentColor !== null && html` checked`}>${
+    texts.ownColor
+  }</label>
+<input type="hidden" name="shownColor" value="${accentColor ?? colorDefault}"><label>${
+    texts.color
+  }<input type="color" name="accentColor" value="${accentColor ?? colorDefault}"${wrong(
+    'accentColor',
+  )}><small>${accentColor !== null && describeColor(screen, accentColor)}</small></label>
+<h2>${texts.support}</h2><p class="soft">${texts.supportAbout}</p>
+<label>${texts.supportEmail}<input name="supportEmail" type="email" value="${
+    supportEmail ?? ''
+  }" maxlength="254" autocomplete="off"${wrong('supportEmail')}></label>
+<label>${texts.supportUrl}<input name="supportUrl" type="url" value="${
+    supportUrl ?? ''
+  }" maxlength="2048" autocomplete="off"${wrong('supportUrl')}></label>
+<h2>${texts.books}</h2>
+<label>${texts.timeZone}<select name="timeZone"${wrong('timeZone')}>${options(
+    zones.includes(timeZone) ? zones : [timeZone, ...zones],
+    timeZone,
+  )}</select></label>
+<label>${texts.reportCurrency}<select name="reportCurrency"${wrong('reportCurrency')}>${[...currencies].map(
+    ([code, title]) =>
+      html`<option value="${code}"${code === reportCurrency && html` selected`}>${code} · ${title}</option>`,
+  )}</select></label>`
+}
+
+function options(values: readonly string[], chosen: string): Html {
+  return html`${values.map((value) => html`<option${value === chosen && html` selected`}>${value}</option>`)}`
+}
+
+/** Whether it can be read and seen, in words. */
+function describeColor(screen: Screen, color: string): Html | null {
+  if (!/^#[0-9a-f]{6}$/i.test(color)) return null
+  const texts = screen.texts.look
+  const { tag } = screen.locale
+  const format = new Intl.NumberFormat(tag, { maximumFractionDigits: 1 })
+  const ratio = (other: string) => format.format(contrastOf(color, other))
+  const ink = inkOn(color)
+  const faint = {
+    light: contrastOf(color, grounds.light) < contrastMin,
+    dark: contrastOf(color, grounds.dark) < contrastMin,
+  }
+  return html`${fill(texts.contrast[ink === '#ffffff' ? 'white' : 'black'], { ratio: ratio(ink) })} ${
+    faint.light && html`${fill(texts.paleOnLight, { ratio: ratio(grounds.light) })} `
+  }${faint.dark && fill(texts.paleOnDark, { ratio: ratio(grounds.dark) })}${
+    !faint.light && !faint.dark && texts.standsOut
+  }`
+}
+
+function renderPreviews(screen: Screen, { state }: Look): Html {
+  const texts = screen.texts.look
+  const base = `${screen.base}/look`
+  const title = texts.frame.replace('{state}', texts.states[state])
+  return html`<section class="facts stack" id="preview"><h2>${texts.preview}</h2>
+<p class="soft">${texts.previewAbout}</p>
+<nav class="row" aria-label="${texts.preview}">${previewStates.map((each) =>
+    renderFilter(`${base}?state=${each}#preview`, texts.states[each], each === state),
+  )}</nav>
+<iframe class="preview" sandbox title="${title}" src="${base}/preview?state=${state}"></iframe></section>`
+}

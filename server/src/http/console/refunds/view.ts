@@ -1,0 +1,280 @@
+import type { RefundStatus, Refund as Wire } from '@farthing/sdk'
+import { describeForWallets } from '../../../chains/wallet-links.ts'
+import { networks } from '../../../networks.ts'
+import type { Refund } from '../../../refunds/refund.ts'
+import { fill, type Html, html } from '../../page/html.ts'
+import { describeOption } from '../../page/parts/summary.ts'
+import { showExactTime, showFours, showShort, showTime } from '../formats.ts'
+import {
+  renderAlert,
+  renderChip,
+  renderCopied,
+  renderFact,
+  renderField,
+  renderFilter,
+  renderHead,
+  renderHidden,
+  renderPager,
+  renderRaw,
+  renderStep,
+  renderTable,
+  renderTransaction,
+  type Tone,
+} from '../parts.ts'
+import { cut } from '../payments/view.ts'
+import { type Screen, withQuery } from '../screen.ts'
+import { amountOf, isStoresTurn, type Step, stepsOf, type Turn, turnOf } from './steps.ts'
+
+export const statuses: readonly RefundStatus[] = [
+  'REQUESTED',
+  'SIGNED',
+  'SENT',
+  'COMPLETED',
+  'DECLARED',
+  'FAILED',
+  'CANCELED',
+]
+
+export type List = {
+  readonly status: RefundStatus | null
+  readonly cursor: string | null
+  readonly refunds: readonly Wire[]
+  readonly nextCursor: string | null
+}
+
+export function renderList(screen: Screen, { status, cursor, nextCursor, refunds }: List): Html {
+  const texts = screen.texts.refunds
+  const path = `${screen.base}/refunds`
+  const filter = (wanted: RefundStatus | null, text: string) =>
+    renderFilter(withQuery(path, { status: wanted }), text, wanted === status)
+  const filters = [filter(null, texts.all), ...statuses.map((each) => filter(each, texts.statuses[each]))]
+  return html`${renderHead(texts.title, { about: html`<p class="soft words">${texts.about}</p>` })}
+<div class="pane stack"><div class="row">${filters}</div>
+<p class="live soft">${screen.texts.frame.live}</p></div>
+${refunds.length > 0 ? renderRefunds(screen, refunds) : renderNone(screen, status !== null)}
+${renderPager(
+  texts,
+  cursor === null ? null : withQuery(path, { status }),
+  nextCursor === null ? null : withQuery(path, { status, cursor: nextCursor }),
+)}`
+}
+
+function renderNone({ base, texts: { refunds: texts } }: Screen, isNarrow: boolean): Html {
+  if (isNarrow) return html`<div class="pane empty"><p>${texts.emptyFound}</p></div>`
+  return html`<section class="pane empty"><h2>${texts.empty}</h2><p class="soft">${texts.emptyAbout}</p>
+<p><a class="button quiet" href="${base}/payments">${texts.toPayments}</a></p></section>`
+}
+
+function renderRefunds(screen: Screen, refunds: readonly Wire[]): Html {
+  const { base, locale, now } = screen
+  const texts = screen.texts.refunds
+  const columns = [
+    ...[texts.status, { number: texts.amount }, texts.turn, texts.order, texts.to],
+    { number: texts.when },
+  ]
+  const soft = (text: string) => html`<span class="soft">${text}</span>`
+  const rows = refunds.map((refund) => {
+    const { id, recipient, orderId, createdAt } = refund
+    const turn = turnOf(refund)
+    const whose = texts.turns[turn]
+    return html`<tr><td class="c2">${renderStatus(screen, refund)}</td>
+<td class="num c1"><a class="whole" href="${base}/refunds/${id}">${amountOf(locale, refund)}</a></td>
+<td class="c3">${isStoresTurn(turn) ? html`<strong>${whose}</strong>` : soft(whose)}</td>
+<td>${orderId === null ? soft('–') : html`<bdi>${cut(orderId)}</bdi>`}</td>
+<td>${recipient === null ? soft(texts.toNobody) : showShort(recipient)}</td>
+<td class="num c4">${showTime(locale, new Date(createdAt), now)}</td></tr>
+`
+  })
+  return renderTable(columns, rows)
+}
+
+const tones: Readonly<Partial<Record<Turn, Tone>>> = {
+  ...{ sign: 'bad', pay: 'bad', confirm: 'bad', link: 'bad', failed: 'bad' },
+  ...{ moving: 'busy', buyer: 'busy', canceling: 'busy', done: 'good' },
+}
+
+export function renderStatus({ texts }: Pick<Screen, 'texts'>, refund: Wire): Html {
+  return renderChip(texts.refunds.statuses[refund.status], tones[turnOf(refund)])
+}
+
+/** One refund, as its screen shows it to this member. */
+export type One = {
+  readonly refund: Refund
+  readonly wire: Wire
+  /** See `mayVouch` in routes.ts. */
+  readonly mayVouch: boolean
+  /** Why what somebody tried was refused. */
+  readonly problem: string | null
+}
+
+export function renderOne(screen: Screen, one: One): Html {
+  const { base, locale } = screen
+  const { refund, wire, problem } = one
+  const texts = screen.texts.refunds
+  const turn = turnOf(wire)
+  const { title, text } = texts.next[turn]
+  const mayWrite = screen.may('refunds:write')
+  const order = wire.orderId !== null && html` / <bdi>${wire.orderId}</bdi>`
+  const steps = stepsOf(refund, wire, locale).map((step) => renderOneStep(screen, step))
+  return html`<div class="head"><div><p class="soft"><a href="${base}/refunds">${texts.title}</a>${order}</p>
+<h1 class="price"><bdi>${amountOf(locale, wire)}</bdi> ${renderStatus(screen, wire)}</h1>
+<p>${describeOption(wire).name}</p></div>
+<div class="next"><p><strong>${title}</strong> ${text}${
+    isStoresTurn(turn) && !mayWrite && html` ${texts.mayNot}`
+  }</p></div></div>
+${renderAlert(problem)}
+${mayWrite && renderActs(screen, one)}
+<div class="split"><section class="pane"><h2>${texts.happened}</h2><ol class="line">${steps}</ol></section>
+<section class="facts"><h2>${texts.facts}</h2>${renderFacts(screen, wire)}</section></div>`
+}
+
+function renderOneStep({ texts: { refunds: texts }, locale }: Screen, step: Step): Html {
+  const { id, at, tone, fills, by } = step
+  const { title, text } = texts.steps[id]
+  const who = by !== null && html` · ${fill(texts.by, { name: html`<bdi>${by}</bdi>` })}`
+  return renderStep(
+    html`<strong>${title}</strong>`,
+    html`${fill(text, fills)}${who}`,
+    at && showExactTime(locale, at),
+    tone,
+  )
+}
+
+function renderFacts({ base, texts: { refunds: texts } }: Screen, wire: Wire): Html {
+  const text = (value: string | null | undefined) => (value == null ? null : html`<bdi>${value}</bdi>`)
+  const { recipient, network, transaction, paymentId } = wire
+  return html`<dl class="list tall">
+${renderFact(texts.recipient, recipient === null ? texts.toNobody : showFours(recipient))}
+${renderFact(texts.from, showFours(wire.from))}
+${renderFact(texts.network, describeOption(wire).name)}
+${renderFact(texts.transaction, transaction === null ? null : renderTransaction(network, transaction))}
+${renderFact(texts.reason, text(wire.reason))}
+${renderFact(texts.declaredAs, text(wire.declared))}
+${renderFact(texts.payment, html`<a href="${base}/payments/${paymentId}"><code>${paymentId}</code></a>`)}
+${renderFact(texts.id, html`<code>${wire.id}</code>`)}
+</dl>
+${renderRaw(texts.raw, withoutCode(wire))}`
+}
+
+/** Whoever confirms an address gets the code from the buyer, not from this screen. */
+function withoutCode({ claim, ...wire }: Wire) {
+  if (!claim) return wire
+  const { code: _, ...shown } = claim
+  return { ...wire, claim: shown }
+}
+
+/** What the store can do about a refund now. */
+function renderActs(screen: Screen, one: One): Html | null {
+  const { wire } = one
+  if (wire.isCanceling) return null
+  if (wire.status === 'SENT' && wire.way === 'sent')
+    return html`<section class="pane">${renderNaming(screen, wire)}</section>`
+  if (wire.status !== 'REQUESTED') return null
+  const turn = turnOf(wire)
+  return html`<section class="pane stack">${turn === 'sign' && renderSigning(screen, wire)}${
+    turn === 'pay' && html`${renderNaming(screen, wire)}${one.mayVouch && renderDeclaring(screen, wire)}`
+  }${wire.recipient === null && renderClaim(screen, one)}${renderCancel(screen, wire)}</section>`
+}
+
+export function pathOf({ base }: Screen, { id }: Pick<Wire, 'id'>): string {
+  return `${base}/refunds/${id}`
+}
+
+/** What the forms of the screen send: their token, the store and the refund. */
+function hiddenOf({ storeFields }: Screen, { id }: Wire): Html {
+  return html`${storeFields}${renderHidden('refundId', id)}`
+}
+
+/**
+ * Signing needs a wallet, so it needs a script, which adds a button for every wallet that it finds here. Until then, and
+ * without one, the screen says how to sign elsewhere. The script signs only what is the same as these values.
+ */
+function renderSigning(screen: Screen, wire: Wire): Html {
+  const { ctx } = screen
+  const texts = screen.texts.refunds
+  const network = networks.find(({ caip2 }) => caip2 === wire.network)
+  if (!network || wire.recipient === null) return html``
+  // The URL of a local chain's node is no secret; other nodes' URLs may contain a key.
+  const rpcUrl = network.isLocal ? ctx.config.nodes[network.id]?.[0]?.url : network.publicRpcUrl
+  const { family, ...chain } = describeForWallets(network, rpcUrl ?? null)
+  const path = pathOf(screen, wire)
+  const values = {
+    sign: family,
+    ...{ prepare: `${path}/prepare`, present: `${path}/signature` },
+    ...{ from: wire.from, recipient: wire.recipient, units: wire.amount, network: JSON.stringify(chain) },
+    ...{ label: texts.signWith, unnamed: texts.yourWallet, ...texts.signTroubles },
+  }
+  const elsewhere = html`<p class="words">${fill(texts.noWallet, { wallet: showShort(wire.from) })}</p>`
+  return html`<div class="stack"${Object.entries(values).map(([name, value]) => html` data-${name}="${value}"`)}>
+<div class="buttons" data-wallets></div>
+<p role="status" hidden>${texts.asking}</p>
+<p class="note" id="unsigned" role="alert" hidden></p>
+<div data-no-wallet>${elsewhere}${renderCopied(screen.texts, `farthing refund sign ${wire.id}`)}</div></div>`
+}
+
+function renderCancel(screen: Screen, wire: Wire): Html {
+  const { cancel, cancelAbout } = screen.texts.refunds
+  return html`<details id="cancel"><summary>${cancel}</summary>
+<form class="stack" method="post" action="${pathOf(screen, wire)}/cancel">${screen.formField}
+<p class="soft">${cancelAbout}</p><div class="buttons"><button class="quiet">${cancel}</button></div></form></details>`
+}
+
+/** For a refund that the store pays by itself: naming the transaction. */
+function renderNaming(screen: Screen, wire: Wire): Html {
+  const { locale } = screen
+  const texts = screen.texts.refunds
+  const amount = html`<strong>${amountOf(locale, wire)}</strong>`
+  const attributes = { value: wire.transaction ?? '', required: true, maxlength: 100, autocomplete: 'off' }
+  const transaction = { ...attributes, spellcheck: 'false', class: 'address' }
+  return html`<h2>${texts.naming}</h2><p class="words">${fill(texts.namingAbout, { amount })}</p>
+<dl class="list tall">${renderFact(texts.from, showFours(wire.from))}${renderFact(
+    texts.recipient,
+    wire.recipient === null ? '' : showFours(wire.recipient),
+  )}</dl>
+<form class="fields" method="post" action="${pathOf(screen, wire)}/transaction">${hiddenOf(screen, wire)}
+${renderField(texts.transaction, 'transaction', transaction)}
+<div class="buttons"><button>${texts.name}</button></div></form>`
+}
+
+/** The store's word that it paid another way. */
+function renderDeclaring(screen: Screen, wire: Wire): Html {
+  const texts = screen.texts.refunds
+  const attributes = {
+    required: true,
+    maxlength: 500,
+    placeholder: texts.referenceExample,
+    autocomplete: 'off',
+  }
+  const action = `${pathOf(screen, wire)}/declare`
+  return html`
+<details id="declare"><summary>${texts.declaring}</summary>
+<form class="fields" method="post" action="${action}" data-confirm="refund.declare">${hiddenOf(screen, wire)}
+<p class="soft">${texts.declaringAbout}</p>
+${renderField(texts.reference, 'reference', attributes)}
+<div class="buttons"><button class="quiet">${texts.declare}</button></div></form></details>`
+}
+
+/** For a refund of which nobody knows yet who gets it: the buyer's link, and confirming what the buyer named. */
+function renderClaim(screen: Screen, { wire, mayVouch }: One): Html {
+  const { locale } = screen
+  const texts = screen.texts.refunds
+  const { claim } = wire
+  const [path, hidden] = [pathOf(screen, wire), hiddenOf(screen, wire)]
+  const button = claim
+    ? html`<button class="quiet">${texts.newLink}</button>`
+    : html`<button>${texts.makeLink}</button>`
+  const makeLink = html`<form method="post" action="${path}/claim">${hidden}${button}</form>`
+  if (claim?.status !== 'NAMED') {
+    const until = claim?.status === 'OPEN' && showExactTime(locale, new Date(claim.expiresAt))
+    return html`${until && html`<p>${fill(texts.linkUntil, { time: until })}</p>`}${makeLink}`
+  }
+  const address = claim.address ?? ''
+  const named = html`<div><p class="soft">${texts.named}</p>${showFours(address)}</div>`
+  if (!mayVouch) return html`${named}<p>${texts.notTheirs}</p>`
+  const code = { required: true, maxlength: 20, autocomplete: 'off', spellcheck: 'false' }
+  return html`<form class="fields" method="post" action="${path}/confirm" data-confirm="refund.confirm">${hidden}
+${renderHidden('address', address)}${named}
+${renderField(texts.code, 'code', code, texts.codeAbout)}
+<div class="buttons"><button>${texts.confirm}</button></div></form>
+<details id="another-link"><summary>${texts.newLink}</summary>${makeLink}</details>`
+}

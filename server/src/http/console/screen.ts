@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../context.ts'
+import type { StoreId } from '../../ids.ts'
+import { type Acting, actAs, actWithTouch } from '../../members/act.ts'
+import type { Subject } from '../../members/challenge.ts'
+import { type Action, readTouch, type Touch } from '../../members/confirm.ts'
+import type { Membership, Session } from '../../members/member.ts'
+import { Refusal } from '../../members/refusal.ts'
+import { mayAct, type Right } from '../../members/rights.ts'
+import { Problem } from '../../problems.ts'
+import { type Html, html } from '../page/html.ts'
+import { type Page, sendPage } from './document.ts'
+import { fieldsOf, textOf, touchOf } from './fields.ts'
+import { formField } from './form-field.ts'
+import { type Locale, localeOf } from './formats.ts'
+import { type Texts, textsOf } from './texts/choose.ts'
+import { forStore, giveFormToken, sessionOf, storeOf } from './visitor.ts'
+
+/** One request to a screen of a store: who asks, what they may do, how they read, and how they are answered. */
+export type Screen = {
+  /** For this store: in a deployment with roles, PostgreSQL shows it no other store's rows. */
+  readonly ctx: Context
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly session: Session
+  readonly store: Membership
+  readonly storeId: StoreId
+  /** `/stores/…` */
+  readonly base: string
+  readonly texts: Texts
+  readonly locale: Locale
+  readonly now: Date
+  /** What every form that posts has in it. */
+  readonly formField: Html
+  /** The same with the store, for a form that a touch confirms: what it confirms names the store. */
+  readonly storeFields: Html
+  /** Whether the member's role includes something. */
+  readonly may: (right: Right) => boolean
+  /** A part of the path that the route names. */
+  readonly part: (name: string) => string
+  /** A value of the address, empty if it has none or is longer than anything that we look for. */
+  readonly asked: (name: string) => string
+  /** A field of the form that was sent. */
+  readonly field: (name: string) => string
+  readonly send: (page: Page) => Promise<FastifyReply>
+  /** On to a path below `base`. */
+  readonly go: (path: string) => FastifyReply
+  /** Does something with the route's right, which is asked for again in its transaction. */
+  readonly act: <Result>(work: (acting: Acting) => Promise<Result>) => Promise<Result>
+  /** The passkey's answer that came with the form. */
+  readonly touch: () => Promise<Touch>
+  /** The same as `act`, confirmed by a touch for exactly these values. */
+  readonly actWith: <Result>(
+    touch: Touch,
+    action: Action,
+    values: Subject,
+    work: (acting: Acting) => Promise<Result>,
+  ) => Promise<Result>
+}
+
+const askedLengthMax = 100
+
+export function openScreen(outer: Context, request: FastifyRequest, reply: FastifyReply): Screen {
+  const [store, session] = [storeOf(request), sessionOf(request)]
+  const { storeId } = store
+  const { right } = request.routeOptions.config
+  assert(right, 'a route with a store has a right')
+  const ctx = forStore(outer, storeId)
+  const base = `/stores/${storeId}`
+  const fields = fieldsOf(request)
+  const field = formField(giveFormToken(ctx, request, reply))
+  return {
+    ...{ ctx, request, reply, session, store, storeId, base },
+    texts: textsOf(request),
+    locale: localeOf(request),
+    now: ctx.now(),
+    formField: field,
+    storeFields: html`${field}<input type="hidden" name="storeId" value="${storeId}">`,
+    may: (wanted) => mayAct(store.role, wanted),
+    part: (name) => (request.params as Readonly<Record<string, string>>)[name] ?? '',
+    asked(name) {
+      const value = (request.query as Readonly<Record<string, unknown>>)[name]
+      return typeof value === 'string' && value.length <= askedLengthMax ? value.trim() : ''
+    },
+    field: (name) => textOf(fields, name),
+    send: (page) => sendPage(outer, request, reply, page),
+    go: (path) => reply.code(303).header('location', `${base}${path}`).send(),
+    act: (work) => actAs(ctx, storeId, session, right, work),
+    touch: () => readTouch(outer, session, touchOf(fields)),
+    actWith: (touch, action, values, work) =>
+      actWithTouch(ctx, storeId, touch, right, { action, values }, ctx.now(), work),
+  }
+}
+
+/** What a screen says about problems, by their code, the code of the mistake, or the field it is in. */
+type Sentences = Readonly<Record<string, string>>
+
+/** What the API says to programs, in the member's language; null if there is no sentence for it. */
+export function sentenceFor(error: unknown, sentences: Sentences): string | null {
+  if (!(error instanceof Problem)) return null
+  const [mistake] = error.extras.errors ?? []
+  const pointer = /^\/\w+/.exec(mistake?.pointer ?? '')?.[0] ?? ''
+  return sentences[error.code] ?? sentences[mistake?.code ?? ''] ?? sentences[pointer] ?? null
+}
+
+/** For answers that are the sentence alone. */
+export async function inWords<Result>(sentences: Sentences, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'not_found') throw new Refusal('not_found')
+    const detail = sentenceFor(error, sentences)
+    if (detail === null) throw error
+    throw new Refusal('invalid', { detail, cause: error })
+  }
+}
+
+/** A path with the parameters that are not empty. */
+export function withQuery(path: string, parameters: Readonly<Record<string, string | null>>): string {
+  const filled = Object.entries(parameters).filter(([, value]) => value !== null && value !== '')
+  const query = new URLSearchParams(filled as [string, string][]).toString()
+  return query === '' ? path : `${path}?${query}`
+}

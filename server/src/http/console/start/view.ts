@@ -1,0 +1,74 @@
+import type { StepsDone } from '../../../stores/step-rows.ts'
+import { fill, type Html, html } from '../../page/html.ts'
+import { showFours } from '../formats.ts'
+import { screensOf } from '../frame/screens.ts'
+import { renderChip, renderHidden } from '../parts.ts'
+import type { Screen } from '../screen.ts'
+import { all, isDone, type Step, steps } from './steps.ts'
+
+export function renderStart(screen: Screen, done: StepsDone, skipped: readonly string[]): Html {
+  const texts = screen.texts.start
+  const isTest = screen.store.mode === 'test'
+  const left = steps.filter((step) => !isDone(done, step) && !skipped.includes(step))
+  const doneCount = steps.filter((step) => isDone(done, step)).length
+  const count = fill(texts.count, { done: `${doneCount}`, all: `${steps.length}` })
+  const line = steps.map((step) => renderOne(screen, step, done, stateOf(step, done, left, skipped)))
+  const about = left.length === 0 ? texts.finished : texts.about
+  return html`<div class="head"><div><h1>${texts.title}</h1><p class="soft">${about}</p></div>
+<p><strong>${count}</strong></p></div>
+<div class="split"><section class="pane"><ol class="line">${line}</ol>${
+    left.length > 0 && renderSkip(screen, all, html`<button class="plainly soft">${texts.skipAll}</button>`)
+  }</section>
+<section class="facts stack"><h2>${isTest ? texts.testTitle : texts.liveTitle}</h2>
+<p>${isTest ? texts.testText : texts.liveText}</p></section></div>
+`
+}
+
+function renderSkip({ base, formField }: Screen, step: string, button: Html): Html {
+  const hidden = html`${formField}${renderHidden('step', step)}`
+  return html`<form method="post" action="${base}/start/skip">${hidden}${button}</form>`
+}
+
+type State = 'done' | 'next' | 'skipped' | 'later'
+
+function stateOf(step: Step, done: StepsDone, left: readonly Step[], skipped: readonly string[]): State {
+  if (isDone(done, step)) return 'done'
+  if (step === left[0] && !skipped.includes(all)) return 'next'
+  return skipped.includes(step) || skipped.includes(all) ? 'skipped' : 'later'
+}
+
+function renderOne(screen: Screen, step: Step, { wallet }: StepsDone, state: State): Html {
+  const texts = screen.texts.start
+  const { title, text, doneText, action } = texts.steps[step]
+  const place = { done: '', next: 'coming', skipped: 'wait', later: 'wait' }[state]
+  const chip = {
+    done: renderChip(texts.done, 'good'),
+    next: renderChip(texts.next, 'busy'),
+    skipped: renderChip(texts.skipped),
+    later: null,
+  }[state]
+  const href = hrefOf(screen, step)
+  const go =
+    href !== null && html`<a class="button${state !== 'next' && ' quiet'}" href="${href}">${action}</a>`
+  const label = `${texts.skip}: ${title}`
+  const button = html`<button class="plainly soft" aria-label="${label}">${texts.skip}</button>`
+  const skip = (state === 'next' || state === 'later') && renderSkip(screen, step, button)
+  return html`<li${place !== '' && html` class="${place}"`}><p class="row apart"><strong>${title}</strong>${chip}</p>
+<p class="soft">${state === 'done' ? doneText : text}</p>${step === 'wallet' && wallet !== null && showFours(wallet)}
+${state !== 'done' && html`<div class="row do">${go}${skip}</div>`}</li>
+`
+}
+
+/** Where it is done; null if the member's role cannot do it. */
+function hrefOf({ ctx, base, store, may }: Screen, step: Step): string | null {
+  const docs = `${ctx.config.baseUrl}/docs`
+  const hasDevelopers = screensOf(store).some(({ id }) => id === 'developers')
+  if (step === 'wallet') return `${base}/wallets`
+  if (step === 'payment') return may('checkouts:write') ? `${base}/new` : null
+  if (step === 'key') {
+    if (!hasDevelopers) return `${docs}/keys`
+    return may('keys:write') ? `${base}/developers/keys/new` : null
+  }
+  if (!hasDevelopers) return `${docs}/webhooks`
+  return may('webhooks:write') ? `${base}/developers/endpoints/new` : null
+}
