@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { openLook } from '../database/look.ts'
+import { openPoll } from '../database/poll.ts'
 import type { StoreId } from '../ids.ts'
 import { Problem } from '../problems.ts'
 import { lastSequences } from './rows.ts'
@@ -39,12 +39,12 @@ export function openEventWaits(ctx: Context): EventWaits {
   let places = 0
   let isClosed = false
 
-  const shared = openLook(ctx.db.wakeUps, {
+  const shared = openPoll(ctx.db.wakeUps, {
     channel: 'events',
     everyMs: pollMs,
     now: ctx.now,
     isNeeded: () => waiting.size > 0,
-    async look() {
+    async poll() {
       for (const { storeId, last } of await lastSequences(ctx.db, [...waiting.keys()]))
         for (const waiter of waiting.get(storeId) ?? []) if (last > waiter.after) waiter.resolve()
     },

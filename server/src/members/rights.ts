@@ -20,8 +20,8 @@ const holders = {
   'webhooks:write': ['owner', 'developer'],
   /** Sending again what an endpoint did not take. */
   'webhooks:resend': ['owner', 'manager', 'developer'],
-  'look:read': ['owner', 'manager', 'developer'],
-  'look:write': ['owner'],
+  'branding:read': ['owner', 'manager', 'developer'],
+  'branding:write': ['owner'],
   'activity:read': ['owner', 'manager', 'developer'],
   'members:read': ['owner', 'manager', 'developer'],
   'members:write': ['owner'],

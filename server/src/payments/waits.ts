@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { openBatcher } from '../database/batch.ts'
-import { openLook } from '../database/look.ts'
+import { openPoll } from '../database/poll.ts'
 import { findChanged } from './rows.ts'
 
 const lookEveryMs = 500
@@ -20,12 +20,12 @@ type Waiter = { readonly checkoutId: string; readonly version: number; readonly 
 
 export function openOutcomes(ctx: Context): Outcomes {
   const waiters = new Set<Waiter>()
-  const shared = openLook(ctx.db.wakeUps, {
+  const shared = openPoll(ctx.db.wakeUps, {
     channel: 'outcomes',
     everyMs: lookEveryMs,
     now: ctx.now,
     isNeeded: () => waiters.size > 0,
-    async look() {
+    async poll() {
       // Waiters that join during this query are not part of it; each checks for itself when it joins.
       const asked = [...waiters]
       for (const place of await findChanged(ctx.db, asked)) asked[place]?.done()

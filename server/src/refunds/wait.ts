@@ -1,13 +1,13 @@
 import type { Refund } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Database } from '../database/db.ts'
-import { openLook } from '../database/look.ts'
+import { openPoll } from '../database/poll.ts'
 import type { StoreId } from '../ids.ts'
 import { readRefund } from './read.ts'
 
 /** Long enough for a block or two of most networks, shorter than any client's patience. */
 const patienceMs = 5_000
-/** How often we look anyway, in case a wake-up was lost. */
+/** How often we poll anyway, in case a wake-up was lost. */
 const lookEveryMs = 250
 /** At least this long between two looks: every settled payment wakes us too. */
 const spacingMs = 50
@@ -17,13 +17,13 @@ type Waiter = { readonly id: string; readonly done: () => void }
 /** Waits a few seconds for a refund's outcome, then reads it. All waiting requests of a process share one query. */
 export function openRefundWaits(ctx: Context): (storeId: StoreId, id: string) => Promise<Refund> {
   const waiters = new Set<Waiter>()
-  const shared = openLook(ctx.db.wakeUps, {
+  const shared = openPoll(ctx.db.wakeUps, {
     channel: 'outcomes',
     everyMs: lookEveryMs,
     spacingMs,
     now: ctx.now,
     isNeeded: () => waiters.size > 0,
-    async look() {
+    async poll() {
       const ended = new Set(
         await listWithOutcome(
           ctx.db,

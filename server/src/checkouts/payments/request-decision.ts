@@ -1,7 +1,7 @@
 import type { Actor, Payment } from '@farthing/sdk'
 import type { Context } from '../../context.ts'
 import type { Database } from '../../database/db.ts'
-import { openLook } from '../../database/look.ts'
+import { openPoll } from '../../database/poll.ts'
 import { isId, newId, type StoreId } from '../../ids.ts'
 import { toPayment } from '../../payments/credits/credit.ts'
 import { readPayment } from '../../payments/credits/store-rows.ts'
@@ -56,13 +56,13 @@ export function openDecisions(
   dbOf: (storeId: StoreId) => Database = () => ctx.db,
 ): RequestDecision {
   const waiters = new Set<Waiter>()
-  const shared = openLook(ctx.db.wakeUps, {
+  const shared = openPoll(ctx.db.wakeUps, {
     channel: 'outcomes',
     everyMs: lookEveryMs,
     spacingMs,
     now: ctx.now,
     isNeeded: () => waiters.size > 0,
-    async look() {
+    async poll() {
       for (const [db, waiting] of Map.groupBy(waiters, (waiter) => waiter.db)) {
         const outcomes = await listOutcomes<Outcome>(
           db,

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { findChangedPages } from '../../checkouts/page-rows.ts'
 import { type CheckoutView, digestOf, readView } from '../../checkouts/view.ts'
 import type { Context } from '../../context.ts'
-import { openLook } from '../../database/look.ts'
+import { openPoll } from '../../database/poll.ts'
 import { Problem } from '../../problems.ts'
 import { addressBucket } from '../limits.ts'
 import { sendJson } from '../route.ts'
@@ -45,13 +45,13 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
   let connections = 0
   let isClosing = false
 
-  const shared = openLook(ctx.db.wakeUps, {
+  const shared = openPoll(ctx.db.wakeUps, {
     channel: 'outcomes',
     everyMs: lookAnywayMs,
     spacingMs: lookEveryMs,
     now: ctx.now,
     isNeeded: () => watched.size > 0,
-    async look() {
+    async poll() {
       const asked = [...watched].map(([checkoutId, { stamp }]) => ({ checkoutId, stamp }))
       const changed = await findChangedPages(ctx.db, asked)
       for (let at = 0; at < changed.length; at += readsAtOnce)
@@ -131,7 +131,7 @@ export function mountLive(app: FastifyInstance, ctx: Context, path: string): voi
     const { checkoutId } = request.params as { checkoutId: string }
     const leave = admit(request)
     try {
-      // Read the stamp before the view: the next look then finds any change in between.
+      // Read the stamp before the view: the next poll then finds any change in between.
       const [change] = await findChangedPages(ctx.db, [{ checkoutId, stamp: '' }])
       const message = render(await find(ctx, checkoutId))
       reply.hijack()

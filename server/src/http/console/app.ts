@@ -13,6 +13,7 @@ import { noteProblem, openServer } from '../server.ts'
 import { mountCellCheck } from '../wrong-cell.ts'
 import { mountAccount } from './account.ts'
 import { mountActivity } from './activity/routes.ts'
+import { mountBranding } from './branding/routes.ts'
 import { mountDevelopers } from './developers/routes.ts'
 import { sendPage } from './document.ts'
 import { mountEnrol } from './enrol.ts'
@@ -20,7 +21,6 @@ import { mountLive } from './frame/live.ts'
 import { startOf } from './frame/screens.ts'
 import { mountHome } from './home/routes.ts'
 import { mountInbox } from './inbox/routes.ts'
-import { mountLook } from './look/routes.ts'
 import { mountNew } from './new/routes.ts'
 import { mountOidc } from './oidc.ts'
 import type { Deployment } from './operator/deployment.ts'
@@ -108,7 +108,7 @@ export function buildConsole(ctx: Context, health: Health, deployment: Deploymen
     mountDevelopers(scope, ctx)
     mountHome(scope, ctx)
     mountLive(scope, ctx)
-    mountLook(scope, ctx)
+    mountBranding(scope, ctx)
     mountNew(scope, ctx)
     mountPayment(scope, ctx)
     mountPayments(scope, ctx)

@@ -130,7 +130,7 @@ test('an owner confirms the wallet that a key asked for, and goes back to the on
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('a key is enough to change the wallet').waitFor()
   await page.getByRole('link', { name: 'Team' }).click()
-  await page.getByRole('button', { name: 'I know' }).click()
+  await page.getByRole('button', { name: 'Got it' }).click()
   await page.getByRole('status').waitFor({ state: 'detached' })
   assert.deepEqual(complaints, [])
 })

@@ -91,14 +91,14 @@ for (const [what, loss] of Object.entries(losses))
     const paymentId = await creditByHand(console.farthing, checkoutId)
     const changes: readonly (readonly [path: string, fields: object, action?: string])[] = [
       ['/members', invitee, 'member.invite'],
-      ['/look', look],
+      ['/branding', look],
       ['/new', link],
       [`/checkouts/${checkoutId}/cancel`, {}],
       ['/inbox/dismiss', { paymentId, note: 'late' }],
     ]
     for (const [path, fields, action] of changes) {
       // Changing roles takes the lock under which these two ask for theirs.
-      if (what === 'role' && (action || path === '/look')) continue
+      if (what === 'role' && (action || path === '/branding')) continue
       const max = await newOwner()
       const touch =
         action && (await max.browser.confirm(max.authenticator, action, { storeId: store.id, ...fields }))

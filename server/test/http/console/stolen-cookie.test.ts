@@ -19,7 +19,7 @@ const open = /^\/(enrol|sign-in|confirm|passkeys\/options)(\/|$)/
  */
 const free = [
   ...['/sessions/end', '/sign-out', '/members/withdraw', '/wallets/refuse'],
-  ...['/checkouts/:checkoutId/cancel', '/inbox/accept', '/inbox/dismiss', '/new', '/start/skip', '/look'],
+  ...['/checkouts/:checkoutId/cancel', '/inbox/accept', '/inbox/dismiss', '/new', '/start/skip', '/branding'],
   ...['/payments/:paymentId/refund', '/refunds/:refundId/cancel', '/refunds/:refundId/prepare'],
   ...['/refunds/:refundId/signature', '/refunds/:refundId/transaction', '/refunds/:refundId/claim'],
   ...['/developers/deliveries/resend', '/developers/endpoints/resend', '/developers/endpoints/test'],

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
-import { openLook } from '../../../database/look.ts'
+import { openPoll } from '../../../database/poll.ts'
 import { lastSequences } from '../../../events/rows.ts'
 import type { StoreId } from '../../../ids.ts'
 import { Problem } from '../../../problems.ts'
@@ -41,13 +41,13 @@ export function mountLive(scope: FastifyInstance, ctx: Context): void {
   const due = openTurns<StoreId, Screen, bigint>()
   let timer: NodeJS.Timeout | null = null
 
-  const shared = openLook(ctx.db.wakeUps, {
+  const shared = openPoll(ctx.db.wakeUps, {
     channel: 'events',
     everyMs: lookAnywayMs,
     spacingMs: lookEveryMs,
     now: ctx.now,
     isNeeded: () => open.size > 0,
-    async look() {
+    async poll() {
       for (const { storeId, last } of await lastSequences(ctx.db, [...open.keys()])) note(storeId, last)
     },
     onError: (error) =>

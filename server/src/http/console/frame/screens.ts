@@ -58,9 +58,9 @@ const storeScreens: readonly (Screen & { readonly right: Right })[] = [
     icon: 'M5.25 4.25 1.5 8l3.75 3.75M10.75 4.25 14.5 8l-3.75 3.75M9.25 3l-2.5 10',
   },
   {
-    id: 'look',
-    path: '/look',
-    right: 'look:read',
+    id: 'branding',
+    path: '/branding',
+    right: 'branding:read',
     icon: 'm13.75 2.25-6.5 6.5M9 10.5 5.5 7M5.25 9.25c-1.75 0-2.25 1-2.5 2.25-.2 1-.75 1.5-1.25 1.75 3 .75 5.5.25 5.75-2.25',
   },
   {

@@ -5,14 +5,14 @@ import type { Channel, WakeUps } from './wake.ts'
  * on a timer in case a wake-up was lost. It never runs twice at once: if it is requested while it runs, it runs once
  * more afterwards, because the change may have come too late for the current run.
  */
-export type Look = {
+export type Poll = {
   /** Starts listening. Nothing runs before that. */
   begin(): void
   ask(): void
   close(): void
 }
 
-export function openLook(
+export function openPoll(
   wakeUps: WakeUps,
   options: {
     readonly channel: Channel
@@ -23,11 +23,11 @@ export function openLook(
     readonly now: () => Date
     /** Whether anyone is waiting. If not, the query is not worth running. */
     readonly isNeeded: () => boolean
-    readonly look: () => Promise<void>
+    readonly poll: () => Promise<void>
     /** A failed run is not repeated at once: the timer starts the next one. */
     readonly onError: (error: unknown) => void
   },
-): Look {
+): Poll {
   const { spacingMs = 0 } = options
   let stopListening: (() => void) | null = null
   let clock: NodeJS.Timeout | null = null
@@ -54,7 +54,7 @@ export function openLook(
     isRunning = true
     begunAt = options.now().getTime()
     try {
-      await options.look()
+      await options.poll()
     } catch (error) {
       options.onError(error)
     }

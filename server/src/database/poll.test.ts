@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openLook } from './look.ts'
+import { openPoll } from './poll.ts'
 import type { Channel, WakeUps } from './wake.ts'
 
-/** A look whose wake-ups and ends the test makes. */
+/** A poll whose wake-ups and ends the test makes. */
 function open(options: { spacingMs?: number; everyMs?: number } = {}) {
   const state = { ms: 0, isNeeded: true, errors: 0, listening: 0 }
-  const looks: { end: (error?: Error) => void }[] = []
+  const polls: { end: (error?: Error) => void }[] = []
   const listeners = new Map<Channel, () => void>()
   const wakeUps: WakeUps = {
     send: (channel) => listeners.get(channel)?.(),
@@ -20,92 +20,92 @@ function open(options: { spacingMs?: number; everyMs?: number } = {}) {
     },
     close: async () => {},
   }
-  const look = openLook(wakeUps, {
+  const poll = openPoll(wakeUps, {
     channel: 'outcomes',
     everyMs: options.everyMs ?? 1_000_000,
     ...(options.spacingMs && { spacingMs: options.spacingMs }),
     now: () => new Date(state.ms),
     isNeeded: () => state.isNeeded,
-    look: () =>
+    poll: () =>
       new Promise((resolve, reject) => {
-        looks.push({ end: (error) => (error ? reject(error) : resolve()) })
+        polls.push({ end: (error) => (error ? reject(error) : resolve()) })
       }),
     onError: () => state.errors++,
   })
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
-  return { ...look, looks, state, wake: () => wakeUps.send('outcomes'), settle }
+  return { ...poll, polls, state, wake: () => wakeUps.send('outcomes'), settle }
 }
 
-test('a look that is asked for while one runs follows it, once', async () => {
-  const { ask, looks, settle } = open()
+test('a poll that is asked for while one runs follows it, once', async () => {
+  const { ask, polls, settle } = open()
   ask()
   ask()
   ask()
-  assert.equal(looks.length, 1)
-  looks[0]?.end()
+  assert.equal(polls.length, 1)
+  polls[0]?.end()
   await settle()
-  assert.equal(looks.length, 2)
-  looks[1]?.end()
+  assert.equal(polls.length, 2)
+  polls[1]?.end()
   await settle()
-  assert.equal(looks.length, 2)
+  assert.equal(polls.length, 2)
 })
 
 test('wake-ups count from the moment it begins, which happens once, and until it is closed', async () => {
-  const { begin, close, wake, looks, state, settle } = open()
+  const { begin, close, wake, polls, state, settle } = open()
   wake()
-  assert.equal(looks.length, 0)
+  assert.equal(polls.length, 0)
   begin()
   begin()
   assert.equal(state.listening, 1)
   wake()
-  assert.equal(looks.length, 1)
-  looks[0]?.end()
+  assert.equal(polls.length, 1)
+  polls[0]?.end()
   await settle()
   close()
   assert.equal(state.listening, 0)
   wake()
   begin()
-  assert.deepEqual([looks.length, state.listening], [1, 0])
+  assert.deepEqual([polls.length, state.listening], [1, 0])
 })
 
-test('nobody waits, nobody looks', () => {
-  const { ask, looks, state } = open()
+test('nobody waits, nobody polls', () => {
+  const { ask, polls, state } = open()
   state.isNeeded = false
   ask()
-  assert.equal(looks.length, 0)
+  assert.equal(polls.length, 0)
 })
 
-test('a look that fails is reported, and the next one runs', async () => {
-  const { ask, looks, state, settle } = open()
+test('a poll that fails is reported, and the next one runs', async () => {
+  const { ask, polls, state, settle } = open()
   ask()
   ask()
-  looks[0]?.end(new Error('the database is away'))
+  polls[0]?.end(new Error('the database is away'))
   await settle()
-  assert.deepEqual([state.errors, looks.length], [1, 2])
+  assert.deepEqual([state.errors, polls.length], [1, 2])
 })
 
-test('two looks begin no closer than the spacing, and the clock asks for one without a wake-up', async (t) => {
+test('two polls begin no closer than the spacing, and the clock asks for one without a wake-up', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
-  const { begin, ask, looks, state } = open({ spacingMs: 100, everyMs: 1_000 })
+  const { begin, ask, polls, state } = open({ spacingMs: 100, everyMs: 1_000 })
   const pass = async (ms: number) => {
     state.ms += ms
     t.mock.timers.tick(ms)
     await Promise.resolve()
   }
   const endAll = async () => {
-    for (const { end } of looks) end()
+    for (const { end } of polls) end()
     for (let i = 0; i < 5; i++) await Promise.resolve()
   }
   begin()
   ask()
-  assert.equal(looks.length, 1)
+  assert.equal(polls.length, 1)
   await endAll()
   ask()
   await pass(99)
-  assert.equal(looks.length, 1)
+  assert.equal(polls.length, 1)
   await pass(1)
-  assert.equal(looks.length, 2)
+  assert.equal(polls.length, 2)
   await endAll()
   await pass(900)
-  assert.equal(looks.length, 3)
+  assert.equal(polls.length, 3)
 })

@@ -8,9 +8,9 @@ import type { Texts } from '../texts/choose.ts'
 import { type PreviewState, previewStates } from './preview.ts'
 
 /** What may be wrong, by field. */
-export type Fault = keyof Texts['look']['faults']
+export type Fault = keyof Texts['branding']['faults']
 
-export type Look = {
+export type Branding = {
   /** As entered, or as it is. */
   readonly store: WireStore & UpdateStore
   readonly logoUrl: string | null
@@ -26,23 +26,23 @@ const contrastMin = 3
 const colorDefault = '#2b50d8'
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')]
 
-export function renderLook(screen: Screen, look: Look): Html {
-  const texts = screen.texts.look
-  const mayWrite = screen.may('look:write')
-  const { fault, isSaved } = look
+export function renderBranding(screen: Screen, branding: Branding): Html {
+  const texts = screen.texts.branding
+  const mayWrite = screen.may('branding:write')
+  const { fault, isSaved } = branding
   return html`${renderHead(texts.title, { about: texts.about })}
 ${isSaved && html`<p class="note good" role="status">${texts.saved}</p>`}
 ${fault && html`<p class="note" id="fault" role="alert">${texts.faults[fault]}</p>`}
 <div class="split even"><section class="pane">${!mayWrite && html`<p class="soft">${texts.mayNot}</p>`}
-<form method="post" action="${screen.base}/look" enctype="multipart/form-data">
+<form method="post" action="${screen.base}/branding" enctype="multipart/form-data">
 <fieldset class="fields"${!mayWrite && html` disabled`}>${screen.formField}
-${renderFields(screen, look)}
+${renderFields(screen, branding)}
 ${mayWrite && html`<div><button>${texts.save}</button></div>`}</fieldset></form></section>
-${renderPreviews(screen, look)}</div>`
+${renderPreviews(screen, branding)}</div>`
 }
 
-function renderFields(screen: Screen, { store, logoUrl, fault }: Look): Html {
-  const texts = screen.texts.look
+function renderFields(screen: Screen, { store, logoUrl, fault }: Branding): Html {
+  const texts = screen.texts.branding
   const { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency } = store
   const wrong = (field: Fault) => fault === field && html` aria-invalid="true" aria-describedby="fault"`
   const isImage = logoUrl?.startsWith('data:') ?? false
@@ -91,7 +91,7 @@ function options(values: readonly string[], chosen: string): Html {
 /** Whether it can be read and seen, in words. */
 function describeColor(screen: Screen, color: string): Html | null {
   if (!/^#[0-9a-f]{6}$/i.test(color)) return null
-  const texts = screen.texts.look
+  const texts = screen.texts.branding
   const { tag } = screen.locale
   const format = new Intl.NumberFormat(tag, { maximumFractionDigits: 1 })
   const ratio = (other: string) => format.format(contrastOf(color, other))
@@ -107,9 +107,9 @@ function describeColor(screen: Screen, color: string): Html | null {
   }`
 }
 
-function renderPreviews(screen: Screen, { state }: Look): Html {
-  const texts = screen.texts.look
-  const base = `${screen.base}/look`
+function renderPreviews(screen: Screen, { state }: Branding): Html {
+  const texts = screen.texts.branding
+  const base = `${screen.base}/branding`
   const title = texts.frame.replace('{state}', texts.states[state])
   return html`<section class="facts stack" id="preview"><h2>${texts.preview}</h2>
 <p class="soft">${texts.previewAbout}</p>

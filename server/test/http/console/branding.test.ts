@@ -1,7 +1,7 @@
 /** How buyers see the store: settings, the logo as a file, and previews of the payment page that can do nothing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { previewStates } from '../../../src/http/console/look/preview.ts'
+import { previewStates } from '../../../src/http/console/branding/preview.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
 import { enrolWith, inviteBy, openConsole, openInvitedStore, type TestBrowser } from './support/console.ts'
 
@@ -15,7 +15,7 @@ async function openShop() {
   const { store, token } = await openInvitedStore(console, { evmWallet: newPayer().address })
   const owner = await enrolWith(console, token)
   const own = async () => (await store.call('GET', `/api/v1/stores/${store.id}`)).json()
-  return { store, owner, browser: owner.browser, path: `/stores/${store.id}/look`, own }
+  return { store, owner, browser: owner.browser, path: `/stores/${store.id}/branding`, own }
 }
 
 /** As a browser without a script sends the form. */
@@ -107,7 +107,7 @@ test('what is wrong is said in words, nothing is saved, and what was entered sta
   assert.equal(huge.headers.location, `${path}?said=large`)
   assert((await browser.get(`${path}?said=large`)).body.includes('larger than 9 KB'))
   assert.deepEqual(await own(), before)
-  assert.equal((await submit(browser, `${path.replace('look', 'new')}`)).statusCode, 415)
+  assert.equal((await submit(browser, `${path.replace('branding', 'new')}`)).statusCode, 415)
 })
 
 test('the preview is the payment page in every state, in a frame of ours alone, without any script', async () => {

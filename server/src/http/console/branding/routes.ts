@@ -16,15 +16,15 @@ import { hasText, languageOf } from '../texts/choose.ts'
 import { readLogo } from './logo.ts'
 import { parseMultipart } from './multipart.ts'
 import { type PreviewState, previewStates, renderPreview } from './preview.ts'
-import { type Fault, renderLook } from './view.ts'
+import { type Fault, renderBranding } from './view.ts'
 
-const path = '/stores/:storeId/look'
-const read = { config: { right: 'look:read' } } as const
+const path = '/stores/:storeId/branding'
+const read = { config: { right: 'branding:read' } } as const
 /** A photo from a phone is larger, and is told so; a logo that is too large by mistake still arrives and is told so too. */
 const uploadBytesMax = 262_144
 
 /** How buyers see the store: its name, logo, colour and contact, with the payment page as it is. */
-export function mountLook(outer: FastifyInstance, ctx: Context): void {
+export function mountBranding(outer: FastifyInstance, ctx: Context): void {
   // Only here may a form carry a file.
   void outer.register(async (scope) => {
     scope.addContentTypeParser(
@@ -43,27 +43,31 @@ export function mountLook(outer: FastifyInstance, ctx: Context): void {
       return reply.headers({ ...headers, 'cross-origin-resource-policy': 'same-origin' }).send(text)
     })
 
-    scope.post(path, { config: { right: 'look:write' }, errorHandler: tooLarge }, async (request, reply) => {
-      const screen = openScreen(ctx, request, reply)
-      const { storeId } = screen
-      const { logo } = fieldsOf(request)
-      const image = Buffer.isBuffer(logo) && logo.length > 0 ? readLogo(logo) : null
-      const change = changeOf(screen)
-      if (image && 'fault' in image) return await send(screen, change, image.fault)
-      const wanted = image ? { ...change, logoUrl: image.url } : change
-      if (wanted.accentColor !== null && !/^#[0-9a-f]{6}$/i.test(wanted.accentColor ?? ''))
-        return await send(screen, change, 'accentColor')
-      try {
-        await screen.act((acting) => updateStore(acting.ctx, storeId, acting.actor, wanted, ctx.now()))
-      } catch (error) {
-        if (!(error instanceof Problem) || error.code !== 'invalid_request') throw error
-        const [{ pointer } = { pointer: '' }] = error.extras.errors ?? []
-        const fault = pointer.slice(1)
-        if (!hasText(screen.texts.look.faults, fault)) throw error
-        return await send(screen, change, fault)
-      }
-      return screen.go('/look?said=saved')
-    })
+    scope.post(
+      path,
+      { config: { right: 'branding:write' }, errorHandler: tooLarge },
+      async (request, reply) => {
+        const screen = openScreen(ctx, request, reply)
+        const { storeId } = screen
+        const { logo } = fieldsOf(request)
+        const image = Buffer.isBuffer(logo) && logo.length > 0 ? readLogo(logo) : null
+        const change = changeOf(screen)
+        if (image && 'fault' in image) return await send(screen, change, image.fault)
+        const wanted = image ? { ...change, logoUrl: image.url } : change
+        if (wanted.accentColor !== null && !/^#[0-9a-f]{6}$/i.test(wanted.accentColor ?? ''))
+          return await send(screen, change, 'accentColor')
+        try {
+          await screen.act((acting) => updateStore(acting.ctx, storeId, acting.actor, wanted, ctx.now()))
+        } catch (error) {
+          if (!(error instanceof Problem) || error.code !== 'invalid_request') throw error
+          const [{ pointer } = { pointer: '' }] = error.extras.errors ?? []
+          const fault = pointer.slice(1)
+          if (!hasText(screen.texts.branding.faults, fault)) throw error
+          return await send(screen, change, fault)
+        }
+        return screen.go('/branding?said=saved')
+      },
+    )
   })
 }
 
@@ -72,7 +76,7 @@ function tooLarge(error: Error, request: FastifyRequest, reply: FastifyReply): v
   const { storeId } = request.params as { storeId: string }
   const { code } = error as { code?: unknown }
   if (code !== 'FST_ERR_CTP_BODY_TOO_LARGE' || !isId('st', storeId)) throw error
-  void reply.code(303).header('location', `/stores/${storeId}/look?said=large`).send()
+  void reply.code(303).header('location', `/stores/${storeId}/branding?said=large`).send()
 }
 
 /** What the form says, all of it. A file comes on top. */
@@ -109,7 +113,7 @@ async function send(screen: Screen, entered: UpdateStore | null, fault: Fault | 
   const store = await readOwn(screen)
   const said = screen.asked('said')
   const wire = storeToWire(store)
-  const main = renderLook(screen, {
+  const main = renderBranding(screen, {
     store: { ...wire, ...entered },
     logoUrl: wire.logoUrl,
     fault: fault ?? (said === 'large' ? 'large' : null),
@@ -123,8 +127,8 @@ async function send(screen: Screen, entered: UpdateStore | null, fault: Fault | 
     body: { name, accentColor, supportEmail, supportUrl, timeZone, reportCurrency },
   }
   return screen.send({
-    screen: 'look',
-    title: screen.texts.look.title,
+    screen: 'branding',
+    title: screen.texts.branding.title,
     hasFrames: true,
     ...(fault && { status: 422 }),
     main: html`${main}${renderApiLine(screen, line)}`,
