@@ -89,12 +89,12 @@ export const sharedWrites: readonly {
       'a checkout, its event and its idempotency record are one statement, and so are a move and its event',
   },
   {
-    file: 'checkouts/claim-rows.ts',
+    file: 'checkouts/claim.ts',
     table: 'events',
     because: 'a claim, the move that it causes and their event are one statement',
   },
   {
-    file: 'checkouts/claim-rows.ts',
+    file: 'checkouts/claim.ts',
     table: 'authorizations',
     because:
       'an authorization may be inserted only for a checkout that the same statement has locked and moves',
@@ -121,7 +121,7 @@ export const sharedWrites: readonly {
     because: 'page_version only: notifies open pages of the reference that the same statement creates',
   },
   {
-    file: 'payments/svm/account-rows.ts',
+    file: 'payments/svm/accounts.ts',
     table: 'stores',
     because:
       'revision only: once a wallet becomes payable, creates must read their store again; payments cannot call stores',

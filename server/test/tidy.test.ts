@@ -82,8 +82,8 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   ['parsing a float', 'money.ts', "parseFloat('1.5')", /float/],
   ['converting text to a number', 'rates/quote.ts', 'Number(rate)', /float/],
   [
-    'SQL outside rows.ts',
-    'checkouts/pay.ts',
+    'SQL in a room that owns no tables',
+    'http/api/pay.ts',
     "q('select 1 from a'); q(`\n  insert into b values (1)`)",
     /2 SQL statements/,
   ],
@@ -131,7 +131,7 @@ const broken: readonly [rule: string, path: string, text: string, complaint: Reg
   ],
   [
     'setting a status from a parameter',
-    'checkouts/claim-rows.ts',
+    'checkouts/claim.ts',
     'q(`update checkouts set status = $2 where id = $1`)',
     /not come from an arrow/,
   ],

@@ -35,11 +35,8 @@ const fileLinesMax = 800
 /** All texts of the console in one language: a list, which nobody reads from top to bottom. */
 const isLong = /^http\/console\/texts\//
 const bannedNames = /(service|manager|helper|util|utils|shared|common|lib|repository|impl)(\.|\/|$)/i
-/**
- * Files that are meant for SQL, by name. Any other file may contain one statement. In `refunds/` a statement is in the file
- * of the verb that uses it, or in `rows.ts` if several do.
- */
-const sqlFiles = /(^|\/)([\w-]*rows|db|migrate|schedule)\.ts$|^refunds\//
+/** A statement lives with the verb that uses it, or in the room's rows.ts if several do. These rooms are not about rows. */
+const hasNoTables = /^(http|commands|dev)\//
 const statement = /[`'"]\s*(?:select|insert into|update|delete from|with(?: recursive)?)\s+[\w"*(]/g
 
 /** Rooms that must not know which chain a payment is on. */
@@ -115,8 +112,8 @@ function findViolationsInFile({ path, text }: Source): string[] {
   if (path !== 'safe-number.ts' && /parseInt\([^,]*\.toString\(\)/.test(code))
     report('converts a bigint by itself: use toSafeNumber')
   const statements = code.match(statement)?.length ?? 0
-  if (!sqlFiles.test(path) && statements > 1)
-    report(`contains ${statements} SQL statements: move them to rows.ts`)
+  if (hasNoTables.test(path) && statements > 1)
+    report(`contains ${statements} SQL statements: move them to the room that owns the tables`)
   for (const find of [findForeignWrites, findStatusChanges, findRefundWrites])
     for (const sentence of find({ path }, code)) report(sentence)
   const lines = text.split('\n').length

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Address, encodeFunctionData } from 'viem'
-import { claimAuthorizations } from '../../../src/checkouts/claim-rows.ts'
+import { claimAuthorizations } from '../../../src/checkouts/claim.ts'
 import { multicallAbi, multicallAddress, tokenAbi } from '../../support/chain/evm.ts'
 import {
   encodeTransfer,

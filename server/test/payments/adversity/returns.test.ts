@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Block, Log } from '../../../src/chains/evm/chain.ts'
-import { claimAuthorizations } from '../../../src/checkouts/claim-rows.ts'
+import { claimAuthorizations } from '../../../src/checkouts/claim.ts'
 import { reviewCheckouts } from '../../../src/checkouts/review.ts'
 import type { Transaction } from '../../../src/database/db.ts'
 import { reverseCredits } from '../../../src/payments/credits/rows.ts'

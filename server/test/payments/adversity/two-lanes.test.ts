@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openChain } from '../../../src/chains/evm/chain.ts'
-import { claimAuthorizations } from '../../../src/checkouts/claim-rows.ts'
+import { claimAuthorizations } from '../../../src/checkouts/claim.ts'
 import { parseNode } from '../../../src/parse-setting.ts'
 import { stepLane } from '../../../src/payments/evm/lane.ts'
 import { newPayer } from '../../support/chain/evm-payment.ts'
