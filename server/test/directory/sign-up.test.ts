@@ -30,7 +30,7 @@ test('whoever signs up sees on the wallets’ screen that the wallet waits for a
   for (const { registration, unclaimed } of found) assert(unclaimed && registration === '0')
   const screen = await browser.get(`/stores/${found[0]?.store_id}/wallets`)
   assert.match(screen.body, /Waiting for a signature/)
-  assert.match(screen.body, /until its holder has <a href="[^"]*\/docs\/api\/guide#wallets">proven/)
+  assert.match(screen.body, /until its holder has <a href="[^"]*\/docs\/build#wallets">proven/)
   assert.deepEqual(await directory.db.query('select 1 from claims'), [])
 })
 
