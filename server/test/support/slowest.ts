@@ -1,6 +1,9 @@
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
 
-/** What node:test reports. A file is a test of its own, whose name is its path; its time includes its process's start. */
+/**
+ * What node:test reports. A file is a test of its own, whose name is its path as it was
+ * given; its time includes its process's start.
+ */
 type Report = {
   readonly type: string
   readonly data: {
@@ -17,8 +20,8 @@ const root = new URL('../../../', import.meta.url).pathname
 export default async function* slowest(reports: AsyncIterable<Report>): AsyncGenerator<string> {
   const files: { readonly name: string; readonly ms: number }[] = []
   for await (const { type, data } of reports)
-    if (type === 'test:complete' && data.name !== undefined && data.name === data.file)
-      files.push({ name: relative(root, data.name), ms: data.details?.duration_ms ?? 0 })
+    if (type === 'test:complete' && data.file !== undefined && resolve(data.name ?? '') === data.file)
+      files.push({ name: relative(root, data.file), ms: data.details?.duration_ms ?? 0 })
   if (files.length < shown) return
   files.sort((a, b) => b.ms - a.ms)
   const seconds = files.reduce((sum, { ms }) => sum + ms, 0) / 1_000
