@@ -116,7 +116,9 @@ describe('killed at any point, a payment on Solana ends as it must', { concurren
       assert.equal((await deployment.pay(again, header)).status, 200)
       await deployment.stop('work')
       chain.meddle(({ method }) => (method === 'sendTransaction' ? 'drop' : null))
-      chain.fork(chain.slot() - (await deployment.slotOf(again)) + 1)
+      const paidIn = await deployment.slotOf(again)
+      // Counted at the last moment: slots pass while we ask in which one it was paid.
+      chain.fork(chain.slot() - paidIn + 1)
       await throughDeaths(deployment, 'work', ['orphan-before-commit', 'orphan-after-commit'], async () => {
         await until('the store is notified that the payment is gone', async () =>
           (await deployment.events(again)).includes('payment.reorged'),
