@@ -16,6 +16,8 @@ export type History = {
   readonly restores?: readonly Restore[]
   /** The books of the other cells on the same chain. */
   readonly neighbours?: readonly Books[]
+  /** Whether blocks were replaced by others. */
+  readonly isReorganised?: boolean
   /** How far two processes' clocks may have been apart, if they were not the same. */
   readonly clocksDifferMs?: number
 }

@@ -82,6 +82,11 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
     const length = Number.parseInt(await call<string>('eth_blockNumber'), 16)
     for (let number = length; number >= 0 && !reachedAt.has(number); number--) reachedAt.set(number, at)
   }
+  const countSent = async () =>
+    Number.parseInt(await call<string>('eth_getTransactionCount', hand, 'pending'), 16)
+  /** How many transactions the hand had sent before a reorganisation took some of them back. */
+  let sentMax = 0
+  let isReorganised = false
   let isHalted = false
   let isMining = false
   const mining = setInterval(async () => {
@@ -135,7 +140,22 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
       await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
     },
     /** Replaces the newest blocks with empty ones; the node forgets their transactions. */
-    reorg: (depth: number) => alone(() => call('anvil_reorg', depth, [])),
+    reorg: (depth: number) =>
+      alone(async () => {
+        sentMax = Math.max(sentMax, await countSent())
+        isReorganised = true
+        await call('anvil_reorg', depth, [])
+      }),
+    isReorganised: () => isReorganised,
+    /**
+     * Uses the account nonces of transfers that a reorganisation took back. Until their sender does that, they may still
+     * return, so a payment by such a transfer would stay undecided for half an hour.
+     */
+    async replaceLost(): Promise<void> {
+      const data = encodeFunctionData({ abi, functionName: 'mint', args: [hand as Hex, 1n] })
+      while ((await countSent()) < sentMax)
+        await call('eth_sendTransaction', { from: hand, to: token, data, gas: '0x30d40' })
+    },
     /** Stops mining for a while. Returns false if it is already stopped. */
     async halt(ms: number): Promise<boolean> {
       if (isHalted) return false

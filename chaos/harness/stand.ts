@@ -252,6 +252,7 @@ export async function openStand(
         const patienceMs = quietMs + (restores.length > 0 ? unsentMs : 0)
         load.giveUpAt = startedAt + patienceMs
         await Promise.all([...busy, ...load.guests])
+        await chain.replaceLost()
         const db = new pg.Client(database.url('farthing'))
         await db.connect()
         try {
@@ -281,6 +282,7 @@ export async function openStand(
             sightings: nodes.sightings,
             undone,
             restores,
+            isReorganised: chain.isReorganised(),
             clocksDifferMs: fleet.clocksDifferMs(),
           }
         } finally {
