@@ -290,6 +290,7 @@ const broken: readonly [Invariant, string, Change][] = [
     'a fee on record that nobody paid',
     inBooks(({ costs }) => ({ costs: where(costs, ({ nonce }) => nonce === 1, { wei: 4n }) })),
   ],
+  ['I5', 'a cost that the transaction had in no block, replaced or not', onChain(() => ({ replaced: [] }))],
   [
     'I10',
     'refund events that no endpoint gets',

@@ -16,9 +16,7 @@ export type History = {
   readonly restores?: readonly Restore[]
   /** The books of the other cells on the same chain. */
   readonly neighbours?: readonly Books[]
-  /** Whether blocks were replaced by others. */
-  readonly isReorganised?: boolean
-  /** How far two processes' clocks may have been apart, if they were not the same. */
+  /** How far two processes' clocks may have been apart, if they were not the same. Most times are PostgreSQL's. */
   readonly clocksDifferMs?: number
 }
 
@@ -230,6 +228,14 @@ export type Transfer = {
   readonly nonce: string | null
 }
 
+/** A transaction in a block, and what it cost there. */
+export type Mined = {
+  readonly hash: string
+  readonly from: string
+  readonly nonce: number
+  readonly feeWei: bigint
+}
+
 export type Scan = {
   readonly head: number
   readonly headTime: number
@@ -241,12 +247,9 @@ export type Scan = {
   /** `payer nonce` of canceled authorizations. */
   readonly canceled: ReadonlySet<string>
   /** Transactions of the settlers, in chain order. */
-  readonly mined: readonly {
-    readonly hash: string
-    readonly from: string
-    readonly nonce: number
-    readonly feeWei: bigint
-  }[]
+  readonly mined: readonly Mined[]
+  /** Transactions that were in blocks which a reorganisation has replaced. */
+  readonly replaced: readonly Mined[]
   /** Token balances of wallets and settlers, in units. */
   readonly balances: ReadonlyMap<string, bigint>
   readonly settlerFunds: ReadonlyMap<string, { readonly startWei: bigint; readonly endWei: bigint }>

@@ -53,10 +53,10 @@ async function findUndone(db: Client, url: string, network: string, head: number
      where a.network = $1 and a.state in ('claimed', 'sent') and not exists (select 1 from credits k
        where k.network = a.network and k.asset = a.asset and k.payer = a.payer and k.nonce = a.nonce
          and k.orphaned_at is null)
-     -- A plain transfer that a reorganisation took back may return for half an hour if its sender is not known.
+     -- If nobody could be asked for its sender, a plain transfer that was taken back may return for half an hour.
      union all select 'checkouts are PROCESSING', count(*) from checkouts c where status = 'PROCESSING'
        and not exists (select 1 from credits k where k.checkout_id = c.id and k.network = $1 and k.nonce is null
-         and k.orphaned_at is not null and k.reversed_at is null)
+         and k.sender is null and k.orphaned_at is not null and k.reversed_at is null)
      union all select 'checkouts are OPEN past their time', count(*) from checkouts
        where status = 'OPEN' and expires_at < now() - interval '5 seconds'
      union all select 'events have no sequence', count(*) from events where sequence is null

@@ -1,4 +1,4 @@
-import type { Scan, Transfer } from './history.ts'
+import type { Mined, Scan, Transfer } from './history.ts'
 
 /** keccak256 of the events' signatures. */
 const topics = {
@@ -54,7 +54,7 @@ export async function scanChain(
   url: string,
   token: string,
   accounts: { readonly settlers: readonly string[]; readonly wallets: readonly string[] },
-  reachedAt: Scan['reachedAt'] = new Map(),
+  noted: Pick<Scan, 'reachedAt' | 'replaced'>,
 ): Promise<Scan> {
   const [latest = '0x0'] = await ask<string>(url, [['eth_blockNumber']])
   const head = integer(latest)
@@ -71,13 +71,7 @@ export async function scanChain(
     ['eth_getBlockByNumber', 'safe', false],
     ['eth_getBlockByNumber', 'finalized', false],
   ])
-  const sent = blocks
-    .flatMap(({ transactions }) => transactions)
-    .filter(({ from }) => accounts.settlers.includes(from.toLowerCase()))
-  const receipts = await ask<{ gasUsed: string; effectiveGasPrice: string }>(
-    url,
-    sent.map(({ hash }) => ['eth_getTransactionReceipt', hash]),
-  )
+  const mined = await readMined(url, blocks)
   const holders = [...accounts.wallets, ...accounts.settlers]
   const units = await ask<string>(
     url,
@@ -96,19 +90,39 @@ export async function scanChain(
     headTime: integer(blocks.at(-1)?.timestamp ?? '0x0'),
     safe: integer(safe?.number ?? '0x0'),
     finalized: integer(finalized?.number ?? '0x0'),
-    reachedAt,
+    ...noted,
     ...readLogs(logs, (number) => integer(blocks[number]?.timestamp ?? '0x0')),
-    mined: sent.map(({ hash, from, nonce }, i) => ({
-      hash,
-      from: from.toLowerCase(),
-      nonce: integer(nonce),
-      feeWei: BigInt(receipts[i]?.gasUsed ?? 0) * BigInt(receipts[i]?.effectiveGasPrice ?? 0),
-    })),
+    mined: mined.filter(({ from }) => accounts.settlers.includes(from)),
     balances: new Map(holders.map((account, i) => [account, BigInt(units[i] ?? 0)])),
     settlerFunds: new Map(
       accounts.settlers.map((account, i) => [account, { startWei, endWei: BigInt(wei[i] ?? 0) }]),
     ),
   }
+}
+
+/** The transactions in the newest blocks. */
+export async function readNewest(url: string, depth: number): Promise<Mined[]> {
+  const [latest = '0x0'] = await ask<string>(url, [['eth_blockNumber']])
+  const numbers = Array.from({ length: depth }, (_, i) => integer(latest) - i).filter((number) => number >= 0)
+  const blocks = await ask<RawBlock>(
+    url,
+    numbers.map((number) => ['eth_getBlockByNumber', `0x${number.toString(16)}`, true]),
+  )
+  return await readMined(url, blocks)
+}
+
+async function readMined(url: string, blocks: readonly RawBlock[]): Promise<Mined[]> {
+  const sent = blocks.flatMap(({ transactions }) => transactions)
+  const receipts = await ask<{ gasUsed: string; effectiveGasPrice: string }>(
+    url,
+    sent.map(({ hash }) => ['eth_getTransactionReceipt', hash]),
+  )
+  return sent.map(({ hash, from, nonce }, i) => ({
+    hash,
+    from: from.toLowerCase(),
+    nonce: integer(nonce),
+    feeWei: BigInt(receipts[i]?.gasUsed ?? 0) * BigInt(receipts[i]?.effectiveGasPrice ?? 0),
+  }))
 }
 
 /** A Transfer is by authorization if the log directly before it is AuthorizationUsed of the same payer. */

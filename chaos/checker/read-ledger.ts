@@ -101,6 +101,8 @@ export async function scanLedger(
     finalized: await slotAt('finalized'),
     // Slots are skipped where the ledger forked, so none tells how deep another is.
     reachedAt: new Map(),
+    // What a transaction costs does not depend on its slot.
+    replaced: [],
     transfers,
     canceled: new Set(
       landed

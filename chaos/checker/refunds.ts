@@ -151,12 +151,14 @@ function findBaseless({ books, clocksDifferMs = 0 }: History): string[] {
   return books.refunds.flatMap(({ id, paymentId, status, signedAt, createdAt }) => {
     if (!['SENT', 'COMPLETED'].includes(status)) return []
     const at = (signedAt ?? createdAt).getTime()
+    // PostgreSQL writes when a refund was signed, but the process when it was created.
+    const slackMs = signedAt === null ? clocksDifferMs : 0
     const isThere = versions
       .get(paymentId)
       ?.some(
         ({ includedAt, orphanedAt }) =>
-          includedAt.getTime() <= at + clocksDifferMs &&
-          (orphanedAt === null || orphanedAt.getTime() > at - clocksDifferMs),
+          includedAt.getTime() <= at + slackMs &&
+          (orphanedAt === null || orphanedAt.getTime() > at - slackMs),
       )
     return isThere ? [] : [`${id} is ${status}, but ${paymentId} was not on the chain when it was signed`]
   })

@@ -144,7 +144,8 @@ export function soundHistory(): History {
       settlers: [{ address: settler, nextNonce: 5 }],
       wallets: Object.values(payTo),
       owners: Object.entries(payTo).map(([storeId, wallet]) => ({ storeId, wallet })),
-      costs: [0, 1, 2, 3].map((nonce) => ({ settler, nonce, wei: 5n })),
+      // The third was looked at in a block that was replaced later.
+      costs: [5n, 5n, 6n, 5n].map((wei, nonce) => ({ settler, nonce, wei })),
       events: numbered,
       deliveries,
       endpoints,
@@ -182,6 +183,7 @@ export function soundHistory(): History {
         nonce,
         feeWei: 5n,
       })),
+      replaced: [{ hash: '0xfill', from: settler, nonce: 2, feeWei: 6n }],
       balances: new Map([
         [payTo.st_a, 2n * price - quarter],
         [payTo.st_b, price],

@@ -7,7 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { encodeFunctionData, type Hex, pad, parseAbi } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import { accountsOf } from '../../server/src/dev/placement.ts'
-import { ask } from '../checker/read-chain.ts'
+import type { Mined } from '../checker/history.ts'
+import { ask, readNewest } from '../checker/read-chain.ts'
 import { freePort } from '../database/database.ts'
 
 /** Networks, as their documentation describes them. */
@@ -86,7 +87,8 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
     Number.parseInt(await call<string>('eth_getTransactionCount', hand, 'pending'), 16)
   /** How many transactions the hand had sent before a reorganisation took some of them back. */
   let sentMax = 0
-  let isReorganised = false
+  /** What was in blocks that a reorganisation has replaced. */
+  const replaced: Mined[] = []
   let isHalted = false
   let isMining = false
   const mining = setInterval(async () => {
@@ -106,6 +108,7 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
     place,
     call,
     reachedAt,
+    replaced,
     async mint(accounts: readonly string[], units: bigint): Promise<void> {
       for (const account of [...accounts, hand]) {
         const data = encodeFunctionData({ abi, functionName: 'mint', args: [account as Hex, units] })
@@ -143,10 +146,9 @@ export async function openChain(folder: string, place: Place = places.LOCAL) {
     reorg: (depth: number) =>
       alone(async () => {
         sentMax = Math.max(sentMax, await countSent())
-        isReorganised = true
+        replaced.push(...(await readNewest(url, depth)))
         await call('anvil_reorg', depth, [])
       }),
-    isReorganised: () => isReorganised,
     /**
      * Uses the account nonces of transfers that a reorganisation took back. Until their sender does that, they may still
      * return, so a payment by such a transfer would stay undecided for half an hour.

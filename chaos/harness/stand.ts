@@ -275,14 +275,16 @@ export async function openStand(
           const accounts = { settlers: settlers.map(({ address }) => address), wallets: books.wallets }
           return {
             books,
-            chain: await scanChain(chain.url, place.token, accounts, chain.reachedAt),
+            chain: await scanChain(chain.url, place.token, accounts, {
+              reachedAt: chain.reachedAt,
+              replaced: chain.replaced,
+            }),
             answers: load.answers,
             presented: load.presented,
             received: receiver.received,
             sightings: nodes.sightings,
             undone,
             restores,
-            isReorganised: chain.isReorganised(),
             clocksDifferMs: fleet.clocksDifferMs(),
           }
         } finally {
