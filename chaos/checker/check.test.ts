@@ -293,6 +293,27 @@ const broken: readonly [Invariant, string, Change][] = [
   ['I5', 'a cost that the transaction had in no block, replaced or not', onChain(() => ({ replaced: [] }))],
   [
     'I10',
+    'an event that overtakes another at an ordered endpoint',
+    (history) => ({
+      ...history,
+      received: history.received.toReversed(),
+    }),
+  ],
+  [
+    'I10',
+    'an event that arrives at an ordered endpoint although the one before it was refused',
+    (history) => {
+      const refused = history.received.findIndex(({ endpointId }) => endpointId === 'we_b')
+      const { received } = history
+      assert(received[refused])
+      return {
+        ...history,
+        received: [...received.with(refused, { ...received[refused], status: 500 }), received[refused]],
+      }
+    },
+  ],
+  [
+    'I10',
     'refund events that no endpoint gets',
     (history) => {
       const isRefund = (id: string) =>

@@ -73,10 +73,12 @@ export function checkLog(history: History): Violation[] {
       if (id !== '' && !isOrdered) wrong.push(`the log of ${storeId} has the events of ${id} out of order`)
     }
   }
-  return [...wrong, ...findBadDeliveries(history), ...findUnreported(history)].map((what) => ({
-    invariant: 'I10',
-    what,
-  }))
+  return [
+    ...wrong,
+    ...findBadDeliveries(history),
+    ...findOvertaking(history),
+    ...findUnreported(history),
+  ].map((what) => ({ invariant: 'I10', what }))
 }
 
 function findBadDeliveries({ books, received }: History): string[] {
@@ -116,6 +118,35 @@ function findBadDeliveries({ books, received }: History): string[] {
         wrong.push(`${event.id} (${event.type}) has no delivery to ${id}`)
   }
   return wrong
+}
+
+/**
+ * At an ordered endpoint, no event arrives before the one ahead of it was taken. Only what concerns orders and money has
+ * to wait; a store hears of a new key or wallet at once. After a restore, the log goes on from an earlier place.
+ */
+function findOvertaking({ books, received, restores = [] }: History): string[] {
+  if (restores.length > 0) return []
+  return books.endpoints
+    .filter(({ isOrdered }) => isOrdered)
+    .flatMap(({ id: endpointId }) => {
+      const due = new Set(
+        books.deliveries.filter((one) => one.endpointId === endpointId).map(({ eventId }) => eventId),
+      )
+      const line = books.events
+        .filter(({ id, type }) => due.has(id) && /^(checkout|payment|refund)\./.test(type))
+        .toSorted((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0))
+      const places = new Map(line.map(({ id }, place) => [id, place]))
+      let next = 0
+      return received
+        .filter((one) => one.endpointId === endpointId)
+        .flatMap(({ id, status }) => {
+          const place = places.get(id)
+          if (place === undefined) return []
+          if (place > next) return [`${id} arrived at ${endpointId} before ${line[next]?.id} was taken`]
+          if (place === next && status >= 200 && status < 300) next++
+          return []
+        })
+    })
 }
 
 /** A payment that is not exact must have an event. */

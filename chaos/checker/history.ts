@@ -211,7 +211,13 @@ type ToldPayment = {
 
 type Delivery = { readonly eventId: string; readonly endpointId: string; readonly state: string }
 
-type Endpoint = { readonly id: string; readonly storeId: string; readonly secret: string }
+type Endpoint = {
+  readonly id: string
+  readonly storeId: string
+  readonly secret: string
+  /** Whether it gets one event at a time, in the log's order. */
+  readonly isOrdered: boolean
+}
 
 export type Transfer = {
   readonly blockHash: string

@@ -95,8 +95,8 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
   const deliveries = await read<Books['deliveries'][number]>(
     'select event_id as "eventId", endpoint_id as "endpointId", state from deliveries',
   )
-  const endpoints = await read<{ id: EndpointId; storeId: string; secrets: Secret[] }>(
-    'select id, store_id as "storeId", secrets from webhook_endpoints',
+  const endpoints = await read<{ id: EndpointId; storeId: string; isOrdered: boolean; secrets: Secret[] }>(
+    'select id, store_id as "storeId", is_ordered as "isOrdered", secrets from webhook_endpoints',
   )
   const refunds = await read<Omit<Refund, 'amount'> & { amount: string }>(
     `select id, store_id as "storeId", payment_id as "paymentId", asset, identity, wallet, amount, recipient, way, status,
@@ -132,9 +132,10 @@ async function readAll(db: Client, network: string, keys: readonly SecretsKey[])
     costs: costs.map(({ settler, nonce, wei }) => ({ settler, nonce: integer(nonce), wei: BigInt(wei) })),
     events: events.map((row) => ({ ...row, sequence: row.sequence === null ? null : integer(row.sequence) })),
     deliveries,
-    endpoints: endpoints.map(({ id, storeId, secrets: [first] }) => ({
+    endpoints: endpoints.map(({ id, storeId, isOrdered, secrets: [first] }) => ({
       id,
       storeId,
+      isOrdered,
       secret: first && keys.length > 0 ? openSecret(keys, id, first) : '',
     })),
     refunds: refunds.map((row) => ({ ...row, amount: BigInt(row.amount) })),

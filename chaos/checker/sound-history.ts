@@ -112,8 +112,8 @@ export function soundHistory(): History {
     return { ...event, id: `evt_${i}`, sequence }
   })
   const endpoints = [
-    { id: 'we_a', storeId: 'st_a', secret },
-    { id: 'we_b', storeId: 'st_b', secret },
+    { id: 'we_a', storeId: 'st_a', secret, isOrdered: false },
+    { id: 'we_b', storeId: 'st_b', secret, isOrdered: true },
   ]
   const deliveries = numbered.map(({ id, storeId }) => ({
     eventId: id,
