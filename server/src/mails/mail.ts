@@ -38,6 +38,9 @@ export type WaitingMail = {
   readonly tries: number
 }
 
+/** SQL: the columns of a waiting mail. */
+export const waitingColumns = 'id, about, key_id as "keyId", sealed, tries'
+
 /** What a sealed mail is bound to. */
 export function placeOf(id: string): string {
   return `mails ${id}`

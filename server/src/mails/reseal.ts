@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { seal, unseal } from '../secrets/seal.ts'
-import { placeOf } from './mail.ts'
-import { listSealedOtherwise, replaceSealed } from './rows.ts'
+import { placeOf, type WaitingMail, waitingColumns } from './mail.ts'
 
 const mailsPerBatch = 100
 
@@ -19,4 +19,20 @@ export async function resealMails(ctx: Context): Promise<void> {
       await replaceSealed(ctx.db, mail.id, seal(key, place, unseal(keys, place, mail)))
     }
   }
+}
+
+/** Mails that another key has sealed. */
+async function listSealedOtherwise(db: Database, keyId: string, limit: number): Promise<WaitingMail[]> {
+  return await db.query<WaitingMail>(
+    `select ${waitingColumns} from mails where key_id <> $1 order by id limit $2`,
+    [keyId, limit],
+  )
+}
+
+async function replaceSealed(
+  db: Database,
+  id: string,
+  { keyId, sealed }: Pick<WaitingMail, 'keyId' | 'sealed'>,
+): Promise<void> {
+  await db.query('update mails set key_id = $2, sealed = $3 where id = $1', [id, keyId, sealed])
 }

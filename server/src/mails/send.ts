@@ -1,9 +1,9 @@
 import type { Transporter } from 'nodemailer'
 import type { Context } from '../context.ts'
+import type { Database } from '../database/db.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { unseal } from '../secrets/seal.ts'
-import { type Mail, placeOf, type WaitingMail } from './mail.ts'
-import { deleteMail, takeMail } from './rows.ts'
+import { type Mail, placeOf, type WaitingMail, waitingColumns } from './mail.ts'
 
 const triesMax = 10
 /** Doubles with each try: ten of them take about four hours. A link lives for 24. */
@@ -96,4 +96,32 @@ async function within<Result>(work: Promise<Result>, ms: number): Promise<Result
     timer = setTimeout(() => reject(new Error(`the mail server took more than ${ms} ms`)), ms)
   })
   return await Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * Takes the mail that has been due longest. It is due again after a while that doubles with each try, so a process that
+ * dies while it sends leaves it to another.
+ */
+export async function takeMail(db: Database, firstWaitSeconds: number): Promise<WaitingMail | null> {
+  const [mail] = await db.query<WaitingMail>(
+    `update mails set tries = tries + 1, due_at = clock() + make_interval(secs => $1 * power(2, tries))
+     where id = (select id from mails where due_at <= clock() order by due_at limit 1 for update skip locked)
+     returning ${waitingColumns}`,
+    [firstWaitSeconds],
+  )
+  return mail ?? null
+}
+
+async function deleteMail(db: Database, id: string): Promise<void> {
+  await db.query('delete from mails where id = $1', [id])
+}
+
+/** Mails that wait to be sent. */
+export async function measureMails(
+  db: Database,
+): Promise<{ readonly count: number; readonly oldestAt: Date | null }> {
+  const [row] = await db.query<{ count: number; oldestAt: Date | null }>(
+    'select count(*)::integer as count, min(created_at) as "oldestAt" from mails',
+  )
+  return row ?? { count: 0, oldestAt: null }
 }

@@ -4,8 +4,7 @@ import type { Transaction } from '../database/db.ts'
 import { type MemberId, newId, type StoreId } from '../ids.ts'
 import { readSecretsKeys } from '../secrets/key-file.ts'
 import { seal } from '../secrets/seal.ts'
-import { type Mail, type MailKind, placeOf } from './mail.ts'
-import { countMail, countMembersMail, insertMail } from './rows.ts'
+import { type Mail, type MailKind, placeOf, type WaitingMail } from './mail.ts'
 
 /**
  * While the mail server is away no more links and alerts are written once so many mails wait: days of a busy deployment.
@@ -77,4 +76,52 @@ export async function writeMail(
       'too many mails are waiting, so this one was not written: check SMTP_URL, the mail server and that work runs',
     )
   return isWritten
+}
+
+/** Counts one more mail of this kind that a store causes today, unless there were so many. */
+async function countMail(tx: Transaction, storeId: StoreId, kind: MailKind, max: number): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into mail_counts as c (store_id, kind, day, count) values ($1, $2, (clock() at time zone 'utc')::date, 1)
+     on conflict (store_id, kind) do update set day = excluded.day,
+       count = case when c.day = excluded.day then c.count + 1 else 1 end
+     where c.day <> excluded.day or c.count < $3
+     returning count`,
+    [storeId, kind, max],
+  )
+  return rows.length > 0
+}
+
+/** Counts one more link today for each of these members, unless one of them had so many. */
+async function countMembersMail(
+  tx: Transaction,
+  memberIds: readonly MemberId[],
+  max: number,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into member_mail_counts as c (member_id, day, count)
+     select id, (clock() at time zone 'utc')::date, 1 from unnest($1::text[]) id order by id
+     on conflict (member_id) do update set day = excluded.day,
+       count = case when c.day = excluded.day then c.count + 1 else 1 end
+     where c.day <> excluded.day or c.count < $2
+     returning count`,
+    [memberIds, max],
+  )
+  return rows.length === memberIds.length
+}
+
+/** False if so many are waiting already; null takes it in any case. */
+async function insertMail(
+  tx: Transaction,
+  mail: Omit<WaitingMail, 'tries'>,
+  waitingMax: number | null,
+  now: Date,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into mails (id, about, key_id, sealed, due_at, created_at)
+     select $1, $2, $3, $4, clock(), $5
+     where $6::integer is null or (select count(*) from (select 1 from mails limit $6) waiting) < $6
+     returning id`,
+    [mail.id, mail.about, mail.keyId, mail.sealed, now, waitingMax],
+  )
+  return rows.length > 0
 }
