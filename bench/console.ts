@@ -30,7 +30,7 @@ import { buildApp } from '../server/src/http/app.ts'
 import { buildConsole } from '../server/src/http/console/app.ts'
 import { newId, type StoreId } from '../server/src/ids.ts'
 import { openLog } from '../server/src/log.ts'
-import { insertOwner } from '../server/src/members/demo-rows.ts'
+import { insertMember, insertMembership } from '../server/src/members/rows.ts'
 import { openSession } from '../server/src/members/session.ts'
 import { openMetrics } from '../server/src/metrics.ts'
 import { createKey } from '../server/src/stores/api-keys.ts'
@@ -120,10 +120,14 @@ async function openPlace(url: string, db: Database): Promise<Place> {
 }
 
 async function signIn({ ctx, storeId }: Place): Promise<string> {
-  const id = newId('mem', ctx.config.cell, ctx.now())
-  await insertOwner(ctx.db, storeId, { id, name: 'Bench' }, ctx.now())
+  const now = ctx.now()
+  const id = newId('mem', ctx.config.cell, now)
   const browser = { token: '', userAgent: 'bench', address: '127.0.0.1', network: '127.0' }
-  const token = await ctx.db.transaction((tx) => openSession(ctx, tx, id, null, browser, ctx.now()))
+  const token = await ctx.db.transaction(async (tx) => {
+    await insertMember(tx, { id, name: 'Bench' }, now)
+    await insertMembership(tx, storeId, id, 'owner', now)
+    return await openSession(ctx, tx, { memberId: id, passkeyId: null, browser, now })
+  })
   return `farthing=${token}`
 }
 

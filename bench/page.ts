@@ -103,7 +103,7 @@ async function openOurs(): Promise<{ url: string; terms: object }> {
     walletAddress: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
     custodialType: 'NON_CUSTODIAL',
   } as const
-  await registerWallet(ctx, store.id, actor, 'EVM', wallet, ctx.now())
+  await registerWallet(ctx, store.id, actor, { family: 'EVM', ...wallet }, ctx.now())
   const { text } = await createKey(ctx, store.id, { actor, limit: null }, {}, ctx.now())
   const made = await fetch(`${origin}/api/v1/checkouts`, {
     method: 'POST',

@@ -164,8 +164,7 @@ export async function makeStore(
     ctx,
     store.id,
     actor,
-    'EVM',
-    { walletAddress, custodialType: 'NON_CUSTODIAL' },
+    { family: 'EVM', walletAddress, custodialType: 'NON_CUSTODIAL' },
     ctx.now(),
   )
   return (await createKey(ctx, store.id, { actor, limit: null }, {}, ctx.now())).text

@@ -20,7 +20,7 @@ import { tidyDeliveries } from './events/webhooks/deliveries.ts'
 import { randomText } from './ids.ts'
 import { openMailer } from './mails/send.ts'
 import { sendsMail } from './mails/write.ts'
-import { tellAlerts } from './members/alert.ts'
+import { mailAlerts } from './members/alert.ts'
 import { openMeasure } from './payments/measure.ts'
 import type { AnySigner, Loop } from './payments/rail.ts'
 import { listConnected, openRails } from './payments/rails.ts'
@@ -81,7 +81,7 @@ export function listLoops(ctx: Context, signers: readonly AnySigner[]): Loop[] {
     ...(sendsMail(ctx)
       ? [
           { name: 'send-mails', restMs: 2_000, run: openMailer(ctx) },
-          { name: 'alert', restMs: 30_000, run: () => tellAlerts(ctx, ctx.now()) },
+          { name: 'alert', restMs: 30_000, run: () => mailAlerts(ctx, ctx.now()) },
         ]
       : []),
     {

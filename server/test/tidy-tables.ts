@@ -127,7 +127,7 @@ export const sharedWrites: readonly {
       'revision only: once a wallet becomes payable, creates must read their store again; payments cannot call stores',
   },
   {
-    file: 'stores/rows.ts',
+    file: 'stores/wallets.ts',
     table: 'token_accounts',
     because:
       'registering a wallet records the token accounts it found, in the same transaction; stores cannot call payments',

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { firstIdAt } from '../ids.ts'
-import { scheduleCancellation, takeCancellation } from '../stores/change-rows.ts'
+import { scheduleCancellation, takeCancellation } from '../stores/undo.ts'
 import { moveCheckouts } from './move.ts'
 import { lockOpenTo } from './rows.ts'
 

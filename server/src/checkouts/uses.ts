@@ -6,7 +6,7 @@ import {
   listUsedSettlers,
   writeSettlersElsewhere,
 } from '../payments/settlers/use-rows.ts'
-import { listElsewhere, writeElsewhere, writeReleased } from '../stores/elsewhere-rows.ts'
+import { listElsewhere, writeElsewhere, writeReleased } from '../stores/wallets.ts'
 import { findBusy, findPageEnd, findRecords, listRecords, type WalletRecord } from './use-rows.ts'
 
 /** Wallets per statement. Those that are retired cost one look through what is unfinished, together. */

@@ -63,7 +63,7 @@ async function changeRole(
   role: string,
 ): Promise<string> {
   if (!isRole(role)) throw new UsageError(`The role must be one of ${roles.join(', ')}.`)
-  const before = await changeRoleAsOperator(ctx, storeId, actor, member, role, ctx.now())
+  const before = await changeRoleAsOperator(ctx, storeId, actor, { memberId: member, role }, ctx.now())
   return before.role === role
     ? `${before.name} has the role ${role} already.`
     : `${before.name} was ${before.role} of ${storeId} and has the role ${role} from this moment. The store's log says so.`

@@ -13,15 +13,14 @@ import { listConnected, openRails } from '../payments/rails.ts'
 import { drainSettler, insertSettler, listSettlers } from '../payments/settlers/rows.ts'
 import { describeRunway, readRunways } from '../payments/settlers/runway.ts'
 import type { Mistake } from '../problems.ts'
-import { createKey, revokeKey, rotateKey } from '../stores/api-keys.ts'
+import { createKey, listKeys, revokeKey, rotateKey } from '../stores/api-keys.ts'
 import { checkEmail, checkText, checkWebUrl } from '../stores/check-text.ts'
 import { createStore } from '../stores/create.ts'
-import { listKeys } from '../stores/key-rows.ts'
 import { listStores } from '../stores/rows.ts'
 import { presetNames, scopes } from '../stores/scopes.ts'
 import { decideStanding, reasonBytesMax } from '../stores/standing.ts'
 import type { Key } from '../stores/store.ts'
-import { setWalletChanges } from '../stores/wallet-setting.ts'
+import { setWalletChanges } from '../stores/update.ts'
 import { registerWallet } from '../stores/wallets.ts'
 import { claimFor, findPlaceRefusal } from './claim-for.ts'
 import { createSettler } from './create-settler.ts'
@@ -87,8 +86,7 @@ export async function storeCommand(
       ctx,
       store.id,
       actor,
-      family,
-      { walletAddress, custodialType: 'NON_CUSTODIAL' },
+      { family, walletAddress, custodialType: 'NON_CUSTODIAL' },
       now,
     )
     lines.push(
@@ -105,7 +103,9 @@ async function setStore(ctx: Context, actor: Actor, subject: string, options: Op
   const { 'wallet-changes': walletChanges } = options
   if (walletChanges !== 'key' && walletChanges !== 'member')
     throw new UsageError('store set requires --wallet-changes key or --wallet-changes member.')
-  await ctx.db.transaction((tx) => setWalletChanges(ctx, tx, storeId, actor, walletChanges, ctx.now()))
+  await ctx.db.transaction((tx) =>
+    setWalletChanges(ctx, tx, { storeId, actor, walletChanges, now: ctx.now() }),
+  )
   return walletChanges === 'member'
     ? 'From now on an owner confirms in the console what a key asks for.'
     : 'From now on a key changes wallets by itself.'
@@ -123,7 +123,7 @@ async function decideStore(
   if (verb === 'suspend') refuse(checkText('--reason', `${reason}`, reasonBytesMax))
   const decision = verb === 'suspend' ? { verb, reason: `${reason}` } : { verb }
   const { store, isChanged } = await ctx.db.transaction((tx) =>
-    decideStanding(ctx, tx, storeId, actor, decision, ctx.now()),
+    decideStanding(ctx, tx, { storeId, actor, decision, now: ctx.now() }),
   )
   if (verb === 'approve' && store.standing === 'suspended')
     throw new UsageError(`${store.name} is suspended. To lift that: store resume ${storeId}`)
@@ -172,8 +172,7 @@ export async function keyCommand(
         ctx,
         null,
         maker,
-        parseKeyId(subject),
-        Number.parseInt(hours, 10) * 3_600,
+        { keyId: parseKeyId(subject), overlapSeconds: Number.parseInt(hours, 10) * 3_600 },
         ctx.now(),
       )
       return `${text}\nThe new key is shown only once. The old key expires in ${hours} hours.`

@@ -46,19 +46,17 @@ export async function makeDemoStore(
     )
   const opened = stores[0] ? now : new Date(now.getTime() - openedDaysAgo * 86_400_000)
   const store = stores[0] ?? (await createStore(ctx, { name: 'Demo store', mode: 'test' }, opened))
-  const wallet = { walletAddress: storeWallet.address, custodialType: 'NON_CUSTODIAL' } as const
-  const { id, provenAt } = await registerWallet(ctx, store.id, actor, 'EVM', wallet, opened)
+  const wallet = {
+    family: 'EVM',
+    walletAddress: storeWallet.address,
+    custodialType: 'NON_CUSTODIAL',
+  } as const
+  const { id, provenAt } = await registerWallet(ctx, store.id, actor, wallet, opened)
   // Without this proof it could refund nothing.
   if (provenAt === null) {
     const { message } = await challengeWallet(ctx, store, id, opened)
-    await proveWallet(
-      ctx,
-      store,
-      actor,
-      id,
-      { signature: await storeWallet.signMessage({ message }) },
-      opened,
-    )
+    const signature = await storeWallet.signMessage({ message })
+    await proveWallet(ctx, { store, actor, now: opened }, id, { signature })
   }
   return { id: store.id, isNew: stores.length === 0 }
 }

@@ -3,12 +3,17 @@ import type { FastifyInstance } from 'fastify'
 import type { Context } from '../context.ts'
 import { placedAt, startSession } from '../http/console/visitor.ts'
 import { type MemberId, newId, type StoreId } from '../ids.ts'
-import { insertOwner } from '../members/demo-rows.ts'
 import type { Invitation } from '../members/member.ts'
-import { listPasskeys } from '../members/passkey-rows.ts'
-import { insertInvitation, listStoreMembers, noteWalletsSeen, withdrawFor } from '../members/rows.ts'
-import { type Browser, openSession, readSession } from '../members/session.ts'
-import { deleteSession } from '../members/session-rows.ts'
+import {
+  insertInvitation,
+  insertMember,
+  insertMembership,
+  listPasskeys,
+  listStoreMembers,
+  withdrawFor,
+} from '../members/rows.ts'
+import { type Browser, deleteSession, openSession, readSession } from '../members/session.ts'
+import { noteWalletsSeen } from '../members/silence.ts'
 import { hashToken, newToken } from '../members/token.ts'
 
 /**
@@ -27,10 +32,14 @@ export async function makeDemoOwner(ctx: Context, storeId: StoreId): Promise<Mem
   const members = await listStoreMembers(ctx.db, storeId)
   const owner = members.find(({ role }) => role === 'owner')
   if (owner) return owner.id
-  const id = newId('mem', ctx.config.cell, ctx.now())
-  await insertOwner(ctx.db, storeId, { id, name: ownerName }, ctx.now())
+  const now = ctx.now()
+  const id = newId('mem', ctx.config.cell, now)
+  await ctx.db.transaction(async (tx) => {
+    await insertMember(tx, { id, name: ownerName }, now)
+    await insertMembership(tx, storeId, id, 'owner', now)
+  })
   // It is their own machine: the wallet is no news to them.
-  await noteWalletsSeen(ctx.db, storeId, id, ctx.now())
+  await noteWalletsSeen(ctx.db, storeId, id, now)
   return id
 }
 
@@ -38,7 +47,9 @@ export async function makeDemoOwner(ctx: Context, storeId: StoreId): Promise<Mem
 export async function makeSignInLink(ctx: Context, memberId: MemberId): Promise<string> {
   requireLocal(ctx)
   const browser: Browser = { token: '', userAgent: 'dev', address: '127.0.0.1', network: '127.0' }
-  const token = await ctx.db.transaction((tx) => openSession(ctx, tx, memberId, null, browser, ctx.now()))
+  const token = await ctx.db.transaction((tx) =>
+    openSession(ctx, tx, { memberId, passkeyId: null, browser, now: ctx.now() }),
+  )
   return `${ctx.config.consoleUrl}${path}?token=${token}`
 }
 
@@ -79,7 +90,8 @@ export function offerSignIn(console: FastifyInstance, ctx: Context): void {
       const own = await ctx.db.transaction(async (tx) => {
         // Of two who follow the link at once, one finds it used.
         const isFirst = await deleteSession(tx, session.member.id, session.id)
-        return isFirst ? await openSession(ctx, tx, session.member.id, null, browser, ctx.now()) : null
+        const opened = { memberId: session.member.id, passkeyId: null, browser, now: ctx.now() }
+        return isFirst ? await openSession(ctx, tx, opened) : null
       })
       if (own !== null) startSession(ctx, reply, own)
     }

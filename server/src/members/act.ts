@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { joinTransaction } from '../database/join.ts'
 import { checkAtEnd } from '../database/scope.ts'
-import type { StoreId } from '../ids.ts'
+import type { SessionId, StoreId } from '../ids.ts'
 import { actorOfSession } from './announce.ts'
 import type { Subject } from './challenge.ts'
 import { type Action, type Touch, useTouch } from './confirm.ts'
@@ -11,7 +11,7 @@ import { lockFor } from './invite.ts'
 import type { Role, Session } from './member.ts'
 import { Refusal } from './refusal.ts'
 import { type Right, requireRight } from './rights.ts'
-import { holdRole, holdSession } from './session-rows.ts'
+import { holdSession } from './session.ts'
 
 /** A member who acts, as their verb sees them. */
 export type Acting = { readonly ctx: Context; readonly actor: Actor; readonly role: Role }
@@ -50,17 +50,21 @@ export function actingAs(ctx: Context, storeId: StoreId, session: Session, right
 /** The same for what takes a touch. It is used up in that transaction, and `values` are all that the verb is given. */
 export async function actWithTouch<Result>(
   ctx: Context,
-  storeId: StoreId,
-  touch: Touch,
-  right: Right,
-  asked: { readonly action: Action; readonly values: Subject },
-  now: Date,
+  asked: {
+    readonly storeId: StoreId
+    readonly touch: Touch
+    readonly right: Right
+    readonly action: Action
+    readonly values: Subject
+    readonly now: Date
+  },
   work: (acting: Acting) => Promise<Result>,
 ): Promise<Result> {
+  const { storeId, touch, right, action, now } = asked
   return await ctx.db.transaction(async (tx) => {
     const joined = { ...ctx, db: joinTransaction(ctx.db, tx) }
     return await actAs(joined, storeId, touch.session, right, async (acting) => {
-      await useTouch(ctx, tx, touch, asked.action, { ...asked.values, storeId }, now)
+      await useTouch(ctx, tx, touch, { action, values: { ...asked.values, storeId } }, now)
       return await work(acting)
     })
   })
@@ -72,4 +76,14 @@ function signedOut(): never {
 
 function refuse(): never {
   throw new Refusal('not_found')
+}
+
+/** A session's member's role in a store, which nobody else can take away until the transaction is over. */
+async function holdRole(tx: Transaction, id: SessionId, storeId: StoreId): Promise<Role | null> {
+  const [row] = await tx.query<{ role: Role }>(
+    `select m.role from memberships m join sessions s on s.member_id = m.member_id
+     where m.store_id = $2 and s.id = $1 for share of m for key share of s`,
+    [id, storeId],
+  )
+  return row?.role ?? null
 }

@@ -1,9 +1,10 @@
 import type { Context } from '../context.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
 import type { Subject } from '../mails/mail.ts'
 import { writeMail } from '../mails/write.ts'
-import * as rows from './alert-rows.ts'
 import type { AlertKind } from './member.ts'
+import { isKnown } from './rows.ts'
 
 /**
  * Mails the owners of a store what needs somebody: money that completed no checkout, and webhooks that do not arrive.
@@ -29,15 +30,15 @@ type Alert = {
 }
 
 /** Returns whether there may be more. */
-export async function tellAlerts(ctx: Context, now: Date): Promise<boolean> {
-  const waiting = await rows.storesWithNews(ctx.db, { quietHours, failingMinutes, limit: storesPerRun })
-  for (const storeId of waiting) await tellStore(ctx, storeId, now)
+export async function mailAlerts(ctx: Context, now: Date): Promise<boolean> {
+  const waiting = await storesWithNews(ctx.db)
+  for (const storeId of waiting) await mailStore(ctx, storeId, now)
   return waiting.length === storesPerRun
 }
 
-async function tellStore(ctx: Context, storeId: StoreId, now: Date): Promise<void> {
+async function mailStore(ctx: Context, storeId: StoreId, now: Date): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    const news = await rows.lockNews(tx, storeId, eventsPerStore, failingMinutes)
+    const news = await lockNews(tx, storeId)
     if (!news) return
     const { storeName, money, undelivered, failing } = news
     const sentences: readonly Alert[] = [
@@ -62,13 +63,13 @@ async function tellStore(ctx: Context, storeId: StoreId, now: Date): Promise<voi
           ]
         : []),
     ]
-    let isTold = false
+    let isMailed = false
     for (const { kind, subject, text, path } of sentences)
-      for (const to of await rows.listAddresses(tx, storeId, kind)) {
+      for (const to of await listAddresses(tx, storeId, kind)) {
         const mail = { to, subject, text: letter(ctx, storeId, storeName, text, path) }
-        isTold = (await writeMail(ctx, tx, { kind: 'alert', storeId }, mail, now)) || isTold
+        isMailed = (await writeMail(ctx, tx, { kind: 'alert', storeId }, mail, now)) || isMailed
       }
-    await rows.moveCursor(tx, storeId, news, isTold)
+    await moveCursor(tx, storeId, news, isMailed)
   })
 }
 
@@ -97,4 +98,105 @@ You get this mail because you are an owner of the store, at most once per hour. 
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** What happened in a store since the last mail. */
+type StoreNews = {
+  readonly storeName: string
+  readonly until: string
+  /** As text: a Date would lose the microseconds, and the endpoint would be told again. */
+  readonly failingUntil: string
+  /** Payments that somebody has to decide about. */
+  readonly money: number
+  /** Events that were given up, and endpoints that were disabled. */
+  readonly undelivered: number
+  /** The URLs of endpoints that have been failing for a while. */
+  readonly failing: readonly string[]
+}
+
+const moneyTypes = "'{payment.late,payment.underpaid,payment.overpaid,payment.unmatched}'::text[]"
+
+const webhookTypes = "'{webhook_endpoint.disabled,webhook_endpoint.undelivered}'::text[]"
+
+/**
+ * Stores with an owner who has an address, whose log has grown or whose endpoints began to fail since they were last told,
+ * and that were not told within the quiet hours. A store without a cursor gets one first: it begins here.
+ */
+async function storesWithNews(db: Database): Promise<StoreId[]> {
+  await db.query(
+    `insert into alert_cursors (store_id, sequence, failing_until)
+     select distinct on (c.store_id) c.store_id, c.last_sequence, clock() from memberships m
+     join members p on p.id = m.member_id and p.email is not null
+     join event_counters c on c.store_id = m.store_id
+     where m.role = 'owner' and not exists (select 1 from alert_cursors a where a.store_id = m.store_id)
+     on conflict do nothing`,
+  )
+  const found = await db.query<{ store_id: StoreId }>(
+    `select a.store_id from alert_cursors a join event_counters c on c.store_id = a.store_id
+     where (a.told_at is null or a.told_at < clock() - make_interval(hours => $1))
+       and (c.last_sequence > a.sequence or exists (select 1 from webhook_endpoints e where e.store_id = a.store_id
+         and e.deleted_at is null and e.disabled_at is null and e.failing_since > a.failing_until
+         and e.failing_since <= clock() - make_interval(mins => $2)))
+       and exists (select 1 from memberships m join members p on p.id = m.member_id
+         where m.store_id = a.store_id and m.role = 'owner' and p.email is not null)
+     order by a.store_id limit $3`,
+    [quietHours, failingMinutes, storesPerRun],
+  )
+  return found.map(({ store_id }) => store_id)
+}
+
+/** What there is to tell, and until when. Null if another process is at it. */
+async function lockNews(tx: Transaction, storeId: StoreId): Promise<StoreNews | null> {
+  const [cursor] = await tx.query<{ name: string; after: string; until: string; failing_until: string }>(
+    `select s.name, a.sequence::text as after, least(c.last_sequence, a.sequence + $2)::text as until,
+       a.failing_until::text
+     from alert_cursors a join stores s on s.id = a.store_id join event_counters c on c.store_id = a.store_id
+     where a.store_id = $1 for update of a skip locked`,
+    [storeId, eventsPerStore],
+  )
+  if (!cursor) return null
+  const { name, after, until, failing_until } = cursor
+  const [told = { money: 0, undelivered: 0 }] = await tx.query<{ money: number; undelivered: number }>(
+    `select (count(*) filter (where type = any(${moneyTypes})))::integer as money,
+       (count(*) filter (where type = any(${webhookTypes})))::integer as undelivered
+     from events where store_id = $1 and sequence > $2 and sequence <= $3`,
+    [storeId, after, until],
+  )
+  const failing = await tx.query<{ url: string; failing_since: string }>(
+    `select url, failing_since::text from webhook_endpoints
+     where store_id = $1 and deleted_at is null and disabled_at is null and failing_since > $2
+       and failing_since <= clock() - make_interval(mins => $3) order by webhook_endpoints.failing_since`,
+    [storeId, failing_until, failingMinutes],
+  )
+  return {
+    ...told,
+    storeName: name,
+    until,
+    failingUntil: failing.at(-1)?.failing_since ?? failing_until,
+    failing: failing.map(({ url }) => url),
+  }
+}
+
+/** Where owners who want to hear of this kind are mailed. */
+async function listAddresses(tx: Transaction, storeId: StoreId, kind: AlertKind): Promise<string[]> {
+  const found = await tx.query<{ email: string }>(
+    `select distinct p.email from memberships m join members p on p.id = m.member_id
+     join stores s on s.id = m.store_id and ${isKnown}
+     where m.store_id = $1 and m.role = 'owner' and p.email is not null and $2 <> all(m.muted_alerts) order by p.email`,
+    [storeId, kind],
+  )
+  return found.map(({ email }) => email)
+}
+
+async function moveCursor(
+  tx: Transaction,
+  storeId: StoreId,
+  { until, failingUntil }: StoreNews,
+  isMailed: boolean,
+): Promise<void> {
+  await tx.query(
+    `update alert_cursors set sequence = $2, failing_until = $3, told_at = case when $4 then clock() else told_at end
+     where store_id = $1`,
+    [storeId, until, failingUntil, isMailed],
+  )
 }

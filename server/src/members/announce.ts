@@ -7,17 +7,10 @@ import type { MemberId, StoreId } from '../ids.ts'
 import type { MailKind, Subject } from '../mails/mail.ts'
 import { sendsMail, writeMail } from '../mails/write.ts'
 import { type Member, memberToWire, type Session, type StoreMember } from './member.ts'
-import { listMemberships, listOwnerAddresses } from './rows.ts'
-
-type News = {
-  readonly kind: MailKind
-  readonly storeId: StoreId
-  readonly actor: Actor
-  readonly subject: Subject
-}
+import { isKnown, listMemberships, type MemberRow, toMember } from './rows.ts'
 
 type MemberEvent = Extract<EventType, `member.${string}`>
-export type PlaceEvent = Extract<MemberEvent, 'member.signed_in' | 'member.session_moved'>
+export type WalletEvent = Extract<EventType, `wallet.${string}`>
 
 export function actorOf({ id, name }: { readonly id: MemberId; readonly name: string }): Actor {
   return { type: 'member', id, name }
@@ -31,22 +24,22 @@ export function actorOfSession({ member }: Session): Actor {
 export async function announce(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  actor: Actor,
-  type: MemberEvent,
-  member: Pick<StoreMember, 'id' | 'name' | 'role'>,
-  now: Date,
+  news: {
+    readonly storeId: StoreId
+    readonly actor: Actor
+    readonly type: MemberEvent
+    readonly member: Pick<StoreMember, 'id' | 'name' | 'role'>
+    readonly now: Date
+  },
 ): Promise<void> {
+  const { storeId, actor, type, member, now } = news
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { member: memberToWire(member) }, now))
-  await tellOwners(
-    ctx,
-    tx,
-    { kind: 'member', storeId, actor, subject: `The members of your store changed (${storeId})` },
-    describe[type](member, nameOf(actor)),
-    member.id,
-    now,
-  )
+  await mailOwners(ctx, tx, {
+    ...{ kind: 'member', storeId, actor, memberId: member.id, now },
+    subject: `The members of your store changed (${storeId})`,
+    sentence: describe[type](member, nameOf(actor)),
+  })
 }
 
 /** The same in the logs of all stores of a member: how they sign in concerns each of them. */
@@ -58,7 +51,11 @@ export async function announceEverywhere(
   now: Date,
 ): Promise<void> {
   for (const { storeId, role } of await listMemberships(tx, session.member.id))
-    await announce(ctx, tx, storeId, actorOfSession(session), type, { ...session.member, role }, now)
+    await announce(ctx, tx, {
+      ...{ storeId, type, now },
+      actor: actorOfSession(session),
+      member: { ...session.member, role },
+    })
 }
 
 /**
@@ -69,11 +66,16 @@ export async function announceEverywhere(
 export async function announcePlace(
   ctx: Context,
   tx: Transaction,
-  member: Member,
-  type: PlaceEvent,
-  address: string,
-  now: Date,
+  news: {
+    readonly memberId: MemberId
+    readonly type: 'member.signed_in' | 'member.session_moved'
+    readonly address: string
+    readonly now: Date
+  },
 ): Promise<void> {
+  const { type, address, now } = news
+  const member = await readMember(tx, news.memberId)
+  if (!member) return
   const sentence = describe[type]({ name: member.name, role: 'viewer' }, member.name)
   for (const [place, { storeId, role }] of (await listMemberships(tx, member.id)).entries()) {
     await nameStore(tx, storeId)
@@ -96,44 +98,44 @@ If that was you, there is nothing to do. If not, end the session under “Where 
 export async function announceWallet(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  actor: Actor,
-  type: Extract<EventType, `wallet.${string}`>,
-  wallet: Wallet,
-  now: Date,
+  news: {
+    readonly storeId: StoreId
+    readonly actor: Actor
+    readonly type: WalletEvent
+    readonly wallet: Wallet
+    readonly now: Date
+  },
 ): Promise<void> {
+  const { storeId, actor, type, wallet, now } = news
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { wallet }, now))
-  await tellOwners(
-    ctx,
-    tx,
-    { kind: 'store', storeId, actor, subject: `The wallets of your store changed (${storeId})` },
-    describeWallet[type](wallet.walletAddress, nameOf(actor)),
-    null,
-    now,
-  )
+  await mailOwners(ctx, tx, {
+    ...{ kind: 'store', storeId, actor, memberId: null, now },
+    subject: `The wallets of your store changed (${storeId})`,
+    sentence: describeWallet[type](wallet.walletAddress, nameOf(actor)),
+  })
 }
 
 /** Writes into a store's log what an operator decided about it. All owners are told. */
 export async function announceStore(
   ctx: Context,
   tx: Transaction,
-  actor: Actor,
-  type: keyof typeof describeStore,
-  store: Store,
-  now: Date,
+  news: {
+    readonly actor: Actor
+    readonly type: keyof typeof describeStore
+    readonly store: Store
+    readonly now: Date
+  },
 ): Promise<void> {
+  const { actor, type, store, now } = news
   const storeId = store.id as StoreId
   await nameStore(tx, storeId)
   await appendEvent(tx, newEvent(ctx, storeId, actor, type, { store }, now))
-  await tellOwners(
-    ctx,
-    tx,
-    { kind: 'store', storeId, actor, subject: `The operator decided about your store (${storeId})` },
-    describeStore[type](nameOf(actor), store.suspendedReason),
-    null,
-    now,
-  )
+  await mailOwners(ctx, tx, {
+    ...{ kind: 'store', storeId, actor, memberId: null, now },
+    subject: `The operator decided about your store (${storeId})`,
+    sentence: describeStore[type](nameOf(actor), store.suspendedReason),
+  })
 }
 
 /**
@@ -142,15 +144,22 @@ export async function announceStore(
  * a store that a stranger opened is mailed only if an operator did it, until the store is known. Without a mail server
  * nothing happens; the event in the log is what counts.
  */
-async function tellOwners(
+async function mailOwners(
   ctx: Context,
   tx: Transaction,
-  { kind, storeId, actor, subject }: News,
-  sentence: string,
-  memberId: MemberId | null,
-  now: Date,
+  news: {
+    readonly kind: MailKind
+    readonly storeId: StoreId
+    readonly actor: Actor
+    readonly subject: Subject
+    readonly sentence: string
+    /** The member whom it is about. */
+    readonly memberId: MemberId | null
+    readonly now: Date
+  },
 ): Promise<void> {
   if (!sendsMail(ctx)) return
+  const { kind, storeId, actor, subject, sentence, memberId, now } = news
   const { storeName, isKnown, addresses } = await listOwnerAddresses(tx, storeId, memberId)
   if (!isKnown && actor.type !== 'operator') return
   const text = `${sentence}
@@ -191,9 +200,7 @@ const describe: Readonly<
   'member.session_moved': ({ name }) => `A session of ${name} was used from another browser or network`,
 }
 
-const describeWallet: Readonly<
-  Record<Extract<EventType, `wallet.${string}`>, (address: string, who: string) => string>
-> = {
+const describeWallet: Readonly<Record<WalletEvent, (address: string, who: string) => string>> = {
   'wallet.registered': (address, who) => `${who} asked to be paid to ${address}`,
   'wallet.updated': (address, who) => `${who} changed something about the wallet ${address}`,
   'wallet.retired': (address, who) => `${who} took the wallet ${address} out of use`,
@@ -207,4 +214,37 @@ const describeStore = {
   'store.suspended': (who: string, reason: string | null) =>
     `${who} suspended the store, so it creates no checkouts: ${reason}`,
   'store.resumed': (who: string) => `${who} lifted the suspension: the store can take payments again`,
+}
+
+/** Where the store's owners can be written to, and the member whom it is about. */
+async function listOwnerAddresses(
+  tx: Transaction,
+  storeId: StoreId,
+  memberId: MemberId | null,
+): Promise<{
+  readonly storeName: string
+  readonly isKnown: boolean
+  readonly addresses: readonly string[]
+}> {
+  const [row] = await tx.query<{ name: string; is_known: boolean; addresses: string[] }>(
+    `select s.name, ${isKnown} as is_known, array(
+       select distinct m.email from members m
+       where m.email is not null and (m.id = $2 or m.id in (
+         select member_id from memberships where store_id = s.id and role = 'owner'))
+     ) as addresses
+     from stores s where s.id = $1`,
+    [storeId, memberId],
+  )
+  return {
+    storeName: row?.name ?? '',
+    isKnown: row?.is_known ?? false,
+    addresses: row?.addresses ?? [],
+  }
+}
+
+async function readMember(tx: Transaction, memberId: MemberId): Promise<Member | null> {
+  const [row] = await tx.query<MemberRow>('select id, name, email, is_operator from members where id = $1', [
+    memberId,
+  ])
+  return row ? toMember(row) : null
 }

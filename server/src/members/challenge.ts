@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import { Refusal } from './refusal.ts'
-import { type ChallengeKey, deleteChallenge, insertChallenge } from './session-rows.ts'
 import { hashToken, newToken } from './token.ts'
 
 /**
@@ -10,8 +9,10 @@ import { hashToken, newToken } from './token.ts'
  * in the transaction of what it allows.
  */
 export const challengeSeconds = 300
+/** Challenges past their time that opening one clears away, so that the table does not grow with attempts. */
+const clearedAtOnce = 20
 
-export type Purpose = ChallengeKey['purpose']
+type Purpose = 'sign_in' | 'sign_up' | 'enrol' | 'add_passkey' | 'confirm' | 'oidc'
 
 /** What a challenge is for, as text: the same values in any order are the same subject. */
 export type Subject = Readonly<Record<string, string>>
@@ -23,7 +24,7 @@ export async function openChallenge(
   subject: Subject,
 ): Promise<string> {
   const challenge = newToken()
-  await insertChallenge(ctx.db, toKey(challenge, purpose, browserHash, subject), challengeSeconds)
+  await insertChallenge(ctx.db, toKey(challenge, purpose, browserHash, subject))
   return challenge
 }
 
@@ -52,4 +53,33 @@ function toKey(challenge: string, purpose: Purpose, browserHash: Buffer, subject
   const entries = Object.entries(subject).sort(([a], [b]) => (a < b ? -1 : 1))
   const subjectHash = Buffer.from(hash('sha256', JSON.stringify(entries), 'hex'), 'hex')
   return { hash: hashToken(challenge), purpose, browserHash, subjectHash }
+}
+
+type ChallengeKey = {
+  readonly hash: Buffer
+  readonly purpose: Purpose
+  readonly browserHash: Buffer
+  readonly subjectHash: Buffer
+}
+
+async function insertChallenge(db: Database, key: ChallengeKey): Promise<void> {
+  await db.query(
+    `with over as (
+       delete from challenges where hash in (
+         select hash from challenges where expires_at < clock() order by expires_at limit $6 for update skip locked)
+     )
+     insert into challenges (hash, purpose, browser_hash, subject_hash, expires_at)
+     values ($1, $2, $3, $4, clock() + make_interval(secs => $5))`,
+    [key.hash, key.purpose, key.browserHash, key.subjectHash, challengeSeconds, clearedAtOnce],
+  )
+}
+
+/** Whether the challenge was open for exactly this. It is not any more. */
+async function deleteChallenge(tx: Transaction, key: ChallengeKey): Promise<boolean> {
+  const rows = await tx.query(
+    `delete from challenges where hash = $1 and purpose = $2 and browser_hash = $3 and subject_hash = $4
+       and expires_at > clock() returning hash`,
+    [key.hash, key.purpose, key.browserHash, key.subjectHash],
+  )
+  return rows.length > 0
 }

@@ -10,21 +10,23 @@ import { Refusal } from './refusal.ts'
 import { refuseLastOwner } from './remove.ts'
 import * as rows from './rows.ts'
 
+type NewRole = { readonly memberId: string; readonly role: Role }
+
 /** An owner gives a member another role, or gives up their own. Requests read the role each time, so it counts at once. */
 export async function changeRole(
   ctx: Context,
   storeId: StoreId,
   touch: Touch,
-  memberId: string,
-  role: Role,
+  { memberId, role }: NewRole,
   now: Date,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const members = await lockFor(tx, storeId, touch.session.member.id, 'members:write')
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
-    await useTouch(ctx, tx, touch, 'member.role', { storeId, memberId, role }, now)
-    await change(ctx, tx, storeId, actorOfSession(touch.session), members, member, role, now)
+    await useTouch(ctx, tx, touch, { action: 'member.role', values: { storeId, memberId, role } }, now)
+    const actor = actorOfSession(touch.session)
+    await change(ctx, tx, { storeId, actor, members, member, role, now })
   })
 }
 
@@ -33,8 +35,7 @@ export async function changeRoleAsOperator(
   ctx: Context,
   storeId: StoreId,
   operator: Actor,
-  memberId: string,
-  role: Role,
+  { memberId, role }: NewRole,
   now: Date,
 ): Promise<StoreMember> {
   return await ctx.db.transaction(async (tx) => {
@@ -44,7 +45,7 @@ export async function changeRoleAsOperator(
     if (!member) throw new Refusal('not_found')
     const hasOwner = members.some((each) => each.role === 'owner')
     if (role === 'owner' && member.role !== 'owner' && hasOwner) throw new Refusal('has_owner')
-    await change(ctx, tx, storeId, operator, members, member, role, now)
+    await change(ctx, tx, { storeId, actor: operator, members, member, role, now })
     return member
   })
 }
@@ -52,18 +53,29 @@ export async function changeRoleAsOperator(
 async function change(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  actor: Actor,
-  members: readonly StoreMember[],
-  member: StoreMember,
-  role: Role,
-  now: Date,
+  wanted: {
+    readonly storeId: StoreId
+    readonly actor: Actor
+    readonly members: readonly StoreMember[]
+    readonly member: StoreMember
+    readonly role: Role
+    readonly now: Date
+  },
 ): Promise<void> {
+  const { storeId, actor, members, member, role, now } = wanted
   if (member.role === role) return
   refuseLastOwner(members, member)
   await rows.lockMember(tx, member.id)
-  await rows.updateRole(tx, storeId, member.id, role)
+  await tx.query('update memberships set role = $3 where store_id = $1 and member_id = $2', [
+    storeId,
+    member.id,
+    role,
+  ])
   // An invitation that they made as an owner would let them in as one again.
   await rows.withdrawBy(tx, member.id, storeId)
-  await announce(ctx, tx, storeId, actor, 'member.role_changed', { ...member, role }, now)
+  await announce(ctx, tx, {
+    ...{ storeId, actor, now },
+    type: 'member.role_changed',
+    member: { ...member, role },
+  })
 }

@@ -2,9 +2,9 @@ import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
 import { openChallenge, type Subject, takeChallenge } from './challenge.ts'
 import type { Session } from './member.ts'
-import { findPasskey, listPasskeys } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
-import { holdSession } from './session-rows.ts'
+import { findPasskey, listPasskeys } from './rows.ts'
+import { holdSession } from './session.ts'
 import { notePasskeyUse } from './sign-in.ts'
 import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
 
@@ -15,7 +15,7 @@ import { type Assertion, type RequestOptions, readAssertion, requestOptions } fr
  *
  *   1. the browser asks: `openConfirmation(ctx, session, action, values)`
  *   2. the passkey signs, and the browser sends its answer along with the action: `readTouch(ctx, session, answer)`
- *   3. the action's verb, in its own transaction: `await useTouch(ctx, tx, touch, action, values, now)`
+ *   3. the action's verb, in its own transaction: `await useTouch(ctx, tx, touch, { action, values }, now)`
  *
  * The verb names the action and the values itself, from what it is about to do, so a touch for anything else finds no
  * challenge.
@@ -84,8 +84,7 @@ export async function useTouch(
   ctx: Context,
   tx: Transaction,
   { session, assertion }: Touch,
-  action: Action,
-  values: Subject,
+  { action, values }: { readonly action: Action; readonly values: Subject },
   now: Date,
 ): Promise<void> {
   if (!(await holdSession(tx, session.id))) throw new Refusal('signed_out')

@@ -1,23 +1,22 @@
 import type { Context } from '../context.ts'
-import type { PasskeyId } from '../ids.ts'
+import type { Database, Transaction } from '../database/db.ts'
+import type { MemberId, StoreId } from '../ids.ts'
 import { actorOf, announce } from './announce.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
 import { type Touch, useTouch } from './confirm.ts'
-import { deleteIdentities } from './identity-rows.ts'
-import type { Invitation } from './member.ts'
-import { deleteOtherPasskeys } from './passkey-rows.ts'
+import type { Invitation, NewPasskey, Role } from './member.ts'
 import { Refusal } from './refusal.ts'
 import {
-  acceptInvitation,
-  enrolPasskey,
+  deleteIdentities,
+  deleteOtherPasskeys,
+  type InvitationRow,
   listMemberships,
   lockMember,
-  readInvitation,
+  toInvitation,
   withdrawBy,
   withdrawFor,
 } from './rows.ts'
-import { type Browser, openSession } from './session.ts'
-import { deleteSessions } from './session-rows.ts'
+import { type Browser, deleteSessions, openSession } from './session.ts'
 import { hashToken, isToken } from './token.ts'
 import { type CreationOptions, creationOptions, readNewPasskey } from './webauthn.ts'
 
@@ -42,11 +41,10 @@ export async function openEnrolment(
 export async function enrol(
   ctx: Context,
   browser: Browser,
-  invitationToken: unknown,
-  answer: unknown,
-  passkeyName: string,
+  asked: { readonly invitation: unknown; readonly answer: unknown; readonly passkeyName: string },
   now: Date,
 ): Promise<string> {
+  const { invitation: invitationToken, answer, passkeyName } = asked
   if (!isToken(invitationToken)) throw new Refusal('invitation')
   const { passkey, challenge } = await readNewPasskey(ctx, answer, passkeyName, now)
   return await ctx.db.transaction(async (tx) => {
@@ -64,11 +62,16 @@ export async function enrol(
       await withdrawFor(tx, member.id)
       await withdrawBy(tx, member.id, null)
       for (const { storeId, role } of await listMemberships(tx, member.id))
-        await announce(ctx, tx, storeId, actorOf(member), 'member.recovered', { ...member, role }, now)
+        await announce(ctx, tx, {
+          ...{ storeId, actor: actorOf(member), now },
+          type: 'member.recovered',
+          member: { ...member, role },
+        })
     } else {
-      await announce(ctx, tx, used.storeId, actorOf(member), 'member.joined', member, now)
+      const { storeId } = used
+      await announce(ctx, tx, { storeId, actor: actorOf(member), type: 'member.joined', member, now })
     }
-    return await openSession(ctx, tx, member.id, passkey.id as PasskeyId, browser, now)
+    return await openSession(ctx, tx, { memberId: member.id, passkeyId: passkey.id, browser, now })
   })
 }
 
@@ -83,18 +86,108 @@ export async function joinStore(
   const { session } = touch
   await ctx.db.transaction(async (tx) => {
     await lockMember(tx, session.member.id)
-    await useTouch(ctx, tx, touch, 'invitation.accept', { invitation: invitationToken }, now)
+    await useTouch(
+      ctx,
+      tx,
+      touch,
+      { action: 'invitation.accept', values: { invitation: invitationToken } },
+      now,
+    )
     const joined = await acceptInvitation(tx, hashToken(invitationToken), session.member.id, now)
     if (!joined) throw new Refusal('invitation')
     if (!joined.isNew) throw new Refusal('is_member')
     // An owner who could replace their passkeys until now must not get into this store by it.
     await withdrawFor(tx, session.member.id)
     const member = { ...session.member, role: joined.role }
-    await announce(ctx, tx, joined.storeId, actorOf(member), 'member.joined', member, now)
+    const { storeId } = joined
+    await announce(ctx, tx, { storeId, actor: actorOf(member), type: 'member.joined', member, now })
   })
 }
 
 /** By its hash, so that the token itself is nowhere but in the link. */
 function toSubject(invitationToken: string) {
   return { invitation: hashToken(invitationToken).toString('hex') }
+}
+
+/** An invitation that can still be used. */
+async function readInvitation(
+  db: Database,
+  tokenHash: Buffer,
+): Promise<(Invitation & { readonly storeName: string }) | null> {
+  const [row] = await db.query<InvitationRow & { store_name: string }>(
+    `select i.*, s.name as store_name from invitations i join stores s on s.id = i.store_id
+     where i.token_hash = $1 and i.used_at is null and i.expires_at > clock()`,
+    [tokenHash],
+  )
+  return row ? { ...toInvitation(row), storeName: row.store_name } : null
+}
+
+/**
+ * Uses an invitation: one statement marks it as used, makes the member (unless it is for one that exists) and stores the
+ * passkey. Null if the invitation cannot be used or the passkey is known already: then roll back.
+ */
+async function enrolPasskey(
+  tx: Transaction,
+  tokenHash: Buffer,
+  passkey: NewPasskey,
+  now: Date,
+): Promise<Invitation | null> {
+  const [row] = await tx.query<InvitationRow>(
+    `with used as (
+       update invitations set used_at = $8
+       where token_hash = $1 and used_at is null and expires_at > clock()
+       returning *
+     ), person as (
+       insert into members (id, name, email, created_at)
+       select member_id, name, email, $8 from used where not is_recovery
+     ), joined as (
+       insert into memberships (store_id, member_id, role, created_at)
+       select store_id, member_id, role, $8 from used where not is_recovery
+     ), stored as (
+       insert into passkeys (id, credential_id, member_id, public_key, counter, transports, name, created_at)
+       select $2, $3, member_id, $4, $5, $6, $7, $8 from used
+       on conflict (credential_id) do nothing
+       returning member_id
+     )
+     select used.* from used join stored using (member_id)`,
+    [
+      tokenHash,
+      passkey.id,
+      passkey.credentialId,
+      Buffer.from(passkey.publicKey),
+      passkey.counter,
+      passkey.transports,
+      passkey.name,
+      now,
+    ],
+  )
+  return row ? toInvitation(row) : null
+}
+
+/**
+ * Uses an invitation for a member who exists, in one statement. Null if it cannot be used, or is for replacing somebody's
+ * passkeys; `isNew` is false if they belong to the store already: then roll back.
+ */
+async function acceptInvitation(
+  tx: Transaction,
+  tokenHash: Buffer,
+  memberId: MemberId,
+  now: Date,
+): Promise<{ readonly storeId: StoreId; readonly role: Role; readonly isNew: boolean } | null> {
+  const [row] = await tx.query<{ storeId: StoreId; role: Role; isNew: boolean }>(
+    `with used as (
+       update invitations set used_at = $3
+       where token_hash = $1 and used_at is null and expires_at > clock() and not is_recovery
+       returning store_id, role
+     ), joined as (
+       insert into memberships (store_id, member_id, role, created_at)
+       select store_id, $2, role, $3 from used
+       on conflict do nothing
+       returning store_id
+     )
+     select u.store_id as "storeId", u.role, j.store_id is not null as "isNew"
+     from used u left join joined j using (store_id)`,
+    [tokenHash, memberId, now],
+  )
+  return row ?? null
 }

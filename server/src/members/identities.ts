@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs'
 import * as oidc from 'openid-client'
 import { ConfigError } from '../config.ts'
 import type { Context } from '../context.ts'
+import type { Database, Transaction } from '../database/db.ts'
+import type { MemberId } from '../ids.ts'
 import { announceEverywhere } from './announce.ts'
 import { openChallenge, type Subject, tryChallenge } from './challenge.ts'
 import { type Touch, useTouch } from './confirm.ts'
-import * as rows from './identity-rows.ts'
 import type { Session } from './member.ts'
 import { Refusal } from './refusal.ts'
-import { lockMember } from './rows.ts'
-import { type Browser, noteSignIn, openSession } from './session.ts'
-import { deleteSessionsOf } from './session-rows.ts'
+import { deleteIdentities, lockMember } from './rows.ts'
+import { type Browser, deleteSessionsOf, noteSignIn, openSession } from './session.ts'
 import { hashToken } from './token.ts'
 
 /**
@@ -51,46 +51,14 @@ export function openIdentities(ctx: Context): Identities | null {
     redirectPath: `/oidc/${hash('sha256', issuer, 'hex').slice(0, 16)}`,
   }
   const redirectUri = ctx.config.consoleUrl + provider.redirectPath
-  let discovered: Promise<oidc.Configuration> | null = null
-
-  async function discover(): Promise<oidc.Configuration> {
-    // On http://localhost the provider may be local too; everywhere else it needs https.
-    const execute = ctx.config.consoleUrl.startsWith('http:') ? [oidc.allowInsecureRequests] : []
-    const options = { execute, timeout: providerTimeoutSeconds }
-    discovered ??= oidc.discovery(
-      new URL(issuer),
-      settings.clientId,
-      settings.clientSecret,
-      undefined,
-      options,
-    )
-    return await discovered.catch((cause) => {
-      discovered = null
-      throw new Refusal('provider', { cause })
-    })
-  }
-
-  async function start(browserToken: string, subject: Subject): Promise<string> {
-    const config = await discover()
-    const state = await openChallenge(ctx, 'oidc', hashToken(browserToken), subject)
-    const { verifier, nonce } = derive(state, browserToken)
-    const url = oidc.buildAuthorizationUrl(config, {
-      redirect_uri: redirectUri,
-      scope: 'openid',
-      state,
-      nonce,
-      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    })
-    return url.href
-  }
+  const client = openClient(ctx, settings, redirectUri)
 
   return {
     provider,
-    startSignIn: (browserToken) => start(browserToken, signInSubject),
+    startSignIn: (browserToken) => client.start(browserToken, signInSubject),
     async startConnect(touch, browserToken, now) {
-      await ctx.db.transaction((tx) => useTouch(ctx, tx, touch, 'identity.add', {}, now))
-      return await start(browserToken, connectSubject(touch.session))
+      await ctx.db.transaction((tx) => useTouch(ctx, tx, touch, { action: 'identity.add', values: {} }, now))
+      return await client.start(browserToken, connectSubject(touch.session))
     },
     async finish(browser, session, query, now) {
       const answered = new URL(`${redirectUri}?${query}`)
@@ -102,41 +70,73 @@ export function openIdentities(ctx: Context): Identities | null {
         if (await tryChallenge(tx, state, 'oidc', browserHash, signInSubject)) return 'sign-in'
         throw new Refusal('challenge')
       })
-      const subject = await exchange(answered, state, browser.token)
+      const subject = await client.exchange(answered, state, browser.token)
       return await ctx.db.transaction(async (tx) => {
         if (intent !== 'sign-in') {
           await lockMember(tx, intent.member.id)
-          if (!(await rows.insertIdentity(tx, issuer, subject, intent.member.id, now)))
+          if (!(await insertIdentity(tx, issuer, subject, intent.member.id, now)))
             throw new Refusal('identity_taken')
           await announceEverywhere(ctx, tx, intent, 'member.identity_added', now)
           return null
         }
         // The lock makes a sign-in wait for a recovery or a removal, which delete the row.
-        const memberId = await rows.lockIdentity(tx, issuer, subject)
+        const memberId = await lockIdentity(tx, issuer, subject)
         if (!memberId) throw new Refusal('identity')
         await noteSignIn(ctx, tx, memberId, browser, now)
-        return await openSession(ctx, tx, memberId, null, browser, now)
+        return await openSession(ctx, tx, { memberId, passkeyId: null, browser, now })
       })
     },
   }
+}
 
-  /** The account's subject, from an ID token of this issuer for us, with our nonce. */
-  async function exchange(answered: URL, state: string, browserToken: string): Promise<string> {
-    const config = await discover()
-    const { verifier, nonce } = derive(state, browserToken)
-    try {
-      const tokens = await oidc.authorizationCodeGrant(config, answered, {
-        pkceCodeVerifier: verifier,
-        expectedState: state,
-        expectedNonce: nonce,
-        idTokenExpected: true,
-      })
-      const claims = tokens.claims()
-      if (claims?.iss !== issuer) throw new Error(`the ID token is by ${claims?.iss}`)
-      return claims.sub
-    } catch (cause) {
+/** Talks to the provider. It is discovered when it is first needed, and again after a failure. */
+function openClient(ctx: Context, { issuer, clientId, clientSecret }: Settings, redirectUri: string) {
+  let discovered: Promise<oidc.Configuration> | null = null
+
+  async function discover(): Promise<oidc.Configuration> {
+    // On http://localhost the provider may be local too; everywhere else it needs https.
+    const execute = ctx.config.consoleUrl.startsWith('http:') ? [oidc.allowInsecureRequests] : []
+    const options = { execute, timeout: providerTimeoutSeconds }
+    discovered ??= oidc.discovery(new URL(issuer), clientId, clientSecret, undefined, options)
+    return await discovered.catch((cause) => {
+      discovered = null
       throw new Refusal('provider', { cause })
-    }
+    })
+  }
+
+  return {
+    async start(browserToken: string, subject: Subject): Promise<string> {
+      const config = await discover()
+      const state = await openChallenge(ctx, 'oidc', hashToken(browserToken), subject)
+      const { verifier, nonce } = derive(state, browserToken)
+      const url = oidc.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: 'openid',
+        state,
+        nonce,
+        code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      })
+      return url.href
+    },
+    /** The account's subject, from an ID token of this issuer for us, with our nonce. */
+    async exchange(answered: URL, state: string, browserToken: string): Promise<string> {
+      const config = await discover()
+      const { verifier, nonce } = derive(state, browserToken)
+      try {
+        const tokens = await oidc.authorizationCodeGrant(config, answered, {
+          pkceCodeVerifier: verifier,
+          expectedState: state,
+          expectedNonce: nonce,
+          idTokenExpected: true,
+        })
+        const claims = tokens.claims()
+        if (claims?.iss !== issuer) throw new Error(`the ID token is by ${claims?.iss}`)
+        return claims.sub
+      } catch (cause) {
+        throw new Refusal('provider', { cause })
+      }
+    },
   }
 }
 
@@ -148,9 +148,9 @@ export async function removeIdentity(ctx: Context, touch: Touch, now: Date): Pro
   const { session } = touch
   await ctx.db.transaction(async (tx) => {
     await lockMember(tx, session.member.id)
-    await useTouch(ctx, tx, touch, 'identity.remove', {}, now)
+    await useTouch(ctx, tx, touch, { action: 'identity.remove', values: {} }, now)
     // In this order: a sign-in with the account either waits for us and fails, or is seen and ended.
-    await rows.deleteIdentities(tx, session.member.id)
+    await deleteIdentities(tx, session.member.id)
     await deleteSessionsOf(tx, session.member.id, null, session.id)
     await announceEverywhere(ctx, tx, session, 'member.identity_removed', now)
   })
@@ -172,4 +172,33 @@ function readSettings(file: string): Settings {
   const isWhole = [issuer, clientId, clientSecret].every((value) => typeof value === 'string' && value !== '')
   if (isWhole && URL.canParse(issuer)) return { issuer, clientId, clientSecret }
   throw new ConfigError(`OIDC_FILE (${file}) must be JSON with the texts issuer, clientId and clientSecret.`)
+}
+
+/** False if somebody has connected this account before. */
+async function insertIdentity(
+  tx: Transaction,
+  issuer: string,
+  subject: string,
+  memberId: MemberId,
+  now: Date,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into identities (issuer, subject, member_id, created_at) values ($1, $2, $3, $4)
+     on conflict do nothing returning subject`,
+    [issuer, subject, memberId, now],
+  )
+  return rows.length > 0
+}
+
+/** Whose account this is. */
+async function lockIdentity(tx: Transaction, issuer: string, subject: string): Promise<MemberId | null> {
+  const [row] = await tx.query<{ member_id: MemberId }>(
+    'select member_id from identities where issuer = $1 and subject = $2 for share',
+    [issuer, subject],
+  )
+  return row?.member_id ?? null
+}
+
+export async function hasIdentity(db: Database, memberId: MemberId): Promise<boolean> {
+  return (await db.query('select 1 as one from identities where member_id = $1', [memberId])).length > 0
 }

@@ -37,23 +37,29 @@ export async function inviteAsOperator(
   invitee: Invitee,
   now: Date,
 ): Promise<NewInvitation> {
-  return await ctx.db.transaction((tx) => inviteAsOperatorIn(ctx, tx, storeId, operator, invitee, now))
+  return await ctx.db.transaction((tx) => inviteAsOperatorIn(ctx, tx, { storeId, operator, invitee, now }))
 }
 
 /** The same in the caller's transaction. */
 export async function inviteAsOperatorIn(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  operator: Actor,
-  invitee: Invitee,
-  now: Date,
+  wanted: {
+    readonly storeId: StoreId
+    readonly operator: Actor
+    readonly invitee: Invitee
+    readonly now: Date
+  },
 ): Promise<NewInvitation> {
+  const { storeId, operator, invitee, now } = wanted
   if ((await rows.lockMembers(tx, storeId)) === null) throw new Refusal('not_found')
   const members = await rows.listStoreMembers(tx, storeId)
   if (members.some(({ role }) => role === 'owner')) throw new Refusal('has_owner')
   if (invitee.role !== 'owner' && members.length > 0) throw new Refusal('has_members')
-  await rows.withdrawOperators(tx, storeId)
+  // A later invitation by an operator replaces the earlier ones.
+  await tx.query('delete from invitations where store_id = $1 and invited_by is null and used_at is null', [
+    storeId,
+  ])
   return await write(ctx, tx, operator, {
     ...draft(ctx, storeId, null, now),
     ...invitee,
@@ -73,7 +79,13 @@ export async function inviteMember(
   return await ctx.db.transaction(async (tx) => {
     const members = await lockFor(tx, storeId, session.member.id, 'members:write')
     const { name, role, email } = invitee
-    await useTouch(ctx, tx, touch, 'member.invite', { storeId, name, role, email: email ?? '' }, now)
+    await useTouch(
+      ctx,
+      tx,
+      touch,
+      { action: 'member.invite', values: { storeId, name, role, email: email ?? '' } },
+      now,
+    )
     const open = await rows.listInvitations(tx, storeId)
     if (members.length + open.length >= membersMax) throw new Refusal('members_max')
     return await write(ctx, tx, actorOfSession(session), {
@@ -101,7 +113,7 @@ export async function inviteToRecover(
     const members = await lockFor(tx, storeId, session.member.id, 'members:write')
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
-    await useTouch(ctx, tx, touch, 'member.recover', { storeId, memberId }, now)
+    await useTouch(ctx, tx, touch, { action: 'member.recover', values: { storeId, memberId } }, now)
     // Between this look and our commit they must not join another store, nor we lose one.
     const isOperator = new Map<MemberId, boolean>()
     for (const id of [member.id, session.member.id].sort()) isOperator.set(id, await rows.lockMember(tx, id))
@@ -129,7 +141,11 @@ export async function withdrawInvitation(
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await lockFor(tx, storeId, memberId, 'members:write')
-    if (!(await rows.withdrawOne(tx, storeId, invitationId))) throw new Refusal('not_found')
+    const withdrawn = await tx.query(
+      'delete from invitations where id = $1 and store_id = $2 and used_at is null returning id',
+      [invitationId, storeId],
+    )
+    if (withdrawn.length === 0) throw new Refusal('not_found')
   })
 }
 
@@ -167,7 +183,8 @@ async function write(
   const token = newToken()
   await rows.insertInvitation(tx, invitation, hashToken(token))
   const { storeId, memberId: id, name, role, createdAt } = invitation
-  await announce(ctx, tx, storeId, actor, 'member.invited', { id, name, role }, createdAt)
+  const member = { id, name, role }
+  await announce(ctx, tx, { storeId, actor, type: 'member.invited', member, now: createdAt })
   // A browser sends what follows the # to nobody, so the token is in no log of a server or a proxy.
   const link = `${ctx.config.consoleUrl}/enrol#${token}`
   return { invitation, link, isMailed: await mail(ctx, tx, actor, invitation, link) }
@@ -186,7 +203,7 @@ async function mail(
 ): Promise<boolean> {
   const { id, storeId, name, email: to, role, isRecovery, expiresAt, createdAt } = invitation
   if (to === null) return false
-  const { name: storeName, ownerIds, mayMail } = await rows.readMailing(tx, storeId)
+  const { name: storeName, ownerIds, mayMail } = await readMailing(tx, storeId)
   if (!mayMail && actor.type !== 'operator') return false
   const subject = isRecovery ? 'Your link for a new passkey' : 'Your invitation to a store'
   const purpose = isRecovery
@@ -203,4 +220,22 @@ It works once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} U
   const memberIds = [...new Set([...ownerIds, ...(invitation.invitedBy ? [invitation.invitedBy] : [])])]
   const cause = { kind: 'link', storeId, memberIds, about: id } as const
   return await writeMail(ctx, tx, cause, { to, subject, text }, createdAt)
+}
+
+/**
+ * A store's name and owners, and whether its members may have links mailed to addresses that they enter: a live one that
+ * is in good standing, and that an operator opened or that has proven a wallet.
+ */
+async function readMailing(
+  tx: Transaction,
+  storeId: StoreId,
+): Promise<{ readonly name: string; readonly ownerIds: readonly MemberId[]; readonly mayMail: boolean }> {
+  const [row] = await tx.query<{ name: string; owner_ids: MemberId[]; may_mail: boolean }>(
+    `select name, array(select member_id from memberships where store_id = s.id and role = 'owner') as owner_ids,
+       mode = 'live' and suspended_at is null and (proven_at is not null
+         or (not signed_up and admission = 'approved')) as may_mail
+     from stores s where id = $1`,
+    [storeId],
+  )
+  return { name: row?.name ?? '', ownerIds: row?.owner_ids ?? [], mayMail: row?.may_mail ?? false }
 }

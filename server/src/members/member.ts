@@ -72,6 +72,9 @@ export type Passkey = {
   readonly lastUsedAt: Date | null
 }
 
+/** A passkey that an authenticator has just made. */
+export type NewPasskey = Omit<Passkey, 'memberId' | 'createdAt' | 'lastUsedAt'>
+
 /** A member's browser that is signed in. */
 export type Session = {
   readonly id: SessionId

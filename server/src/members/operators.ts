@@ -1,10 +1,11 @@
 import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
 import { announce } from './announce.ts'
 import type { Member } from './member.ts'
 import { Refusal } from './refusal.ts'
 import { signOutForGood } from './remove.ts'
-import * as rows from './rows.ts'
+import { listMemberships, type MemberRow, toMember, withdrawFor } from './rows.ts'
 
 /**
  * Says that a member runs the deployment, or that they don't any more. Only the command line does this. It lets nobody
@@ -18,15 +19,15 @@ export async function setOperator(
   now: Date,
 ): Promise<Member> {
   const member = await ctx.db.transaction(async (tx) => {
-    const changed = await rows.updateOperator(tx, memberId, isOperator)
+    const changed = await updateOperator(tx, memberId, isOperator)
     if (!changed) throw new Refusal('not_found')
     // An owner who could replace their passkeys until now must not become an operator by it.
-    if (isOperator) await rows.withdrawFor(tx, changed.id)
-    const stores = await rows.listMemberships(tx, changed.id)
+    if (isOperator) await withdrawFor(tx, changed.id)
+    const stores = await listMemberships(tx, changed.id)
     if (!isOperator && stores.length === 0) await signOutForGood(tx, changed.id)
     const type = isOperator ? 'member.operator_added' : 'member.operator_removed'
     for (const { storeId, role } of stores)
-      await announce(ctx, tx, storeId, actor, type, { ...changed, role }, now)
+      await announce(ctx, tx, { storeId, actor, type, member: { ...changed, role }, now })
     return changed
   })
   ctx.log.info(
@@ -34,4 +35,16 @@ export async function setOperator(
     isOperator ? 'made a member an operator' : 'a member is not an operator any more',
   )
   return member
+}
+
+async function updateOperator(
+  tx: Transaction,
+  memberId: string,
+  isOperator: boolean,
+): Promise<Member | null> {
+  const [row] = await tx.query<MemberRow>('update members set is_operator = $2 where id = $1 returning *', [
+    memberId,
+    isOperator,
+  ])
+  return row ? toMember(row) : null
 }

@@ -3,10 +3,9 @@ import { announceEverywhere } from './announce.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
 import { type Touch, useTouch } from './confirm.ts'
 import type { Session } from './member.ts'
-import { deletePasskey, insertPasskey, listPasskeys } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
-import { lockMember } from './rows.ts'
-import { deleteSessionsOf } from './session-rows.ts'
+import { insertPasskey, listPasskeys, lockMember } from './rows.ts'
+import { deleteSessionsOf } from './session.ts'
 import { type CreationOptions, creationOptions, readNewPasskey } from './webauthn.ts'
 
 /** A phone, a laptop, a security key and a spare of each. */
@@ -30,7 +29,7 @@ export async function addPasskey(
   const { passkey, challenge } = await readNewPasskey(ctx, answer, name, now)
   await ctx.db.transaction(async (tx) => {
     await lockMember(tx, session.member.id)
-    await useTouch(ctx, tx, touch, 'passkey.add', {}, now)
+    await useTouch(ctx, tx, touch, { action: 'passkey.add', values: {} }, now)
     await takeChallenge(tx, challenge, 'add_passkey', session.tokenHash, {})
     if ((await listPasskeys(tx, session.member.id)).length >= passkeysMax) throw new Refusal('passkeys_max')
     if (!(await insertPasskey(tx, session.member.id, passkey, now))) throw new Refusal('passkey')
@@ -43,12 +42,12 @@ export async function removePasskey(ctx: Context, touch: Touch, passkeyId: strin
   const { session } = touch
   await ctx.db.transaction(async (tx) => {
     await lockMember(tx, session.member.id)
-    await useTouch(ctx, tx, touch, 'passkey.remove', { passkeyId }, now)
+    await useTouch(ctx, tx, touch, { action: 'passkey.remove', values: { passkeyId } }, now)
     const passkeys = await listPasskeys(tx, session.member.id)
     if (!passkeys.some(({ id }) => id === passkeyId)) throw new Refusal('not_found')
     if (passkeys.length === 1) throw new Refusal('last_passkey')
     // In this order: a sign-in with the passkey either waits for us and fails, or is seen and ended.
-    await deletePasskey(tx, session.member.id, passkeyId)
+    await tx.query('delete from passkeys where id = $1 and member_id = $2', [passkeyId, session.member.id])
     await deleteSessionsOf(tx, session.member.id, passkeyId, session.id)
     await announceEverywhere(ctx, tx, session, 'member.passkey_removed', now)
   })

@@ -4,13 +4,11 @@ import type { Transaction } from '../database/db.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import { actorOfSession, announce } from './announce.ts'
 import { type Touch, useTouch } from './confirm.ts'
-import { deleteIdentities } from './identity-rows.ts'
 import { lockFor } from './invite.ts'
 import type { StoreMember } from './member.ts'
-import { deleteOtherPasskeys } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
 import * as rows from './rows.ts'
-import { deleteSessions } from './session-rows.ts'
+import { deleteSessions } from './session.ts'
 
 /** An owner removes a member, or leaves. A store that has an owner keeps one. */
 export async function removeMember(
@@ -24,9 +22,9 @@ export async function removeMember(
     const members = await lockFor(tx, storeId, touch.session.member.id, 'members:write')
     const member = members.find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
-    await useTouch(ctx, tx, touch, 'member.remove', { storeId, memberId }, now)
+    await useTouch(ctx, tx, touch, { action: 'member.remove', values: { storeId, memberId } }, now)
     refuseLastOwner(members, member)
-    await remove(ctx, tx, storeId, actorOfSession(touch.session), member, now)
+    await remove(ctx, tx, { storeId, actor: actorOfSession(touch.session), member, now })
   })
 }
 
@@ -42,7 +40,7 @@ export async function removeAsOperator(
     if ((await rows.lockMembers(tx, storeId)) === null) throw new Refusal('not_found')
     const member = (await rows.listStoreMembers(tx, storeId)).find(({ id }) => id === memberId)
     if (!member) throw new Refusal('not_found')
-    await remove(ctx, tx, storeId, operator, member, now)
+    await remove(ctx, tx, { storeId, actor: operator, member, now })
     return member
   })
 }
@@ -55,25 +53,28 @@ export function refuseLastOwner(members: readonly StoreMember[], member: StoreMe
 
 /** Somebody who belongs to no store and runs nothing has nothing to sign in to. */
 export async function signOutForGood(tx: Transaction, memberId: MemberId): Promise<void> {
-  await deleteOtherPasskeys(tx, memberId, null)
-  await deleteIdentities(tx, memberId)
+  await rows.deleteOtherPasskeys(tx, memberId, null)
+  await rows.deleteIdentities(tx, memberId)
   await deleteSessions(tx, memberId)
 }
 
 async function remove(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  actor: Actor,
-  member: StoreMember,
-  now: Date,
+  removed: {
+    readonly storeId: StoreId
+    readonly actor: Actor
+    readonly member: StoreMember
+    readonly now: Date
+  },
 ): Promise<void> {
+  const { storeId, member } = removed
   const isOperator = await rows.lockMember(tx, member.id)
-  await rows.deleteMembership(tx, storeId, member.id)
+  await tx.query('delete from memberships where store_id = $1 and member_id = $2', [storeId, member.id])
   // Links that they made must not let them in again, nor may one that was made for them.
   await rows.withdrawBy(tx, member.id, storeId)
   await rows.withdrawFor(tx, member.id)
   const others = await rows.listMemberships(tx, member.id)
   if (others.length === 0 && !isOperator) await signOutForGood(tx, member.id)
-  await announce(ctx, tx, storeId, actor, 'member.removed', member, now)
+  await announce(ctx, tx, { ...removed, type: 'member.removed' })
 }

@@ -1,10 +1,10 @@
 import type { Database, Transaction } from '../database/db.ts'
-import type { InvitationId, MemberId, StoreId } from '../ids.ts'
-import type { Invitation, Member, Membership, Role, StoreMember } from './member.ts'
+import type { InvitationId, MemberId, PasskeyId, StoreId } from '../ids.ts'
+import type { Invitation, Member, Membership, NewPasskey, Passkey, Role, StoreMember } from './member.ts'
 
 type Reader = Database | Transaction
 
-type MemberRow = { id: MemberId; name: string; email: string | null; is_operator: boolean }
+export type MemberRow = { id: MemberId; name: string; email: string | null; is_operator: boolean }
 type StoreMemberRow = {
   id: MemberId
   name: string
@@ -13,7 +13,7 @@ type StoreMemberRow = {
   role: Role
   created_at: Date
 }
-type InvitationRow = {
+export type InvitationRow = {
   id: InvitationId
   store_id: StoreId
   member_id: MemberId
@@ -60,50 +60,6 @@ export async function listStoreMembers(db: Reader, storeId: string): Promise<Sto
 export const isKnown =
   "(not s.signed_up or s.proven_at is not null or (s.mode = 'live' and s.admission = 'approved'))"
 
-/** Where the store's owners can be written to, and the member whom it is about. */
-export async function listOwnerAddresses(
-  tx: Transaction,
-  storeId: StoreId,
-  memberId: MemberId | null,
-): Promise<{
-  readonly storeName: string
-  readonly isKnown: boolean
-  readonly addresses: readonly string[]
-}> {
-  const [row] = await tx.query<{ name: string; is_known: boolean; addresses: string[] }>(
-    `select s.name, ${isKnown} as is_known, array(
-       select distinct m.email from members m
-       where m.email is not null and (m.id = $2 or m.id in (
-         select member_id from memberships where store_id = s.id and role = 'owner'))
-     ) as addresses
-     from stores s where s.id = $1`,
-    [storeId, memberId],
-  )
-  return {
-    storeName: row?.name ?? '',
-    isKnown: row?.is_known ?? false,
-    addresses: row?.addresses ?? [],
-  }
-}
-
-/**
- * A store's name and owners, and whether its members may have links mailed to addresses that they enter: a live one that
- * is in good standing, and that an operator opened or that has proven a wallet.
- */
-export async function readMailing(
-  tx: Transaction,
-  storeId: StoreId,
-): Promise<{ readonly name: string; readonly ownerIds: readonly MemberId[]; readonly mayMail: boolean }> {
-  const [row] = await tx.query<{ name: string; owner_ids: MemberId[]; may_mail: boolean }>(
-    `select name, array(select member_id from memberships where store_id = s.id and role = 'owner') as owner_ids,
-       mode = 'live' and suspended_at is null and (proven_at is not null
-         or (not signed_up and admission = 'approved')) as may_mail
-     from stores s where id = $1`,
-    [storeId],
-  )
-  return { name: row?.name ?? '', ownerIds: row?.owner_ids ?? [], mayMail: row?.may_mail ?? false }
-}
-
 export async function listMemberships(db: Reader, memberId: MemberId): Promise<Membership[]> {
   const rows = await db.query<Omit<Membership, 'sequence'> & { sequence: string }>(
     `select s.id as "storeId", s.name as "storeName", s.mode, s.time_zone as "timeZone", m.role,
@@ -113,57 +69,6 @@ export async function listMemberships(db: Reader, memberId: MemberId): Promise<M
     [memberId],
   )
   return rows.map((row) => ({ ...row, sequence: BigInt(row.sequence) }))
-}
-
-/** Notes what an owner has seen of the store's wallets, up to a time that is not in the future. */
-export async function noteWalletsSeen(
-  db: Reader,
-  storeId: StoreId,
-  memberId: MemberId,
-  until: Date,
-): Promise<void> {
-  await db.query(
-    `update memberships set wallets_seen_at = greatest(wallets_seen_at, least($3, clock()))
-     where store_id = $1 and member_id = $2`,
-    [storeId, memberId, until],
-  )
-}
-
-export async function updateRole(
-  tx: Transaction,
-  storeId: StoreId,
-  memberId: MemberId,
-  role: Role,
-): Promise<void> {
-  await tx.query('update memberships set role = $3 where store_id = $1 and member_id = $2', [
-    storeId,
-    memberId,
-    role,
-  ])
-}
-
-export async function updateOperator(
-  tx: Transaction,
-  memberId: string,
-  isOperator: boolean,
-): Promise<Member | null> {
-  const [row] = await tx.query<MemberRow>('update members set is_operator = $2 where id = $1 returning *', [
-    memberId,
-    isOperator,
-  ])
-  return row ? toMember(row) : null
-}
-
-export async function deleteMembership(
-  tx: Transaction,
-  storeId: StoreId,
-  memberId: MemberId,
-): Promise<boolean> {
-  const rows = await tx.query(
-    'delete from memberships where store_id = $1 and member_id = $2 returning store_id',
-    [storeId, memberId],
-  )
-  return rows.length > 0
 }
 
 export async function insertInvitation(
@@ -191,32 +96,12 @@ export async function insertInvitation(
   )
 }
 
-/** An invitation that can still be used. */
-export async function readInvitation(
-  db: Reader,
-  tokenHash: Buffer,
-): Promise<(Invitation & { readonly storeName: string }) | null> {
-  const [row] = await db.query<InvitationRow & { store_name: string }>(
-    `select i.*, s.name as store_name from invitations i join stores s on s.id = i.store_id
-     where i.token_hash = $1 and i.used_at is null and i.expires_at > clock()`,
-    [tokenHash],
-  )
-  return row ? { ...toInvitation(row), storeName: row.store_name } : null
-}
-
 export async function listInvitations(db: Reader, storeId: string): Promise<Invitation[]> {
   const rows = await db.query<InvitationRow>(
     'select * from invitations where store_id = $1 and used_at is null and expires_at > clock() order by id',
     [storeId],
   )
   return rows.map(toInvitation)
-}
-
-/** An operator's open invitations to a store: a later one replaces them. */
-export async function withdrawOperators(tx: Transaction, storeId: StoreId): Promise<void> {
-  await tx.query('delete from invitations where store_id = $1 and invited_by is null and used_at is null', [
-    storeId,
-  ])
 }
 
 /** The open invitations for a member, of any store. */
@@ -240,102 +125,11 @@ export async function withdrawBy(
   )
 }
 
-export async function withdrawOne(
-  tx: Transaction,
-  storeId: StoreId,
-  invitationId: string,
-): Promise<Invitation | null> {
-  const [row] = await tx.query<InvitationRow>(
-    'delete from invitations where id = $1 and store_id = $2 and used_at is null returning *',
-    [invitationId, storeId],
-  )
-  return row ? toInvitation(row) : null
-}
-
-export type NewPasskey = {
-  readonly id: string
-  readonly credentialId: string
-  readonly publicKey: Uint8Array
-  readonly counter: number
-  readonly transports: readonly string[]
-  readonly name: string
-}
-
-/**
- * Uses an invitation: one statement marks it as used, makes the member (unless it is for one that exists) and stores the
- * passkey. Null if the invitation cannot be used or the passkey is known already: then roll back.
- */
-export async function enrolPasskey(
-  tx: Transaction,
-  tokenHash: Buffer,
-  passkey: NewPasskey,
-  now: Date,
-): Promise<Invitation | null> {
-  const [row] = await tx.query<InvitationRow>(
-    `with used as (
-       update invitations set used_at = $8
-       where token_hash = $1 and used_at is null and expires_at > clock()
-       returning *
-     ), person as (
-       insert into members (id, name, email, created_at)
-       select member_id, name, email, $8 from used where not is_recovery
-     ), joined as (
-       insert into memberships (store_id, member_id, role, created_at)
-       select store_id, member_id, role, $8 from used where not is_recovery
-     ), stored as (
-       insert into passkeys (id, credential_id, member_id, public_key, counter, transports, name, created_at)
-       select $2, $3, member_id, $4, $5, $6, $7, $8 from used
-       on conflict (credential_id) do nothing
-       returning member_id
-     )
-     select used.* from used join stored using (member_id)`,
-    [
-      tokenHash,
-      passkey.id,
-      passkey.credentialId,
-      Buffer.from(passkey.publicKey),
-      passkey.counter,
-      passkey.transports,
-      passkey.name,
-      now,
-    ],
-  )
-  return row ? toInvitation(row) : null
-}
-
-/**
- * Uses an invitation for a member who exists, in one statement. Null if it cannot be used, or is for replacing somebody's
- * passkeys; `isNew` is false if they belong to the store already: then roll back.
- */
-export async function acceptInvitation(
-  tx: Transaction,
-  tokenHash: Buffer,
-  memberId: MemberId,
-  now: Date,
-): Promise<{ readonly storeId: StoreId; readonly role: Role; readonly isNew: boolean } | null> {
-  const [row] = await tx.query<{ storeId: StoreId; role: Role; isNew: boolean }>(
-    `with used as (
-       update invitations set used_at = $3
-       where token_hash = $1 and used_at is null and expires_at > clock() and not is_recovery
-       returning store_id, role
-     ), joined as (
-       insert into memberships (store_id, member_id, role, created_at)
-       select store_id, $2, role, $3 from used
-       on conflict do nothing
-       returning store_id
-     )
-     select u.store_id as "storeId", u.role, j.store_id is not null as "isNew"
-     from used u left join joined j using (store_id)`,
-    [tokenHash, memberId, now],
-  )
-  return row ?? null
-}
-
 export function toMember(row: MemberRow): Member {
   return { id: row.id, name: row.name, email: row.email, isOperator: row.is_operator }
 }
 
-function toInvitation(row: InvitationRow): Invitation {
+export function toInvitation(row: InvitationRow): Invitation {
   return {
     id: row.id,
     storeId: row.store_id,
@@ -348,4 +142,115 @@ function toInvitation(row: InvitationRow): Invitation {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
   }
+}
+
+export async function deleteIdentities(tx: Transaction, memberId: MemberId): Promise<void> {
+  await tx.query('delete from identities where member_id = $1', [memberId])
+}
+
+type PasskeyRow = {
+  id: PasskeyId
+  credential_id: string
+  member_id: MemberId
+  public_key: Buffer
+  counter: string
+  transports: string[]
+  name: string
+  created_at: Date
+  last_used_at: Date | null
+}
+
+/** Reads a row of the same shape whether or not there is one, so that both take as long. */
+export async function findPasskey(db: Reader, credentialId: string): Promise<Passkey | null> {
+  const [row] = await db.query<PasskeyRow & { is_known: boolean }>(
+    `select coalesce(p.id, '') as id, $1::text as credential_id, coalesce(p.member_id, '') as member_id,
+       coalesce(p.public_key, decode(repeat('00', 77), 'hex')) as public_key, coalesce(p.counter, 0) as counter,
+       coalesce(p.transports, '{internal}') as transports, coalesce(p.name, '') as name,
+       coalesce(p.created_at, clock()) as created_at, coalesce(p.last_used_at, clock()) as last_used_at,
+       p.id is not null as is_known
+     from (select 1) always left join passkeys p on p.credential_id = $1`,
+    [credentialId],
+  )
+  const passkey = row ? toPasskey(row) : null
+  return row?.is_known ? passkey : null
+}
+
+export async function listPasskeys(db: Reader, memberId: MemberId): Promise<Passkey[]> {
+  const rows = await db.query<PasskeyRow>('select * from passkeys where member_id = $1 order by id', [
+    memberId,
+  ])
+  return rows.map(toPasskey)
+}
+
+export async function insertPasskey(
+  tx: Transaction,
+  memberId: MemberId,
+  passkey: NewPasskey,
+  now: Date,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into passkeys (id, credential_id, member_id, public_key, counter, transports, name, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (credential_id) do nothing returning id`,
+    [
+      passkey.id,
+      passkey.credentialId,
+      memberId,
+      Buffer.from(passkey.publicKey),
+      passkey.counter,
+      passkey.transports,
+      passkey.name,
+      now,
+    ],
+  )
+  return rows.length > 0
+}
+
+/** Deletes all passkeys of a member but one; all of them if `kept` is null. */
+export async function deleteOtherPasskeys(
+  tx: Transaction,
+  memberId: MemberId,
+  kept: string | null,
+): Promise<void> {
+  await tx.query('delete from passkeys where member_id = $1 and id is distinct from $2', [memberId, kept])
+}
+
+function toPasskey(row: PasskeyRow): Passkey {
+  return {
+    id: row.id,
+    credentialId: row.credential_id,
+    memberId: row.member_id,
+    publicKey: new Uint8Array(row.public_key),
+    counter: Number.parseInt(row.counter, 10),
+    transports: row.transports,
+    name: row.name,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+  }
+}
+
+export async function insertMember(
+  tx: Transaction,
+  member: { readonly id: MemberId; readonly name: string },
+  now: Date,
+): Promise<void> {
+  await tx.query('insert into members (id, name, created_at) values ($1, $2, $3)', [
+    member.id,
+    member.name,
+    now,
+  ])
+}
+
+export async function insertMembership(
+  tx: Transaction,
+  storeId: StoreId,
+  memberId: MemberId,
+  role: Role,
+  now: Date,
+): Promise<void> {
+  await tx.query('insert into memberships (store_id, member_id, role, created_at) values ($1, $2, $3, $4)', [
+    storeId,
+    memberId,
+    role,
+    now,
+  ])
 }

@@ -1,12 +1,14 @@
+import { createHash } from 'node:crypto'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
-import { type MemberId, newId, type PasskeyId } from '../ids.ts'
+import type { Database, Transaction } from '../database/db.ts'
+import { type MemberId, newId, type PasskeyId, type SessionId } from '../ids.ts'
+import { announcePlace } from './announce.ts'
 import type { Session, SessionUse } from './member.ts'
-import { kindOf, type Place, rememberPlace, tellPlace } from './place.ts'
 import { Refusal } from './refusal.ts'
-import { lockMember } from './rows.ts'
-import * as rows from './session-rows.ts'
+import { lockMember, toMember } from './rows.ts'
 import { hashToken, isToken, newToken } from './token.ts'
+
+type Reader = Database | Transaction
 
 /** A session that nobody uses ends after this: a day's work is shorter, a stolen laptop's night is not. */
 const idleHours = 12
@@ -16,6 +18,8 @@ const lifeDays = 7
 const seenEveryMs = 5 * 60_000
 /** More than anybody's devices; beyond it the oldest session ends. */
 const sessionsMax = 20
+/** Ended sessions that opening one clears away, so that the table does not grow. */
+const clearedAtOnce = 20
 const browserMax = 200
 /** Browsers and addresses that a session keeps, each with the time of its last use. */
 const usesMax = 10
@@ -24,8 +28,22 @@ const usesMax = 10
  * request, and would fill the stores' logs and use up their mails.
  */
 const movesMax = 5
+/** More than anybody moves between; beyond it the oldest place is forgotten. */
+const placesMax = 50
 
 export const sessionSeconds = lifeDays * 86_400
+
+/**
+ * Where a member's browser is: what it calls itself, and the network that it comes from. A place that a member was never
+ * seen at is announced to them and in the logs of their stores, once. Places are kept as hashes, because they only have
+ * to be recognised. Who uses a browser of the same kind in the same network is at the same place.
+ */
+export type Place = {
+  readonly userAgent: string
+  readonly address: string
+  /** The addresses that the network has, as far as that can be told from one of them. */
+  readonly network: string
+}
 
 /** The browser that a request comes from, as far as its member will want to recognise it. */
 export type Browser = Place & {
@@ -33,36 +51,90 @@ export type Browser = Place & {
   readonly token: string
 }
 
+/** A session, the browser and address that it was opened from, and those that it was used from. */
+type UsedSession = Session & {
+  readonly browser: string
+  readonly address: string
+  readonly uses: readonly SessionUse[]
+}
+
+type SessionRow = {
+  id: SessionId
+  token_hash: Buffer
+  seen_at: Date
+  browser: string
+  address: string
+  uses: readonly UseRow[]
+  member_id: MemberId
+  name: string
+  email: string | null
+  is_operator: boolean
+}
+
+type UseRow = { browser: string; address: string; at: string }
+
+/** SQL: the session has neither ended nor been left alone for too long. */
+const isOpen = `s.expires_at > clock() and s.seen_at > clock() - interval '${idleHours} hours'`
+
 /** Opens a session and returns its token: always a new one, so that nobody can plant it before. */
 export async function openSession(
   ctx: Context,
   tx: Transaction,
-  memberId: MemberId,
-  passkeyId: PasskeyId | null,
-  browser: Browser,
-  now: Date,
+  {
+    memberId,
+    passkeyId,
+    browser,
+    now,
+  }: {
+    readonly memberId: MemberId
+    /** Null if no passkey opens it. */
+    readonly passkeyId: PasskeyId | null
+    readonly browser: Browser
+    readonly now: Date
+  },
 ): Promise<string> {
   const token = newToken()
   await rememberPlace(tx, memberId, browser)
-  await rows.insertSession(
-    tx,
-    {
-      id: newId('ses', ctx.config.cell, now),
-      tokenHash: hashToken(token),
+  const use = toUseOf(browser, now)
+  // Deletes the member's oldest sessions beyond the limit, and some of anybody's that are over.
+  await tx.query(
+    `with over as (
+       delete from sessions where id in (
+         select id from sessions where expires_at < clock() order by expires_at limit $9 for update skip locked)
+     ), oldest as (
+       delete from sessions where id in (
+         select id from sessions where member_id = $3 order by id desc offset $10)
+     )
+     insert into sessions (id, token_hash, member_id, passkey_id, browser, address, created_at, seen_at, expires_at, uses)
+     values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $11)`,
+    [
+      newId('ses', ctx.config.cell, now),
+      hashToken(token),
       memberId,
       passkeyId,
-      browser: browser.userAgent.slice(0, browserMax),
-      address: browser.address,
-      createdAt: now,
-      expiresAt: new Date(now.getTime() + sessionSeconds * 1_000),
-    },
-    sessionsMax,
+      use.browser,
+      use.address,
+      now,
+      new Date(now.getTime() + sessionSeconds * 1_000),
+      clearedAtOnce,
+      sessionsMax - 1,
+      JSON.stringify([use]),
+    ],
   )
   return token
 }
 
-export async function readSession(ctx: Context, token: string): Promise<rows.UsedSession | null> {
-  return isToken(token) ? await rows.readSession(ctx.db, hashToken(token), idleHours) : null
+export async function readSession(ctx: Context, token: string): Promise<UsedSession | null> {
+  if (!isToken(token)) return null
+  const [row] = await ctx.db.query<SessionRow>(
+    `select s.id, s.token_hash, s.seen_at, s.browser, s.address, s.uses, s.member_id, m.name, m.email, m.is_operator
+     from sessions s join members m on m.id = s.member_id where s.token_hash = $1 and ${isOpen}`,
+    [hashToken(token)],
+  )
+  if (!row) return null
+  const { id, token_hash, seen_at, browser, address, uses, member_id, ...rest } = row
+  const member = toMember({ id: member_id, ...rest })
+  return { id, tokenHash: token_hash, seenAt: seen_at, browser, address, uses: uses.map(toUse), member }
 }
 
 /**
@@ -79,12 +151,16 @@ export async function useSession(
   const session = await readSession(ctx, browser.token)
   if (!session) return null
   const isFresh = (at: Date) => now.getTime() - at.getTime() <= seenEveryMs
-  const use = { browser: browser.userAgent.slice(0, browserMax), address: browser.address, at: now }
+  const use = toUseOf(browser, now)
   const last = findUse(session.uses, use)
-  if (!last) await ctx.db.transaction((tx) => noteMove(ctx, tx, session, browser, use, isByItself))
+  if (!last) await ctx.db.transaction((tx) => noteMove(ctx, tx, session, { place: browser, use, isByItself }))
   else if (!isByItself && !(isFresh(last.at) && isFresh(session.seenAt)))
-    await rows.noteUse(ctx.db, session.id, use, usesMax, true)
+    await noteUse(ctx.db, session.id, use, true)
   return session
+}
+
+function toUseOf({ userAgent, address }: Browser, now: Date): SessionUse {
+  return { browser: userAgent.slice(0, browserMax), address, at: now }
 }
 
 function findUse(uses: readonly SessionUse[], { browser, address }: SessionUse): SessionUse | undefined {
@@ -95,18 +171,17 @@ function findUse(uses: readonly SessionUse[], { browser, address }: SessionUse):
 async function noteMove(
   ctx: Context,
   tx: Transaction,
-  session: rows.UsedSession,
-  place: Place,
-  use: SessionUse,
-  isByItself: boolean,
+  session: UsedSession,
+  asked: { readonly place: Place; readonly use: SessionUse; readonly isByItself: boolean },
 ): Promise<void> {
+  const { place, use, isByItself } = asked
   const { id, member, browser, address } = session
   // Before the session's row, as whoever ends a member's sessions does it.
   await lockMember(tx, member.id)
-  const held = await rows.holdUses(tx, id)
+  const held = await holdUses(tx, id)
   // Ended, or a request of the same moment has noted it.
   if (!held || findUse(held.uses, use)) return
-  await rows.noteUse(tx, id, use, usesMax, !isByItself)
+  await noteUse(tx, id, use, !isByItself)
   // What nobody is told of does not become known either.
   if (held.moves >= movesMax) return
   const isNew = await rememberPlace(tx, member.id, place)
@@ -114,8 +189,13 @@ async function noteMove(
   // A session of before this was kept.
   const isWhereItBegan = isSameKind && use.address === address
   if ((isSameKind && !isNew) || isWhereItBegan) return
-  await rows.countMove(tx, id)
-  await tellPlace(ctx, tx, member.id, 'member.session_moved', place, use.at)
+  await tx.query('update sessions set moves = moves + 1 where id = $1', [id])
+  await announcePlace(ctx, tx, {
+    memberId: member.id,
+    type: 'member.session_moved',
+    address: place.address,
+    now: use.at,
+  })
 }
 
 /** Tells the member if they were never seen there. */
@@ -126,15 +206,112 @@ export async function noteSignIn(
   place: Place,
   now: Date,
 ): Promise<void> {
+  const { address } = place
   if (await rememberPlace(tx, memberId, place))
-    await tellPlace(ctx, tx, memberId, 'member.signed_in', place, now)
+    await announcePlace(ctx, tx, { memberId, type: 'member.signed_in', address, now })
 }
 
-export async function listSessions(ctx: Context, memberId: MemberId): Promise<rows.ListedSession[]> {
-  return await rows.listSessions(ctx.db, memberId, idleHours)
+/** Adds a place to those of a member. Returns whether they were never seen there. */
+async function rememberPlace(tx: Transaction, memberId: MemberId, place: Place): Promise<boolean> {
+  const hash = createHash('sha256').update(JSON.stringify([memberId, kindOf(place.userAgent), place.network]))
+  const rows = await tx.query(
+    `update members set places = (places || $2::bytea)[greatest(1, cardinality(places) + 2 - $3):]
+     where id = $1 and $2 <> all (places) returning id`,
+    [memberId, hash.digest(), placesMax],
+  )
+  return rows.length > 0
+}
+
+/** A browser's name and system without their versions, which change by themselves every few weeks. */
+function kindOf(userAgent: string): string {
+  return userAgent.replaceAll(/[\d._]+/g, '')
 }
 
 /** Ends a session of the member: this one, or another of theirs. */
 export async function endSession(ctx: Context, { member }: Session, sessionId: string): Promise<void> {
-  if (!(await rows.deleteSession(ctx.db, member.id, sessionId))) throw new Refusal('not_found')
+  if (!(await deleteSession(ctx.db, member.id, sessionId))) throw new Refusal('not_found')
+}
+
+export type ListedSession = {
+  readonly id: SessionId
+  readonly browser: string
+  readonly address: string
+  readonly createdAt: Date
+  readonly seenAt: Date
+  readonly uses: readonly SessionUse[]
+}
+
+export async function listSessions({ db }: Context, memberId: MemberId): Promise<ListedSession[]> {
+  const rows = await db.query<Omit<ListedSession, 'uses'> & { uses: readonly UseRow[] }>(
+    `select s.id, s.browser, s.address, s.created_at as "createdAt", s.seen_at as "seenAt", s.uses
+     from sessions s where s.member_id = $1 and ${isOpen} order by s.id desc`,
+    [memberId],
+  )
+  return rows.map((row) => ({ ...row, uses: row.uses.map(toUse) }))
+}
+
+function toUse({ at, ...use }: UseRow): SessionUse {
+  return { ...use, at: new Date(at) }
+}
+
+/** Whether a session has not been ended. Until the transaction is over nobody else can end it. */
+export async function holdSession(tx: Transaction, id: SessionId): Promise<boolean> {
+  return (await tx.query('select 1 as held from sessions where id = $1 for key share', [id])).length > 0
+}
+
+/**
+ * Where a session was used from, and how often its member was told that it is used elsewhere. Until the transaction is
+ * over nobody else notes a use of it.
+ */
+async function holdUses(
+  tx: Transaction,
+  id: SessionId,
+): Promise<{ readonly uses: readonly SessionUse[]; readonly moves: number } | null> {
+  const [row] = await tx.query<{ uses: readonly UseRow[]; moves: number }>(
+    'select uses, moves from sessions where id = $1 for no key update',
+    [id],
+  )
+  return row ? { uses: row.uses.map(toUse), moves: row.moves } : null
+}
+
+/** Puts a use first among those of a session, of which it keeps so many. */
+async function noteUse(db: Reader, id: SessionId, use: SessionUse, counts: boolean): Promise<void> {
+  await db.query(
+    `update sessions set seen_at = case when $4 then clock() else seen_at end, uses = (
+       select jsonb_agg(use order by use->>'at' desc) from (
+         select use from (
+           select $2::jsonb as use
+           union all
+           select use from jsonb_array_elements(uses) use
+           where (use->>'browser', use->>'address') <> ($2::jsonb->>'browser', $2::jsonb->>'address')
+         ) every order by use->>'at' desc limit $3
+       ) newest
+     ) where id = $1`,
+    [id, JSON.stringify(use), usesMax, counts],
+  )
+}
+
+export async function deleteSession(db: Reader, memberId: MemberId, id: string): Promise<boolean> {
+  const rows = await db.query('delete from sessions where id = $1 and member_id = $2 returning id', [
+    id,
+    memberId,
+  ])
+  return rows.length > 0
+}
+
+export async function deleteSessions(tx: Transaction, memberId: MemberId): Promise<void> {
+  await tx.query('delete from sessions where member_id = $1', [memberId])
+}
+
+/** The sessions that a passkey opened, or those that a company's account did (null), but not the one that removes it. */
+export async function deleteSessionsOf(
+  tx: Transaction,
+  memberId: MemberId,
+  passkeyId: string | null,
+  kept: SessionId,
+): Promise<void> {
+  await tx.query(
+    'delete from sessions where member_id = $1 and passkey_id is not distinct from $2 and id <> $3',
+    [memberId, passkeyId, kept],
+  )
 }

@@ -1,8 +1,9 @@
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
+import type { PasskeyId } from '../ids.ts'
 import { openChallenge, takeChallenge } from './challenge.ts'
-import { advanceCounter, findPasskey } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
+import { findPasskey } from './rows.ts'
 import { type Browser, noteSignIn, openSession } from './session.ts'
 import { hashToken } from './token.ts'
 import { type Assertion, type RequestOptions, readAssertion, requestOptions } from './webauthn.ts'
@@ -20,7 +21,7 @@ export async function signIn(ctx: Context, browser: Browser, answer: unknown, no
     await notePasskeyUse(ctx, tx, assertion, now)
     const { id, memberId } = assertion.passkey
     await noteSignIn(ctx, tx, memberId, browser, now)
-    return await openSession(ctx, tx, memberId, id, browser, now)
+    return await openSession(ctx, tx, { memberId, passkeyId: id, browser, now })
   })
 }
 
@@ -38,4 +39,22 @@ export async function notePasskeyUse(
       'a passkey counted backwards and was refused: it may have been copied; ask the member to remove it',
     )
   throw new Refusal('passkey')
+}
+
+/**
+ * Notes that a passkey was used. An authenticator that counts never says the same number twice, so two that do are copies
+ * of each other: then nothing is noted, and the answer is false. The row's lock lets one use happen at a time.
+ */
+async function advanceCounter(
+  tx: Transaction,
+  passkeyId: PasskeyId,
+  counter: number,
+  now: Date,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `update passkeys set counter = $2, last_used_at = $3
+     where id = $1 and (counter < $2 or (counter = 0 and $2 = 0)) returning id`,
+    [passkeyId, counter, now],
+  )
+  return rows.length > 0
 }

@@ -1,11 +1,10 @@
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
-import { isId, type MemberId, newId, type PasskeyId } from '../ids.ts'
+import type { Database, Transaction } from '../database/db.ts'
+import { isId, type MemberId, newId } from '../ids.ts'
 import { openChallenge, type Subject, takeChallenge } from './challenge.ts'
-import { insertPasskey } from './passkey-rows.ts'
 import { Refusal } from './refusal.ts'
+import { insertMember, insertPasskey } from './rows.ts'
 import { type Browser, openSession } from './session.ts'
-import { countSignUp, insertMember, isBlockFull } from './sign-up-rows.ts'
 import { hashToken } from './token.ts'
 import { type CreationOptions, creationOptions, readNewPasskey } from './webauthn.ts'
 
@@ -14,6 +13,15 @@ const everywhere = ''
 
 /** What a stranger entered. The passkey is made for exactly this. */
 export type Application = Subject & { readonly name: string }
+
+export type SignUp = {
+  /** The network that the browser comes from. */
+  readonly block: string
+  readonly memberId: string
+  readonly application: Application
+  readonly answer: unknown
+  readonly passkeyName: string
+}
 
 /** What to ask the authenticator for. Nothing is stored but the challenge. */
 export async function openSignUp(
@@ -43,14 +51,11 @@ export async function openSignUp(
 export async function signUp(
   ctx: Context,
   browser: Browser,
-  block: string,
-  memberId: string,
-  application: Application,
-  answer: unknown,
-  passkeyName: string,
+  signing: SignUp,
   now: Date,
   open: (tx: Transaction, member: { readonly id: MemberId; readonly name: string }) => Promise<void>,
 ): Promise<string> {
+  const { block, memberId, application, answer, passkeyName } = signing
   if (!isId('mem', memberId)) throw new Refusal('challenge')
   const { passkey, challenge } = await readNewPasskey(ctx, answer, passkeyName, now)
   const { signUpsPerBlock, signUpsPerDay } = ctx.config
@@ -62,6 +67,35 @@ export async function signUp(
     await insertMember(tx, member, now)
     if (!(await insertPasskey(tx, memberId, passkey, now))) throw new Refusal('passkey')
     await open(tx, member)
-    return await openSession(ctx, tx, memberId, passkey.id as PasskeyId, browser, now)
+    return await openSession(ctx, tx, { memberId, passkeyId: passkey.id, browser, now })
   })
+}
+
+/** Rows of earlier days that one sign-up clears away, so that the table does not grow. */
+const clearedAtOnce = 100
+
+const today = "(clock() at time zone 'utc')::date"
+
+/** Whether as many have signed up from this block today. */
+async function isBlockFull(db: Database, block: string, max: number): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 as found from sign_ups where day = ${today} and block = $1 and count >= $2`,
+    [block, max],
+  )
+  return rows.length > 0
+}
+
+/** Counts one more from this block, unless it is full. The row's lock lets one happen at a time. */
+async function countSignUp(tx: Transaction, block: string, max: number): Promise<boolean> {
+  const rows = await tx.query(
+    `with over as (
+       delete from sign_ups where ctid = any (array(
+         select ctid from sign_ups where day < ${today} limit $3 for update skip locked))
+     )
+     insert into sign_ups as s (day, block, count) values (${today}, $1, 1)
+     on conflict (day, block) do update set count = s.count + 1 where s.count < $2
+     returning count`,
+    [block, max, clearedAtOnce],
+  )
+  return rows.length > 0
 }

@@ -13,9 +13,8 @@ import { decodeAttestationObject, decodeClientDataJSON, isoBase64URL } from '@si
 import type { Context } from '../context.ts'
 import { newId } from '../ids.ts'
 import { challengeSeconds } from './challenge.ts'
-import type { Passkey } from './member.ts'
+import type { NewPasskey, Passkey } from './member.ts'
 import { Refusal } from './refusal.ts'
-import type { NewPasskey } from './rows.ts'
 
 /**
  * What browsers and authenticators say, checked by @simplewebauthn/server. The relying party is the host of CONSOLE_URL

@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto'
-import type { Actor, CreateApiKey } from '@farthing/sdk'
+import type { Actor, CreateApiKey, Scope } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import { randomText, type StoreId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
-import { addressesMax, parseAddress } from './addresses.ts'
 import { checkText } from './check-text.ts'
-import { countKeys, expireKey, insertKey, readKey, revokeKey as revokeRow } from './key-rows.ts'
 import { lockStore } from './rows.ts'
-import { type Grant, isWithin, scopesOf } from './scopes.ts'
+import { addressesMax, type Grant, isWithin, parseAddress, scopesOf } from './scopes.ts'
 import { type Key, keyToWire, type Store } from './store.ts'
 
 /**
@@ -60,8 +58,7 @@ export async function createKey(
   const wanted = parseInput(input, maker)
   return await ctx.db.transaction(async (tx) => {
     const store = await lockStore(tx, storeId)
-    if (!store) throw new Problem('not_found', `No store has the id ${storeId}.`)
-    return await makeKey(ctx, tx, store, maker.actor, wanted, now)
+    return await makeKey(ctx, tx, { store, actor: maker.actor, now }, wanted)
   })
 }
 
@@ -73,8 +70,7 @@ export async function rotateKey(
   ctx: Context,
   storeId: StoreId | null,
   maker: KeyMaker,
-  keyId: string,
-  overlapSeconds: number,
+  { keyId, overlapSeconds }: { readonly keyId: string; readonly overlapSeconds: number },
   now: Date,
 ): Promise<NewKey> {
   return await ctx.db.transaction(async (tx) => {
@@ -82,7 +78,7 @@ export async function rotateKey(
     refuseWider(maker, key)
     const old = await expireKey(tx, keyId, overlapSeconds)
     if (!old) throw new Problem('not_found', `The key ${keyId} is revoked or has expired.`)
-    return await makeKey(ctx, tx, store, maker.actor, key, now)
+    return await makeKey(ctx, tx, { store, actor: maker.actor, now }, key)
   })
 }
 
@@ -96,7 +92,7 @@ export async function revokeKey(
   return await ctx.db.transaction(async (tx) => {
     const { key, store } = await lockKeyStore(tx, storeId, keyId)
     refuseWider(maker, key)
-    const revoked = await revokeRow(tx, keyId)
+    const revoked = await writeRevoked(tx, keyId)
     if (!revoked) return key
     const data = { key: keyToWire(revoked) }
     await appendEvent(tx, newEvent(ctx, store.id, maker.actor, 'key.revoked', data, now))
@@ -139,10 +135,8 @@ function refuseWider({ limit }: KeyMaker, wanted: Grant): void {
 async function makeKey(
   ctx: Context,
   tx: Transaction,
-  store: Store,
-  actor: Actor,
+  { store, actor, now }: { readonly store: Store; readonly actor: Actor; readonly now: Date },
   { label, scopes, addresses }: Pick<Key, 'label' | 'scopes' | 'addresses'>,
-  now: Date,
 ): Promise<NewKey> {
   if ((await countKeys(tx, store.id)) >= usableKeysMax)
     throw new Problem('key_limit', `A store can have at most ${usableKeysMax} keys. Revoke one first.`)
@@ -171,8 +165,99 @@ async function lockKeyStore(
 ): Promise<{ key: Key; store: Store }> {
   const found = isKeyId(keyId) ? await readKey(tx, keyId) : null
   const key = found && (storeId === null || found.storeId === storeId) ? found : null
-  const store = key && (await lockStore(tx, key.storeId))
-  if (!store)
+  if (!key)
     throw new Problem('not_found', 'No such key. A key’s id is the part between its second and third "_".')
-  return { key, store }
+  return { key, store: await lockStore(tx, key.storeId) }
+}
+
+type KeyRow = {
+  id: string
+  store_id: StoreId
+  label: string | null
+  scopes: Scope[] | null
+  addresses: string[]
+  last_used_at: Date | null
+  created_at: Date
+  expires_at: Date | null
+  revoked_at: Date | null
+}
+
+/** All but the hash of its secret, which the console's role cannot read. */
+const keyColumns = 'id, store_id, label, scopes, addresses, last_used_at, created_at, expires_at, revoked_at'
+
+export async function listKeys(db: Database, storeId: StoreId): Promise<Key[]> {
+  const rows = await db.query<KeyRow>(`select ${keyColumns} from api_keys where store_id = $1 order by id`, [
+    storeId,
+  ])
+  return rows.map(toKey)
+}
+
+/** One page of a store's keys, newest first, after the key `cursor`. */
+export async function pageKeys(
+  db: Database,
+  storeId: StoreId,
+  page: { cursor: string | null; limit: number },
+): Promise<Key[]> {
+  const rows = await db.query<KeyRow>(
+    `select ${keyColumns} from api_keys where store_id = $1 and ($2::text is null or (created_at, id) <
+       (select o.created_at, o.id from api_keys o where o.store_id = $1 and o.id = $2))
+     order by created_at desc, id desc limit $3`,
+    [storeId, page.cursor, page.limit],
+  )
+  return rows.map(toKey)
+}
+
+async function insertKey(tx: Transaction, key: Key, secretHash: Buffer): Promise<void> {
+  await tx.query(
+    `insert into api_keys (id, store_id, secret_hash, created_at, label, scopes, addresses)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [key.id, key.storeId, secretHash, key.createdAt, key.label, key.scopes, key.addresses],
+  )
+}
+
+async function readKey(tx: Transaction, keyId: string): Promise<Key | null> {
+  const [row] = await tx.query<KeyRow>(`select ${keyColumns} from api_keys where id = $1`, [keyId])
+  return row ? toKey(row) : null
+}
+
+/** Keys that can still be used. */
+async function countKeys(tx: Transaction, storeId: StoreId): Promise<number> {
+  const [row] = await tx.query<{ count: number }>(
+    `select count(*)::integer as count from api_keys
+     where store_id = $1 and revoked_at is null and (expires_at is null or expires_at > clock())`,
+    [storeId],
+  )
+  return row?.count ?? 0
+}
+
+/** Makes a key expire, never later than it already does. */
+async function expireKey(tx: Transaction, keyId: string, seconds: number): Promise<Key | null> {
+  const [row] = await tx.query<KeyRow>(
+    `update api_keys set expires_at = least(expires_at, clock() + make_interval(secs => $2))
+     where id = $1 and revoked_at is null and (expires_at is null or expires_at > clock()) returning ${keyColumns}`,
+    [keyId, seconds],
+  )
+  return row ? toKey(row) : null
+}
+
+async function writeRevoked(tx: Transaction, keyId: string): Promise<Key | null> {
+  const [row] = await tx.query<KeyRow>(
+    `update api_keys set revoked_at = clock() where id = $1 and revoked_at is null returning ${keyColumns}`,
+    [keyId],
+  )
+  return row ? toKey(row) : null
+}
+
+function toKey(row: KeyRow): Key {
+  return {
+    id: row.id,
+    storeId: row.store_id,
+    label: row.label,
+    scopes: row.scopes,
+    addresses: row.addresses,
+    lastUsedAt: row.last_used_at,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  }
 }

@@ -1,13 +1,14 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Actor } from '@farthing/sdk'
+import type { Actor, Scope } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import { checkAtEnd } from '../database/scope.ts'
 import type { Turns } from '../database/turns.ts'
 import { Problem, wrongCell } from '../problems.ts'
 import { remember } from '../remember.ts'
 import { hashSecret, parseKey } from './api-keys.ts'
-import { holdKey, type KeyHolder, noteKeyUsed, readKeyHolder } from './key-rows.ts'
+import { readyOn, type StoreRow, storeColumns, toStore } from './rows.ts'
+import type { Key, Store, Wallet } from './store.ts'
 
 /**
  * Who is calling. A key's holder is cached for one second, so that a busy store costs one lookup per second, not one
@@ -123,4 +124,74 @@ function endedKey(): Problem {
 
 function invalidKey(detail: string): Problem {
   return new Problem('invalid_api_key', detail, { headers: { 'www-authenticate': 'ApiKey' } })
+}
+
+/** Everything a request needs to know about its store, found by the key it sent. */
+type KeyHolder = {
+  readonly secretHash: Buffer
+  readonly key: Pick<Key, 'id' | 'label' | 'scopes' | 'addresses' | 'lastUsedAt'>
+  readonly store: Store
+  /** The current wallet of each family, to which new checkouts are paid. */
+  readonly wallets: readonly Pick<Wallet, 'family' | 'address' | 'isElsewhere' | 'readyOn'>[]
+}
+
+type HolderRow = StoreRow & {
+  label: string | null
+  scopes: Scope[] | null
+  addresses: string[]
+  last_used_at: Date | null
+  secret_hash: Buffer
+  wallets: KeyHolder['wallets'] | null
+}
+
+/** The holder of a key that is neither revoked nor expired. */
+async function readKeyHolder(db: Database, keyId: string): Promise<KeyHolder | null> {
+  const [row] = await db.query<HolderRow>(
+    `select k.secret_hash, k.label, k.scopes, k.addresses, k.last_used_at, ${storeColumns}, (
+       select json_agg(json_build_object('family', w.family, 'address', w.address, 'isElsewhere', w.elsewhere,
+         'readyOn', ${readyOn})) from (
+         select distinct on (family) family, address, elsewhere from wallets
+         where store_id = s.id and retired_at is null and registration > 0 order by family, registration desc
+       ) w
+     ) as wallets
+     from api_keys k join stores s on s.id = k.store_id
+     where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock())`,
+    [keyId],
+  )
+  return row
+    ? {
+        secretHash: row.secret_hash,
+        key: {
+          id: keyId,
+          label: row.label,
+          scopes: row.scopes,
+          addresses: row.addresses,
+          lastUsedAt: row.last_used_at,
+        },
+        store: toStore(row),
+        wallets: row.wallets ?? [],
+      }
+    : null
+}
+
+/**
+ * Whether a key is valid, or was until this transaction itself ended it. Until the transaction is over nobody else can
+ * revoke it; one that is being revoked is waited for.
+ */
+async function holdKey(tx: Transaction, keyId: string): Promise<boolean> {
+  const rows = await tx.query(
+    `select 1 as held from api_keys where id = $1 and (xmin = pg_current_xact_id()::xid
+       or (revoked_at is null and (expires_at is null or expires_at > clock()))) for share`,
+    [keyId],
+  )
+  return rows.length > 0
+}
+
+/** Notes the hour in which a key is used, unless another process has. */
+async function noteKeyUsed(db: Database, keyId: string): Promise<void> {
+  await db.query(
+    `update api_keys set last_used_at = date_trunc('hour', clock())
+     where id = $1 and last_used_at is distinct from date_trunc('hour', clock())`,
+    [keyId],
+  )
 }

@@ -1,12 +1,11 @@
-import type { Actor } from '@farthing/sdk'
+import type { Actor, Wallet as WireWallet } from '@farthing/sdk'
 import type { Context } from '../context.ts'
-import type { Transaction } from '../database/db.ts'
-import { newId, type StoreId, type WalletId } from '../ids.ts'
-import { announceWallet } from '../members/announce.ts'
+import type { Database, Transaction } from '../database/db.ts'
+import { type MemberId, newId, type StoreId, type WalletChangeId, type WalletId } from '../ids.ts'
+import { announceWallet, type WalletEvent } from '../members/announce.ts'
 import type { Family } from '../networks.ts'
 import { Problem } from '../problems.ts'
-import * as changes from './change-rows.ts'
-import * as rows from './rows.ts'
+import { isWaiting, readWallet, renewWallet, retireWallet } from './rows.ts'
 import { type Store, walletToWire } from './store.ts'
 
 /**
@@ -21,29 +20,68 @@ import { type Store, walletToWire } from './store.ts'
  * A wallet that was never current has the registration 0, so no checkout finds it. At most one change per family waits:
  * what the store asked for last. Every step happens under the store's lock, raises its revision and is told to its owners.
  */
+export type WalletChange = {
+  readonly id: WalletChangeId
+  readonly storeId: StoreId
+  readonly family: Family
+  /** To make the wallet current, or to retire it while it is. */
+  readonly kind: 'use' | 'retire'
+  readonly wallet: Named & { readonly isProven: boolean }
+  readonly actor: Actor
+  readonly askedAt: Date
+  /** Until when an owner can confirm it; null if it needs nobody. */
+  readonly expiresAt: Date | null
+  readonly isWaiting: boolean
+  /** The place among the store's changes that took effect, and when it did. */
+  readonly made: number | null
+  readonly madeAt: Date | null
+  readonly confirmedBy: Actor | null
+  /** The current wallet before it took effect, and after. */
+  readonly previous: Named | null
+  readonly next: Named | null
+  readonly isUndoable: boolean
+  readonly undoneAt: Date | null
+  readonly undoneBy: Actor | null
+}
+
+type Named = { readonly id: WalletId; readonly address: string }
+
+/** What a change would do. */
+type Wish = Pick<WalletChange, 'kind' | 'family'> & { readonly walletId: WalletId }
+
+/** Who changes a store's wallets, and when. The transaction holds the store's lock. */
+export type Author = { readonly store: Store; readonly actor: Actor; readonly now: Date }
 
 /** Owners may be away for a few days. What nobody confirmed for a week was forgotten, and must not lie in wait. */
 const waitsDays = 7
 /** Per store and day. More is a program gone wrong or a thief, and an owner has to be able to read and undo them all. */
 const changesPerDay = 100
+/** How long any owner can undo a change: a night and a flight, so that somebody is awake in between. */
+const undoHours = 24
+/** What waits, or was made or undone within a day, was asked for since then: a change waits for seven days at most. */
+const sinceDays = 9
 
-/** What a change would do. */
-export type Wish = Pick<changes.WalletChange, 'kind' | 'family'> & { readonly walletId: WalletId }
+const isYoung = `c.asked_at > clock() - interval '${sinceDays} days'`
+const isRecent = `c.made_at > clock() - interval '${undoHours} hours'`
+const named = (alias: string, more = '') =>
+  `(select json_build_object('id', x.id, 'address', x.address${more}) from wallets x where x.id = c.${alias})`
+
+/** SQL: a WalletChange. */
+const columns = `c.id, c.store_id as "storeId", c.family, c.kind, c.actor, c.asked_at as "askedAt",
+  c.expires_at as "expiresAt", c.made, c.made_at as "madeAt", c.confirmed_by as "confirmedBy",
+  c.undone_at as "undoneAt", c.undone_by as "undoneBy", coalesce(${isWaiting}, false) as "isWaiting",
+  coalesce(c.undone_at is null and ${isRecent}, false) as "isUndoable",
+  ${named('wallet_id', ", 'isProven', x.proven_at is not null")} as wallet,
+  ${named('previous_id')} as previous, ${named('next_id')} as next`
 
 /** Makes the change, or lets it wait for an owner. Replaces what waited. Returns whether it was made. */
-export async function askForChange(
-  ctx: Context,
-  tx: Transaction,
-  store: Store,
-  actor: Actor,
-  wish: Wish,
-  now: Date,
-): Promise<boolean> {
+export async function askForChange(ctx: Context, tx: Transaction, by: Author, wish: Wish): Promise<boolean> {
+  const { store, actor, now } = by
   await refuseTooMany(tx, store, actor)
-  await endWaiting(ctx, tx, store, wish.family, actor, wish.walletId, now)
+  await endWaiting(ctx, tx, by, wish.family, wish.walletId)
   const waits = needsOwner(store, actor)
   const change = { ...wish, id: newId('wch', ctx.config.cell, now), storeId: store.id, actor }
-  await changes.insertChange(tx, { ...change, waitsDays: waits ? waitsDays : null })
+  await insertChange(tx, { ...change, waitsDays: waits ? waitsDays : null })
   if (!waits) await makeChange(tx, change, null, now)
   return !waits
 }
@@ -51,65 +89,175 @@ export async function askForChange(
 /** Puts a change into effect: the one place, with undoing, where the current wallet changes. */
 export async function makeChange(
   tx: Transaction,
-  change: Pick<changes.WalletChange, 'id' | 'storeId' | 'family' | 'kind'> & { readonly walletId: WalletId },
+  change: Pick<WalletChange, 'id' | 'storeId' | 'family' | 'kind'> & { readonly walletId: WalletId },
   confirmedBy: Actor | null,
   now: Date,
 ): Promise<void> {
-  const { storeId, family, kind, walletId } = change
-  const previous = await changes.findCurrent(tx, storeId, family)
-  if (kind === 'use') await rows.renewWallet(tx, walletId)
-  else await rows.retireWallet(tx, walletId, now)
-  const next = await changes.findCurrent(tx, storeId, family)
-  await changes.markMade(tx, change, confirmedBy, previous?.id ?? null, next?.id ?? null)
+  const { id, storeId, family, kind, walletId } = change
+  const previous = await findCurrent(tx, storeId, family)
+  if (kind === 'use') await renewWallet(tx, walletId)
+  else await retireWallet(tx, walletId, now)
+  const next = await findCurrent(tx, storeId, family)
+  // Under the store's lock, so the numbers are in the order in which changes took effect.
+  await tx.query(
+    `update wallet_changes set made_at = clock(), confirmed_by = $3, previous_id = $4, next_id = $5,
+       made = 1 + (select coalesce(max(o.made), 0) from wallet_changes o where o.store_id = $2)
+     where id = $1`,
+    [id, storeId, confirmedBy && JSON.stringify(confirmedBy), previous?.id ?? null, next?.id ?? null],
+  )
 }
 
-/** Ends the family's waiting change, if there is one, and says so unless it is about `keptId`. */
+/**
+ * Ends the family's waiting change, or one that waited too long, without effect, and announces it unless it is about
+ * `keptId` or was too old. A wallet that was never current retires with it, unless it is `keptId`.
+ */
 export async function endWaiting(
   ctx: Context,
   tx: Transaction,
-  store: Store,
+  by: Author,
   family: Family,
-  actor: Actor,
   keptId: WalletId | null,
-  now: Date,
 ): Promise<void> {
-  const endedId = await changes.endWaiting(tx, store.id, family, keptId)
-  if (endedId && endedId !== keptId) await tell(ctx, tx, store, actor, 'wallet.refused', endedId, now)
+  const [ended] = await tx.query<{ walletId: WalletId; wasWaiting: boolean }>(
+    `with ended as (
+       update wallet_changes set ended_at = clock()
+       where store_id = $1 and family = $2 and made is null and ended_at is null
+       returning wallet_id, expires_at > clock() as was_waiting
+     ), retired as (
+       update wallets w set retired_at = clock() from ended e
+       where w.id = e.wallet_id and w.registration = 0 and w.retired_at is null and w.id is distinct from $3
+     )
+     select wallet_id as "walletId", was_waiting as "wasWaiting" from ended`,
+    [by.store.id, family, keptId],
+  )
+  if (ended?.wasWaiting && ended.walletId !== keptId)
+    await announceChange(ctx, tx, by, 'wallet.refused', ended.walletId)
 }
 
-/** Tells the store's owners what became of a wallet, and returns it. */
-export async function tell(
+/** Announces what became of a wallet, and returns it. */
+export async function announceChange(
   ctx: Context,
   tx: Transaction,
-  store: Store,
-  actor: Actor,
-  type: Parameters<typeof announceWallet>[4],
+  { store, actor, now }: Author,
+  type: WalletEvent,
   walletId: WalletId,
-  now: Date,
-): Promise<ReturnType<typeof walletToWire>> {
-  const wallet = await rows.readWallet(tx, store.id, walletId)
-  if (!wallet) throw new Problem('not_found', 'No such wallet.')
-  const wire = walletToWire(ctx, store.mode, wallet)
-  await announceWallet(ctx, tx, store.id, actor, type, wire, now)
-  return wire
+): Promise<WireWallet> {
+  const found = await readWallet(tx, store.id, walletId)
+  if (!found) throw new Problem('not_found', 'No such wallet.')
+  const wallet = walletToWire(ctx, store.mode, found)
+  await announceWallet(ctx, tx, { storeId: store.id, actor, type, wallet, now })
+  return wallet
 }
 
 export function needsOwner({ walletChanges }: Store, { type }: Actor): boolean {
   return walletChanges === 'member' && type === 'key'
 }
 
-/** The store's lock serialises its changes. */
-export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Store> {
-  const store = await rows.lockStore(tx, storeId)
-  if (!store) throw new Problem('not_found', 'No such store.')
-  return store
-}
-
+/** Counts what was asked for within a day and not undone, and wallets that could not be asked for, for want of a claim. */
 export async function refuseTooMany(tx: Transaction, store: Store, { type }: Actor): Promise<void> {
-  if (type !== 'key' || (await changes.countRecent(tx, store.id)) < changesPerDay) return
+  if (type !== 'key') return
+  const [row] = await tx.query<{ count: number }>(
+    `select (select count(*) from wallet_changes
+         where store_id = $1 and asked_at > clock() - interval '24 hours' and undone_at is null)::integer
+       + (select count(*) from wallets
+         where store_id = $1 and unclaimed and created_at > clock() - interval '24 hours')::integer as count`,
+    [store.id],
+  )
+  if ((row?.count ?? 0) < changesPerDay) return
   throw new Problem(
     'rate_limited',
     `The store’s wallets were changed ${changesPerDay} times within 24 hours. An owner can undo these changes in the console.`,
     { retryAfterSeconds: 3_600 },
+  )
+}
+
+async function insertChange(
+  tx: Transaction,
+  change: Pick<WalletChange, 'id' | 'storeId' | 'family' | 'kind' | 'actor'> & {
+    readonly walletId: WalletId
+    /** How long it waits for an owner; null if it needs nobody. */
+    readonly waitsDays: number | null
+  },
+): Promise<void> {
+  await tx.query(
+    `insert into wallet_changes (id, store_id, family, kind, wallet_id, actor, asked_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, clock(), clock() + make_interval(days => $7))`,
+    [
+      change.id,
+      change.storeId,
+      change.family,
+      change.kind,
+      change.walletId,
+      JSON.stringify(change.actor),
+      change.waitsDays,
+    ],
+  )
+}
+
+async function findCurrent(tx: Transaction, storeId: StoreId, family: Family): Promise<Named | null> {
+  const [row] = await tx.query<Named>(
+    `select id, address from wallets
+     where store_id = $1 and family = $2 and retired_at is null and registration > 0
+     order by registration desc limit 1`,
+    [storeId, family],
+  )
+  return row ?? null
+}
+
+export async function readChange(
+  tx: Transaction,
+  storeId: StoreId,
+  changeId: string,
+): Promise<WalletChange | null> {
+  const [change] = await tx.query<WalletChange>(
+    `select ${columns} from wallet_changes c where c.store_id = $1 and c.id = $2`,
+    [storeId, changeId],
+  )
+  return change ?? null
+}
+
+/** The family's change that waits for an owner. */
+export async function findWaiting(
+  tx: Transaction,
+  storeId: StoreId,
+  family: Family,
+): Promise<WalletChange | null> {
+  const [change] = await tx.query<WalletChange>(
+    `select ${columns} from wallet_changes c where c.store_id = $1 and c.family = $2 and ${isWaiting}`,
+    [storeId, family],
+  )
+  return change ?? null
+}
+
+/** What owners of the store see: changes that wait, and those of the last day, newest first. */
+export async function listChanges(db: Database, storeId: StoreId): Promise<WalletChange[]> {
+  return await db.query<WalletChange>(
+    `select ${columns} from wallet_changes c where c.store_id = $1 and ${isYoung}
+       and (${isWaiting} or ${isRecent})
+     order by c.made desc nulls first, c.family`,
+    [storeId],
+  )
+}
+
+/** A change that a member, as an owner of its store, has not seen yet. `at` is when it last mattered. */
+export type News = WalletChange & { readonly storeName: string; readonly at: Date }
+
+/** SQL: as exactly as a browser can give it back. */
+const happenedAt = `date_trunc('milliseconds', greatest(c.asked_at, c.made_at, c.undone_at))`
+
+export async function listNews(
+  db: Database,
+  storeId: StoreId,
+  memberId: MemberId,
+  limit: number,
+): Promise<News[]> {
+  return await db.query<News>(
+    `select ${columns}, s.name as "storeName", ${happenedAt} as at
+     from memberships m join stores s on s.id = m.store_id join wallet_changes c on c.store_id = m.store_id
+     where m.member_id = $1 and m.store_id = $3 and m.role = 'owner' and ${isYoung}
+       and (${isWaiting} or ${isRecent} or c.undone_at > clock() - interval '${undoHours} hours')
+       and ${happenedAt} > coalesce(m.wallets_seen_at, '-infinity')
+     order by at desc limit $2`,
+    [memberId, limit, storeId],
   )
 }

@@ -1,13 +1,11 @@
-import type { WalletChanges } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { MemberId, StoreId } from '../ids.ts'
 import { actorOf, actorOfSession } from '../members/announce.ts'
 import { type Touch, useTouch } from '../members/confirm.ts'
 import { lockFor } from '../members/invite.ts'
 import { Refusal } from '../members/refusal.ts'
-import { endWaiting, lockStore, makeChange, tell } from './change.ts'
-import { readChange } from './change-rows.ts'
-import { setWalletChanges } from './wallet-setting.ts'
+import { announceChange, endWaiting, makeChange, readChange } from './change.ts'
+import { lockStore } from './rows.ts'
 
 /** An owner confirms a change that waits. The touch names the store, the change and the wallet's address. */
 export async function confirmChange(
@@ -23,18 +21,13 @@ export async function confirmChange(
     const change = await readChange(tx, storeId, changeId)
     if (!change) throw new Refusal('not_found')
     const { kind, wallet } = change
-    await useTouch(
-      ctx,
-      tx,
-      touch,
-      'wallet.confirm',
-      { storeId, changeId, kind, address: wallet.address },
-      now,
-    )
+    const values = { storeId, changeId, kind, address: wallet.address }
+    await useTouch(ctx, tx, touch, { action: 'wallet.confirm', values }, now)
     if (!change.isWaiting) throw new Refusal('change_over')
-    const owner = actorOfSession(touch.session)
-    await makeChange(tx, { ...change, walletId: wallet.id }, owner, now)
-    await tell(ctx, tx, store, owner, kind === 'use' ? 'wallet.confirmed' : 'wallet.retired', wallet.id, now)
+    const by = { store, actor: actorOfSession(touch.session), now }
+    await makeChange(tx, { ...change, walletId: wallet.id }, by.actor, now)
+    const type = kind === 'use' ? 'wallet.confirmed' : 'wallet.retired'
+    await announceChange(ctx, tx, by, type, wallet.id)
   })
 }
 
@@ -52,21 +45,6 @@ export async function refuseChange(
     const change = await readChange(tx, storeId, changeId)
     if (!change) throw new Refusal('not_found')
     if (!change.isWaiting) throw new Refusal('change_over')
-    await endWaiting(ctx, tx, store, change.family, actorOf(member), null, now)
-  })
-}
-
-/** An owner chooses what it takes to change wallets. */
-export async function confirmSetting(
-  ctx: Context,
-  storeId: StoreId,
-  touch: Touch,
-  walletChanges: WalletChanges,
-  now: Date,
-): Promise<void> {
-  await ctx.db.transaction(async (tx) => {
-    await lockFor(tx, storeId, touch.session.member.id, 'wallets:write')
-    await useTouch(ctx, tx, touch, 'wallet.setting', { storeId, walletChanges }, now)
-    await setWalletChanges(ctx, tx, storeId, actorOfSession(touch.session), walletChanges, now)
+    await endWaiting(ctx, tx, { store, actor: actorOf(member), now }, change.family, null)
   })
 }

@@ -5,7 +5,6 @@ import { nameStore } from '../database/scope.ts'
 import { insertCounter } from '../events/rows.ts'
 import { newId } from '../ids.ts'
 import type { Mode } from '../networks.ts'
-import { insertStore } from './rows.ts'
 import { defaultFinalityPolicy, type Store } from './store.ts'
 
 type NewStore = {
@@ -51,4 +50,22 @@ export async function createStoreIn(
   await insertStore(tx, store)
   await insertCounter(tx, store.id)
   return store
+}
+
+async function insertStore(tx: Transaction, store: Store): Promise<void> {
+  await tx.query(
+    `insert into stores (id, mode, name, finality_policy, created_at, support_email, support_url, admission, signed_up)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      store.id,
+      store.mode,
+      store.name,
+      JSON.stringify(store.finalityPolicy),
+      store.createdAt,
+      store.supportEmail,
+      store.supportUrl,
+      store.standing,
+      store.isLimited,
+    ],
+  )
 }

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import type { Actor, ProveWallet, WalletChallenge, Wallet as WireWallet } from '@farthing/sdk'
+import type { ProveWallet, WalletChallenge, Wallet as WireWallet } from '@farthing/sdk'
 import { judgeText } from '../chains/families.ts'
 import { RpcAnswerError, RpcUnavailableError } from '../chains/rpc.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import type { Transaction } from '../database/db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import { type Hold, keepHold } from '../directory/claim.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
-import { isId, randomText, type StoreId } from '../ids.ts'
+import { isId, randomText, type StoreId, type WalletId } from '../ids.ts'
 import { invalid, Problem } from '../problems.ts'
-import { askForChange, lockStore, tell } from './change.ts'
-import * as rows from './rows.ts'
-import { noteStoreProven } from './standing-rows.ts'
+import { type Author, announceChange, askForChange } from './change.ts'
+import { lockStore, toWallet, type WalletRow, walletColumns, writeUnclaimed } from './rows.ts'
 import { claimsByProof, type Store, type Wallet, walletToWire } from './store.ts'
 import { holdWallet } from './wallets.ts'
 
@@ -31,9 +30,7 @@ export async function challengeWallet(
     text: randomText(challengeLength),
     expiresAt: new Date(now.getTime() + challengeMinutes * 60_000),
   }
-  const wallet = isId('wal', walletId)
-    ? await rows.writeChallenge(ctx.db, store.id, walletId, challenge)
-    : null
+  const wallet = isId('wal', walletId) ? await writeChallenge(ctx.db, store.id, walletId, challenge) : null
   if (!wallet) throw new Problem('not_found', 'No such wallet.')
   return {
     walletId: wallet.id,
@@ -49,13 +46,12 @@ export async function challengeWallet(
  */
 export async function proveWallet(
   ctx: Context,
-  store: Store,
-  actor: Actor,
+  by: Author,
   walletId: string,
   { signature }: ProveWallet,
-  now: Date,
 ): Promise<WireWallet> {
-  const found = isId('wal', walletId) ? await rows.readChallenge(ctx.db, store.id, walletId) : null
+  const { store, actor, now } = by
+  const found = isId('wal', walletId) ? await readChallenge(ctx.db, store.id, walletId) : null
   if (!found) throw new Problem('not_found', 'No such wallet.')
   const { wallet, challenge } = found
   if (!challenge || challenge.expiresAt <= now) throw noChallenge()
@@ -63,7 +59,7 @@ export async function proveWallet(
   const verdict = await judge(ctx, store, wallet, message, signature)
   if (verdict !== 'signed') throw unproven(wallet, verdict)
   const prove = async (tx: Transaction) => {
-    const proven = await rows.writeProof(tx, wallet.id, challenge.text, now)
+    const proven = await writeProof(tx, wallet.id, challenge.text, now)
     if (!proven) throw noChallenge()
     await noteStoreProven(tx, store.id, now)
     return proven
@@ -71,7 +67,7 @@ export async function proveWallet(
   if (wallet.retiredAt === null && claimsByProof(wallet)) {
     const hold = await holdWallet(ctx, store.mode, wallet.family, wallet.address, 'proof')
     assert(hold !== 'free', 'a claim with a basis is granted or refused')
-    return await putToUse(ctx, store.id, actor, wallet, hold, prove, now)
+    return await putToUse(ctx, by, wallet, hold, prove)
   }
   return await ctx.db.transaction(async (tx) => {
     const wire = walletToWire(ctx, store.mode, await prove(tx))
@@ -82,22 +78,20 @@ export async function proveWallet(
 
 async function putToUse(
   ctx: Context,
-  storeId: StoreId,
-  actor: Actor,
+  author: Author,
   { id, family }: Wallet,
   hold: Hold,
   prove: (tx: Transaction) => Promise<Wallet>,
-  now: Date,
 ): Promise<WireWallet> {
   const wire = await ctx.db.transaction(async (tx) => {
-    const store = await lockStore(tx, storeId)
+    const by = { ...author, store: await lockStore(tx, author.store.id) }
     await keepHold(tx, hold)
     const { retiredAt } = await prove(tx)
     if (retiredAt === null) {
-      await rows.writeUnclaimed(tx, id, false)
-      await askForChange(ctx, tx, store, actor, { kind: 'use', family, walletId: id }, now)
+      await writeUnclaimed(tx, id, false)
+      await askForChange(ctx, tx, by, { kind: 'use', family, walletId: id })
     }
-    const used = await tell(ctx, tx, store, actor, 'wallet.updated', id, now)
+    const used = await announceChange(ctx, tx, by, 'wallet.updated', id)
     crashPoint(ctx, 'hold-before-commit')
     return used
   })
@@ -125,7 +119,7 @@ async function judge(
 }
 
 /** What the wallet shows to the person who signs. */
-function toMessage(ctx: Context, storeId: StoreId, address: string, challenge: rows.Challenge): string {
+function toMessage(ctx: Context, storeId: StoreId, address: string, challenge: Challenge): string {
   return [
     `${new URL(ctx.config.baseUrl).host} asks you to prove that this wallet is yours.`,
     '',
@@ -159,4 +153,57 @@ function noChallenge(): Problem {
     code: 'challenge',
     detail: 'The wallet has no open challenge: it was used or has expired. Get a new one and sign that.',
   })
+}
+
+/** That a store has proven a wallet stays true, whatever becomes of the wallet. New checkouts must see it. */
+export async function noteStoreProven(tx: Transaction, storeId: StoreId, now: Date): Promise<void> {
+  await tx.query(
+    'update stores set proven_at = $2, revision = revision + 1 where id = $1 and proven_at is null',
+    [storeId, now],
+  )
+}
+
+type Challenge = { readonly text: string; readonly expiresAt: Date }
+
+async function writeChallenge(
+  db: Database,
+  storeId: StoreId,
+  walletId: WalletId,
+  { text, expiresAt }: Challenge,
+): Promise<Wallet | null> {
+  const [row] = await db.query<WalletRow>(
+    `update wallets w set challenge = $3, challenge_expires_at = $4 where w.store_id = $1 and w.id = $2
+     returning ${walletColumns}`,
+    [storeId, walletId, text, expiresAt],
+  )
+  return row ? toWallet(row) : null
+}
+
+async function readChallenge(
+  db: Database,
+  storeId: StoreId,
+  walletId: WalletId,
+): Promise<{ wallet: Wallet; challenge: Challenge | null } | null> {
+  const [row] = await db.query<WalletRow>(
+    `select ${walletColumns} from wallets w where w.store_id = $1 and w.id = $2`,
+    [storeId, walletId],
+  )
+  if (!row) return null
+  const { challenge: text, challenge_expires_at: expiresAt } = row
+  return { wallet: toWallet(row), challenge: text && expiresAt ? { text, expiresAt } : null }
+}
+
+/** Records a proof and ends its challenge, unless that has been answered or replaced in the meantime. */
+async function writeProof(
+  tx: Transaction,
+  walletId: WalletId,
+  challenge: string,
+  now: Date,
+): Promise<Wallet | null> {
+  const [row] = await tx.query<WalletRow>(
+    `update wallets w set proven_at = coalesce(w.proven_at, $3), challenge = null, challenge_expires_at = null
+     where w.id = $1 and w.challenge = $2 returning ${walletColumns}`,
+    [walletId, challenge, now],
+  )
+  return row ? toWallet(row) : null
 }

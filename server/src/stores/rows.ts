@@ -2,6 +2,7 @@ import type { FinalityRule, StoreStanding, WalletChanges } from '@farthing/sdk'
 import type { Database, Transaction } from '../database/db.ts'
 import type { StoreId, WalletId } from '../ids.ts'
 import type { Family, Mode } from '../networks.ts'
+import { Problem } from '../problems.ts'
 import type { Store, Wallet } from './store.ts'
 
 type Reader = Database | Transaction
@@ -26,7 +27,7 @@ export type StoreRow = {
   created_at: Date
 }
 
-type WalletRow = {
+export type WalletRow = {
   id: WalletId
   store_id: StoreId
   family: Family
@@ -62,24 +63,6 @@ export const storeColumns = `s.*, coalesce(s.wallet_changes, case when s.mode = 
   select 1 from memberships m where m.store_id = s.id and m.role = 'owner') then 'member' else 'key' end) as takes,
   ${standingOf} as standing, s.signed_up and s.proven_at is null as is_limited`
 
-export async function insertStore(tx: Transaction, store: Store): Promise<void> {
-  await tx.query(
-    `insert into stores (id, mode, name, finality_policy, created_at, support_email, support_url, admission, signed_up)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [
-      store.id,
-      store.mode,
-      store.name,
-      JSON.stringify(store.finalityPolicy),
-      store.createdAt,
-      store.supportEmail,
-      store.supportUrl,
-      store.standing,
-      store.isLimited,
-    ],
-  )
-}
-
 export async function listStores(db: Database): Promise<Store[]> {
   const rows = await db.query<StoreRow>(`select ${storeColumns} from stores s order by s.id`)
   return rows.map(toStore)
@@ -100,30 +83,13 @@ export async function readLogo(db: Database, storeId: StoreId): Promise<string |
 }
 
 /** Locks the store for a change that new checkouts must see, and increments its revision. */
-export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Store | null> {
+export async function lockStore(tx: Transaction, storeId: StoreId): Promise<Store> {
   const [row] = await tx.query<StoreRow>(
     `update stores s set revision = revision + 1 where s.id = $1 returning ${storeColumns}`,
     [storeId],
   )
-  return row ? toStore(row) : null
-}
-
-export async function updateStore(tx: Transaction, store: Store): Promise<void> {
-  await tx.query(
-    `update stores set name = $2, logo_url = $3, accent_color = $4, finality_policy = $5, support_email = $6,
-       support_url = $7, time_zone = $8, report_currency = $9 where id = $1`,
-    [
-      store.id,
-      store.name,
-      store.logoUrl,
-      store.accentColor,
-      JSON.stringify(store.finalityPolicy),
-      store.supportEmail,
-      store.supportUrl,
-      store.timeZone,
-      store.reportCurrency,
-    ],
-  )
+  if (!row) throw new Problem('not_found', `No store has the id ${storeId}.`)
+  return toStore(row)
 }
 
 /** SQL: whether change `c` waits for an owner. */
@@ -131,13 +97,7 @@ export const isWaiting = 'c.made is null and c.ended_at is null and c.expires_at
 
 const hasWaiting = `exists (select 1 from wallet_changes c where c.wallet_id = w.id and ${isWaiting})`
 
-/** What is known about a wallet that is about to be registered. */
-type NewWallet = Omit<
-  Wallet,
-  'isCurrent' | 'isConfirmed' | 'isWaiting' | 'isElsewhere' | 'readyOn' | 'retiredAt'
->
-
-const walletColumns = `w.*, coalesce(w.registration = (
+export const walletColumns = `w.*, coalesce(w.registration = (
   select max(o.registration) from wallets o
   where o.store_id = w.store_id and o.family = w.family and o.retired_at is null and o.registration > 0
 ), false) as is_current, w.registration > 0 as is_confirmed, ${hasWaiting} as is_waiting, ${readyOn} as ready_on`
@@ -156,128 +116,12 @@ export async function findActiveWallet(
   return row ? toWallet(row) : null
 }
 
-/** A wallet that has never been current; `renewWallet` makes it so. */
-export async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<void> {
-  await tx.query(
-    `insert into wallets (id, store_id, family, address, custodial_type, created_at, proven_at, shared_elsewhere,
-       unclaimed, registration)
-     overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
-    [
-      wallet.id,
-      wallet.storeId,
-      wallet.family,
-      wallet.address,
-      wallet.custodialType,
-      wallet.createdAt,
-      wallet.provenAt,
-      wallet.isSharedElsewhere,
-      wallet.isUnclaimed,
-    ],
-  )
-}
-
-/** What still holds from the store's earlier registrations of an address. */
-export async function readEarlier(
-  tx: Transaction,
-  storeId: StoreId,
-  family: Family,
-  address: string,
-): Promise<Pick<Wallet, 'provenAt' | 'isSharedElsewhere'>> {
-  const [row] = await tx.query<{ proven_at: Date | null; shared_elsewhere: boolean }>(
-    `select max(proven_at) as proven_at, coalesce(bool_or(shared_elsewhere), false) as shared_elsewhere from wallets
-     where store_id = $1 and family = $2 and address = $3`,
-    [storeId, family, address],
-  )
-  return { provenAt: row?.proven_at ?? null, isSharedElsewhere: row?.shared_elsewhere ?? false }
-}
-
-export async function writeWalletChanges(
-  tx: Transaction,
-  storeId: StoreId,
-  walletChanges: WalletChanges,
-): Promise<void> {
-  await tx.query('update stores set wallet_changes = $2 where id = $1', [storeId, walletChanges])
-}
-
-export async function writeRefundLimit(tx: Transaction, storeId: StoreId, limit: string): Promise<void> {
-  await tx.query('update stores set manager_refund_limit = $2 where id = $1', [storeId, limit])
-}
-
-export type Challenge = { readonly text: string; readonly expiresAt: Date }
-
-export async function writeChallenge(
-  db: Database,
-  storeId: StoreId,
-  walletId: WalletId,
-  { text, expiresAt }: Challenge,
-): Promise<Wallet | null> {
-  const [row] = await db.query<WalletRow>(
-    `update wallets w set challenge = $3, challenge_expires_at = $4 where w.store_id = $1 and w.id = $2
-     returning ${walletColumns}`,
-    [storeId, walletId, text, expiresAt],
-  )
-  return row ? toWallet(row) : null
-}
-
-export async function readChallenge(
-  db: Database,
-  storeId: StoreId,
-  walletId: WalletId,
-): Promise<{ wallet: Wallet; challenge: Challenge | null } | null> {
-  const [row] = await db.query<WalletRow>(
-    `select ${walletColumns} from wallets w where w.store_id = $1 and w.id = $2`,
-    [storeId, walletId],
-  )
-  if (!row) return null
-  const { challenge: text, challenge_expires_at: expiresAt } = row
-  return { wallet: toWallet(row), challenge: text && expiresAt ? { text, expiresAt } : null }
-}
-
-/** Records a proof and ends its challenge, unless that has been answered or replaced in the meantime. */
-export async function writeProof(
-  tx: Transaction,
-  walletId: WalletId,
-  challenge: string,
-  now: Date,
-): Promise<Wallet | null> {
-  const [row] = await tx.query<WalletRow>(
-    `update wallets w set proven_at = coalesce(w.proven_at, $3), challenge = null, challenge_expires_at = null
-     where w.id = $1 and w.challenge = $2 returning ${walletColumns}`,
-    [walletId, challenge, now],
-  )
-  return row ? toWallet(row) : null
-}
-
-export async function writeSharedElsewhere(
-  tx: Transaction,
-  walletId: WalletId,
-  isShared: boolean,
-): Promise<void> {
-  await tx.query('update wallets set shared_elsewhere = $2 where id = $1', [walletId, isShared])
-}
-
 export async function writeUnclaimed(
   tx: Transaction,
   walletId: WalletId,
   isUnclaimed: boolean,
 ): Promise<void> {
   await tx.query('update wallets set unclaimed = $2 where id = $1', [walletId, isUnclaimed])
-}
-
-/** Records which token accounts a wallet was found to have. */
-export async function noteTokenAccounts(
-  tx: Transaction,
-  owner: string,
-  found: readonly { readonly network: string; readonly asset: string; readonly isReady: boolean }[],
-): Promise<void> {
-  await tx.query(
-    `insert into token_accounts as t (network, asset, owner, ready_at, checked_at)
-     select i.network, i.asset, $1, case when i."isReady" then clock() end, clock()
-     from json_to_recordset($2) as i (network text, asset text, "isReady" boolean)
-     on conflict (network, asset, owner) do update set checked_at = clock(),
-       ready_at = case when excluded.ready_at is not null then coalesce(t.ready_at, clock()) end`,
-    [owner, JSON.stringify(found)],
-  )
 }
 
 /** Makes a wallet the newest registration of its family, and so the current one, even if it was retired. */
@@ -344,7 +188,7 @@ export function toStore(row: StoreRow): Store {
   }
 }
 
-function toWallet(row: WalletRow): Wallet {
+export function toWallet(row: WalletRow): Wallet {
   return {
     id: row.id,
     storeId: row.store_id,
@@ -362,4 +206,39 @@ function toWallet(row: WalletRow): Wallet {
     provenAt: row.proven_at,
     isSharedElsewhere: row.shared_elsewhere,
   }
+}
+
+/** Lets the rest of the transaction be the only one that does this for the store. Returns the store's revision. */
+export async function holdStore(tx: Transaction, storeId: StoreId): Promise<number | null> {
+  const [row] = await tx.query<{ revision: number }>(
+    'select revision from stores where id = $1 for no key update',
+    [storeId],
+  )
+  return row?.revision ?? null
+}
+
+/** What a store has really done, each seen from what is stored. */
+export type StepsDone = {
+  /** The address that new checkouts pay to, of the first family that has one. */
+  readonly wallet: string | null
+  readonly payment: boolean
+  readonly key: boolean
+  readonly webhook: boolean
+}
+
+/** Of each endpoint this many of the newest deliveries are looked at. */
+const deliveriesMax = 50
+
+export async function readStepsDone(db: Database, storeId: StoreId): Promise<StepsDone> {
+  const [row] = await db.query<StepsDone>(
+    `select (select w.address from wallets w where w.store_id = $1 and w.retired_at is null and w.registration > 0
+        order by w.family, w.registration desc limit 1) as wallet,
+       exists (select 1 from all_checkouts c where c.store_id = $1 and c.status = 'COMPLETED') as payment,
+       exists (select 1 from api_keys k where k.store_id = $1 and k.last_used_at is not null) as key,
+       exists (select 1 from webhook_endpoints e cross join lateral (
+         select d.state from deliveries d where d.endpoint_id = e.id order by d.event_id desc limit ${deliveriesMax}
+       ) d where e.store_id = $1 and d.state = 'delivered') as webhook`,
+    [storeId],
+  )
+  return row ?? { wallet: null, payment: false, key: false, webhook: false }
 }

@@ -5,9 +5,9 @@ import { readState } from '../directory/state-rows.ts'
 import type { MemberId } from '../ids.ts'
 import { actorOf, announce } from '../members/announce.ts'
 import { Refusal } from '../members/refusal.ts'
+import { insertMembership } from '../members/rows.ts'
 import type { Browser } from '../members/session.ts'
-import { openSignUp, signUp } from '../members/sign-up.ts'
-import { insertMembership } from '../members/sign-up-rows.ts'
+import { openSignUp, type SignUp, signUp } from '../members/sign-up.ts'
 import type { CreationOptions } from '../members/webauthn.ts'
 import { families, type Mode } from '../networks.ts'
 import { createStoreIn } from './create.ts'
@@ -47,14 +47,11 @@ export async function openStoreSignUp(
 export async function signUpForStore(
   ctx: Context,
   browser: Browser,
-  block: string,
-  memberId: string,
-  applicant: Applicant,
-  answer: unknown,
-  passkeyName: string,
+  signing: Omit<SignUp, 'application'> & { readonly applicant: Applicant },
   now: Date,
 ): Promise<string> {
   if (!takesSignUps(ctx)) throw new Refusal('not_found')
+  const { applicant, ...rest } = signing
   const { family, address } = parseWallet(ctx, applicant.walletAddress)
   const accounts = await findTokenAccounts(ctx, family, address)
   // Where cells share a directory, whoever signs up proves the wallet first: it could be anybody's.
@@ -63,16 +60,15 @@ export async function signUpForStore(
   const token = await signUp(
     ctx,
     browser,
-    block,
-    memberId,
-    { ...applicant },
-    answer,
-    passkeyName,
+    { ...rest, application: { ...applicant } },
     now,
-    (tx, member) => openStores(ctx, tx, member, applicant.storeName, wallet, now),
+    async (tx, member) => {
+      for (const mode of modesOf(ctx))
+        await openStore(ctx, tx, { mode, name: applicant.storeName, member, wallet, now })
+    },
   )
   ctx.log.info(
-    { memberId },
+    { memberId: signing.memberId },
     'somebody signed up; if their live store waits for you: store list, store approve STORE',
   )
   return token
@@ -83,27 +79,26 @@ function modesOf(ctx: Context): Mode[] {
   return (['test', 'live'] as const).filter((mode) => networksFor(ctx, mode).length > 0)
 }
 
-async function openStores(
+async function openStore(
   ctx: Context,
   tx: Transaction,
-  member: { readonly id: MemberId; readonly name: string },
-  name: string,
-  wallet: FoundWallet,
-  now: Date,
+  wanted: {
+    readonly mode: Mode
+    readonly name: string
+    readonly member: { readonly id: MemberId; readonly name: string }
+    readonly wallet: FoundWallet
+    readonly now: Date
+  },
 ): Promise<void> {
+  const { mode, name, member, wallet, now } = wanted
   const actor = actorOf(member)
   const waits = ctx.config.signUp === 'open' ? 'unproven' : 'waiting'
-  for (const mode of modesOf(ctx)) {
-    const { id } = await createStoreIn(
-      ctx,
-      tx,
-      { name, mode, signsUpAs: mode === 'live' ? waits : 'approved' },
-      now,
-    )
-    await insertMembership(tx, id, member.id, 'owner', now)
-    await announce(ctx, tx, id, actor, 'member.joined', { ...member, role: 'owner' }, now)
-    await registerWalletIn(ctx, tx, id, actor, wallet, now)
-  }
+  const signsUpAs = mode === 'live' ? waits : 'approved'
+  const { id: storeId } = await createStoreIn(ctx, tx, { name, mode, signsUpAs }, now)
+  await insertMembership(tx, storeId, member.id, 'owner', now)
+  const owner = { ...member, role: 'owner' } as const
+  await announce(ctx, tx, { storeId, actor, type: 'member.joined', member: owner, now })
+  await registerWalletIn(ctx, tx, { storeId, actor, now }, wallet)
 }
 
 /** The families differ so much that an address fits one of them at most. */

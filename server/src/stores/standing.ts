@@ -4,8 +4,7 @@ import type { Transaction } from '../database/db.ts'
 import type { StoreId } from '../ids.ts'
 import { announceStore } from '../members/announce.ts'
 import { Problem } from '../problems.ts'
-import { lockStore } from './change.ts'
-import { writeApproved, writeResumed, writeSuspended } from './standing-rows.ts'
+import { lockStore, type StoreRow, storeColumns, toStore } from './rows.ts'
 import { type Store, storeToEvent } from './store.ts'
 
 /**
@@ -50,27 +49,47 @@ export const reasonBytesMax = 500
 export async function decideStanding(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  actor: Actor,
-  decision: Decision,
-  now: Date,
+  decided: {
+    readonly storeId: StoreId
+    readonly actor: Actor
+    readonly decision: Decision
+    readonly now: Date
+  },
 ): Promise<{ readonly store: Store; readonly isChanged: boolean }> {
+  const { storeId, actor, decision, now } = decided
   const before = await lockStore(tx, storeId)
   const store = await write(tx, before, decision, now)
   if (!store) return { store: before, isChanged: false }
-  await announceStore(ctx, tx, actor, eventOf[decision.verb], storeToEvent(store), now)
+  await announceStore(ctx, tx, { actor, type: eventOf[decision.verb], store: storeToEvent(store), now })
   return { store, isChanged: true }
 }
 
-async function write(tx: Transaction, { id, standing }: Store, decision: Decision, now: Date) {
+/** Returns the store as it is then, or null if the decision is in force. */
+async function write(
+  tx: Transaction,
+  { id, standing }: Store,
+  decision: Decision,
+  now: Date,
+): Promise<Store | null> {
   const isSuspended = standing === 'suspended'
   switch (decision.verb) {
     case 'approve':
       // Not while it is suspended: whoever did that had a reason, and resuming says that it is gone.
-      return isSuspended || standing === 'approved' ? null : await writeApproved(tx, id)
+      return isSuspended || standing === 'approved' ? null : await set(tx, "admission = 'approved'", [id])
     case 'suspend':
-      return isSuspended ? null : await writeSuspended(tx, id, decision.reason, now)
+      return isSuspended
+        ? null
+        : await set(tx, 'suspended_at = $2, suspended_reason = $3', [id, now, decision.reason])
     case 'resume':
-      return isSuspended ? await writeResumed(tx, id) : null
+      return isSuspended ? await set(tx, 'suspended_at = null, suspended_reason = null', [id]) : null
   }
+}
+
+/** A checkout that was drafted from what the store was before is refused by its new revision. */
+async function set(tx: Transaction, change: string, values: readonly unknown[]): Promise<Store | null> {
+  const [row] = await tx.query<StoreRow>(
+    `update stores s set ${change}, revision = revision + 1 where s.id = $1 returning ${storeColumns}`,
+    [...values],
+  )
+  return row ? toStore(row) : null
 }

@@ -1,15 +1,13 @@
 import type { Actor } from '@farthing/sdk'
 import type { Context } from '../context.ts'
 import type { Transaction } from '../database/db.ts'
-import type { StoreId, WalletId } from '../ids.ts'
+import type { StoreId, WalletChangeId, WalletId } from '../ids.ts'
 import { actorOfSession } from '../members/announce.ts'
 import { type Touch, useTouch } from '../members/confirm.ts'
 import { lockFor } from '../members/invite.ts'
 import { Refusal } from '../members/refusal.ts'
-import { endWaiting, lockStore, tell } from './change.ts'
-import { readChange, type WalletChange, writeUndone } from './change-rows.ts'
+import { type Author, announceChange, endWaiting, readChange, type WalletChange } from './change.ts'
 import * as rows from './rows.ts'
-import type { Store } from './store.ts'
 
 /**
  * An owner goes back to the wallet that was current before a change. Whatever was made after it in that family is undone
@@ -21,13 +19,12 @@ export async function undoChange(
   ctx: Context,
   storeId: StoreId,
   touch: Touch,
-  changeId: string,
-  cancelsOpen: boolean,
+  { changeId, cancelsOpen }: { readonly changeId: string; readonly cancelsOpen: boolean },
   now: Date,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await lockFor(tx, storeId, touch.session.member.id, 'wallets:write')
-    const store = await lockStore(tx, storeId)
+    const store = await rows.lockStore(tx, storeId)
     const change = await readChange(tx, storeId, changeId)
     if (!change) throw new Refusal('not_found')
     const { family, previous, wallet } = change
@@ -35,16 +32,16 @@ export async function undoChange(
       ...{ storeId, changeId, address: previous?.address ?? '' },
       ...(cancelsOpen && { cancelsOpen: 'yes' }),
     }
-    await useTouch(ctx, tx, touch, 'wallet.undo', values, now)
+    await useTouch(ctx, tx, touch, { action: 'wallet.undo', values }, now)
     if (!change.isUndoable) throw new Refusal('undo_over')
-    const owner = actorOfSession(touch.session)
-    const undone = await writeUndone(tx, change, owner, cancelsOpen, previous?.address ?? null)
+    const by = { store, actor: actorOfSession(touch.session), now }
+    const undone = await writeUndone(tx, change, by.actor, cancelsOpen)
     const backId = previous && (await findBack(tx, change))
-    await endWaiting(ctx, tx, store, family, owner, backId, now)
+    await endWaiting(ctx, tx, by, family, backId)
     const used = new Set(undone.filter(({ kind }) => kind === 'use').map(({ walletId }) => walletId))
-    for (const walletId of used) if (walletId !== backId) await retire(ctx, tx, store, owner, walletId, now)
+    for (const walletId of used) if (walletId !== backId) await retire(ctx, tx, by, walletId)
     if (backId) await rows.renewWallet(tx, backId)
-    await tell(ctx, tx, store, owner, 'wallet.undone', backId ?? wallet.id, now)
+    await announceChange(ctx, tx, by, 'wallet.undone', backId ?? wallet.id)
   })
 }
 
@@ -57,16 +54,59 @@ async function findBack(
   return (await rows.findActiveWallet(tx, storeId, family, previous.address))?.id ?? previous.id
 }
 
-async function retire(
-  ctx: Context,
-  tx: Transaction,
-  store: Store,
-  owner: Actor,
-  walletId: WalletId,
-  now: Date,
-): Promise<void> {
-  const wallet = await rows.readWallet(tx, store.id, walletId)
+async function retire(ctx: Context, tx: Transaction, by: Author, walletId: WalletId): Promise<void> {
+  const wallet = await rows.readWallet(tx, by.store.id, walletId)
   if (!wallet || wallet.retiredAt !== null) return
-  await rows.retireWallet(tx, walletId, now)
-  await tell(ctx, tx, store, owner, 'wallet.retired', walletId, now)
+  await rows.retireWallet(tx, walletId, by.now)
+  await announceChange(ctx, tx, by, 'wallet.retired', walletId)
+}
+
+/** Marks a change of a family and all that came after it as undone. Those to another address than before may cancel. */
+async function writeUndone(
+  tx: Transaction,
+  { storeId, family, made, previous }: WalletChange,
+  undoneBy: Actor,
+  cancelsOpen: boolean,
+): Promise<{ readonly walletId: WalletId; readonly kind: WalletChange['kind'] }[]> {
+  return await tx.query<{ walletId: WalletId; kind: WalletChange['kind'] }>(
+    `update wallet_changes c set undone_at = clock(), undone_by = $4,
+       cancel_at = case when $5::boolean and exists (select 1 from wallets n
+         where n.id = c.next_id and n.address is distinct from $6) then clock() end
+     where c.store_id = $1 and c.family = $2 and c.made >= $3 and c.undone_at is null
+     returning c.wallet_id as "walletId", c.kind`,
+    [storeId, family, made, JSON.stringify(undoneBy), cancelsOpen, previous?.address ?? null],
+  )
+}
+
+/** An undone change whose wallet open checkouts may still pay to. */
+export type Cancellation = {
+  readonly changeId: WalletChangeId
+  readonly storeId: StoreId
+  readonly address: string
+  readonly since: Date
+  readonly undoneBy: Actor
+}
+
+/** Takes one that is due, unless another process has it. */
+export async function takeCancellation(tx: Transaction): Promise<Cancellation | null> {
+  const [row] = await tx.query<Cancellation>(
+    `select c.id as "changeId", c.store_id as "storeId", n.address, c.made_at as since, c.undone_by as "undoneBy"
+     from wallet_changes c join wallets n on n.id = c.next_id
+     where c.cancel_at <= clock() order by c.cancel_at limit 1 for update of c skip locked`,
+  )
+  return row ?? null
+}
+
+/** Says when to look again; the search ends `minutes` after the change was undone. */
+export async function scheduleCancellation(
+  tx: Transaction,
+  changeId: WalletChangeId,
+  againSeconds: number,
+  minutes: number,
+): Promise<void> {
+  await tx.query(
+    `update wallet_changes set cancel_at = case when clock() < undone_at + make_interval(mins => $3)
+       then clock() + make_interval(secs => $2) end where id = $1`,
+    [changeId, againSeconds, minutes],
+  )
 }

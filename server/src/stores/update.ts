@@ -1,13 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Actor, FinalityRule, UpdateStore } from '@farthing/sdk'
+import type { Actor, FinalityRule, UpdateStore, WalletChanges } from '@farthing/sdk'
 import type { Context } from '../context.ts'
+import type { Transaction } from '../database/db.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import type { StoreId } from '../ids.ts'
+import { actorOfSession } from '../members/announce.ts'
+import { type Touch, useTouch } from '../members/confirm.ts'
+import { lockFor } from '../members/invite.ts'
+import { Refusal } from '../members/refusal.ts'
 import { parseDecimal } from '../money.ts'
-import { invalid, type Mistake, Problem } from '../problems.ts'
+import { invalid, type Mistake } from '../problems.ts'
 import { parseCurrency } from '../rates/iso4217.ts'
 import { checkEmail, checkText, checkWebUrl, imageForm } from './check-text.ts'
-import { lockStore, updateStore as updateRow } from './rows.ts'
+import { lockStore } from './rows.ts'
 import { type Store, storeToEvent } from './store.ts'
 
 /** A longer logoUrl cannot be a link; it must be a data URL. */
@@ -22,7 +27,6 @@ export async function updateStore(
 ): Promise<Store> {
   return await ctx.db.transaction(async (tx) => {
     const store = await lockStore(tx, storeId)
-    if (!store) throw new Problem('not_found', 'No such store.')
     const mistakes = [
       ...(change.name === undefined ? [] : checkText('/name', change.name, 100)),
       ...(typeof change.logoUrl === 'string' ? checkLogo(change.logoUrl, store.mode) : []),
@@ -47,10 +51,10 @@ export async function updateStore(
       timeZone: change.timeZone ?? store.timeZone,
       reportCurrency: parseCurrency(change.reportCurrency ?? '') ?? store.reportCurrency,
     }
-    await updateRow(tx, changed)
-    const told = storeToEvent(changed)
-    if (!isDeepStrictEqual(told, storeToEvent(store)))
-      await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', { store: told }, now))
+    await writeStore(tx, changed)
+    const announced = storeToEvent(changed)
+    if (!isDeepStrictEqual(announced, storeToEvent(store)))
+      await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', { store: announced }, now))
     return changed
   })
 }
@@ -99,4 +103,83 @@ function checkPolicy(policy: readonly FinalityRule[]): Mistake[] {
           detail: 'The first minAmount must be 0, and each one after it larger than the one before.',
         },
       ]
+}
+
+async function writeStore(tx: Transaction, store: Store): Promise<void> {
+  await tx.query(
+    `update stores set name = $2, logo_url = $3, accent_color = $4, finality_policy = $5, support_email = $6,
+       support_url = $7, time_zone = $8, report_currency = $9 where id = $1`,
+    [
+      store.id,
+      store.name,
+      store.logoUrl,
+      store.accentColor,
+      JSON.stringify(store.finalityPolicy),
+      store.supportEmail,
+      store.supportUrl,
+      store.timeZone,
+      store.reportCurrency,
+    ],
+  )
+}
+
+/** An owner chooses what it takes to change wallets. */
+export async function confirmSetting(
+  ctx: Context,
+  storeId: StoreId,
+  touch: Touch,
+  walletChanges: WalletChanges,
+  now: Date,
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    await lockFor(tx, storeId, touch.session.member.id, 'wallets:write')
+    await useTouch(ctx, tx, touch, { action: 'wallet.setting', values: { storeId, walletChanges } }, now)
+    const actor = actorOfSession(touch.session)
+    await setWalletChanges(ctx, tx, { storeId, actor, walletChanges, now })
+  })
+}
+
+/**
+ * Sets what it takes to change wallets: for an operator, or for an owner, who touches for it. A key cannot, because it is what
+ * the setting guards against. What waits goes on waiting, also where a key is enough from now on.
+ */
+export async function setWalletChanges(
+  ctx: Context,
+  tx: Transaction,
+  wanted: {
+    readonly storeId: StoreId
+    readonly actor: Actor
+    readonly walletChanges: WalletChanges
+    readonly now: Date
+  },
+): Promise<void> {
+  const { storeId, actor, walletChanges, now } = wanted
+  const store = await lockStore(tx, storeId)
+  await tx.query('update stores set wallet_changes = $2 where id = $1', [storeId, walletChanges])
+  if (store.walletChanges === walletChanges) return
+  const data = { store: storeToEvent({ ...store, walletChanges }) }
+  await appendEvent(tx, newEvent(ctx, storeId, actor, 'store.updated', data, now))
+}
+
+/** Whole tokens, or hundredths of them: more than any store takes in a day fits. */
+const limitForm = /^(0|[1-9]\d{0,8})(\.\d{1,2})?$/
+
+/** An owner says what each manager may refund within 24 hours. */
+export async function setRefundLimit(
+  ctx: Context,
+  storeId: StoreId,
+  touch: Touch,
+  limit: string,
+  now: Date,
+): Promise<void> {
+  if (!limitForm.test(limit)) throw new Refusal('invalid')
+  await ctx.db.transaction(async (tx) => {
+    await lockFor(tx, storeId, touch.session.member.id, 'members:write')
+    await useTouch(ctx, tx, touch, { action: 'refund.limit', values: { storeId, limit } }, now)
+    const store = await lockStore(tx, storeId)
+    if (store.managerRefundLimit === limit) return
+    await tx.query('update stores set manager_refund_limit = $2 where id = $1', [storeId, limit])
+    const data = { store: storeToEvent({ ...store, managerRefundLimit: limit }) }
+    await appendEvent(tx, newEvent(ctx, storeId, actorOfSession(touch.session), 'store.updated', data, now))
+  })
 }

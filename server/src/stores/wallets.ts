@@ -3,15 +3,22 @@ import type { Actor, RegisterWallet, UpdateWallet, Wallet as WireWallet } from '
 import { findTokenAccounts, parseWalletAddress, toStoredAnywhere } from '../chains/families.ts'
 import type { Context } from '../context.ts'
 import { crashPoint } from '../crash.ts'
-import type { Transaction } from '../database/db.ts'
+import type { Database, Transaction } from '../database/db.ts'
 import { claimHere, elsewhere, type Hold, keepHold } from '../directory/claim.ts'
 import { type Basis, walletClaim } from '../directory/directory.ts'
 import { appendEvent, newEvent } from '../events/append.ts'
 import { isId, newId, type StoreId, type WalletId } from '../ids.ts'
 import type { Family, Mode } from '../networks.ts'
 import { invalid, Problem } from '../problems.ts'
-import { askForChange, endWaiting, lockStore, needsOwner, refuseTooMany, tell } from './change.ts'
-import { findWaiting } from './change-rows.ts'
+import {
+  type Author,
+  announceChange,
+  askForChange,
+  endWaiting,
+  findWaiting,
+  needsOwner,
+  refuseTooMany,
+} from './change.ts'
 import * as rows from './rows.ts'
 import { type Store, type Wallet, walletToWire } from './store.ts'
 
@@ -24,11 +31,10 @@ export async function registerWallet(
   ctx: Context,
   storeId: StoreId,
   actor: Actor,
-  family: Family,
-  input: RegisterWallet,
+  { family, walletAddress, custodialType }: RegisterWallet & { readonly family: Family },
   now: Date,
 ): Promise<WireWallet> {
-  const parsed = parseWalletAddress(family, input.walletAddress)
+  const parsed = parseWalletAddress(family, walletAddress)
   if ('refusal' in parsed)
     throw invalid({ pointer: '/walletAddress', code: 'address', detail: parsed.refusal })
   const { address } = parsed
@@ -36,9 +42,9 @@ export async function registerWallet(
   const store = ctx.directory ? await rows.readStore(ctx.db, storeId) : null
   const basis = actor.type === 'operator' ? 'operator' : null
   const hold = store ? await holdWallet(ctx, store.mode, family, address, basis) : null
-  const found = { family, address, custodialType: input.custodialType, accounts, hold }
+  const found = { family, address, custodialType, accounts, hold }
   const wallet = await ctx.db.transaction(async (tx) => {
-    const registered = await registerWalletIn(ctx, tx, storeId, actor, found, now)
+    const registered = await registerWalletIn(ctx, tx, { storeId, actor, now }, found)
     crashPoint(ctx, 'hold-before-commit')
     return registered
   })
@@ -69,17 +75,17 @@ export type FoundWallet = Pick<Wallet, 'family' | 'address' | 'custodialType'> &
 export async function registerWalletIn(
   ctx: Context,
   tx: Transaction,
-  storeId: StoreId,
-  actor: Actor,
-  { family, address, custodialType, accounts, hold }: FoundWallet,
-  now: Date,
+  { storeId, actor, now }: Omit<Author, 'store'> & { readonly storeId: StoreId },
+  found: FoundWallet,
 ): Promise<WireWallet> {
-  const store = await lockStore(tx, storeId)
-  if (accounts.length > 0) await rows.noteTokenAccounts(tx, address, accounts)
-  const existing = await findFitting(ctx, tx, store, actor, family, address, custodialType, now)
+  const { family, address, custodialType, accounts, hold } = found
+  const store = await rows.lockStore(tx, storeId)
+  const by = { store, actor, now }
+  if (accounts.length > 0) await noteTokenAccounts(tx, address, accounts)
+  const existing = await findFitting(ctx, tx, by, found)
   if (existing?.isCurrent) {
     // What the store asks for last counts: this wallet, and no longer the one that waits.
-    await endWaiting(ctx, tx, store, family, actor, null, now)
+    await endWaiting(ctx, tx, by, family, null)
     return await readWire(ctx, tx, store, existing.id)
   }
   if (existing?.isUnclaimed && hold === 'free') return walletToWire(ctx, store.mode, existing)
@@ -91,30 +97,26 @@ export async function registerWalletIn(
   }
   const walletId = existing?.id ?? newId('wal', ctx.config.cell, now)
   if (!existing) {
-    await rows.insertWallet(tx, {
+    await insertWallet(tx, {
       ...{ id: walletId, storeId, family, address, custodialType, createdAt: now },
       isUnclaimed: hold === 'free',
-      ...(await rows.readEarlier(tx, storeId, family, address)),
+      ...(await readEarlier(tx, storeId, family, address)),
     })
   }
   if (existing && existing.isUnclaimed !== (hold === 'free'))
     await rows.writeUnclaimed(tx, existing.id, hold === 'free')
-  if (hold !== 'free') await askForChange(ctx, tx, store, actor, { kind: 'use', family, walletId }, now)
-  return await tell(ctx, tx, store, actor, 'wallet.registered', walletId, now)
+  if (hold !== 'free') await askForChange(ctx, tx, by, { kind: 'use', family, walletId })
+  return await announceChange(ctx, tx, by, 'wallet.registered', walletId)
 }
 
 /** The store's wallet with this address. One that was never current and has another custodial type makes way. */
 async function findFitting(
   ctx: Context,
   tx: Transaction,
-  store: Store,
-  actor: Actor,
-  family: Family,
-  address: string,
-  custodialType: RegisterWallet['custodialType'],
-  now: Date,
+  by: Author,
+  { family, address, custodialType }: FoundWallet,
 ): Promise<Wallet | null> {
-  const existing = await rows.findActiveWallet(tx, store.id, family, address)
+  const existing = await rows.findActiveWallet(tx, by.store.id, family, address)
   if (!existing || existing.custodialType === custodialType) return existing
   if (existing.isConfirmed) {
     throw new Problem(
@@ -122,8 +124,8 @@ async function findFitting(
       `${address} is registered as ${existing.custodialType} (${existing.id}). Retire that wallet first.`,
     )
   }
-  await endWaiting(ctx, tx, store, family, actor, null, now)
-  if (existing.isUnclaimed) await rows.retireWallet(tx, existing.id, now)
+  await endWaiting(ctx, tx, by, family, null)
+  if (existing.isUnclaimed) await rows.retireWallet(tx, existing.id, by.now)
   return null
 }
 
@@ -132,18 +134,17 @@ export async function updateWallet(
   ctx: Context,
   storeId: StoreId,
   actor: Actor,
-  walletId: string,
-  { sharedElsewhere }: UpdateWallet,
+  { walletId, sharedElsewhere }: UpdateWallet & { readonly walletId: string },
   now: Date,
 ): Promise<WireWallet> {
   if (!isId('wal', walletId)) throw new Problem('not_found', 'No such wallet.')
   return await ctx.db.transaction(async (tx) => {
-    const store = await lockStore(tx, storeId)
+    const store = await rows.lockStore(tx, storeId)
     const wallet = await rows.readWallet(tx, storeId, walletId)
     if (!wallet) throw new Problem('not_found', 'No such wallet.')
     const wire = walletToWire(ctx, store.mode, { ...wallet, isSharedElsewhere: sharedElsewhere })
     if (wallet.isSharedElsewhere !== sharedElsewhere) {
-      await rows.writeSharedElsewhere(tx, wallet.id, sharedElsewhere)
+      await writeSharedElsewhere(tx, wallet.id, sharedElsewhere)
       await appendEvent(tx, newEvent(ctx, storeId, actor, 'wallet.updated', { wallet: wire }, now))
     }
     return wire
@@ -163,19 +164,20 @@ export async function retireWallet(
 ): Promise<WireWallet> {
   if (!isId('wal', walletId)) throw new Problem('not_found', 'No such wallet.')
   return await ctx.db.transaction(async (tx) => {
-    const store = await lockStore(tx, storeId)
+    const store = await rows.lockStore(tx, storeId)
+    const by = { store, actor, now }
     const wallet = await rows.readWallet(tx, storeId, walletId)
     if (!wallet) throw new Problem('not_found', 'No such wallet.')
     const { id, family } = wallet
     if (wallet.retiredAt !== null) return walletToWire(ctx, store.mode, wallet)
     if (!wallet.isCurrent) {
-      if (wallet.isWaiting) await endWaiting(ctx, tx, store, family, actor, id, now)
+      if (wallet.isWaiting) await endWaiting(ctx, tx, by, family, id)
       await rows.retireWallet(tx, id, now)
-      return await tell(ctx, tx, store, actor, 'wallet.retired', id, now)
+      return await announceChange(ctx, tx, by, 'wallet.retired', id)
     }
     if (wallet.isWaiting && needsOwner(store, actor)) return walletToWire(ctx, store.mode, wallet)
-    const isMade = await askForChange(ctx, tx, store, actor, { kind: 'retire', family, walletId: id }, now)
-    return await tell(ctx, tx, store, actor, isMade ? 'wallet.retired' : 'wallet.updated', id, now)
+    const isMade = await askForChange(ctx, tx, by, { kind: 'retire', family, walletId: id })
+    return await announceChange(ctx, tx, by, isMade ? 'wallet.retired' : 'wallet.updated', id)
   })
 }
 
@@ -188,4 +190,111 @@ async function readWire(
   const wallet = await rows.readWallet(tx, store.id, walletId)
   assert(wallet, 'the store is locked, so its wallets are still there')
   return walletToWire(ctx, store.mode, wallet)
+}
+
+/** What is known about a wallet that is about to be registered. */
+type NewWallet = Omit<
+  Wallet,
+  'isCurrent' | 'isConfirmed' | 'isWaiting' | 'isElsewhere' | 'readyOn' | 'retiredAt'
+>
+
+/** A wallet that has never been current; `renewWallet` makes it so. */
+async function insertWallet(tx: Transaction, wallet: NewWallet): Promise<void> {
+  await tx.query(
+    `insert into wallets (id, store_id, family, address, custodial_type, created_at, proven_at, shared_elsewhere,
+       unclaimed, registration)
+     overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0)`,
+    [
+      wallet.id,
+      wallet.storeId,
+      wallet.family,
+      wallet.address,
+      wallet.custodialType,
+      wallet.createdAt,
+      wallet.provenAt,
+      wallet.isSharedElsewhere,
+      wallet.isUnclaimed,
+    ],
+  )
+}
+
+/** What still holds from the store's earlier registrations of an address. */
+async function readEarlier(
+  tx: Transaction,
+  storeId: StoreId,
+  family: Family,
+  address: string,
+): Promise<Pick<Wallet, 'provenAt' | 'isSharedElsewhere'>> {
+  const [row] = await tx.query<{ proven_at: Date | null; shared_elsewhere: boolean }>(
+    `select max(proven_at) as proven_at, coalesce(bool_or(shared_elsewhere), false) as shared_elsewhere from wallets
+     where store_id = $1 and family = $2 and address = $3`,
+    [storeId, family, address],
+  )
+  return { provenAt: row?.proven_at ?? null, isSharedElsewhere: row?.shared_elsewhere ?? false }
+}
+
+async function writeSharedElsewhere(tx: Transaction, walletId: WalletId, isShared: boolean): Promise<void> {
+  await tx.query('update wallets set shared_elsewhere = $2 where id = $1', [walletId, isShared])
+}
+
+/** Records which token accounts a wallet was found to have. */
+async function noteTokenAccounts(
+  tx: Transaction,
+  owner: string,
+  found: readonly { readonly network: string; readonly asset: string; readonly isReady: boolean }[],
+): Promise<void> {
+  await tx.query(
+    `insert into token_accounts as t (network, asset, owner, ready_at, checked_at)
+     select i.network, i.asset, $1, case when i."isReady" then clock() end, clock()
+     from json_to_recordset($2) as i (network text, asset text, "isReady" boolean)
+     on conflict (network, asset, owner) do update set checked_at = clock(),
+       ready_at = case when excluded.ready_at is not null then coalesce(t.ready_at, clock()) end`,
+    [owner, JSON.stringify(found)],
+  )
+}
+
+/** A wallet as the directory names it. */
+type Named = { readonly scope: string; readonly address: string }
+
+/** The wallets that another cell owns. Few: what moved to another cell after the backup that was restored here. */
+export async function listElsewhere(db: Database): Promise<Named[]> {
+  return await db.query<Named>(
+    `select distinct s.mode || ' ' || w.family as scope, w.pay_to as address
+     from wallets w join stores s on s.id = w.store_id where w.elsewhere`,
+  )
+}
+
+/**
+ * Writes whether another cell owns these wallets, whichever stores have them. Their stores get a new revision, so that
+ * checkouts that were computed before are not created. Stores are locked first, as by whatever else changes a wallet.
+ */
+export async function writeElsewhere(
+  db: Database,
+  wallets: readonly Named[],
+  isElsewhere: boolean,
+): Promise<void> {
+  await db.query(
+    `with found as (
+       select w.id, w.store_id from json_to_recordset($1) as i (scope text, address text)
+       join wallets w on w.pay_to = i.address and w.elsewhere <> $2
+       join stores s on s.id = w.store_id and s.mode || ' ' || w.family = i.scope
+     ), locked as materialized (
+       select s.id from stores s where s.id in (select store_id from found) order by s.id for no key update
+     ), written as (
+       update wallets w set elsewhere = $2 from found f join locked l on l.id = f.store_id where w.id = f.id
+     )
+     update stores s set revision = revision + 1 where s.id in (select id from locked)`,
+    [JSON.stringify(wallets), isElsewhere],
+  )
+}
+
+/** Notes that this cell gives these wallets up, for stores that have retired them and where it is not noted yet. */
+export async function writeReleased(db: Database, wallets: readonly Named[]): Promise<void> {
+  await db.query(
+    `update wallets w set released_at = clock()
+     from json_to_recordset($1) as i (scope text, address text), stores s
+     where w.pay_to = i.address and s.id = w.store_id and s.mode || ' ' || w.family = i.scope
+       and (w.released_at is null or w.released_at < w.retired_at) and w.retired_at is not null`,
+    [JSON.stringify(wallets)],
+  )
 }

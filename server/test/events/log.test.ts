@@ -64,7 +64,13 @@ test('each change to wallets and keys leaves one event, which never contains a s
     await shop.call('POST', `/api/v1/stores/${shop.id}/wallets/${second.id}/retire`)
   ).json<Wallet>()
   const made = await createKey(ctx, shop.store.id, byOperator, {}, new Date())
-  const rotated = await rotateKey(ctx, null, byOperator, made.key.id, 3_600, new Date())
+  const rotated = await rotateKey(
+    ctx,
+    null,
+    byOperator,
+    { keyId: made.key.id, overlapSeconds: 3_600 },
+    new Date(),
+  )
   await revokeKey(ctx, null, byOperator, made.key.id, new Date())
   await revokeKey(ctx, null, byOperator, made.key.id, new Date())
   const events = await shop.events()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { type Mail, placeOf } from '../../src/mails/mail.ts'
-import { tellAlerts } from '../../src/members/alert.ts'
+import { mailAlerts } from '../../src/members/alert.ts'
 import { listStoreMembers } from '../../src/members/rows.ts'
 import { readSecretsKeys } from '../../src/secrets/key-file.ts'
 import { unseal } from '../../src/secrets/seal.ts'
@@ -149,9 +149,11 @@ async function causeEveryMail() {
   })
   assert.equal(answer.statusCode, 201, answer.body)
   for (const decision of [{ verb: 'suspend', reason: 'spam' }, { verb: 'resume' }] as const)
-    await ctx.db.transaction((tx) => decideStanding(ctx, tx, store.store.id, operator, decision, new Date()))
+    await ctx.db.transaction((tx) =>
+      decideStanding(ctx, tx, { storeId: store.store.id, actor: operator, decision, now: new Date() }),
+    )
   await assignWaitingSequences(ctx)
-  await tellAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
   await ctx.db.query(
     `insert into webhook_endpoints (id, store_id, url, types, is_ordered, secrets, created_at, failing_since)
      values ('we_' || $1, $1, $2, '{}', false, '[]', clock(), clock() - interval '16 minutes')`,
@@ -161,7 +163,7 @@ async function causeEveryMail() {
     "update alert_cursors set failing_until = clock() - interval '1 day' where store_id = $1",
     [store.id],
   )
-  await tellAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
   return store
 }
 

@@ -5,7 +5,7 @@ import { systemActor } from '../../src/events/actor.ts'
 import { appendEvent, newEvent } from '../../src/events/append.ts'
 import { assignWaitingSequences } from '../../src/events/assign-sequence.ts'
 import { type Mail, placeOf } from '../../src/mails/mail.ts'
-import { tellAlerts } from '../../src/members/alert.ts'
+import { mailAlerts } from '../../src/members/alert.ts'
 import { inviteAsOperator } from '../../src/members/invite.ts'
 import { readSecretsKeys } from '../../src/secrets/key-file.ts'
 import { unseal } from '../../src/secrets/seal.ts'
@@ -30,7 +30,7 @@ async function openOwned() {
   )
   const owner = await enrolWith(console, tokenOf(link))
   await assignWaitingSequences(ctx)
-  await tellAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
   return { id: store.store.id, email, owner }
 }
 
@@ -64,19 +64,19 @@ const passAnHour = (storeId: string) =>
 test('money that completes no checkout is told once, and what follows within the hour together', async () => {
   const { id, email } = await openOwned()
   await happen(id, 'payment.finalized')
-  await tellAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
   assert.deepEqual(await mailsTo(email), [])
   await happen(id, 'payment.unmatched')
-  await Promise.all([tellAlerts(ctx, ctx.now()), tellAlerts(ctx, ctx.now()), tellAlerts(ctx, ctx.now())])
+  await Promise.all([mailAlerts(ctx, ctx.now()), mailAlerts(ctx, ctx.now()), mailAlerts(ctx, ctx.now())])
   const first = '1 payment completed no checkout: late, short, too much or unexpected'
   assert.deepEqual(await mailsTo(email), [first])
   await happen(id, 'payment.unmatched')
   await happen(id, 'payment.unmatched')
-  await tellAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
   assert.deepEqual(await mailsTo(email), [first])
   await passAnHour(id)
-  await tellAlerts(ctx, ctx.now())
-  await tellAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
   assert.deepEqual(
     (await mailsTo(email)).map((sentence) => sentence.split(':')[0]),
     ['1 payment completed no checkout', '2 payments completed no checkout'],
@@ -100,11 +100,11 @@ test('an endpoint that fails for a quarter of an hour is told once per failure',
     [id],
   )
   await fail(5)
-  await tellAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
   assert.deepEqual(await mailsTo(email), [])
   await fail(16)
   for (let i = 0; i < 3; i++) {
-    await tellAlerts(ctx, ctx.now())
+    await mailAlerts(ctx, ctx.now())
     await passAnHour(id)
   }
   assert.deepEqual(await mailsTo(email), ['hooks.shop.example has not taken webhooks for 15 minutes'])
@@ -130,7 +130,7 @@ test('an owner who switched a kind off is not mailed about it, and nobody switch
   assert.match((await owner.browser.get('/account')).body, /name="money" value="yes">/)
   await happen(id, 'payment.unmatched')
   await happen(other.id, 'payment.unmatched')
-  await tellAlerts(ctx, ctx.now())
+  await mailAlerts(ctx, ctx.now())
   assert.deepEqual(await mailsTo(email), [])
   assert.equal((await mailsTo(other.email)).length, 1)
 })

@@ -48,8 +48,7 @@ async function use(address: Address): Promise<void> {
     shop.ctx,
     shop.store.id,
     operator,
-    'EVM',
-    { walletAddress: address, custodialType: 'NON_CUSTODIAL' },
+    { family: 'EVM', walletAddress: address, custodialType: 'NON_CUSTODIAL' },
     shop.ctx.now(),
   )
   await db.query('update wallets set proven_at = clock()')

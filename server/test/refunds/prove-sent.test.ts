@@ -29,7 +29,7 @@ const buyer = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 
 before(async () => {
   const wallet = { walletAddress: treasury, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(ctx, storeId, operator, 'EVM', wallet, ctx.now())
+  await registerWallet(ctx, storeId, operator, { family: 'EVM', ...wallet }, ctx.now())
   await proveWallets(shop, storeId)
   await chain.mint([treasury, stranger], 1_000_000_000n)
 })
@@ -153,7 +153,7 @@ test('one transfer proves one refund, of whatever store, and a transaction with 
   })
   // Money from a contract that the store has proven: Multicall3 stands for a wallet that pays many at once.
   const wallet = { walletAddress: multicallAddress, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(ctx, storeId, operator, 'EVM', wallet, ctx.now())
+  await registerWallet(ctx, storeId, operator, { family: 'EVM', ...wallet }, ctx.now())
   await proveWallets(shop, storeId)
   await chain.mint(multicallAddress, 6_000_000n)
   const call = { target: chain.token, allowFailure: false, callData: transfer(buyer, 3_000_000n) }

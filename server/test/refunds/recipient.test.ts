@@ -44,7 +44,13 @@ test('whoever signed the payment receives by default, and nobody does if it was 
 test('an address that is no wallet’s, the store’s own, ours, or blocked by the token is refused in words', async () => {
   const retired = newPayer().address
   const wallet = { walletAddress: retired, custodialType: 'NON_CUSTODIAL' } as const
-  const { id } = await registerWallet(shop.ctx, storeId, operator, 'EVM', wallet, shop.ctx.now())
+  const { id } = await registerWallet(
+    shop.ctx,
+    storeId,
+    operator,
+    { family: 'EVM', ...wallet },
+    shop.ctx.now(),
+  )
   await shop.ctx.db.query('update wallets set retired_at = clock() where id = $1', [id])
   const settler = newPayer().address
   await insertSettler(shop.ctx.db, network, settler.toLowerCase(), 0)

@@ -93,7 +93,13 @@ test('a key that is sent in two headers is rejected, even if both are valid', as
 
 test('a rotated key works alongside its successor until the overlap ends', async () => {
   const shop = await openStore(farthing)
-  const next = await rotateKey(ctx, null, byOperator, idOf(shop.key), 3_600, new Date())
+  const next = await rotateKey(
+    ctx,
+    null,
+    byOperator,
+    { keyId: idOf(shop.key), overlapSeconds: 3_600 },
+    new Date(),
+  )
   for (const app of both)
     for (const key of [shop.key, next.text]) assert.equal(await statusOf(create(app, key)), 201)
   await ctx.db.query('update api_keys set expires_at = clock() where id = $1', [idOf(shop.key)])
@@ -108,7 +114,13 @@ test('a rotated key works alongside its successor until the overlap ends', async
 test('after a rotation without overlap the old key can no longer create checkouts, in any process', async () => {
   const shop = await openStore(farthing)
   for (const app of both) assert.equal(await statusOf(create(app, shop.key)), 201)
-  const next = await rotateKey(ctx, null, byOperator, idOf(shop.key), 0, new Date())
+  const next = await rotateKey(
+    ctx,
+    null,
+    byOperator,
+    { keyId: idOf(shop.key), overlapSeconds: 0 },
+    new Date(),
+  )
   for (const app of both) {
     assertProblem(await create(app, shop.key), 401, 'invalid_api_key')
     assert.equal(await statusOf(create(app, next.text)), 201)
@@ -123,12 +135,15 @@ test('a second rotation never extends a key’s life, and a revoked key cannot b
     ])
     return row?.expires_at
   }
-  await rotateKey(ctx, null, byOperator, idOf(shop.key), 60, new Date())
+  await rotateKey(ctx, null, byOperator, { keyId: idOf(shop.key), overlapSeconds: 60 }, new Date())
   const end = await endOf()
-  await rotateKey(ctx, null, byOperator, idOf(shop.key), 86_400, new Date())
+  await rotateKey(ctx, null, byOperator, { keyId: idOf(shop.key), overlapSeconds: 86_400 }, new Date())
   assert.deepEqual(await endOf(), end)
   await revokeKey(ctx, null, byOperator, idOf(shop.key), new Date())
-  await assert.rejects(rotateKey(ctx, null, byOperator, idOf(shop.key), 60, new Date()), /revoked/)
+  await assert.rejects(
+    rotateKey(ctx, null, byOperator, { keyId: idOf(shop.key), overlapSeconds: 60 }, new Date()),
+    /revoked/,
+  )
 })
 
 test('a revoked key can change nothing in any process, even where it is still cached', async () => {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Store } from '@farthing/sdk'
 import { createStore } from '../../src/stores/create.ts'
+import { noteStoreProven } from '../../src/stores/prove.ts'
 import { type Decision, decideStanding } from '../../src/stores/standing.ts'
-import { noteStoreProven } from '../../src/stores/standing-rows.ts'
 import { creditByHand } from '../support/by-hand.ts'
 import { operator } from '../support/operator.ts'
 import { openShop } from '../support/shop.ts'
@@ -15,7 +15,7 @@ const shop = await openShop({ settings: { UNPROVEN_CHECKOUTS_PER_HOUR: '3' } })
 const { ctx } = shop
 
 const decide = (storeId: StoreClient['store']['id'], decision: Decision) =>
-  ctx.db.transaction((tx) => decideStanding(ctx, tx, storeId, operator, decision, ctx.now()))
+  ctx.db.transaction((tx) => decideStanding(ctx, tx, { storeId, actor: operator, decision, now: ctx.now() }))
 const suspend = { verb: 'suspend', reason: 'Sells what it does not have.' } as const
 
 async function openSeller(change = ''): Promise<StoreClient> {

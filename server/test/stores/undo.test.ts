@@ -251,7 +251,13 @@ test('any history of asking, confirming, refusing, undoing and waiting leaves th
           if (each.does === 'ask') await registerWallet(guarded.store, each.address)
           else {
             const input = { walletAddress: each.address, custodialType: 'NON_CUSTODIAL' } as const
-            await registerByVerb(ctx, guarded.store.store.id, operator, 'EVM', input, new Date())
+            await registerByVerb(
+              ctx,
+              guarded.store.store.id,
+              operator,
+              { family: 'EVM', ...input },
+              new Date(),
+            )
           }
           if (each.address === model.current) model.waiting = null
           else if (each.does === 'ask' && needsOwner) model.waiting = { kind: 'use', address: each.address }

@@ -97,8 +97,7 @@ export async function makeStore(
       ctx,
       store.id,
       operator,
-      'EVM',
-      { walletAddress, custodialType: 'NON_CUSTODIAL' },
+      { family: 'EVM', walletAddress, custodialType: 'NON_CUSTODIAL' },
       now,
     )
   const { text } = await createKey(ctx, store.id, byOperator, {}, now)

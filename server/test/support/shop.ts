@@ -116,8 +116,7 @@ async function openOn<
     app.ctx,
     store.id,
     operator,
-    family,
-    wallet,
+    { family, ...wallet },
     app.ctx.now(),
   )
   assert.equal(payable, true, unpayableReason ?? '')

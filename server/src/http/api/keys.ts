@@ -2,17 +2,16 @@ import type * as Wire from '@farthing/sdk'
 import type { FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { invalid } from '../../problems.ts'
-import { addressesMax } from '../../stores/addresses.ts'
 import {
   createKey,
   isKeyId,
   type KeyMaker,
   type NewKey,
+  pageKeys,
   revokeKey,
   rotateKey,
 } from '../../stores/api-keys.ts'
-import { pageKeys } from '../../stores/key-rows.ts'
-import { presetNames, scopes } from '../../stores/scopes.ts'
+import { addressesMax, presetNames, scopes } from '../../stores/scopes.ts'
 import { keyToWire } from '../../stores/store.ts'
 import { caller, limitDefault, param, type Route, sendJson, storeOf } from '../route.ts'
 import { closed, nextCursor, nullable, of, PageQuery, timestamp } from './shapes.ts'
@@ -159,8 +158,7 @@ export function keyRoutes(): Route[] {
           ctx,
           storeOf(request),
           makerOf(request),
-          keyId,
-          overlapSeconds,
+          { keyId, overlapSeconds },
           ctx.now(),
         )
         return sendJson(reply, 201, toWire(made))

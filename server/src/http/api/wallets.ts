@@ -148,7 +148,7 @@ function keepingRoutes(): Route[] {
         return sendJson(
           reply,
           200,
-          await updateWallet(ctx, storeOf(request), actorOf(request), walletId, body, ctx.now()),
+          await updateWallet(ctx, storeOf(request), actorOf(request), { ...body, walletId }, ctx.now()),
         )
       },
     },
@@ -210,12 +210,9 @@ function provingRoutes(): Route[] {
       problems: ['not_found', 'wallet_elsewhere'],
       async handle(ctx, request, reply) {
         const { store } = caller(request).holder
+        const by = { store, actor: actorOf(request), now: ctx.now() }
         const body = request.body as Wire.ProveWallet
-        return sendJson(
-          reply,
-          200,
-          await proveWallet(ctx, store, actorOf(request), param(request, 'walletId'), body, ctx.now()),
-        )
+        return sendJson(reply, 200, await proveWallet(ctx, by, param(request, 'walletId'), body))
       },
     },
   ]
@@ -249,8 +246,7 @@ function registerRoute(
         ctx,
         storeOf(request),
         actorOf(request),
-        family,
-        request.body as Wire.RegisterWallet,
+        { ...(request.body as Wire.RegisterWallet), family },
         ctx.now(),
       )
       return sendJson(reply, 201, wallet)

@@ -62,8 +62,8 @@ ${
   scope.post('/enrol', attempt, async (request, reply) => {
     const { invitation, answer } = fieldsOf(request)
     const browser = browserOf(request)
-    const name = describeBrowser(browser.userAgent, languageOf(request))
-    startSession(ctx, reply, await enrol(ctx, browser, invitation, answer, name, ctx.now()))
+    const passkeyName = describeBrowser(browser.userAgent, languageOf(request))
+    startSession(ctx, reply, await enrol(ctx, browser, { invitation, answer, passkeyName }, ctx.now()))
     return { to: '/' }
   })
 }

@@ -89,7 +89,7 @@ export function openScreen(outer: Context, request: FastifyRequest, reply: Fasti
     act: (work) => actAs(ctx, storeId, session, right, work),
     touch: () => readTouch(outer, session, touchOf(fields)),
     actWith: (touch, action, values, work) =>
-      actWithTouch(ctx, storeId, touch, right, { action, values }, ctx.now(), work),
+      actWithTouch(ctx, { storeId, touch, right, action, values, now: ctx.now() }, work),
   }
 }
 

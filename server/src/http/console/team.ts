@@ -12,8 +12,8 @@ import { type Invitation, isRole, roles, type StoreMember } from '../../members/
 import { Refusal } from '../../members/refusal.ts'
 import { removeMember } from '../../members/remove.ts'
 import { listInvitations, listStoreMembers } from '../../members/rows.ts'
-import { setRefundLimit } from '../../stores/refund-limit.ts'
 import { readStore } from '../../stores/rows.ts'
+import { setRefundLimit } from '../../stores/update.ts'
 import { fill, type Html, html } from '../page/html.ts'
 import { readEmail, readName } from './fields.ts'
 import { showMinute } from './formats.ts'
@@ -81,7 +81,7 @@ ${renderLimit(screen, settings?.managerRefundLimit ?? '0', isOwner)}
     const { storeId, touch, field, go } = openScreen(ctx, request, reply)
     const role = field('role')
     if (!isRole(role)) throw new Refusal('invalid')
-    await changeRole(ctx, storeId, await touch(), field('memberId'), role, ctx.now())
+    await changeRole(ctx, storeId, await touch(), { memberId: field('memberId'), role }, ctx.now())
     return go('/members')
   })
 

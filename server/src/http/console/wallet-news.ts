@@ -1,7 +1,7 @@
 import type { Actor } from '@farthing/sdk'
 import type { FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
-import { listNews, type News, type WalletChange } from '../../stores/change-rows.ts'
+import { listNews, type News, type WalletChange } from '../../stores/change.ts'
 import { fill, type Html, html } from '../page/html.ts'
 import { type Locale, localeOf, showMinute } from './formats.ts'
 import { type Texts, textsOf } from './texts/choose.ts'

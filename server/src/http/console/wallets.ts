@@ -4,11 +4,12 @@ import type { Context } from '../../context.ts'
 import { Refusal } from '../../members/refusal.ts'
 import { putAwayNews } from '../../members/silence.ts'
 import { type Family, families } from '../../networks.ts'
-import { listChanges, type WalletChange } from '../../stores/change-rows.ts'
-import { confirmChange, confirmSetting, refuseChange } from '../../stores/confirm.ts'
+import { listChanges, type WalletChange } from '../../stores/change.ts'
+import { confirmChange, refuseChange } from '../../stores/confirm.ts'
 import { listCurrent, listWallets, readStore } from '../../stores/rows.ts'
 import { claimsByProof, networksFor, type Store, type Wallet } from '../../stores/store.ts'
 import { undoChange } from '../../stores/undo.ts'
+import { confirmSetting } from '../../stores/update.ts'
 import { fill, type Html, html } from '../page/html.ts'
 import { showMinute } from './formats.ts'
 import { renderHead } from './parts.ts'
@@ -87,7 +88,7 @@ ${renderSetting(page)}
   scope.post(`${path}/undo`, write, async (request, reply) => {
     const { ctx: mine, storeId, touch, field, go } = openScreen(ctx, request, reply)
     const cancelsOpen = field('cancelsOpen') === 'yes'
-    await undoChange(mine, storeId, await touch(), field('changeId'), cancelsOpen, ctx.now())
+    await undoChange(mine, storeId, await touch(), { changeId: field('changeId'), cancelsOpen }, ctx.now())
     return go('/wallets')
   })
 

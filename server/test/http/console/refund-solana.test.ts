@@ -46,7 +46,7 @@ async function openPaidShop() {
   await chain.fund(wallet.address, { token: [chain.mint, 0n] })
   const { store, token } = await openInvitedStore(console, { mode, evmWallet: null })
   const registered = { walletAddress: wallet.address, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(ctx, store.store.id, operator, 'SOLANA', registered, ctx.now())
+  await registerWallet(ctx, store.store.id, operator, { family: 'SOLANA', ...registered }, ctx.now())
   await ctx.db.query('update wallets set proven_at = clock() where store_id = $1', [store.id])
   startWork(farthing, [settler])
   await untilReady(farthing, caip2)

@@ -207,7 +207,8 @@ test('two owners who demote each other at once leave one owner, and that one can
   const [last = assert.fail()] = owners
   const acting = last.id === olga ? people.owner : people.manager
   assert.equal(await changeBy(acting, store.id, last.id, 'viewer'), 409)
-  await assert.rejects(changeRoleAsOperator(ctx, store.store.id, operator, last.id, 'viewer', new Date()), {
+  const change = { memberId: last.id, role: 'viewer' } as const
+  await assert.rejects(changeRoleAsOperator(ctx, store.store.id, operator, change, new Date()), {
     reason: 'last_owner',
   })
 })

@@ -65,10 +65,10 @@ test('an owner confirms by default in live stores that have one; what was chosen
 test('a stolen full key cannot redirect a single new checkout of a live store with an owner', async () => {
   const guarded = await openGuardedStore(console)
   const { store } = guarded
-  const input = { walletAddress: c, custodialType: 'NON_CUSTODIAL' } as const
+  const input = { family: 'EVM', walletAddress: c, custodialType: 'NON_CUSTODIAL' } as const
   // An older wallet of the store, whose key somebody may have found.
-  await registerByVerb(ctx, store.store.id, operator, 'EVM', input, new Date())
-  await registerByVerb(ctx, store.store.id, operator, 'EVM', { ...input, walletAddress: a }, new Date())
+  await registerByVerb(ctx, store.store.id, operator, input, new Date())
+  await registerByVerb(ctx, store.store.id, operator, { ...input, walletAddress: a }, new Date())
   const attempts = [
     () => registerWallet(store, b),
     () => registerWallet(store, b, 'evm', 'CUSTODIAL'),

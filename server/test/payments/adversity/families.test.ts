@@ -36,7 +36,7 @@ await insertSettler(ctx.db, svm.network.caip2, signers[1]?.address ?? '', 0)
 await svm.fund(svmPayTo, { token: [svm.mint, 0n] })
 const { key, store } = await makeStore(ctx, { mode: 'test', evmWallet: payTo })
 const wallet = { walletAddress: svmPayTo, custodialType: 'NON_CUSTODIAL' } as const
-await registerWallet(ctx, store.id, operator, 'SOLANA', wallet, ctx.now())
+await registerWallet(ctx, store.id, operator, { family: 'SOLANA', ...wallet }, ctx.now())
 const worker = startWorker(ctx, signers)
 atEnd(() => worker.stop())
 for (const { network } of [evm, svm])

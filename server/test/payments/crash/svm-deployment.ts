@@ -33,7 +33,7 @@ export async function openSvmDeployment(
   const { key, store } = await makeStore(ctx, { mode, evmWallet: null })
   await chain.fund(svmPayTo, { token: [chain.mint, 0n] })
   const wallet = { walletAddress: svmPayTo, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(ctx, store.id, operator, 'SOLANA', wallet, ctx.now())
+  await registerWallet(ctx, store.id, operator, { family: 'SOLANA', ...wallet }, ctx.now())
   const settlers: TestSettler[] = []
   for (let i = 0; i < (options.settlers ?? 1); i++) settlers.push(await newSettler(chain, lamports))
   for (const { address } of settlers) await insertSettler(ctx.db, caip2, address, 0)

@@ -15,7 +15,13 @@ const hostile = await makeStore(app.ctx, { mode: 'test', evmWallet: null })
 async function register(): Promise<{ id: string; address: string }> {
   const { address } = newPayer()
   const wallet = { walletAddress: address, custodialType: 'CUSTODIAL' } as const
-  const { id } = await registerWallet(app.ctx, hostile.store.id, key, 'EVM', wallet, app.ctx.now())
+  const { id } = await registerWallet(
+    app.ctx,
+    hostile.store.id,
+    key,
+    { family: 'EVM', ...wallet },
+    app.ctx.now(),
+  )
   return { id, address: address.toLowerCase() }
 }
 

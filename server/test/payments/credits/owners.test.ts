@@ -30,7 +30,7 @@ async function openNeighbour(mode: 'live' | 'test' = 'test'): Promise<Neighbour>
 
 async function register({ id }: Neighbour, walletAddress: Address) {
   const input = { walletAddress, custodialType: 'NON_CUSTODIAL' } as const
-  return await registerWallet(ctx, id, operator, 'EVM', input, ctx.now())
+  return await registerWallet(ctx, id, operator, { family: 'EVM', ...input }, ctx.now())
 }
 
 /** What a signature does, without one. */

@@ -50,7 +50,7 @@ const listed = async (key: string, hash: Hex) =>
 async function openOther() {
   const other = await makeStore(shop.ctx, { mode: 'test', evmWallet: null })
   const wallet = { walletAddress: payTo, custodialType: 'NON_CUSTODIAL' } as const
-  await registerWallet(shop.ctx, other.store.id, operator, 'EVM', wallet, shop.ctx.now())
+  await registerWallet(shop.ctx, other.store.id, operator, { family: 'EVM', ...wallet }, shop.ctx.now())
   return { ...other, client: openClient(shop, other.key) }
 }
 

@@ -10,7 +10,7 @@ import type { StorePayment } from '../../../payments/credits/store-rows.ts'
 import { listUndecided } from '../../../payments/credits/undecided-rows.ts'
 import { countForStore } from '../../../refunds/read.ts'
 import { sumReturned } from '../../../refunds/rows.ts'
-import { listChanges } from '../../../stores/change-rows.ts'
+import { listChanges } from '../../../stores/change.ts'
 import { listCurrent, readStore } from '../../../stores/rows.ts'
 
 /** What the store took, what needs somebody, and what happened last. */

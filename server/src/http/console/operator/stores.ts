@@ -7,13 +7,15 @@ import type { NewInvitation } from '../../../members/invite.ts'
 import { Refusal } from '../../../members/refusal.ts'
 import type { Mode } from '../../../networks.ts'
 import { checkText } from '../../../stores/check-text.ts'
-import { createStoreAsOperator, decideAsOperator, inviteOwnerAsOperator } from '../../../stores/operate.ts'
 import {
   countWaiting,
+  createStoreAsOperator,
+  decideAsOperator,
+  inviteOwnerAsOperator,
   listOverviews,
   readOverview,
   type StoreOverview,
-} from '../../../stores/overview-rows.ts'
+} from '../../../stores/operate.ts'
 import { type Decision, reasonBytesMax } from '../../../stores/standing.ts'
 import { networksFor } from '../../../stores/store.ts'
 import { fill, type Html, html } from '../../page/html.ts'

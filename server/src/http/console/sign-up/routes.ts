@@ -46,19 +46,14 @@ export function mountSignUp(scope: FastifyInstance, ctx: Context): void {
   scope.post('/sign-up', attempt, async (request, reply) => {
     const fields = fieldsOf(request)
     const browser = browserOf(request)
-    const name = describeBrowser(browser.userAgent, languageOf(request))
-    const block = addressBlock(request.ip)
-    const [memberId, applicant] = [textOf(fields, 'memberId'), readApplicant(request)]
-    const token = await signUpForStore(
-      ctx,
-      browser,
-      block,
-      memberId,
-      applicant,
-      fields.answer,
-      name,
-      ctx.now(),
-    )
+    const signing = {
+      block: addressBlock(request.ip),
+      memberId: textOf(fields, 'memberId'),
+      applicant: readApplicant(request),
+      answer: fields.answer,
+      passkeyName: describeBrowser(browser.userAgent, languageOf(request)),
+    }
+    const token = await signUpForStore(ctx, browser, signing, ctx.now())
     startSession(ctx, reply, token)
     return { to: '/' }
   })

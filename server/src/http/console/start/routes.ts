@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../../context.ts'
 import { Refusal } from '../../../members/refusal.ts'
-import { readStepsDone } from '../../../stores/step-rows.ts'
+import { readStepsDone } from '../../../stores/rows.ts'
 import { networksFor, walletSegment } from '../../../stores/store.ts'
 import { html } from '../../page/html.ts'
 import { renderApiLine } from '../parts.ts'

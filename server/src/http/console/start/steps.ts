@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
 import type { Membership } from '../../../members/member.ts'
 import { mayAct } from '../../../members/rights.ts'
-import { readStepsDone, type StepsDone } from '../../../stores/step-rows.ts'
+import { readStepsDone, type StepsDone } from '../../../stores/rows.ts'
 import { forStore, sessionOf } from '../visitor.ts'
 
 /**

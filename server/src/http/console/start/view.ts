@@ -1,4 +1,4 @@
-import type { StepsDone } from '../../../stores/step-rows.ts'
+import type { StepsDone } from '../../../stores/rows.ts'
 import { fill, type Html, html } from '../../page/html.ts'
 import { showFours } from '../formats.ts'
 import { screensOf } from '../frame/screens.ts'

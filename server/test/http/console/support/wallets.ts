@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Page, Wallet } from '@farthing/sdk'
 import type { LightMyRequestResponse } from 'fastify'
-import { listChanges, type WalletChange } from '../../../../src/stores/change-rows.ts'
+import { listChanges, type WalletChange } from '../../../../src/stores/change.ts'
 import { order, type StoreClient, wallets } from '../../../support/store.ts'
 import { openAuthenticator } from './authenticator.ts'
 import { type Enrolled, enrolWith, openInvitedStore, type TestBrowser, type TestConsole } from './console.ts'

@@ -47,7 +47,7 @@ export async function openSvmPageShop(
   })
   if (isOnEvm) {
     const wallet = { walletAddress: payTo, custodialType: 'NON_CUSTODIAL' } as const
-    await registerWallet(shop.ctx, shop.store.id, operator, 'EVM', wallet, shop.ctx.now())
+    await registerWallet(shop.ctx, shop.store.id, operator, { family: 'EVM', ...wallet }, shop.ctx.now())
   }
   await shop.app.listen({ host: '127.0.0.1', port })
   return { ...shop, url }

@@ -20,7 +20,13 @@ test('an unmatched payment stays with the owner of the wallet after another stor
   )
   const other = await makeStore(shop.ctx, { mode: 'test', evmWallet: null })
   const input = { walletAddress: payTo, custodialType: 'NON_CUSTODIAL' } as const
-  const { id } = await registerWallet(shop.ctx, other.store.id, operator, 'EVM', input, shop.ctx.now())
+  const { id } = await registerWallet(
+    shop.ctx,
+    other.store.id,
+    operator,
+    { family: 'EVM', ...input },
+    shop.ctx.now(),
+  )
   await retireWallet(shop.ctx, other.store.id, operator, id, shop.ctx.now())
 
   const hash = await transfer(shop, 25_123_457n)
